@@ -1,0 +1,28 @@
+# dculab_library(NAME sources...)  a static library dculab_NAME, known to others as dculab::NAME
+# dculab_test(NAME sources...)     one Catch2 program per module, its cases registered with CTest
+
+function(dculab_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+  if(DCULAB_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+function(dculab_library name)
+  add_library(dculab_${name} STATIC ${ARGN})
+  add_library(dculab::${name} ALIAS dculab_${name})
+  set_target_properties(dculab_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(dculab_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/dculab>)
+  target_compile_features(dculab_${name} PUBLIC cxx_std_20)
+  dculab_compile_options(dculab_${name})
+endfunction()
+
+function(dculab_test name)
+  cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
+  add_executable(test_${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(test_${name} PRIVATE dculab_test_main ${ARG_LIBRARIES})
+  target_compile_definitions(test_${name} PRIVATE DCULAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  dculab_compile_options(test_${name})
+  add_test(NAME ${name} COMMAND test_${name})
+endfunction()

@@ -1,0 +1,46 @@
+// What one engine step works on: which sequences, how many new tokens of each, and where their KV blocks are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace dculab {
+
+using SequenceId = std::int64_t;
+using TokenId = std::int32_t;
+using BlockId = std::int32_t;
+
+// One sequence's part of a step. A decode has num_new_tokens == 1; a prefill or a chunk of it more
+// (or 1, for the last chunk of a prompt: `phase` says which kernel serves it).
+enum class Phase : std::uint8_t { prefill, decode };
+
+struct SequenceSlice {
+  SequenceId id = 0;
+  Phase phase = Phase::decode;
+  int num_computed_tokens = 0;  // already in the KV cache before this step
+  int num_new_tokens = 1;       // computed by this step
+  bool needs_logits = true;     // false for all but the last chunk of a prompt
+
+  // Tokens in the KV cache after this step: what the last new token attends to.
+  [[nodiscard]] int context_tokens() const { return num_computed_tokens + num_new_tokens; }
+};
+
+// Sequences of a step, prefills first, then decodes. The token ids and block tables are there when the step
+// is to be executed; a step that is only priced needs the slices alone.
+struct Batch {
+  std::vector<SequenceSlice> sequences;
+  std::vector<TokenId> token_ids;                  // [sum of num_new_tokens]
+  std::vector<std::vector<BlockId>> block_tables;  // [num_sequences][ceil(context_tokens / block_size)]
+
+  [[nodiscard]] int num_tokens() const {
+    int total = 0;
+    for (const SequenceSlice& sequence : sequences) total += sequence.num_new_tokens;
+    return total;
+  }
+};
+
+// `batch` equal sequences: decodes with `context` tokens in the cache once the step is done, or whole prefills of
+// `context` tokens. For pricing: no token ids, no block tables.
+[[nodiscard]] Batch uniform_batch(Phase phase, int batch, int context);
+
+}  // namespace dculab

@@ -1,0 +1,54 @@
+#include "core/dtype.hpp"
+
+#include <array>
+#include <utility>
+
+namespace dculab {
+namespace {
+
+// First spelling of each format is its short name.
+constexpr std::array<std::pair<std::string_view, Dtype>, 18> kSpellings{{
+    {"f32", Dtype::f32},
+    {"f16", Dtype::f16},
+    {"bf16", Dtype::bf16},
+    {"fp8_e4m3", Dtype::fp8_e4m3},
+    {"fp8_e5m2", Dtype::fp8_e5m2},
+    {"int8", Dtype::int8},
+    {"int4", Dtype::int4},
+    {"float32", Dtype::f32},
+    {"fp32", Dtype::f32},
+    {"float", Dtype::f32},
+    {"float16", Dtype::f16},
+    {"fp16", Dtype::f16},
+    {"half", Dtype::f16},
+    {"bfloat16", Dtype::bf16},
+    {"fp8", Dtype::fp8_e4m3},
+    {"F32", Dtype::f32},
+    {"F16", Dtype::f16},
+    {"BF16", Dtype::bf16},
+}};
+
+}  // namespace
+
+std::string_view name(Dtype dtype) {
+  for (const auto& [spelling, value] : kSpellings)
+    if (value == dtype) return spelling;
+  return "?";
+}
+
+std::optional<Dtype> parse_dtype(std::string_view text) {
+  constexpr std::string_view torch_prefix = "torch.";
+  if (text.starts_with(torch_prefix)) text.remove_prefix(torch_prefix.size());
+  for (const auto& [spelling, value] : kSpellings)
+    if (spelling == text) return value;
+  return std::nullopt;
+}
+
+Bytes weight_storage(WeightFormat format, double count) {
+  const Bytes values = storage(format.dtype, count);
+  if (format.group_size == 0) return values;
+  const double groups = count / format.group_size;
+  return values + storage(Dtype::f16, groups) + storage(format.dtype, groups);
+}
+
+}  // namespace dculab

@@ -1,0 +1,24 @@
+#include "core/engine_options.hpp"
+
+#include <bit>
+
+namespace dculab {
+
+std::vector<std::string> problems(const EngineOptions& options) {
+  std::vector<std::string> found;
+  const auto refuse = [&found](bool wrong, std::string text) {
+    if (wrong) found.push_back(std::move(text));
+  };
+  const int block_size = options.block_size;
+  refuse(block_size < 1 || block_size > 256 || !std::has_single_bit(static_cast<unsigned>(block_size)),
+         "block_size must be a power of two from 1 to 256, not " + std::to_string(block_size));
+  refuse(options.max_num_seqs < 1, "max_num_seqs must be at least 1");
+  refuse(options.max_num_batched_tokens < 1, "max_num_batched_tokens must be at least 1");
+  refuse(!(options.gpu_memory_utilization > 0 && options.gpu_memory_utilization <= 1),
+         "gpu_memory_utilization must lie in (0, 1]");
+  refuse(options.tiling.partition_tokens < 0, "partition_tokens must not be negative");
+  refuse(options.tiling.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
+  return found;
+}
+
+}  // namespace dculab

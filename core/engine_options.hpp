@@ -1,0 +1,39 @@
+// The choices an engine makes that change the work of a step. Options that vLLM has carry vLLM's names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+
+namespace dculab {
+
+// What one workgroup (on a CPU: one task) of each kernel computes, hence how often it asks for the same bytes.
+struct KernelTiling {
+  // matmul y[m, n] = x[m, k] * w[n, k]^T: a workgroup computes matmul_rows x matmul_columns of y.
+  int matmul_rows = 64;
+  int matmul_columns = 64;
+  // Query tokens that share one pass over the KV blocks in prefill attention.
+  int prefill_query_tokens = 64;
+  // Context tokens that one decode workgroup walks; longer contexts are split and combined. 0 = never split.
+  int partition_tokens = 512;
+  // Query heads served by one workgroup; 0 = the whole group (Opt-GQA), 1 = one head (vLLM's v1/v2 kernels).
+  int query_heads_per_workgroup = 0;
+};
+
+struct EngineOptions {
+  int block_size = 16;  // tokens per KV block, a power of two, 1 to 256
+  Dtype kv_cache_dtype = Dtype::f16;
+  WeightFormat weights;                 // of the layers' matrices
+  Dtype activation_dtype = Dtype::f16;  // f32 in the CPU engine
+  int max_num_seqs = 256;
+  int max_num_batched_tokens = 2048;
+  bool enable_chunked_prefill = true;
+  double gpu_memory_utilization = 0.9;  // share of device memory for weights and KV cache
+  KernelTiling tiling;
+};
+
+// Everything that makes the options unusable, one sentence each; empty when they are sound.
+[[nodiscard]] std::vector<std::string> problems(const EngineOptions& options);
+
+}  // namespace dculab

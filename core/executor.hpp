@@ -1,0 +1,34 @@
+// Whoever can run a step plan: the CPU engine, a GPU engine, or the simulator.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/step_plan.hpp"
+#include "core/units.hpp"
+
+namespace dculab {
+
+struct StepResult {
+  Seconds duration;                   // of the whole step, host work included
+  std::vector<Seconds> op_durations;  // [plan.ops.size()], all `count` executions of each op together
+};
+
+// Copy-on-write: the contents of a KV block that a step needs duplicated before it runs.
+struct BlockCopy {
+  BlockId source = 0;
+  BlockId destination = 0;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // Duplicates KV blocks, in order, in all layers.
+  virtual void copy_blocks(std::span<const BlockCopy> copies) = 0;
+
+  // Runs or prices one step.
+  virtual StepResult run(const StepPlan& plan) = 0;
+};
+
+}  // namespace dculab

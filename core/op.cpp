@@ -1,0 +1,25 @@
+#include "core/op.hpp"
+
+namespace dculab {
+
+std::string_view name(OpKind kind) {
+  switch (kind) {
+    case OpKind::embedding:
+      return "embedding";
+    case OpKind::rms_norm:
+      return "rms_norm";
+    case OpKind::matmul:
+      return "matmul";
+    case OpKind::rope_and_cache:
+      return "rope_and_cache";
+    case OpKind::attention_prefill:
+      return "attention_prefill";
+    case OpKind::attention_decode:
+      return "attention_decode";
+    case OpKind::activation_mul:
+      return "activation_mul";
+  }
+  return "?";
+}
+
+}  // namespace dculab

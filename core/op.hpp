@@ -1,0 +1,84 @@
+// One kernel-sized operation of an engine step: what it computes, and the bytes it must touch to do so.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/dtype.hpp"
+#include "core/units.hpp"
+
+namespace dculab {
+
+enum class OpKind : std::uint8_t {
+  embedding,          // gather rows of the embedding table
+  rms_norm,           // with the residual addition fused in, except for the first
+  matmul,             // y[m, n] = x[m, k] * w[n, k]^T
+  rope_and_cache,     // rotate Q and K, write K and V to their slots
+  attention_prefill,  // paged, causal, tiled online softmax
+  attention_decode,   // paged, one query token per sequence
+  activation_mul,     // silu(gate) * up, or the plain activation
+};
+
+[[nodiscard]] std::string_view name(OpKind kind);
+
+enum class OperandRole : std::uint8_t { weight, activation, kv_read, kv_write, block_table, output };
+
+// A tensor that an op reads or writes.
+struct Operand {
+  OperandRole role = OperandRole::activation;
+  Bytes unique;          // distinct bytes
+  double requests = 1;   // how many workgroups ask for each byte (output: always 1)
+  Bytes contiguous_run;  // bytes in one piece before the address jumps
+};
+
+// Shapes of a paged attention op, summed over the sequences it serves.
+struct AttentionWork {
+  int num_sequences = 0;
+  int num_query_heads = 0;
+  int num_kv_heads = 0;
+  int head_dim = 0;
+  int block_size = 0;
+  int heads_per_workgroup = 0;  // query heads one workgroup serves
+  Dtype kv_dtype = Dtype::f16;
+  double query_tokens = 0;         // new tokens
+  double context_tokens = 0;       // KV tokens, each counted once per sequence
+  double score_pairs = 0;          // (query token, KV token) pairs that are scored, per query head
+  double kv_blocks = 0;            // blocks that hold the context
+  double padded_tokens = 0;        // context rounded up to whole blocks
+  double workgroups = 0;           // over sequences, head groups and partitions (or query tiles)
+  double longest_walk_tokens = 0;  // KV tokens walked by the workgroup with the most work
+  double block_lookups = 0;        // block table entries followed, over all workgroups
+  int partitions_combined = 0;     // partial results merged by a second pass; 0 = single pass
+};
+
+enum class Stage : std::uint8_t { before_layers, layer, after_layers };
+
+struct Op {
+  OpKind kind = OpKind::matmul;
+  std::string_view name;  // the Hugging Face module's name where there is one: "qkv_proj", "down_proj", ...
+  Stage stage = Stage::layer;
+  int count = 1;  // executions in the step; figures below are for one
+  // matmul: y[m, n] = x[m, k] w[n, k]^T. Other kinds: m rows of n values, k = 0.
+  std::int64_t m = 0, n = 0, k = 0;
+  WeightFormat weight_format;  // matmul and embedding
+  AttentionWork attention;     // attention kinds only
+  FlopCount flops;
+  std::array<Operand, 5> operand_storage;
+  int num_operands = 0;
+
+  [[nodiscard]] std::span<const Operand> operands() const {
+    return {operand_storage.data(), static_cast<std::size_t>(num_operands)};
+  }
+  void add(const Operand& operand) { operand_storage[static_cast<std::size_t>(num_operands++)] = operand; }
+
+  // Distinct bytes of all operands: what must cross the memory bus at least once if nothing is cached.
+  [[nodiscard]] Bytes unique_bytes() const {
+    Bytes total;
+    for (const Operand& operand : operands()) total += operand.unique;
+    return total;
+  }
+};
+
+}  // namespace dculab
