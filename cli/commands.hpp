@@ -1,0 +1,32 @@
+// The subcommands, one file each.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace dculab::cli {
+
+void add_study(CLI::App& app);
+void add_predict(CLI::App& app);
+void add_tables(CLI::App& app);
+void add_run(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_probe(CLI::App& app);
+void add_calibrate(CLI::App& app);
+void add_validate(CLI::App& app);
+void add_show(CLI::App& app);
+
+inline void add_commands(CLI::App& app) {
+  add_study(app);
+  add_predict(app);
+  add_tables(app);
+  add_run(app);
+  add_bench(app);
+  add_probe(app);
+  add_calibrate(app);
+  add_validate(app);
+  add_show(app);
+}
+
+}  // namespace dculab::cli

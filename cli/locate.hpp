@@ -1,0 +1,23 @@
+// Where the shipped machines, models and scenarios are: a name becomes a path.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dculab::cli {
+
+// Folders that may hold hwmodels/ and scenarios/: $DCULAB_DATA, the working folder, next to the installed program,
+// the source tree the program was built from.
+[[nodiscard]] std::vector<std::filesystem::path> data_folders();
+
+// A folder with config.json, or a name under scenarios/models. Throws InputError that lists the known names.
+[[nodiscard]] std::filesystem::path find_model(const std::string& name_or_folder);
+
+// A YAML file, or a name under hwmodels. Throws InputError that lists the known names.
+[[nodiscard]] std::filesystem::path find_machine(const std::string& name_or_file);
+
+// A YAML file, or a name under scenarios. Throws InputError that lists the known names.
+[[nodiscard]] std::filesystem::path find_scenario(const std::string& name_or_file);
+
+}  // namespace dculab::cli

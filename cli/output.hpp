@@ -1,0 +1,64 @@
+// How a subcommand shows its result: a table for people, JSON or CSV for programs, on the terminal or in a file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace dculab::cli {
+
+using Json = nlohmann::ordered_json;
+
+enum class Format { table, json, csv };
+
+// `--format` and `--output` of every subcommand.
+struct OutputOptions {
+  Format format = Format::table;
+  std::string file;  // empty: standard output
+};
+
+void add_output_options(CLI::App& command, OutputOptions& options);
+
+// A cell shows `text` to people and `raw` to programs.
+struct Cell {
+  std::string text;
+  std::string raw;
+
+  Cell(std::string both) : text(both), raw(std::move(both)) {}
+  Cell(const char* both) : Cell(std::string(both)) {}
+  Cell(std::string shown, std::string exact) : text(std::move(shown)), raw(std::move(exact)) {}
+  Cell(std::string shown, double exact);
+};
+
+enum class Align { left, right };
+
+struct Table {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<Cell>> rows;
+  std::vector<std::string> notes;  // lines below the table; left out of CSV
+  Align first_column = Align::left;  // the others are aligned right
+};
+
+// What a subcommand has to say: the same facts as tables and as JSON.
+struct Report {
+  std::string schema;  // "dculab/predict/1"
+  std::vector<std::string> heading;  // lines above the tables
+  std::vector<Table> tables;         // CSV prints the first
+  Json json;                         // without `schema`, which is added
+};
+
+// Prints or writes the report, whole or not at all.
+void show(const Report& report, const OutputOptions& options);
+
+// A number with `digits` significant digits, trailing zeros kept off.
+[[nodiscard]] std::string number(double value, int digits = 3);
+
+// 0.1234 -> "12.3 %"
+[[nodiscard]] std::string percent(double share, int digits = 3);
+
+}  // namespace dculab::cli

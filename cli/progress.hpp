@@ -1,0 +1,29 @@
+// A progress bar on the terminal; silent when standard error is not one.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace dculab::cli {
+
+class ProgressBar {
+ public:
+  ProgressBar();
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // Draws `label` and the share done, 0 to 1, at most ten times a second.
+  void update(const std::string& label, double share);
+
+  // Removes the bar, so that the result starts on a clean line.
+  void clear();
+
+ private:
+  bool is_terminal_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point last_drawn_;
+};
+
+}  // namespace dculab::cli
