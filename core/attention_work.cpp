@@ -94,6 +94,7 @@ Op plan_attention(const ModelShape& model, const EngineOptions& options, const B
   op.kind = phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill;
   op.name = phase == Phase::decode ? "attention_decode" : "attention_prefill";
   op.count = model.num_hidden_layers;
+  op.activation_dtype = options.activation_dtype;
   AttentionWork work = empty_work(model, options);
   double walked_tokens = 0;
   for (const SequenceSlice& sequence : batch.sequences)

@@ -4,6 +4,13 @@
 
 namespace dculab {
 
+KernelTiling cpu_kernel_tiling() {
+  KernelTiling tiling;
+  tiling.matmul_rows = 1 << 20;
+  tiling.matmul_columns = 1 << 20;
+  return tiling;
+}
+
 std::vector<std::string> problems(const EngineOptions& options) {
   std::vector<std::string> found;
   const auto refuse = [&found](bool wrong, std::string text) {

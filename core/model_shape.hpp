@@ -29,7 +29,7 @@ struct RopeScaling {
 };
 
 struct ModelShape {
-  std::string name;  // for reports
+  std::string name{};  // for reports
   int hidden_size = 0;
   int intermediate_size = 0;
   int num_hidden_layers = 0;
@@ -43,7 +43,7 @@ struct ModelShape {
   Dtype dtype = Dtype::f16;  // the checkpoint's own
   double rms_norm_eps = 1e-6;
   double rope_theta = 10000.0;
-  RopeScaling rope_scaling;
+  RopeScaling rope_scaling{};
 
   // Group size: query heads that share one KV head (1 = MHA, num_attention_heads = MQA).
   [[nodiscard]] int group_size() const { return num_attention_heads / num_key_value_heads; }

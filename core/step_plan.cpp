@@ -25,6 +25,7 @@ struct StepSizes {
   op.kind = kind;
   op.name = name;
   op.count = sizes.model.num_hidden_layers;
+  op.activation_dtype = sizes.options.activation_dtype;
   op.m = rows;
   op.n = columns;
   return op;

@@ -1,0 +1,89 @@
+// Who holds which KV block: a fixed pool of equal blocks with reference counts, and one block table per sequence.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/executor.hpp"
+
+namespace dculab {
+
+// The blocks of one sequence. Move-only, because each table counts as one reference to each of its blocks;
+// only a BlockPool changes it, and it must be released to its pool before it goes away.
+class BlockTable {
+ public:
+  BlockTable() = default;
+  BlockTable(const BlockTable&) = delete;
+  BlockTable& operator=(const BlockTable&) = delete;
+  BlockTable(BlockTable&& other) noexcept
+      : blocks_(std::exchange(other.blocks_, {})), num_tokens_(std::exchange(other.num_tokens_, 0)) {}
+  BlockTable& operator=(BlockTable&& other) noexcept {
+    std::swap(blocks_, other.blocks_);
+    std::swap(num_tokens_, other.num_tokens_);
+    return *this;
+  }
+
+  [[nodiscard]] std::span<const BlockId> blocks() const { return blocks_; }  // [ceil(num_tokens / block_size)]
+  [[nodiscard]] int num_tokens() const { return num_tokens_; }               // tokens there is room reserved for
+
+ private:
+  friend class BlockPool;
+  std::vector<BlockId> blocks_;
+  int num_tokens_ = 0;
+};
+
+class BlockPool {
+ public:
+  // vLLM's default; source: vllm/core/block_manager.py.
+  static constexpr double kDefaultWatermark = 0.01;
+
+  // `watermark` is the share of blocks that admitting a request must leave free for those already running.
+  // Preconditions: num_blocks >= 0; block_size is a power of two from 1 to 256; watermark lies in [0, 1).
+  BlockPool(int num_blocks, int block_size, double watermark = kDefaultWatermark);
+
+  [[nodiscard]] int num_blocks() const { return static_cast<int>(references_.size()); }
+  [[nodiscard]] int num_free() const { return static_cast<int>(free_.size()); }
+  [[nodiscard]] int block_size() const { return 1 << block_shift_; }
+  [[nodiscard]] int watermark_blocks() const { return watermark_blocks_; }
+
+  // Blocks that hold `num_tokens` tokens.
+  [[nodiscard]] int blocks_for(std::int64_t num_tokens) const;
+
+  // Whether a new sequence of `num_tokens` tokens leaves the watermark free.
+  [[nodiscard]] bool can_admit(std::int64_t num_tokens) const;
+
+  // Reserves slots for `count` more tokens. If the first of them falls into a block that another table shares, the
+  // table gets its own copy and the copy to be made is added to `copies`. False, and nothing changed, when the
+  // pool has too few blocks.
+  [[nodiscard]] bool append(BlockTable& table, int count, std::vector<BlockCopy>& copies);
+
+  // A second table over the same blocks.
+  [[nodiscard]] BlockTable fork(const BlockTable& table);
+
+  // Gives the blocks back and empties the table.
+  void release(BlockTable& table);
+
+  // Where a token's K and V lie: block * block_size + offset, as in vLLM's slot_mapping.
+  [[nodiscard]] std::int64_t slot(const BlockTable& table, int position) const;
+
+  // Tables that hold the block; 0 = free.
+  [[nodiscard]] int references(BlockId block) const { return references_[static_cast<std::size_t>(block)]; }
+
+  // What contradicts itself in the pool's books; empty when nothing does. Linear in num_blocks: for tests.
+  [[nodiscard]] std::string audit() const;
+
+ private:
+  BlockId allocate();
+  void drop(BlockId block);
+
+  int block_shift_ = 0;  // log2(block_size)
+  int watermark_blocks_ = 0;
+  std::vector<int> references_;  // [num_blocks]
+  std::vector<BlockId> free_;    // a stack: the block freed last is still warm in the caches
+};
+
+}  // namespace dculab

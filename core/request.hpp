@@ -1,0 +1,71 @@
+// What a user asks for (Request), and how far the engine has got with it (Sequence).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/block_pool.hpp"
+#include "core/units.hpp"
+
+namespace dculab {
+
+// How the next token is drawn from the logits. Plain data here: only a TokenSource reads it.
+struct SamplingParams {
+  double temperature = 0.0;  // 0 = greedy
+  int top_k = 0;             // 0 = all
+  double top_p = 1.0;
+  std::uint64_t seed = 0;
+};
+
+enum class EosHandling : std::uint8_t { stop, ignore };  // vLLM's ignore_eos
+
+struct Request {
+  SequenceId id = 0;  // unique among the requests of one serving loop
+  std::vector<TokenId> prompt_token_ids{};
+  int max_tokens = 16;  // generated at most
+  SamplingParams sampling{};
+  std::vector<TokenId> stop_tokens{};  // generating one of them ends the request; it is kept as its last token
+  EosHandling eos = EosHandling::stop;
+  Seconds arrival{};
+};
+
+enum class SequenceStatus : std::uint8_t { waiting, running, finished };
+enum class FinishReason : std::uint8_t { none, stop, length };
+
+struct Sequence {
+  explicit Sequence(Request asked) : request(std::move(asked)), tokens(request.prompt_token_ids) {}
+
+  Request request;
+  std::vector<TokenId> tokens;  // the prompt, then what was generated
+  int num_computed_tokens = 0;  // with K and V in the cache
+  int num_prefill_tokens = 0;   // what prefill must cover: the prompt, after a preemption also what was generated
+  BlockTable block_table;
+  SequenceStatus status = SequenceStatus::waiting;
+  FinishReason finish_reason = FinishReason::none;
+  int num_preemptions = 0;
+  std::vector<Seconds> token_times;  // [num_generated()]
+
+  [[nodiscard]] int num_tokens() const { return static_cast<int>(tokens.size()); }
+  [[nodiscard]] int num_prompt_tokens() const { return static_cast<int>(request.prompt_token_ids.size()); }
+  [[nodiscard]] int num_generated() const { return num_tokens() - num_prompt_tokens(); }
+  [[nodiscard]] std::span<const TokenId> generated() const {
+    return std::span(tokens).subspan(request.prompt_token_ids.size());
+  }
+  [[nodiscard]] Phase phase() const {
+    return num_computed_tokens < num_prefill_tokens ? Phase::prefill : Phase::decode;
+  }
+
+  // Time to first token, and time per output token after the first (0 with fewer than two tokens).
+  // Preconditions: num_generated() >= 1.
+  [[nodiscard]] Seconds ttft() const { return token_times.front() - request.arrival; }
+  [[nodiscard]] Seconds tpot() const {
+    const double gaps = static_cast<double>(token_times.size()) - 1.0;
+    return gaps > 0 ? (token_times.back() - token_times.front()) / gaps : Seconds{};
+  }
+  [[nodiscard]] Seconds latency() const { return token_times.back() - request.arrival; }
+};
+
+}  // namespace dculab

@@ -1,0 +1,110 @@
+// Which sequences work in the next step: continuous batching with vLLM's rules and vLLM's words.
+//
+// First come, first served. Decodes come first, one token each; prefills, in chunks if allowed, fill what is left of
+// max_num_batched_tokens. A prompt's blocks are reserved when it is admitted. When a decode finds no free block, the
+// youngest running sequence is preempted: it loses its blocks, goes to the front of the queue and is recomputed.
+// Source of the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for the reservation.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/block_pool.hpp"
+#include "core/engine_options.hpp"
+#include "core/executor.hpp"
+#include "core/request.hpp"
+
+namespace dculab {
+
+// A step that is only priced needs no token ids and no block tables; filling them costs time per context token.
+enum class BatchContents : std::uint8_t { lengths_only, executable };
+
+struct SchedulerLimits {
+  int num_blocks = 0;
+  int max_position_embeddings = 0;
+  double watermark = BlockPool::kDefaultWatermark;
+};
+
+struct ScheduledStep {
+  Batch batch;                    // empty when there is nothing to do
+  std::vector<BlockCopy> copies;  // to be made before the batch runs
+};
+
+class Scheduler {
+ public:
+  // Precondition: problems(options) is empty.
+  Scheduler(const EngineOptions& options, const SchedulerLimits& limits,
+            BatchContents contents = BatchContents::executable);
+
+  // Why the request could never be served, or nothing.
+  [[nodiscard]] std::optional<std::string> refusal(const Request& request) const;
+
+  // Queues a request. Precondition: refusal(request) is empty.
+  void submit(Request request);
+
+  [[nodiscard]] bool idle() const { return waiting_.empty() && running_.empty(); }
+
+  // Chooses the next step. Each step must be finished before the next is scheduled.
+  [[nodiscard]] ScheduledStep schedule();
+
+  // The sequences whose logits the scheduled step computes, one per row of logits, in the order of the batch.
+  // Valid until take_finished().
+  [[nodiscard]] std::span<Sequence* const> sampled() const { return sampled_; }
+
+  // Records that the step is done at `now` with `tokens`, one per sampled() sequence. Those that have ended give
+  // their blocks back.
+  void finish_step(std::span<const TokenId> tokens, Seconds now);
+
+  // Hands over the sequences that ended since the last call.
+  [[nodiscard]] std::vector<std::unique_ptr<Sequence>> take_finished();
+
+  [[nodiscard]] const BlockPool& pool() const { return pool_; }
+  [[nodiscard]] int num_waiting() const { return static_cast<int>(waiting_.size()); }
+  [[nodiscard]] int num_running() const { return static_cast<int>(running_.size()); }
+  [[nodiscard]] int num_preemptions() const { return num_preemptions_; }
+
+ private:
+  struct Entry {
+    Sequence* sequence = nullptr;
+    int num_new_tokens = 0;
+  };
+
+  void schedule_decodes();
+  void schedule_running_prefills();
+  void admit();
+  void preempt_youngest();
+  [[nodiscard]] bool has_room_for(const Sequence& sequence) const;
+  [[nodiscard]] int chunk_of(const Sequence& sequence) const;
+  void add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens);
+  [[nodiscard]] Batch make_batch();
+  void accept(Sequence& sequence, TokenId token, Seconds now);
+  void retire_finished();
+
+  EngineOptions options_;
+  SchedulerLimits limits_;
+  BatchContents contents_;
+  BlockPool pool_;
+
+  // Both in order of arrival, and everyone running came before everyone waiting. Those running are never more than
+  // max_num_batched_tokens, and one at most is in the middle of its prefill: each was admitted with a token to spare.
+  std::vector<std::unique_ptr<Sequence>> running_;
+  std::deque<std::unique_ptr<Sequence>> waiting_;
+  std::vector<std::unique_ptr<Sequence>> finished_;
+  int num_preemptions_ = 0;
+
+  // The step being scheduled or run.
+  int token_budget_ = 0;
+  std::vector<Entry> decodes_;
+  std::vector<Entry> prefills_;
+  std::vector<Entry> step_;  // prefills, then decodes
+  std::vector<Sequence*> sampled_;
+  std::vector<BlockCopy> copies_;
+};
+
+}  // namespace dculab

@@ -1,0 +1,82 @@
+#include "core/serving_loop.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dculab {
+
+ServingLoop::ServingLoop(ServingParts parts, ServingCallbacks callbacks)
+    : parts_(parts), callbacks_(std::move(callbacks)) {}
+
+std::optional<std::string> ServingLoop::submit(Request request) {
+  if (auto reason = parts_.scheduler.refusal(request)) return reason;
+  first_arrival_ = first_arrival_ ? std::min(*first_arrival_, request.arrival) : request.arrival;
+  const auto place = std::ranges::upper_bound(pending_, request.arrival, {}, &Request::arrival);
+  pending_.insert(place, std::move(request));
+  return std::nullopt;
+}
+
+bool ServingLoop::step() {
+  queue_arrivals();
+  if (parts_.scheduler.idle()) {
+    if (pending_.empty()) return false;
+    parts_.clock.wait_until(pending_.front().arrival);
+    queue_arrivals();
+  }
+  execute(parts_.scheduler.schedule());
+  sample();
+  for (const auto& sequence : parts_.scheduler.take_finished()) record(*sequence);
+  return true;
+}
+
+void ServingLoop::run() {
+  while (step()) {
+  }
+}
+
+void ServingLoop::queue_arrivals() {
+  while (!pending_.empty() && pending_.front().arrival <= parts_.clock.now()) {
+    parts_.scheduler.submit(std::move(pending_.front()));
+    pending_.pop_front();
+  }
+}
+
+void ServingLoop::execute(ScheduledStep scheduled) {
+  if (scheduled.batch.sequences.empty()) return;  // a wall clock woke up before the next arrival
+  if (!scheduled.copies.empty()) parts_.executor.copy_blocks(scheduled.copies);
+  plan_.batch = std::move(scheduled.batch);
+  plan_step_into(plan_, parts_.model, parts_.options);
+  const StepResult result = parts_.executor.run(plan_);
+  parts_.clock.step_took(result.duration);
+  report_.executor_time += result.duration;
+  ++report_.num_steps;
+}
+
+void ServingLoop::sample() {
+  const auto sampled = parts_.scheduler.sampled();
+  new_tokens_.clear();
+  for (const Sequence* sequence : sampled)
+    new_tokens_.push_back(parts_.tokens.next_token(*sequence, static_cast<int>(new_tokens_.size())));
+  parts_.scheduler.finish_step(new_tokens_, parts_.clock.now());
+  if (!callbacks_.on_token) return;
+  for (const Sequence* sequence : sampled) callbacks_.on_token(*sequence);
+}
+
+void ServingLoop::record(const Sequence& sequence) {
+  report_.requests.push_back({.id = sequence.request.id,
+                              .num_prompt_tokens = sequence.num_prompt_tokens(),
+                              .num_generated = sequence.num_generated(),
+                              .num_preemptions = sequence.num_preemptions,
+                              .finish_reason = sequence.finish_reason,
+                              .arrival = sequence.request.arrival,
+                              .ttft = sequence.ttft(),
+                              .tpot = sequence.tpot(),
+                              .latency = sequence.latency()});
+  report_.duration = sequence.token_times.back() - *first_arrival_;
+  report_.num_prompt_tokens += sequence.num_prompt_tokens();
+  report_.num_generated_tokens += sequence.num_generated();
+  report_.num_preemptions += sequence.num_preemptions;
+  if (callbacks_.on_finished) callbacks_.on_finished(sequence);
+}
+
+}  // namespace dculab

@@ -1,0 +1,120 @@
+// Serves requests that arrive over time: one loop for the real engine and for the simulator's virtual clock.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "core/model_shape.hpp"
+#include "core/request.hpp"
+#include "core/scheduler.hpp"
+#include "core/step_plan.hpp"
+
+namespace dculab {
+
+// Time since the loop's beginning. A wall clock lives with the engine; core has only the virtual one.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual Seconds now() const = 0;
+
+  // A step of this duration has just been run. A wall clock knows already.
+  virtual void step_took(Seconds duration) = 0;
+
+  // There is nothing to do before `time`.
+  virtual void wait_until(Seconds time) = 0;
+};
+
+// Stands still except for the steps' durations and jumps over idle times.
+class VirtualClock final : public Clock {
+ public:
+  [[nodiscard]] Seconds now() const override { return now_; }
+  void step_took(Seconds duration) override { now_ += duration; }
+  void wait_until(Seconds time) override {
+    if (time > now_) now_ = time;
+  }
+
+ private:
+  Seconds now_;
+};
+
+// Chooses the next token of a sequence: the engine samples from a row of the logits that the executor just computed,
+// the simulator makes one up. It must depend on nothing but the sequence's tokens, its sampling parameters and that
+// row; then preemption cannot change what a user gets.
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+  virtual TokenId next_token(const Sequence& sequence, int logits_row) = 0;
+};
+
+struct ServingCallbacks {
+  std::function<void(const Sequence&)> on_token{};     // sequence.tokens.back() is new
+  std::function<void(const Sequence&)> on_finished{};  // after its last on_token; then the sequence is gone
+};
+
+struct RequestStats {
+  SequenceId id = 0;
+  int num_prompt_tokens = 0;
+  int num_generated = 0;
+  int num_preemptions = 0;
+  FinishReason finish_reason = FinishReason::none;
+  Seconds arrival;
+  Seconds ttft;
+  Seconds tpot;
+  Seconds latency;  // arrival to last token
+};
+
+struct ServingReport {
+  std::vector<RequestStats> requests;  // in order of finishing
+  Seconds duration;                    // first arrival to last token
+  Seconds executor_time;               // sum of the steps' durations
+  std::int64_t num_steps = 0;
+  std::int64_t num_prompt_tokens = 0;     // of finished requests
+  std::int64_t num_generated_tokens = 0;  // of finished requests
+  int num_preemptions = 0;
+};
+
+// What the loop works with; all of it must outlive the loop.
+struct ServingParts {
+  const ModelShape& model;
+  const EngineOptions& options;
+  Scheduler& scheduler;
+  Executor& executor;
+  TokenSource& tokens;
+  Clock& clock;
+};
+
+class ServingLoop {
+ public:
+  explicit ServingLoop(ServingParts parts, ServingCallbacks callbacks = {});
+
+  // Takes a request in, to be queued when its arrival time has come; or says why it can never be served.
+  [[nodiscard]] std::optional<std::string> submit(Request request);
+
+  // Runs one step, after waiting for the next arrival if nobody is there. False when all requests are finished.
+  bool step();
+
+  // Steps until all requests are finished.
+  void run();
+
+  [[nodiscard]] const ServingReport& report() const { return report_; }
+
+ private:
+  void queue_arrivals();
+  void execute(ScheduledStep scheduled);
+  void sample();
+  void record(const Sequence& sequence);
+
+  ServingParts parts_;
+  ServingCallbacks callbacks_;
+  std::deque<Request> pending_;  // in order of arrival
+  std::optional<Seconds> first_arrival_;
+  StepPlan plan_;  // re-used: its ops keep their storage
+  std::vector<TokenId> new_tokens_;
+  ServingReport report_;
+};
+
+}  // namespace dculab

@@ -1,0 +1,84 @@
+#include "core/model_shape.hpp"
+
+#include "tests/support/catch.hpp"
+
+using namespace dculab;
+
+namespace {
+
+// https://huggingface.co/meta-llama/Meta-Llama-3-8B/blob/main/config.json
+ModelShape llama_3_8b() {
+  return {.name = "llama-3-8b",
+          .hidden_size = 4096,
+          .intermediate_size = 14336,
+          .num_hidden_layers = 32,
+          .num_attention_heads = 32,
+          .num_key_value_heads = 8,
+          .head_dim = 128,
+          .vocab_size = 128256,
+          .max_position_embeddings = 8192,
+          .dtype = Dtype::bf16};
+}
+
+// The classic transformer of the lectures: MHA, MLP of width 4D.
+ModelShape classic(int hidden, int layers) {
+  return {.hidden_size = hidden,
+          .intermediate_size = 4 * hidden,
+          .num_hidden_layers = layers,
+          .num_attention_heads = hidden / 64,
+          .num_key_value_heads = hidden / 64,
+          .head_dim = 64,
+          .vocab_size = 1000,
+          .max_position_embeddings = 2048,
+          .mlp = MlpKind::plain};
+}
+
+}  // namespace
+
+TEST_CASE("Llama-3-8B has 8,030,261,248 parameters", "[model_shape]") {
+  const ModelShape model = llama_3_8b();
+  REQUIRE(problems(model).empty());
+  REQUIRE(model.group_size() == 4);
+  REQUIRE(weight_footprint(model, {.dtype = Dtype::bf16}).value() == 2.0 * 8030261248.0);
+}
+
+TEST_CASE("Llama-3-8B leaves 128 KiB of F16 KV per token", "[model_shape]") {
+  REQUIRE(kv_bytes_per_token(llama_3_8b(), Dtype::f16) == 128 * kKiB);
+  REQUIRE(kv_bytes_per_token(llama_3_8b(), Dtype::fp8_e4m3) == 64 * kKiB);
+}
+
+TEST_CASE("a classic layer has 12 D^2 matrix values, 24 D^2 bytes in F16", "[model_shape]") {
+  for (const int hidden : {128, 1024, 4096}) {
+    const double square = static_cast<double>(hidden) * hidden;
+    REQUIRE(layer_matrix_values(classic(hidden, 2)) == 12.0 * square);
+    REQUIRE(storage(Dtype::f16, layer_matrix_values(classic(hidden, 2))).value() == 24.0 * square);
+  }
+}
+
+TEST_CASE("fewer KV heads shrink the KV cache in proportion and keep the group a divisor", "[model_shape]") {
+  const ModelShape full = with_kv_heads(llama_3_8b(), 32);
+  for (const int heads : {1, 2, 4, 8, 16, 32}) {
+    const ModelShape grouped = with_kv_heads(full, heads);
+    REQUIRE(grouped.group_size() == 32 / heads);
+    REQUIRE(kv_bytes_per_token(grouped, Dtype::f16) * 32 == kv_bytes_per_token(full, Dtype::f16) * heads);
+    REQUIRE(problems(grouped).empty());
+  }
+}
+
+TEST_CASE("a tied head is counted once", "[model_shape]") {
+  ModelShape tied = llama_3_8b();
+  tied.tie_word_embeddings = true;
+  const Bytes saved = weight_footprint(llama_3_8b(), {}) - weight_footprint(tied, {});
+  REQUIRE(saved == storage(Dtype::bf16, 128256.0 * 4096.0));
+}
+
+TEST_CASE("every missing size is named at once", "[model_shape]") { REQUIRE(problems(ModelShape{}).size() == 8); }
+
+TEST_CASE("heads that do not divide and odd head sizes are named", "[model_shape]") {
+  ModelShape model = with_kv_heads(llama_3_8b(), 5);
+  model.head_dim = 127;
+  const auto found = problems(model);
+  REQUIRE(found.size() == 2);
+  REQUIRE_THAT(found[0], ContainsSubstring("num_attention_heads (32) is not a multiple of num_key_value_heads (5)"));
+  REQUIRE_THAT(found[1], ContainsSubstring("head_dim must be even"));
+}
