@@ -38,12 +38,17 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
   return list.empty() ? "none found; set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/" : list;
 }
 
-[[nodiscard]] fs::path find(const std::string& name, const Kind& kind) {
+[[nodiscard]] std::optional<fs::path> try_find(const std::string& name, const Kind& kind) {
   if (is_one(name, kind)) return name;
   for (const fs::path& data : data_folders()) {
     const fs::path candidate = data / kind.folder / (name + kind.suffix);
     if (is_one(candidate, kind)) return candidate;
   }
+  return std::nullopt;
+}
+
+[[nodiscard]] fs::path find(const std::string& name, const Kind& kind) {
+  if (const auto found = try_find(name, kind)) return *found;
   if (fs::exists(name) && *kind.suffix == '\0')
     throw InputError(name, std::string("no config.json in this folder (") + kind.option +
                                " takes a Hugging Face model folder)");
@@ -67,5 +72,9 @@ std::vector<fs::path> data_folders() {
 fs::path find_model(const std::string& name_or_folder) { return find(name_or_folder, kModel); }
 fs::path find_machine(const std::string& name_or_file) { return find(name_or_file, kMachine); }
 fs::path find_scenario(const std::string& name_or_file) { return find(name_or_file, kScenario); }
+
+std::optional<fs::path> try_find_model(const std::string& name_or_folder) { return try_find(name_or_folder, kModel); }
+std::optional<fs::path> try_find_machine(const std::string& name_or_file) { return try_find(name_or_file, kMachine); }
+std::optional<fs::path> try_find_scenario(const std::string& name_or_file) { return try_find(name_or_file, kScenario); }
 
 }  // namespace dculab::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,10 @@ namespace dculab::cli {
 
 // A YAML file, or a name under scenarios. Throws InputError that lists the known names.
 [[nodiscard]] std::filesystem::path find_scenario(const std::string& name_or_file);
+
+// The same without the exception: nothing when there is none.
+[[nodiscard]] std::optional<std::filesystem::path> try_find_model(const std::string& name_or_folder);
+[[nodiscard]] std::optional<std::filesystem::path> try_find_machine(const std::string& name_or_file);
+[[nodiscard]] std::optional<std::filesystem::path> try_find_scenario(const std::string& name_or_file);
 
 }  // namespace dculab::cli

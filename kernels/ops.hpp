@@ -59,7 +59,7 @@ struct KvCacheView {
 };
 
 // Rotates Q and K by their positions (half-split pairs (i, i + head_dim / 2), as Hugging Face's Llama does),
-// writes Q back in place and K, V to the cache. A slot < 0 is not written.
+// writes Q and K back in place and K, V to the cache. A slot < 0 is not written.
 struct RopeAndCacheArgs {
   float* qkv = nullptr;                        // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]: Q, K, V
   const std::int32_t* positions = nullptr;     // [num_tokens]

@@ -1,0 +1,137 @@
+// `dculab bench`: runs a grid of steps on the real engine and writes a trace.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/engine_weights.hpp"
+#include "cli/locate.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/resolve.hpp"
+#include "config/text_output.hpp"
+#include "config/trace_file.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+#include "engine/measure/step_bench.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct BenchChoices {
+  std::string model;
+  std::string random_weights;  // a dtype, or empty: the folder's own weights
+  std::vector<std::string> phases{"prefill", "decode"};
+  std::vector<int> batches{1};
+  std::vector<int> contexts{512};
+  std::vector<int> kv_heads;
+  std::vector<int> block_sizes{16};
+  std::vector<std::string> kv_cache_dtypes{"f16"};
+  engine::BenchOptions options;
+  std::string trace_file;
+  OutputOptions output;
+};
+
+// All combinations of the axes, as points of a grid.
+[[nodiscard]] std::vector<engine::BenchPoint> make_grid(const BenchChoices& choices, const ModelShape& model) {
+  std::vector<engine::BenchPoint> points;
+  const std::vector<int> all_kv_heads =
+      choices.kv_heads.empty() ? std::vector<int>{model.num_key_value_heads} : choices.kv_heads;
+  for (const std::string& phase : choices.phases)
+    for (const int kv_heads : all_kv_heads)
+      for (const int block_size : choices.block_sizes)
+        for (const std::string& kv_cache_dtype : choices.kv_cache_dtypes)
+          for (const int context : choices.contexts)
+            for (const int batch : choices.batches) {
+              StepChoices step{.model = choices.model,
+                               .machine = "host",
+                               .phase = phase,
+                               .batch = batch,
+                               .context = context,
+                               .block_size = block_size,
+                               .kv_heads = kv_heads,
+                               .kv_cache_dtype = kv_cache_dtype,
+                               .weights = std::string(name(model.dtype)),
+                               .set = {}};
+              const config::Scenario scenario = to_scenario(step);
+              ModelShape shape = resolve_model(scenario);
+              shape.dtype = model.dtype;
+              const EngineOptions options = resolve_options(scenario, shape, sim::MachineKind::cpu);
+              const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) + " block=" +
+                                     std::to_string(block_size) + " kv=" + kv_cache_dtype +
+                                     " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
+              points.push_back({id, shape, options, resolve_batch(scenario.workload, shape)});
+            }
+  return points;
+}
+
+[[nodiscard]] double tokens_per_second(const TraceStep& step) { return step.batch.num_tokens() / step.duration.value(); }
+
+[[nodiscard]] Report make_report(const Trace& trace) {
+  Report report{"dculab/bench/1", {}, {}, Json::object()};
+  report.heading = {trace.header.device + ", " + trace.header.build, trace.header.timing};
+  Table table;
+  table.columns = {"phase", "KV heads", "block", "KV dtype", "context", "batch", "step", "± spread", "tokens/s"};
+  report.json["points"] = Json::array();
+  for (const TraceStep& step : trace.steps) {
+    const SequenceSlice& slice = step.batch.sequences.front();
+    const bool decode = slice.phase == Phase::decode;
+    const auto batch = static_cast<double>(step.batch.sequences.size());
+    table.rows.push_back({decode ? "decode" : "prefill", std::to_string(step.model.num_key_value_heads),
+                          std::to_string(step.options.block_size), std::string(name(step.options.kv_cache_dtype)),
+                          std::to_string(slice.context_tokens()), Cell(number(batch), batch),
+                          Cell(config::short_text(step.duration), step.duration.value()),
+                          Cell(config::short_text(step.spread), step.spread.value()),
+                          Cell(number(tokens_per_second(step)), tokens_per_second(step))});
+    report.json["points"].push_back(
+        {{"id", step.id},
+         {"phase", decode ? "decode" : "prefill"},
+         {"num_key_value_heads", step.model.num_key_value_heads},
+         {"block_size", step.options.block_size},
+         {"kv_cache_dtype", name(step.options.kv_cache_dtype)},
+         {"context_tokens", slice.context_tokens()},
+         {"batch", batch},
+         {"step_seconds", step.duration.value()},
+         {"spread_seconds", step.spread.value()},
+         {decode ? "decode_tokens_per_second" : "prefill_tokens_per_second", tokens_per_second(step)}});
+  }
+  report.tables.push_back(std::move(table));
+  return report;
+}
+
+void run_bench(const BenchChoices& choices) {
+  const std::filesystem::path folder = find_model(choices.model);
+  const engine::LlamaWeights weights = load_or_make_weights(folder, choices.random_weights);
+  const std::vector<engine::BenchPoint> points = make_grid(choices, weights.shape);
+  ProgressBar bar;
+  const Trace trace = engine::measure_steps(weights, points, choices.options, [&bar](const auto& label, double share) {
+    bar.update(label, share);
+  });
+  bar.clear();
+  if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
+  show(make_report(trace), choices.output);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("bench", "Run a grid of steps on the real engine, write a trace");
+  auto choices = std::make_shared<BenchChoices>();
+  command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models")->required();
+  command->add_option("--random-weights", choices->random_weights,
+                      "Weights made on the spot in f32, f16 or bf16: speed does not depend on their values");
+  command->add_option("--phase", choices->phases, "prefill, decode")->delimiter(',')->check(
+      CLI::IsMember({"prefill", "decode"}));
+  command->add_option("--batch", choices->batches, "Sequences per step")->delimiter(',');
+  command->add_option("--context", choices->contexts, "Tokens per sequence")->delimiter(',');
+  command->add_option("--kv-heads", choices->kv_heads, "KV heads, made by mean pooling")->delimiter(',');
+  command->add_option("--block-size", choices->block_sizes, "Tokens per KV block")->delimiter(',');
+  command->add_option("--kv-cache-dtype", choices->kv_cache_dtypes, "f32, f16, bf16")->delimiter(',');
+  command->add_option("--threads", choices->options.threads, "Worker threads, 0 = all cores");
+  command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")->check(CLI::PositiveNumber);
+  command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one");
+  command->add_option("--trace", choices->trace_file, "Write the trace here (JSON Lines)");
+  add_output_options(*command, choices->output);
+  command->callback([choices] { run_bench(*choices); });
+}
+
+}  // namespace dculab::cli

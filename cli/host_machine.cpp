@@ -1,0 +1,82 @@
+#include "cli/host_machine.hpp"
+
+#include <algorithm>
+
+#include "config/machine_file.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+
+namespace dculab::cli {
+namespace {
+
+using sim::Evidence;
+
+[[nodiscard]] std::string explain(const engine::HostMeasurements& host, const std::string& quantity) {
+  const auto found = host.how.find(quantity);
+  return found == host.how.end() ? "dculab probe" : "dculab probe: " + found->second;
+}
+
+// The best rate any number of threads reached: the peak that no prediction may beat.
+template <class Rates>
+[[nodiscard]] auto best(const Rates& rates) {
+  auto highest = rates.front().rate.highest;
+  for (const auto& each : rates) highest = std::max(highest, each.rate.highest);
+  return highest;
+}
+
+void add_level(sim::Machine& machine, const engine::HostMeasurements& host, const engine::LevelMeasurement& measured) {
+  const bool private_to_core = measured.sharing == engine::Sharing::one_core;
+  const bool dram = measured.name == "DRAM";
+  sim::MemoryLevel level;
+  level.name = measured.name;
+  level.scope = private_to_core ? sim::Scope::compute_unit : sim::Scope::device;
+  level.size = measured.size;
+  level.line = measured.line;
+  level.bandwidth = best(measured.read);
+  level.latency = measured.latency.median;
+  level.outstanding = measured.outstanding;
+  level.bandwidth_per_unit = measured.read.front().rate.highest;
+  const std::string path = "memory." + measured.name + ".";
+  const std::string bandwidth_source = explain(host, dram ? "dram bandwidth" : "cache bandwidth");
+  config::cite(machine, path + "size", Evidence::measured, dram ? "/proc/meminfo" : "sysfs cache topology");
+  config::cite(machine, path + "line", Evidence::measured, dram ? "line of the last cache" : "sysfs cache topology");
+  config::cite(machine, path + "bandwidth", Evidence::measured, bandwidth_source);
+  config::cite(machine, path + "latency", Evidence::measured, explain(host, "latency"));
+  config::cite(machine, path + "outstanding", Evidence::measured, explain(host, "outstanding"));
+  config::cite(machine, path + "bandwidth_per_unit", Evidence::measured, bandwidth_source + "; one thread");
+  machine.memory.push_back(level);
+}
+
+// The engine widens F16 and BF16 weights to F32 and multiplies there, so F32's rate is the peak of all three.
+void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
+  const auto f32 = std::find_if(host.peaks.begin(), host.peaks.end(),
+                                [](const engine::PeakMeasurement& peak) { return peak.name == "f32_fma"; });
+  if (f32 == host.peaks.end()) throw InputError("the probe has no F32 multiply-add rate");
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+    machine.peaks[dtype] = {best(f32->rate), std::nullopt};
+    config::cite(machine, "peaks." + std::string(name(dtype)) + ".vector", Evidence::measured,
+                 dtype == Dtype::f32 ? explain(host, "peaks") : "F32's rate: the engine widens and multiplies in F32");
+  }
+}
+
+}  // namespace
+
+sim::Machine to_machine(const engine::HostMeasurements& host) {
+  sim::Machine machine;
+  machine.name = "host";
+  machine.description = host.cpu + ", " + std::to_string(host.threads) + " threads, " + host.vector_target + ", " +
+                        config::short_text(host.memory) + " memory; foreign load while probing " +
+                        std::to_string(static_cast<int>(100 * host.foreign_load + 0.5)) + " %";
+  machine.kind = sim::MachineKind::cpu;
+  machine.compute_units = host.threads;
+  machine.clock = host.clock;
+  config::cite(machine, "compute_units", Evidence::measured, "threads that the probe ran");
+  config::cite(machine, "clock", Evidence::measured, explain(host, "clock"));
+  add_peaks(machine, host);
+  for (const engine::LevelMeasurement& level : host.levels) add_level(machine, host, level);
+  machine.overheads.kernel_launch = host.fork_join.rbegin()->second;
+  config::cite(machine, "overheads.kernel_launch", Evidence::measured, explain(host, "fork_join"));
+  return machine;
+}
+
+}  // namespace dculab::cli

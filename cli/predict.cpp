@@ -1,0 +1,164 @@
+// `dculab predict`: one step on one machine, op by op.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/resolve.hpp"
+#include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/memory/capacity.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct PredictChoices {
+  StepChoices step;
+  OutputOptions output;
+};
+
+// A step, its price and how far to trust it.
+struct Prediction {
+  ModelShape model;
+  EngineOptions options;
+  sim::Machine machine;
+  StepPlan plan;
+  sim::StepPrice price;
+  sim::Confidence confidence;
+  sim::Capacity capacity;
+};
+
+[[nodiscard]] Prediction predict(const StepChoices& choices) {
+  const config::Scenario scenario = to_scenario(choices);
+  Prediction prediction;
+  prediction.machine = resolve_machine(scenario.machines.front());
+  prediction.model = resolve_model(scenario);
+  prediction.options = resolve_options(scenario, prediction.model, prediction.machine.kind);
+  prediction.plan =
+      plan_step(prediction.model, prediction.options, resolve_batch(scenario.workload, prediction.model));
+  prediction.price = sim::price_step(prediction.machine, prediction.plan);
+  prediction.confidence = sim::confidence(prediction.machine, prediction.model, prediction.options, prediction.plan,
+                                          prediction.price.seconds);
+  prediction.capacity =
+      sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens);
+  return prediction;
+}
+
+[[nodiscard]] Table op_table(const Prediction& prediction) {
+  Table table;
+  table.columns = {"op", "count", "time", "share", "bound", "FLOP"};
+  for (const sim::MemoryLevel& level : prediction.machine.memory) {
+    table.columns.push_back(level.name + " bytes");
+    if (&level != &prediction.machine.memory.back()) table.columns.push_back("hit");
+  }
+  for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {
+    const Op& op = prediction.plan.ops[index];
+    const sim::OpPrice& price = prediction.price.ops[index];
+    const Seconds total = price.all_executions();
+    std::vector<Cell> row{std::string(op.name),
+                          std::to_string(op.count),
+                          Cell(config::short_text(total), total.value()),
+                          Cell(percent(total / prediction.price.seconds, 2), total / prediction.price.seconds),
+                          std::string(sim::name(price.bound, prediction.machine)),
+                          Cell(number((op.flops * op.count).value()), (op.flops * op.count).value())};
+    for (std::size_t level = 0; level < prediction.machine.memory.size(); ++level) {
+      const Bytes bytes = price.bytes[level] * op.count;
+      row.emplace_back(config::short_text(bytes), bytes.value());
+      if (level + 1 < prediction.machine.memory.size())
+        row.emplace_back(percent(price.hit_rate[level], 2), price.hit_rate[level]);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+[[nodiscard]] std::string tokens_per_second(const Prediction& prediction) {
+  return number(prediction.plan.batch.num_tokens() / prediction.price.seconds.value()) + " tokens/s";
+}
+
+[[nodiscard]] std::string basis_text(const Prediction& prediction) {
+  switch (prediction.confidence.basis) {
+    case sim::Basis::measured: return "measured";
+    case sim::Basis::interpolated: return "interpolated between this machine's traces";
+    case sim::Basis::extrapolated: return "extrapolated beyond this machine's traces: interval doubled";
+    case sim::Basis::priors: break;
+  }
+  return "extrapolated: no traces of this machine, from its data sheet and priors";
+}
+
+[[nodiscard]] std::vector<std::string> heading(const Prediction& prediction) {
+  const ModelShape& model = prediction.model;
+  const SequenceSlice& slice = prediction.plan.batch.sequences.front();
+  const sim::Capacity& capacity = prediction.capacity;
+  std::vector<std::string> lines;
+  lines.push_back(model.name + " on " + prediction.machine.name + ": " +
+                  (slice.phase == Phase::decode ? "decode" : "prefill") + ", batch " +
+                  std::to_string(prediction.plan.batch.sequences.size()) + ", context " +
+                  std::to_string(slice.context_tokens()) + ", " + std::to_string(model.num_key_value_heads) +
+                  " KV heads (group size " + std::to_string(model.group_size()) + "), block size " +
+                  std::to_string(prediction.options.block_size) + ", weights " +
+                  config::weight_format_text(prediction.options.weights) + ", KV " +
+                  std::string(name(prediction.options.kv_cache_dtype)));
+  lines.push_back("step " + config::short_text(prediction.price.seconds) + " (90 % interval " +
+                  config::short_text(prediction.confidence.low) + " to " +
+                  config::short_text(prediction.confidence.high) + "; " + basis_text(prediction) + "), " +
+                  tokens_per_second(prediction) + ", of it host " + config::short_text(prediction.price.host));
+  lines.push_back("memory: weights " + config::short_text(capacity.weights) + ", room for " +
+                  std::to_string(capacity.max_sequences) + " sequences of this length (" +
+                  std::to_string(capacity.num_blocks) + " KV blocks)");
+  if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) > capacity.max_sequences)
+    lines.push_back("warning: this batch does not fit in the machine's memory; the time is what it would take if it did");
+  if (!prediction.machine.assumed.empty()) {
+    std::string keys;
+    for (const std::string& key : prediction.machine.assumed) keys += (keys.empty() ? "" : ", ") + key;
+    lines.push_back("assumed in the machine file: " + keys);
+  }
+  return lines;
+}
+
+[[nodiscard]] Json to_json(const Prediction& prediction) {
+  Json json{{"model", prediction.model.name},
+            {"machine", prediction.machine.name},
+            {"step_seconds", prediction.price.seconds.value()},
+            {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
+            {"basis", sim::name(prediction.confidence.basis)},
+            {"host_seconds", prediction.price.host.value()},
+            {"max_sequences", prediction.capacity.max_sequences},
+            {"assumed", prediction.machine.assumed},
+            {"ops", Json::array()}};
+  for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {
+    const Op& op = prediction.plan.ops[index];
+    const sim::OpPrice& price = prediction.price.ops[index];
+    Json entry{{"op", op.name},
+               {"count", op.count},
+               {"seconds", price.all_executions().value()},
+               {"bound", sim::name(price.bound, prediction.machine)},
+               {"flops", (op.flops * op.count).value()},
+               {"bytes", Json::object()},
+               {"hit_rate", Json::object()},
+               {"effective_latency_seconds", price.effective_latency.value()}};
+    for (std::size_t level = 0; level < prediction.machine.memory.size(); ++level) {
+      entry["bytes"][prediction.machine.memory[level].name] = (price.bytes[level] * op.count).value();
+      entry["hit_rate"][prediction.machine.memory[level].name] = price.hit_rate[level];
+    }
+    json["ops"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("predict", "Price one step on one machine, op by op");
+  auto choices = std::make_shared<PredictChoices>();
+  add_step_choices(*command, choices->step);
+  add_output_options(*command, choices->output);
+  command->callback([choices] {
+    const Prediction prediction = predict(choices->step);
+    show({"dculab/predict/1", heading(prediction), {op_table(prediction)}, to_json(prediction)}, choices->output);
+  });
+}
+
+}  // namespace dculab::cli

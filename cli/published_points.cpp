@@ -1,0 +1,212 @@
+#include "cli/published_points.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "cli/locate.hpp"
+#include "config/weight_format_text.hpp"
+#include "core/attention_work.hpp"
+#include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "sim/study/library_tiling.hpp"
+#include "sim/study/serving_recipe.hpp"
+
+namespace dculab::cli {
+namespace {
+
+using config::PointKind;
+using config::PublishedPoint;
+
+// How weights of a published name are priced.
+struct PublishedWeights {
+  std::string_view published;  // lower case; "" for every other
+  WeightFormat format;         // of the layers
+  Dtype head = Dtype::f16;     // of embedding and output head
+  std::string_view note;
+};
+
+// GGUF: bits a weight as llama.cpp's ggml-common.h has them, the head is Q6_K (6.6 bits) or Q8_0.
+constexpr std::array<PublishedWeights, 8> kWeights{{
+    {"q4_0", {Dtype::int4, 32}, Dtype::int8, "Q4_0 (4.5 bits a weight) as int4, 32 a group (4.6); head Q6_K as int8"},
+    {"q4_k_m", {Dtype::int4, 32}, Dtype::int8, "Q4_K_M (4.9 bits a weight) as int4, 32 a group (4.6); head Q6_K as int8"},
+    {"ud-q4_k_xl", {Dtype::int4, 32}, Dtype::int8, "UD-Q4_K_XL (about 4.9 bits) as int4, 32 a group (4.6); head as int8"},
+    {"q8_0", {Dtype::int8, 32}, Dtype::int8, "Q8_0 (8.5 bits a weight) as int8, 32 a group (8.8)"},
+    {"gptq", {Dtype::int4, 128}, Dtype::f16, "GPTQ as int4, 128 a group"},
+    {"awq", {Dtype::int4, 128}, Dtype::f16, "AWQ as int4, 128 a group"},
+    {"int4", {Dtype::int4, 32}, Dtype::bf16, "int4 as 32 a group"},
+    {"int8", {Dtype::int8, 0}, Dtype::int8, ""},
+}};
+
+[[nodiscard]] std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return text;
+}
+
+[[nodiscard]] PublishedWeights published_weights(const std::string& text) {
+  const std::string name = lower_case(text);
+  for (const PublishedWeights& known : kWeights)
+    if (name == known.published) return known;
+  try {
+    const WeightFormat format = config::parse_weight_format(name == "fp16" ? "f16" : name);
+    const bool narrow = bits(format.dtype) < 16;
+    return {"", format, narrow ? Dtype::bf16 : format.dtype, ""};
+  } catch (const InputError&) {
+    throw InputError("weights '" + text + "' have no format to price them as");
+  }
+}
+
+[[nodiscard]] Dtype published_dtype(const std::string& text, Dtype otherwise) {
+  if (text.empty()) return otherwise;
+  const std::string name = lower_case(text);
+  if (name == "fp16") return Dtype::f16;
+  if (name == "q8_0") return Dtype::int8;
+  if (const auto dtype = parse_dtype(name)) return *dtype;
+  throw InputError("kv_dtype '" + text + "' has no format to price it as");
+}
+
+[[nodiscard]] bool is_quantized_gguf(std::string_view published) {
+  return published.starts_with("q") || published.starts_with("ud-q");
+}
+
+// FP8 checkpoints multiply in FP8. llama.cpp multiplies its quantised weights in INT8 where there are no matrix cores
+// (ggml-cuda/mmq.cu), and in F16 where there are.
+[[nodiscard]] Dtype activation_dtype(const PublishedWeights& weights, const sim::Machine& machine) {
+  if (weights.format.dtype == Dtype::fp8_e4m3) return Dtype::fp8_e4m3;
+  const auto half = machine.peaks.find(Dtype::f16);
+  const bool matrix_cores = half != machine.peaks.end() && half->second.matrix.has_value();
+  if (is_quantized_gguf(weights.published) && !matrix_cores) return Dtype::int8;
+  return bits(weights.format.dtype) >= 16 ? weights.format.dtype : Dtype::f16;
+}
+
+// What an engine does unless told otherwise.
+struct EngineDefaults {
+  std::string_view software;  // how its name starts
+  int max_num_batched_tokens;
+  int max_num_seqs;
+  sim::Split split;
+};
+constexpr std::array<EngineDefaults, 4> kEngines{{
+    {"TensorRT-LLM", 8192, 2048, sim::Split::tensor},   // BuildConfig: max_num_tokens, max_batch_size
+    {"llama.cpp", 512, 256, sim::Split::layers},        // n_ubatch; --split-mode layer
+    {"gpt-fast", 1 << 20, 1, sim::Split::tensor},       // the whole prompt at once
+    {"", 2048, 256, sim::Split::tensor},                // vLLM: max_num_batched_tokens, max_num_seqs
+}};
+
+[[nodiscard]] const EngineDefaults& engine_defaults(const std::string& software) {
+  return *std::find_if(kEngines.begin(), kEngines.end(),
+                       [&software](const EngineDefaults& engine) { return software.starts_with(engine.software); });
+}
+
+[[nodiscard]] int needed(const std::optional<int>& value, const char* column) {
+  if (!value || *value < 1) throw InputError(std::string("column ") + column + " is missing");
+  return *value;
+}
+
+// ModelShape whose attention is the kernel's; the rest of it is not used.
+[[nodiscard]] ModelShape attention_shape(const PublishedPoint& point) {
+  ModelShape model;
+  model.num_hidden_layers = 1;
+  model.num_attention_heads = needed(point.heads, "heads");
+  model.num_key_value_heads = needed(point.kv_heads, "kv_heads");
+  model.head_dim = needed(point.head_size, "head_size");
+  if (model.num_attention_heads % model.num_key_value_heads != 0) throw InputError("heads is no multiple of kv_heads");
+  return model;
+}
+
+[[nodiscard]] sim::Recipe attention_recipe(const PublishedPoint& point, const sim::Machine& machine) {
+  const Phase phase = point.kind == PointKind::attention_decode ? Phase::decode : Phase::prefill;
+  const int tokens = phase == Phase::decode ? needed(point.context_tokens, "context_tokens")
+                                            : needed(point.prompt_tokens, "prompt_tokens");
+  const ModelShape model = attention_shape(point);
+  const Batch batch = uniform_batch(phase, point.batch.value_or(1), tokens);
+  EngineOptions options;
+  options.block_size = point.kv_block_size.value_or(options.block_size);
+  options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
+  options.activation_dtype = bits(options.kv_cache_dtype) >= 16 ? options.kv_cache_dtype : Dtype::bf16;
+  options.tiling = sim::library_tiling(machine, model, batch);
+  return sim::kernel_recipe(plan_attention(model, options, batch, phase));
+}
+
+// y[m, n] = x[m, k] w[n, k]^T is the o_proj of a model with n features and one head of k.
+[[nodiscard]] sim::Recipe matmul_recipe(const PublishedPoint& point, const sim::Machine& machine) {
+  const PublishedWeights weights = published_weights(point.weights);
+  ModelShape model;
+  model.hidden_size = needed(point.n, "n");
+  model.head_dim = needed(point.k, "k");
+  model.num_attention_heads = model.num_key_value_heads = model.num_hidden_layers = 1;
+  model.intermediate_size = model.vocab_size = 1;
+  EngineOptions options;
+  options.weights = weights.format;
+  options.activation_dtype = activation_dtype(weights, machine);
+  const Batch batch = uniform_batch(Phase::prefill, 1, needed(point.m, "m"));
+  options.tiling = sim::library_tiling(machine, model, batch);
+  const StepPlan plan = plan_step(model, options, batch);
+  const auto matmul =
+      std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
+  return sim::kernel_recipe(*matmul);
+}
+
+[[nodiscard]] ModelShape published_model(const std::string& name) {
+  const auto folder = try_find_model(lower_case(name));
+  if (!folder) throw InputError("no model '" + lower_case(name) + "' under scenarios/models");
+  return engine::read_model_shape(*folder);
+}
+
+[[nodiscard]] sim::Server published_server(const PublishedPoint& point, const sim::Machine& machine) {
+  const PublishedWeights weights = published_weights(point.weights);
+  const EngineDefaults& engine = engine_defaults(point.software);
+  sim::Server server{machine, published_model(point.model), {}, point.devices, engine.split};
+  server.model.dtype = weights.head;
+  server.options.weights = weights.format;
+  server.options.activation_dtype = activation_dtype(weights, machine);
+  server.options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
+  server.options.block_size = point.kv_block_size.value_or(server.options.block_size);
+  server.options.max_num_batched_tokens = engine.max_num_batched_tokens;
+  server.options.max_num_seqs = engine.max_num_seqs;
+  if (point.kind == PointKind::prefill_rate && point.context_tokens)
+    server.options.max_num_batched_tokens = *point.context_tokens;
+  if (const auto found = problems(server); !found.empty()) throw InputError(found.front());
+  return server;
+}
+
+[[nodiscard]] sim::Recipe served_recipe(const PublishedPoint& point, const sim::Server& server) {
+  const int requests = point.batch.value_or(1);
+  const int prompt = needed(point.prompt_tokens, "prompt_tokens");
+  const int output = point.kind == PointKind::ttft ? 1 : needed(point.output_tokens, "output_tokens");
+  sim::Recipe recipe = sim::served_requests(server, requests, prompt, output);
+  if (point.kind == PointKind::offline_output_rate) recipe.tokens = static_cast<double>(requests) * output;
+  return recipe;
+}
+
+[[nodiscard]] sim::Recipe decode_recipe(const PublishedPoint& point, const sim::Server& server) {
+  const int last = needed(point.context_tokens, "context_tokens");
+  const int steps = std::clamp(point.output_tokens.value_or(1), 1, last);
+  return sim::decode(server, point.batch.value_or(1), last - steps + 1, last);
+}
+
+[[nodiscard]] sim::Recipe recipe_of(const PublishedPoint& point, const sim::Machine& machine) {
+  switch (point.kind) {
+    case PointKind::matmul: return matmul_recipe(point, machine);
+    case PointKind::attention_decode:
+    case PointKind::attention_prefill: return attention_recipe(point, machine);
+    case PointKind::prefill_rate:
+      return sim::prefill(published_server(point, machine), needed(point.prompt_tokens, "prompt_tokens"));
+    case PointKind::decode_rate: return decode_recipe(point, published_server(point, machine));
+    case PointKind::request_latency:
+    case PointKind::ttft:
+    case PointKind::offline_output_rate: break;
+  }
+  return served_recipe(point, published_server(point, machine));
+}
+
+}  // namespace
+
+PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine) {
+  PricedAs priced{recipe_of(point, machine), ""};
+  if (!point.weights.empty()) priced.note = published_weights(point.weights).note;
+  return priced;
+}
+
+}  // namespace dculab::cli

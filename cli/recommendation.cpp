@@ -1,0 +1,143 @@
+#include "cli/recommendation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "config/unit_text.hpp"
+#include "sim/memory/capacity.hpp"
+
+namespace dculab::cli {
+namespace {
+
+// Fewer KV heads are always faster and never more accurate, so speed within this share of the best is given up for them.
+constexpr double kTolerance = 0.05;
+
+// What attention costs in a step, by cause; means over the workloads.
+struct Causes {
+  double step = 0, attention = 0, memory = 0, latency = 0, lookups = 0, launch = 0, compute = 0;  // s
+  double kv_bytes = 0;
+  double wasted = 0;  // share of KV memory
+};
+
+[[nodiscard]] bool is_attention(const Op& op) {
+  return op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill;
+}
+
+void add_to(Causes& causes, const PricedPoint& priced, double weight) {
+  causes.step += weight * priced.price.seconds.value();
+  for (std::size_t index = 0; index < priced.plan.ops.size(); ++index) {
+    const Op& op = priced.plan.ops[index];
+    if (!is_attention(op)) continue;
+    const sim::OpPrice& price = priced.price.ops[index];
+    const double times = weight * op.count;
+    causes.attention += times * price.seconds.value();
+    causes.memory += times * price.memory.value();
+    causes.latency += times * price.latency.value();
+    causes.lookups += times * price.lookups.value();
+    causes.launch += times * price.launch.value();
+    causes.compute += times * price.compute.value();
+    causes.kv_bytes += times * op.operands().front().unique.value();
+    causes.wasted += weight * (1 - op.attention.context_tokens / op.attention.padded_tokens);
+  }
+}
+
+[[nodiscard]] std::map<sim::Choice, Causes> causes_by_choice(const std::vector<PricedPoint>& points) {
+  std::map<sim::Choice, int> counts;
+  for (const PricedPoint& priced : points) ++counts[priced.point->choice];
+  std::map<sim::Choice, Causes> result;
+  for (const PricedPoint& priced : points)
+    add_to(result[priced.point->choice], priced, 1.0 / counts[priced.point->choice]);
+  return result;
+}
+
+[[nodiscard]] std::string largest_cause(const Causes& from, const Causes& to) {
+  const std::vector<std::pair<std::string, double>> differences{{"KV traffic", to.memory - from.memory},
+                                                                {"latency with too few bytes in flight", to.latency - from.latency},
+                                                                {"block-table look-ups", to.lookups - from.lookups},
+                                                                {"workgroup starts", to.launch - from.launch},
+                                                                {"arithmetic", to.compute - from.compute}};
+  return std::max_element(differences.begin(), differences.end(), [](const auto& a, const auto& b) {
+           return a.second < b.second;
+         })->first;
+}
+
+[[nodiscard]] std::string signed_percent(double share) {
+  return (share >= 0 ? "+" : "−") + percent(std::abs(share), 2);
+}
+
+// The alternatives along one axis, the other held at the recommended value.
+[[nodiscard]] Table why_table(const std::map<sim::Choice, Causes>& causes, sim::Choice best, bool along_blocks) {
+  Table table;
+  table.title = along_blocks ? "Block sizes at " + std::to_string(best.kv_heads) + " KV heads"
+                             : "KV heads at block size " + std::to_string(best.block_size);
+  table.columns = {along_blocks ? "block" : "KV heads", "step",     "against choice", "attention", "KV bytes",
+                   "look-ups",                          "KV waste", "what differs most"};
+  const Causes& reference = causes.at(best);
+  for (const auto& [choice, cause] : causes) {
+    const bool on_axis = along_blocks ? choice.kv_heads == best.kv_heads : choice.block_size == best.block_size;
+    if (!on_axis) continue;
+    const bool chosen = choice == best;
+    const bool slower = cause.step >= reference.step;
+    table.rows.push_back(
+        {std::to_string(along_blocks ? choice.block_size : choice.kv_heads) + (chosen ? " *" : ""),
+         Cell(config::short_text(Seconds(cause.step)), cause.step),
+         chosen ? Cell("", 0) : Cell(signed_percent(cause.step / reference.step - 1), cause.step / reference.step - 1),
+         Cell(config::short_text(Seconds(cause.attention)), cause.attention),
+         Cell(config::short_text(Bytes(cause.kv_bytes)), cause.kv_bytes),
+         Cell(config::short_text(Seconds(cause.lookups)), cause.lookups), Cell(percent(cause.wasted, 2), cause.wasted),
+         chosen ? "" : (slower ? "more " + largest_cause(reference, cause) : "less " + largest_cause(cause, reference))});
+  }
+  return table;
+}
+
+[[nodiscard]] std::string verdict(const sim::Machine& machine, sim::Choice best, sim::Choice fastest, int query_heads,
+                                  double slower) {
+  std::string text = machine.name + " should use " + std::to_string(best.kv_heads) + " KV heads (group size " +
+                     std::to_string(query_heads / best.kv_heads) + ") and block size " + std::to_string(best.block_size);
+  if (best != fastest)
+    text += ": " + percent(slower, 2) + " slower than the fastest choice (" + std::to_string(fastest.kv_heads) +
+            " KV heads, block " + std::to_string(fastest.block_size) + "), and every KV head kept is accuracy kept";
+  return text;
+}
+
+}  // namespace
+
+std::string step_bound(const PricedPoint& priced, const sim::Machine& machine) {
+  std::map<std::string, double> seconds;
+  for (const sim::OpPrice& price : priced.price.ops)
+    seconds[std::string(sim::name(price.bound, machine))] += price.all_executions().value();
+  return std::max_element(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) {
+           return a.second < b.second;
+         })->first;
+}
+
+void add_recommendation(const std::vector<PricedPoint>& points, const sim::Machine& machine, Report& report,
+                        Json& json) {
+  std::vector<sim::ChoiceTime> times;
+  std::set<int> kv_heads, block_sizes;
+  for (const PricedPoint& priced : points) {
+    times.push_back({priced.point->choice, priced.point->workload, priced.price.seconds});
+    kv_heads.insert(priced.point->choice.kv_heads);
+    block_sizes.insert(priced.point->choice.block_size);
+  }
+  const std::vector<sim::ScoredChoice> ranked = sim::rank_choices(times);
+  if (ranked.size() < 2) return;
+  const sim::ScoredChoice best = sim::recommend(ranked, kTolerance);
+  const sim::ScoredChoice& fastest = ranked.front();
+  const int query_heads = points.front().point->model.num_attention_heads;
+  const std::map<sim::Choice, Causes> causes = causes_by_choice(points);
+  if (block_sizes.size() > 1) report.tables.push_back(why_table(causes, best.choice, true));
+  if (kv_heads.size() > 1) report.tables.push_back(why_table(causes, best.choice, false));
+  report.tables.back().notes.push_back(
+      "→ " + verdict(machine, best.choice, fastest.choice, query_heads, best.seconds / fastest.seconds - 1));
+  json["recommendation"] = {{"num_key_value_heads", best.choice.kv_heads},
+                            {"block_size", best.choice.block_size},
+                            {"step_seconds", best.seconds.value()},
+                            {"fastest", {{"num_key_value_heads", fastest.choice.kv_heads},
+                                         {"block_size", fastest.choice.block_size},
+                                         {"step_seconds", fastest.seconds.value()}}}};
+}
+
+}  // namespace dculab::cli

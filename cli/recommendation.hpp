@@ -1,0 +1,25 @@
+// What to choose on a machine, and the table that shows why.
+#pragma once
+
+#include <vector>
+
+#include "cli/predicted_study.hpp"
+#include "sim/cost/step_price.hpp"
+
+namespace dculab::cli {
+
+struct PricedPoint {
+  const StudyPoint* point = nullptr;
+  sim::StepPrice price;
+  StepPlan plan;
+};
+
+// What limits most of the step: the bound with the largest share of its time.
+[[nodiscard]] std::string step_bound(const PricedPoint& priced, const sim::Machine& machine);
+
+// Adds the recommended KV heads and block size, and how the alternatives compare, to the report and to `json`.
+// Adds nothing when neither of the two varies.
+void add_recommendation(const std::vector<PricedPoint>& points, const sim::Machine& machine, Report& report,
+                        Json& json);
+
+}  // namespace dculab::cli

@@ -1,0 +1,72 @@
+#include "cli/resolve.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/locate.hpp"
+#include "config/machine_file.hpp"
+#include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+
+namespace dculab::cli {
+
+void add_step_choices(CLI::App& command, StepChoices& choices) {
+  command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models")->required();
+  command.add_option("--machine", choices.machine, "Machine file, or a name under hwmodels")->required();
+  command.add_option("--phase", choices.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
+  command.add_option("--batch", choices.batch, "Sequences in the step");
+  command.add_option("--context", choices.context, "Tokens per sequence once the step is done");
+  command.add_option("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
+  command.add_option("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
+  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, "f32, f16, bf16, fp8_e4m3, fp8_e5m2 or int8");
+  command.add_option("--weights", choices.weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
+  command.add_option("--set", choices.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
+}
+
+config::Scenario to_scenario(const StepChoices& choices) {
+  config::Node document = config::parse_yaml("command line",
+                                             "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
+  const auto set = [&document](const char* key, const std::string& value) {
+    if (!value.empty()) config::set_override(document, {key, value});
+  };
+  const auto set_number = [&set](const char* key, int value) { set(key, value == 0 ? "" : std::to_string(value)); };
+  set("model", choices.model);
+  set("machine", choices.machine);
+  set("workload.phase", choices.phase);
+  set("workload.batch", std::to_string(choices.batch));
+  set("workload.context_tokens", std::to_string(choices.context));
+  set_number("kv_cache.block_size", choices.block_size);
+  set_number("model.num_key_value_heads", choices.kv_heads);
+  set("kv_cache.dtype", choices.kv_cache_dtype);
+  set("weights", choices.weights);
+  for (const std::string& change : choices.set) config::set_override(document, config::parse_override(change));
+  return config::read_scenario("command line", document);
+}
+
+ModelShape resolve_model(const config::Scenario& scenario) {
+  const std::string& name = scenario.model.name;
+  const ModelShape model = config::resolve_model(engine::read_model_shape(find_model(name)), scenario.model);
+  const std::vector<std::string> found = problems(model);
+  if (!found.empty()) throw InputError(scenario.file, "model " + name + ": " + found.front());
+  return model;
+}
+
+sim::Machine resolve_machine(const std::string& name) { return config::read_machine_file(find_machine(name)); }
+
+EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, sim::MachineKind kind) {
+  EngineOptions options = config::resolve_options(scenario, model);
+  if (kind == sim::MachineKind::cpu) {
+    options.activation_dtype = Dtype::f32;
+    options.tiling = cpu_kernel_tiling();
+  }
+  return options;
+}
+
+Batch resolve_batch(const config::Workload& workload, const ModelShape& model) {
+  if (workload.context_tokens > model.max_position_embeddings)
+    throw InputError("context of " + std::to_string(workload.context_tokens) + " tokens is longer than " + model.name +
+                     " allows (max_position_embeddings = " + std::to_string(model.max_position_embeddings) +
+                     "); choose a shorter context");
+  return uniform_batch(workload.phase, workload.batch, workload.context_tokens);
+}
+
+}  // namespace dculab::cli

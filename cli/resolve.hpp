@@ -1,0 +1,49 @@
+// From what the user typed or wrote to what the simulator and the engine need: names become shapes and machines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "core/step_plan.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace dculab::cli {
+
+// One step to price or to run: the options of `predict`, and of any command that studies a single step.
+struct StepChoices {
+  std::string model;
+  std::string machine;
+  std::string phase = "decode";
+  int batch = 1;
+  int context = 1024;
+  int block_size = 0;  // 0 and empty: the default
+  int kv_heads = 0;
+  std::string kv_cache_dtype;
+  std::string weights;
+  std::vector<std::string> set;  // key=value, any scenario key
+};
+
+void add_step_choices(CLI::App& command, StepChoices& choices);
+
+// The choices as a scenario, so that flags and files go through the same checks.
+[[nodiscard]] config::Scenario to_scenario(const StepChoices& choices);
+
+// The model a scenario names, with its changes. Throws InputError.
+[[nodiscard]] ModelShape resolve_model(const config::Scenario& scenario);
+
+// A machine by name or file. Throws InputError.
+[[nodiscard]] sim::Machine resolve_machine(const std::string& name);
+
+// The engine options of a scenario on a kind of machine: the CPU engine has its own tiling and F32 activations.
+[[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
+                                            sim::MachineKind kind);
+
+// The batch of a step workload. Throws InputError when the context is longer than the model's.
+[[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model);
+
+}  // namespace dculab::cli

@@ -1,0 +1,165 @@
+// `dculab run`: generates text with the real engine.
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/locate.hpp"
+#include "cli/output.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+#include "engine/generate/generator.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct RunChoices {
+  std::string model;
+  std::string prompt;
+  std::string prompts_file;
+  int max_tokens = 128;
+  std::optional<double> temperature, top_p;  // absent: generation_config.json decides
+  std::optional<int> top_k;
+  std::optional<std::uint64_t> seed;
+  bool ignore_eos = false;
+  std::string kv_cache_dtype = "f16";
+  std::string kv_cache_memory;
+  engine::GeneratorOptions generator;
+  OutputOptions output;
+};
+
+[[nodiscard]] std::vector<std::string> read_prompts(const RunChoices& choices) {
+  if (choices.prompts_file.empty()) return {choices.prompt};
+  std::ifstream file(choices.prompts_file);
+  if (!file) throw InputError(choices.prompts_file, "cannot be read");
+  std::vector<std::string> prompts;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty()) prompts.push_back(line);
+  if (prompts.empty()) throw InputError(choices.prompts_file, "has no prompts (one per line)");
+  return prompts;
+}
+
+[[nodiscard]] SamplingParams choose_sampling(const RunChoices& choices, const SamplingParams& defaults) {
+  SamplingParams sampling = defaults;
+  sampling.temperature = choices.temperature.value_or(sampling.temperature);
+  sampling.top_k = choices.top_k.value_or(sampling.top_k);
+  sampling.top_p = choices.top_p.value_or(sampling.top_p);
+  sampling.seed = choices.seed.value_or(sampling.seed);
+  return sampling;
+}
+
+[[nodiscard]] Seconds median(std::vector<Seconds> values) {
+  if (values.empty()) return Seconds{};
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+[[nodiscard]] std::string statistics(const ServingReport& report) {
+  std::vector<Seconds> ttft, tpot;
+  for (const RequestStats& request : report.requests) {
+    ttft.push_back(request.ttft);
+    if (request.num_generated > 1) tpot.push_back(request.tpot);
+  }
+  std::string text = std::to_string(report.num_prompt_tokens) + " prompt tokens, " +
+                     std::to_string(report.num_generated_tokens) + " generated in " +
+                     config::short_text(report.duration) + " (" +
+                     number(static_cast<double>(report.num_generated_tokens) / report.duration.value()) +
+                     " tokens/s); median TTFT " + config::short_text(median(ttft));
+  if (!tpot.empty()) text += ", TPOT " + config::short_text(median(tpot));
+  if (report.num_preemptions > 0) text += "; " + std::to_string(report.num_preemptions) + " preemptions";
+  return text;
+}
+
+[[nodiscard]] const char* finish_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
+
+[[nodiscard]] Report make_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
+  Report report{"dculab/run/1", {}, {}, Json::object()};
+  const ServingReport& served = generation.report;
+  report.json["completions"] = Json::array();
+  Table table;
+  table.columns = {"prompt", "completion", "tokens", "finished by"};
+  for (std::size_t index = 0; index < prompts.size(); ++index) {
+    const engine::Completion& completion = generation.completions[index];
+    report.json["completions"].push_back({{"prompt", prompts[index]},
+                                          {"text", completion.text},
+                                          {"token_ids", completion.token_ids},
+                                          {"finish_reason", finish_text(completion.finish_reason)}});
+    table.rows.push_back({prompts[index], completion.text, std::to_string(completion.token_ids.size()),
+                          finish_text(completion.finish_reason)});
+  }
+  report.tables.push_back(std::move(table));
+  report.json["statistics"] = {{"prompt_tokens", served.num_prompt_tokens},
+                               {"generated_tokens", served.num_generated_tokens},
+                               {"duration_seconds", served.duration.value()},
+                               {"steps", served.num_steps},
+                               {"preemptions", served.num_preemptions}};
+  return report;
+}
+
+// One prompt streams as it is generated; several are printed when they are done, in their order.
+void print_text(const std::vector<std::string>& prompts, const engine::Generation& generation) {
+  for (std::size_t index = 0; index < prompts.size(); ++index)
+    std::cout << "[" << index + 1 << "] " << prompts[index] << generation.completions[index].text << "\n\n";
+}
+
+void run_engine(RunChoices& choices) {
+  const std::vector<std::string> prompts = read_prompts(choices);
+  const auto dtype = parse_dtype(choices.kv_cache_dtype);
+  if (!dtype) throw InputError("--kv-cache-dtype: '" + choices.kv_cache_dtype + "' is not a dtype; use f32, f16 or bf16");
+  choices.generator.engine.kv_cache_dtype = *dtype;
+  if (const auto found = problems(choices.generator.engine); !found.empty()) throw InputError(found.front());
+  if (!choices.kv_cache_memory.empty())
+    choices.generator.kv_cache_memory = config::parse_quantity<Bytes>(choices.kv_cache_memory);
+  engine::Generator generator(find_model(choices.model), choices.generator);
+
+  std::vector<engine::TextRequest> requests;
+  for (const std::string& prompt : prompts)
+    requests.push_back({.prompt = prompt,
+                        .max_tokens = choices.max_tokens,
+                        .sampling = choose_sampling(choices, generator.defaults().sampling),
+                        .eos = choices.ignore_eos ? EosHandling::ignore : EosHandling::stop});
+  const bool text = choices.output.format == Format::table && choices.output.file.empty();
+  const bool stream = text && prompts.size() == 1;
+  if (stream) std::cout << prompts.front() << std::flush;
+  engine::OnText on_text;
+  if (stream) on_text = [](std::size_t, std::string_view piece) { std::cout << piece << std::flush; };
+  const engine::Generation generation = generator.generate(requests, on_text);
+  if (stream)
+    std::cout << std::endl;
+  else if (text)
+    print_text(prompts, generation);
+  else
+    show(make_report(prompts, generation), choices.output);
+  std::cerr << statistics(generation.report) << '\n';
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("run", "Generate text with the real engine");
+  auto choices = std::make_shared<RunChoices>();
+  command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models")->required();
+  CLI::Option_group* source = command->add_option_group("what to continue");
+  source->add_option("--prompt", choices->prompt, "The text to continue; streamed");
+  source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously");
+  source->require_option(1);
+  command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")->check(CLI::PositiveNumber);
+  command->add_option("--temperature", choices->temperature, "0 = greedy")->check(CLI::NonNegativeNumber);
+  command->add_option("--top-k", choices->top_k, "Sample from the k likeliest, 0 = all")->check(CLI::NonNegativeNumber);
+  command->add_option("--top-p", choices->top_p, "Sample from the likeliest that make up p")->check(CLI::Range(0.0, 1.0));
+  command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
+  command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
+  command->add_option("--threads", choices->generator.num_threads, "Worker threads, 0 = all cores");
+  command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
+  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "f32, f16 or bf16");
+  command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
+  command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");
+  command->add_option("--max-num-batched-tokens", choices->generator.engine.max_num_batched_tokens,
+                      "New tokens per step at most");
+  add_output_options(*command, choices->output);
+  command->callback([choices] { run_engine(*choices); });
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,148 @@
+// `dculab show`: every effective value of a machine, a model or a scenario, and where it came from.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/locate.hpp"
+#include "cli/output.hpp"
+#include "cli/resolve.hpp"
+#include "config/machine_file.hpp"
+#include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
+#include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "sim/calibration/parameters.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct ShowChoices {
+  std::string what;
+  std::vector<std::string> set;
+  OutputOptions output;
+};
+
+void add_value(Report& report, const std::string& key, const std::string& value, const std::string& kind,
+               const std::string& source) {
+  report.tables.front().rows.push_back({key, value, kind, source});
+  report.json["values"].push_back({{"key", key}, {"value", value}, {"kind", kind}, {"source", source}});
+}
+
+[[nodiscard]] Report empty_report(std::string heading) {
+  Report report{"dculab/show/1", {std::move(heading)}, {Table{}}, Json{{"values", Json::array()}}};
+  report.tables.front().columns = {"key", "value", "kind", "source"};
+  return report;
+}
+
+// The figures of a machine document: maps with `value`, `kind` and `source`, wherever they stand.
+void add_figures(Report& report, const config::Node& node, const std::string& path) {
+  if (const config::Node* value = node.find("value")) {
+    add_value(report, path, value->text, node.find("kind")->text, node.find("source")->text);
+    return;
+  }
+  const config::Node* level_name = node.find("name");
+  for (const config::Node& child : node.children) {
+    std::string key = child.key;
+    if (node.kind == config::NodeKind::list) key = child.find("name")->text;
+    if (child.kind == config::NodeKind::scalar && !(level_name && child.key == "name" && !path.empty()))
+      add_value(report, path.empty() ? key : path + "." + key, child.text, "", "");
+    else if (child.kind != config::NodeKind::scalar)
+      add_figures(report, child, path.empty() ? key : path + "." + key);
+  }
+}
+
+[[nodiscard]] Report show_machine(const std::filesystem::path& file) {
+  sim::Machine machine = config::read_machine_file(file);
+  for (const sim::Parameter& parameter : sim::parameters())
+    if (!machine.sources.contains(std::string(parameter.key)))
+      config::cite(machine, std::string(parameter.key), sim::Evidence::assumed, "prior, see docs/reference/cost-law.md");
+  Report report = empty_report("machine " + file.string());
+  add_figures(report, config::parse_yaml(file.string(), config::machine_yaml(machine)), "");
+  return report;
+}
+
+[[nodiscard]] Report show_model(const std::filesystem::path& folder) {
+  const ModelShape model = engine::read_model_shape(folder);
+  Report report = empty_report("model " + folder.string());
+  const auto add = [&](const char* key, const std::string& value, const char* source) {
+    add_value(report, key, value, "", source);
+  };
+  const auto add_count = [&](const char* key, int value) { add(key, std::to_string(value), "config.json"); };
+  add_count("hidden_size", model.hidden_size);
+  add_count("intermediate_size", model.intermediate_size);
+  add_count("num_hidden_layers", model.num_hidden_layers);
+  add_count("num_attention_heads", model.num_attention_heads);
+  add_count("num_key_value_heads", model.num_key_value_heads);
+  add_count("head_dim", model.head_dim);
+  add_count("vocab_size", model.vocab_size);
+  add_count("max_position_embeddings", model.max_position_embeddings);
+  add("tie_word_embeddings", model.tie_word_embeddings ? "true" : "false", "config.json");
+  add("dtype", std::string(name(model.dtype)), "config.json");
+  add("rope_theta", number(model.rope_theta, 9), "config.json");
+  add("group size", std::to_string(model.group_size()), "query heads per KV head");
+  add("weights", config::short_text(weight_footprint(model, {model.dtype, 0})), "counted from the shape");
+  add("KV cache per token (f16)", config::short_text(kv_bytes_per_token(model, Dtype::f16)), "counted from the shape");
+  return report;
+}
+
+void add_document(Report& report, const config::Node& node, const std::string& path, const std::string& file) {
+  for (const config::Node& child : node.children) {
+    const std::string key = path.empty() ? child.key : child.key.empty() ? path + "[]" : path + "." + child.key;
+    if (child.kind == config::NodeKind::scalar)
+      add_value(report, key, child.text, "",
+                child.origin.empty() ? file + ":" + std::to_string(child.place.line) : child.origin);
+    else
+      add_document(report, child, key, file);
+  }
+}
+
+// What the file says, then the defaults it leaves in force.
+[[nodiscard]] Report show_scenario(const std::filesystem::path& file, const std::vector<std::string>& set) {
+  std::vector<config::Override> overrides;
+  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  const config::Scenario scenario = config::read_scenario_file(file, overrides);
+  Report report = empty_report("scenario " + file.string() + ": " + scenario.question);
+  add_document(report, scenario.document, "", file.filename().string());
+  const ModelShape model = resolve_model(scenario);
+  const EngineOptions options = config::resolve_options(scenario, model);
+  const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "effective"); };
+  add("model.num_key_value_heads", std::to_string(model.num_key_value_heads));
+  add("weights", config::weight_format_text(options.weights));
+  add("kv_cache.block_size", std::to_string(options.block_size));
+  add("kv_cache.dtype", std::string(name(options.kv_cache_dtype)));
+  add("engine.max_num_seqs", std::to_string(options.max_num_seqs));
+  add("engine.max_num_batched_tokens", std::to_string(options.max_num_batched_tokens));
+  add("attention.partition_tokens", std::to_string(options.tiling.partition_tokens));
+  return report;
+}
+
+// A name may be a machine, a model or a scenario; a file says by its schema, a folder is a model.
+[[nodiscard]] Report show_anything(const ShowChoices& choices) {
+  if (std::filesystem::is_directory(choices.what)) return show_model(find_model(choices.what));
+  if (std::filesystem::is_regular_file(choices.what)) {
+    const config::Node document = config::read_yaml_file(choices.what);
+    const config::Node* schema = document.find("schema");
+    if (schema != nullptr && schema->text == config::kScenarioSchema) return show_scenario(choices.what, choices.set);
+    return show_machine(choices.what);
+  }
+  if (const auto file = try_find_machine(choices.what)) return show_machine(*file);
+  if (const auto file = try_find_scenario(choices.what)) return show_scenario(*file, choices.set);
+  if (const auto folder = try_find_model(choices.what)) return show_model(*folder);
+  throw InputError("nothing is called '" + choices.what +
+                   "': neither a file, a folder, nor a shipped machine, model or scenario");
+}
+
+}  // namespace
+
+void add_show(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("show", "Every effective value of a machine, model or scenario");
+  auto choices = std::make_shared<ShowChoices>();
+  command->add_option("what", choices->what, "A file, a folder, or the name of a shipped machine, model or scenario")
+      ->required();
+  command->add_option("--set", choices->set, "key=value: override a scenario's key")->option_text("KEY=VALUE ...");
+  add_output_options(*command, choices->output);
+  command->callback([choices] { show(show_anything(*choices), choices->output); });
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,211 @@
+// `dculab validate`: predicted against measured, for published points and for traces.
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "cli/commands.hpp"
+#include "cli/locate.hpp"
+#include "cli/output.hpp"
+#include "cli/published_points.hpp"
+#include "cli/resolve.hpp"
+#include "cli/scores.hpp"
+#include "config/machine_file.hpp"
+#include "config/trace_file.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/study/point_calibration.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct ValidateChoices {
+  std::vector<std::string> traces;
+  std::string machine;
+  std::string points;
+  std::string calibrate_on;
+  int worst = 0;
+  OutputOptions output;
+};
+
+// A published point that can be priced, or why it cannot.
+struct ReadPoint {
+  config::PublishedPoint point;
+  PricedAs priced;
+  std::string unpriced;
+  std::string refused;
+};
+
+using Machines = std::map<std::string, sim::Machine>;
+
+[[nodiscard]] std::string below_floor(const sim::Machine& machine, const ReadPoint& read) {
+  const Seconds measured = read.priced.recipe.time(read.point.value);
+  const Seconds floor = sim::recipe_floor(machine, read.priced.recipe);
+  if (measured >= floor) return "";
+  return "took " + config::short_text(measured) + ", below the " + config::short_text(floor) + " that the peaks of " +
+         machine.name + " allow";
+}
+
+// Adds the machine of `point` to `machines` when it is known.
+[[nodiscard]] const sim::Machine& machine_of(const config::PublishedPoint& point, Machines& machines) {
+  const auto known = machines.find(point.machine);
+  if (known != machines.end()) return known->second;
+  const auto file = try_find_machine(point.machine);
+  if (!file) throw InputError("no machine '" + point.machine + "' under hwmodels");
+  return machines.emplace(point.machine, config::read_machine_file(*file)).first->second;
+}
+
+[[nodiscard]] std::vector<ReadPoint> read_points(const std::string& file, Machines& machines) {
+  std::vector<ReadPoint> points;
+  for (config::PublishedPoint& point : config::read_points_file(file)) {
+    ReadPoint read{std::move(point), {}, "", ""};
+    try {
+      const sim::Machine& machine = machine_of(read.point, machines);
+      read.priced = price_as(read.point, machine);
+      read.refused = below_floor(machine, read);
+    } catch (const InputError& error) {
+      read.unpriced = error.what();
+    }
+    points.push_back(std::move(read));
+  }
+  return points;
+}
+
+// Every machine with usable points in the file is fitted to them. Returns the ids that were used.
+[[nodiscard]] std::set<std::string> calibrate(const std::string& file, Machines& machines, Report& report) {
+  std::map<std::string, std::vector<sim::MeasuredRecipe>> by_machine;
+  std::set<std::string> used;
+  for (const ReadPoint& read : read_points(file, machines)) {
+    if (!read.unpriced.empty() || !read.refused.empty()) continue;
+    by_machine[read.point.machine].push_back({std::string(config::name(read.point.kind)), read.priced.recipe,
+                                              read.priced.recipe.time(read.point.value)});
+    used.insert(read.point.id);
+  }
+  for (const auto& [name, points] : by_machine) {
+    machines[name] = sim::calibrate_to_points(machines[name], points);
+    report.heading.push_back(name + ": calibrated on " + std::to_string(points.size()) + " points of " + file);
+  }
+  return used;
+}
+
+[[nodiscard]] ScoredRow score_point(const ReadPoint& read, const sim::Machine& machine, bool was_fitted) {
+  const sim::Recipe& recipe = read.priced.recipe;
+  const std::string kind(config::name(read.point.kind));
+  const Seconds time = sim::price_recipe(machine, recipe);
+  const sim::Confidence trust = sim::recipe_confidence(machine, kind, recipe, time);
+  const double low = recipe.figure(trust.low);
+  const double high = recipe.figure(trust.high);
+  return {.line = read.point.line,
+          .id = read.point.id,
+          .kind = kind,
+          .machine = read.point.machine,
+          .model = read.point.model,
+          .software = read.point.software,
+          .measured = read.point.value,
+          .predicted = recipe.figure(time),
+          .low = std::min(low, high),
+          .high = std::max(low, high),
+          .unit = read.point.unit,
+          .basis = std::string(sim::name(was_fitted ? sim::Basis::measured : trust.basis)),
+          .bound = sim::recipe_bound(machine, recipe),
+          .note = read.priced.note};
+}
+
+[[nodiscard]] Scores score_points(const ValidateChoices& choices, Report& report) {
+  Machines machines;
+  const std::vector<ReadPoint> points = read_points(choices.points, machines);
+  std::set<std::string> fitted;
+  if (!choices.calibrate_on.empty()) fitted = calibrate(choices.calibrate_on, machines, report);
+  Scores scores;
+  for (const ReadPoint& read : points) {
+    if (!read.unpriced.empty())
+      scores.unpriced.push_back({read.point.line, read.point.id, read.unpriced});
+    else if (!read.refused.empty())
+      scores.refused.push_back({read.point.line, read.point.id, read.refused});
+    else
+      scores.rows.push_back(score_point(read, machines.at(read.point.machine), fitted.contains(read.point.id)));
+  }
+  return scores;
+}
+
+[[nodiscard]] const char* phase_of(const Batch& batch) {
+  int prefills = 0;
+  for (const SequenceSlice& slice : batch.sequences) prefills += slice.phase == Phase::prefill ? 1 : 0;
+  if (prefills == 0) return "decode";
+  return prefills == static_cast<int>(batch.sequences.size()) ? "prefill" : "mixed";
+}
+
+[[nodiscard]] ScoredRow score_step(const TraceStep& step, int row, const sim::Machine& machine) {
+  sim::Recipe recipe;
+  recipe.steps.push_back({plan_step(step.model, step.options, step.batch), 1, {}});
+  const Seconds time = sim::price_recipe(machine, recipe);
+  const sim::Confidence trust =
+      sim::confidence(machine, step.model, step.options, recipe.steps.front().plan, time);
+  return {.line = row,
+          .id = step.id,
+          .kind = phase_of(step.batch),
+          .machine = machine.name,
+          .model = step.model.name,
+          .software = "",
+          .measured = step.duration.value(),
+          .predicted = time.value(),
+          .low = trust.low.value(),
+          .high = trust.high.value(),
+          .unit = "s",
+          .basis = std::string(sim::name(trust.basis)),
+          .bound = sim::recipe_bound(machine, recipe),
+          .note = ""};
+}
+
+void score_trace(const std::string& file, const sim::Machine& machine, Scores& scores) {
+  const Trace trace = config::read_trace_file(file);
+  std::set<std::size_t> refused;
+  for (const sim::FloorViolation& violation : sim::floor_violations(machine, trace.steps)) {
+    refused.insert(violation.row);
+    scores.refused.push_back({static_cast<int>(violation.row) + 1, trace.steps[violation.row].id,
+                              violation.what + " took " + config::short_text(violation.measured) + ", below the " +
+                                  config::short_text(violation.floor) + " that the " + violation.limit + " allows"});
+  }
+  for (std::size_t row = 0; row < trace.steps.size(); ++row)
+    if (!refused.contains(row))
+      scores.rows.push_back(score_step(trace.steps[row], static_cast<int>(row) + 1, machine));
+}
+
+void run_validate(const ValidateChoices& choices) {
+  Report report{"dculab/validate/1", {}, {}, Json::object()};
+  Scores scores;
+  if (!choices.points.empty()) {
+    scores = score_points(choices, report);
+  } else {
+    if (choices.traces.empty())
+      throw InputError("nothing to validate; give --points FILE, or trace files with --machine");
+    if (choices.machine.empty()) throw InputError("--machine: a trace is predicted on a machine; name it");
+    const sim::Machine machine = resolve_machine(choices.machine);
+    for (const std::string& file : choices.traces) score_trace(file, machine, scores);
+  }
+  add_scores(scores, choices.worst, choices.output.format, report);
+  show(report, choices.output);
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("validate", "Predicted against measured, for traces and published points");
+  auto choices = std::make_shared<ValidateChoices>();
+  CLI::Option* traces =
+      command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them");
+  command->add_option("--machine", choices->machine, "Machine that the traces are predicted on: a file, or a name");
+  CLI::Option* points = command->add_option("--points", choices->points, "CSV of published points")->option_text("FILE");
+  points->excludes(traces);
+  command->add_option("--calibrate-on", choices->calibrate_on, "CSV of published points to fit the machines to first")
+      ->option_text("FILE")
+      ->needs(points);
+  command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
+      ->check(CLI::NonNegativeNumber);
+  add_output_options(*command, choices->output);
+  command->callback([choices] { run_validate(*choices); });
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,51 @@
+// The sections of a machine file that are lists of figures, as tables: adding a figure is one line here.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <variant>
+
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::config {
+
+enum class Necessity : std::uint8_t { required, optional };
+
+// A figure of `Part`: a time, a size, a whole number or a fraction in (0, 1], as the member's type says.
+template <class Part>
+struct Field {
+  std::string_view key;
+  std::variant<Seconds Part::*, Bytes Part::*, int Part::*, double Part::*> member;
+  Necessity necessity = Necessity::optional;
+};
+
+inline constexpr std::array<Field<sim::Overheads>, 4> kOverheads{{
+    {"kernel_launch", &sim::Overheads::kernel_launch, Necessity::required},
+    {"host_per_step", &sim::Overheads::host_per_step},
+    {"host_per_sequence", &sim::Overheads::host_per_sequence},
+    {"workgroup_start", &sim::Overheads::workgroup_start},
+}};
+
+inline constexpr std::array<Field<sim::Efficiencies>, 8> kEfficiencies{{
+    {"matmul_compute", &sim::Efficiencies::matmul_compute},
+    {"attention_compute", &sim::Efficiencies::attention_compute},
+    {"elementwise_compute", &sim::Efficiencies::elementwise_compute},
+    {"conversion_compute", &sim::Efficiencies::conversion_compute},
+    {"dram_bandwidth", &sim::Efficiencies::dram_bandwidth},
+    {"cache_bandwidth", &sim::Efficiencies::cache_bandwidth},
+    {"overlap", &sim::Efficiencies::overlap},
+    {"block_lookup", &sim::Efficiencies::block_lookup},
+}};
+
+inline constexpr std::array<Field<sim::WaveResources>, 8> kWaves{{
+    {"wave_size", &sim::WaveResources::wave_size, Necessity::required},
+    {"simds_per_unit", &sim::WaveResources::simds_per_unit, Necessity::required},
+    {"max_waves_per_simd", &sim::WaveResources::max_waves_per_simd, Necessity::required},
+    {"vgprs_per_lane", &sim::WaveResources::vgprs_per_lane, Necessity::required},
+    {"vgpr_granule", &sim::WaveResources::vgpr_granule, Necessity::required},
+    {"max_workgroups_per_unit", &sim::WaveResources::max_workgroups_per_unit, Necessity::required},
+    {"lds_per_unit", &sim::WaveResources::lds_per_unit, Necessity::required},
+    {"lds_granule", &sim::WaveResources::lds_granule, Necessity::required},
+}};
+
+}  // namespace dculab::config

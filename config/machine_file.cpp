@@ -1,0 +1,196 @@
+#include "config/machine_file.hpp"
+
+#include <algorithm>
+
+#include "config/machine_fields.hpp"
+#include "config/map_reader.hpp"
+
+namespace dculab::config {
+namespace {
+
+const Choices<sim::Evidence> kEvidence{
+    {"spec", sim::Evidence::spec}, {"measured", sim::Evidence::measured}, {"assumed", sim::Evidence::assumed}};
+const Choices<sim::MachineKind> kKinds{{"gpu", sim::MachineKind::gpu}, {"cpu", sim::MachineKind::cpu}};
+const Choices<sim::Scope> kScopes{{"compute_unit", sim::Scope::compute_unit}, {"device", sim::Scope::device}};
+
+// Counts stay far below what an int holds, so that products of them do not overflow.
+constexpr double kLargestCount = 1 << 20;
+
+template <class T>
+constexpr Range allowed() {
+  if constexpr (std::is_same_v<T, int>) return between(1, kLargestCount);
+  if constexpr (std::is_same_v<T, double>) return fraction();
+  if constexpr (std::is_same_v<T, Seconds>) return at_least(0);
+  return above(0);
+}
+
+class MachineReader {
+ public:
+  MachineReader(const Node& document, ProblemList& problems) : document_(document), problems_(problems) {}
+
+  sim::Machine read() {
+    MapReader reader(&document_, "", problems_);
+    read_identity(reader);
+    figure(reader, "compute_units", machine_.compute_units);
+    figure(reader, "clock", machine_.clock);
+    read_peaks(reader.required_map("peaks"));
+    if (const Node* levels = reader.required("memory")) read_memory(*levels);
+    const bool gpu = machine_.kind == sim::MachineKind::gpu;
+    if (gpu) read_fields(reader.required_map("waves"), machine_.waves, kWaves);
+    read_fields(reader.required_map("overheads"), machine_.overheads, kOverheads);
+    read_fields(reader.optional_map("efficiencies"), machine_.efficiencies, kEfficiencies);
+    optional_figure(reader, "host_link", machine_.host_link);
+    optional_figure(reader, "peer_link", machine_.peer_link);
+    if (reader.optional("calibration") != nullptr) read_calibration(reader.optional_map("calibration"));
+    reader.finish();
+    return std::move(machine_);
+  }
+
+ private:
+  void read_identity(MapReader& reader) {
+    std::string schema;
+    reader.required("schema", schema, Choices<std::string>{{kMachineSchema, std::string(kMachineSchema)}});
+    reader.required("name", machine_.name);
+    reader.required("description", machine_.description);
+    reader.required("kind", machine_.kind, kKinds);
+  }
+
+  void read_peaks(MapReader peaks) {
+    if (!peaks.is_present()) return;
+    for (const Node& child : peaks.node()->children) {
+      const std::optional<Dtype> dtype = parse_dtype(child.key);
+      if (!dtype || name(*dtype) != child.key) continue;  // finish() reports it
+      MapReader peak = peaks.required_map(child.key);
+      figure(peak, "vector", machine_.peaks[*dtype].vector);
+      optional_figure(peak, "matrix", machine_.peaks[*dtype].matrix);
+      peak.finish();
+    }
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8, Dtype::fp8_e4m3, Dtype::fp8_e5m2})
+      static_cast<void>(peaks.optional(name(dtype)));
+    peaks.finish();
+  }
+
+  void read_memory(const Node& levels) {
+    if (levels.kind != NodeKind::list || levels.children.empty())
+      return problems_.add(levels, "memory: must be a list of levels, fastest first, DRAM last");
+    for (const Node& child : levels.children) {
+      const Node* name = child.find("name");
+      MapReader reader(&child, "memory." + (name == nullptr ? std::string("?") : name->text), problems_);
+      read_level(reader);
+    }
+  }
+
+  void read_level(MapReader& reader) {
+    if (!reader.is_present()) return;
+    sim::MemoryLevel level;
+    reader.required("name", level.name);
+    reader.required("scope", level.scope, kScopes);
+    for (const sim::MemoryLevel& other : machine_.memory)
+      if (other.name == level.name) reader.complain(*reader.node(), "memory." + level.name + ": stands twice");
+    figure(reader, "size", level.size);
+    figure(reader, "line", level.line);
+    figure(reader, "bandwidth", level.bandwidth);
+    figure(reader, "latency", level.latency);
+    optional_figure(reader, "outstanding", level.outstanding, at_least(0));
+    optional_figure(reader, "bandwidth_per_unit", level.bandwidth_per_unit, above(0));
+    reader.finish();
+    machine_.memory.push_back(level);
+  }
+
+  // Not figures of the machine but of the fit: they need no source.
+  void read_calibration(MapReader reader) {
+    sim::Calibration& calibration = machine_.calibration.emplace();
+    reader.required("held_out_steps", calibration.held_out_steps, at_least(1));
+    reader.required("coverage", calibration.coverage, fraction());
+    reader.required("interval_factor", calibration.interval_factor, at_least(1));
+    MapReader domain = reader.required_map("domain");
+    if (domain.is_present())
+      for (const Node& child : domain.node()->children) read_feature(domain, child, calibration.domain[child.key]);
+    domain.finish();
+    reader.finish();
+  }
+
+  void read_feature(MapReader& domain, const Node& node, sim::Range& range) {
+    std::vector<double> ends;
+    domain.optional(node.key, ends);
+    if (ends.empty()) return;
+    if (ends.size() != 2 || ends[0] > ends[1])
+      return domain.complain(node, domain.path_to(node.key) + ": must be [least, largest]");
+    range = {ends[0], ends[1]};
+  }
+
+  template <class Part, std::size_t N>
+  void read_fields(MapReader reader, Part& part, const std::array<Field<Part>, N>& fields) {
+    for (const Field<Part>& field : fields)
+      std::visit(
+          [&](auto member) {
+            using T = std::remove_reference_t<decltype(part.*member)>;
+            if (field.necessity == Necessity::required)
+              figure(reader, field.key, part.*member);
+            else
+              optional_figure(reader, field.key, part.*member, allowed<T>());
+          },
+          field.member);
+    reader.finish();
+  }
+
+  template <class T>
+  void figure(MapReader& reader, std::string_view key, T& target) {
+    if (const Node* node = reader.required(key)) read_figure(*node, reader.path_to(key), target, allowed<T>());
+  }
+
+  template <class T>
+  void optional_figure(MapReader& reader, std::string_view key, T& target, Range range) {
+    if (const Node* node = reader.optional(key)) read_figure(*node, reader.path_to(key), target, range);
+  }
+
+  template <class T>
+  void optional_figure(MapReader& reader, std::string_view key, std::optional<T>& target) {
+    if (const Node* node = reader.optional(key)) read_figure(*node, reader.path_to(key), target.emplace(), above(0));
+  }
+
+  // {value: 1024 GB/s, kind: spec, source: "..."}
+  template <class T>
+  void read_figure(const Node& node, const std::string& path, T& target, Range range) {
+    if (node.kind != NodeKind::map)
+      return problems_.add(node, path + ": must be {value: ..., kind: spec | measured | assumed, source: ...}");
+    MapReader reader(&node, path, problems_);
+    sim::Evidence evidence = sim::Evidence::assumed;
+    std::string source;
+    reader.required("value", target, range);
+    reader.required("kind", evidence, kEvidence);
+    reader.required("source", source);
+    reader.finish();
+    cite(machine_, path, evidence, source);
+  }
+
+  const Node& document_;
+  ProblemList& problems_;
+  sim::Machine machine_;
+};
+
+sim::Machine read_document(const std::string& file, const Node& document) {
+  ProblemList problems(file);
+  sim::Machine machine = MachineReader(document, problems).read();
+  problems.throw_if_any();
+  for (const std::string& problem : sim::problems(machine)) problems.add(document, problem);
+  problems.throw_if_any();
+  return machine;
+}
+
+}  // namespace
+
+sim::Machine read_machine_file(const std::string& path) { return read_document(path, read_yaml_file(path)); }
+
+sim::Machine read_machine(const std::string& file, const std::string& yaml) {
+  return read_document(file, parse_yaml(file, yaml));
+}
+
+void cite(sim::Machine& machine, const std::string& key, sim::Evidence evidence, const std::string& source) {
+  for (const auto& [word, value] : kEvidence)
+    if (value == evidence) machine.sources[key] = std::string(word) + ": " + source;
+  std::erase(machine.assumed, key);
+  if (evidence == sim::Evidence::assumed) machine.assumed.push_back(key);
+}
+
+}  // namespace dculab::config

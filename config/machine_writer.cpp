@@ -1,0 +1,123 @@
+#include <charconv>
+#include <stdexcept>
+
+#include "config/machine_fields.hpp"
+#include "config/machine_file.hpp"
+#include "config/unit_text.hpp"
+
+namespace dculab::config {
+namespace {
+
+std::string figure_text(int value) { return std::to_string(value); }
+
+std::string figure_text(double value) {
+  std::array<char, 64> buffer{};
+  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
+}
+
+template <int B, int S, int F, int C>
+std::string figure_text(Quantity<B, S, F, C> value) {
+  return exact_text(value);
+}
+
+// A double-quoted YAML scalar.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char letter : text) {
+    if (letter == '\n') {
+      result += "\\n";
+      continue;
+    }
+    if (letter == '"' || letter == '\\') result += '\\';
+    result += letter;
+  }
+  return result + '"';
+}
+
+class MachineWriter {
+ public:
+  explicit MachineWriter(const sim::Machine& machine) : machine_(machine) {}
+
+  std::string write() {
+    const bool gpu = machine_.kind == sim::MachineKind::gpu;
+    text_ = "schema: " + std::string(kMachineSchema) + "\nname: " + quoted(machine_.name) +
+            "\ndescription: " + quoted(machine_.description) + "\nkind: " + (gpu ? "gpu" : "cpu") + "\n";
+    figure("", "", "compute_units", machine_.compute_units);
+    figure("", "", "clock", machine_.clock);
+    write_peaks();
+    write_memory();
+    if (gpu) write_fields("waves", machine_.waves, kWaves);
+    write_fields("overheads", machine_.overheads, kOverheads);
+    write_fields("efficiencies", machine_.efficiencies, kEfficiencies);
+    if (machine_.host_link) figure("", "", "host_link", *machine_.host_link);
+    if (machine_.peer_link) figure("", "", "peer_link", *machine_.peer_link);
+    if (machine_.calibration) write_calibration(*machine_.calibration);
+    return std::move(text_);
+  }
+
+ private:
+  void write_peaks() {
+    text_ += "peaks:\n";
+    for (const auto& [dtype, peak] : machine_.peaks) {
+      const std::string key(name(dtype));
+      text_ += "  " + key + ":\n";
+      figure("    ", "peaks." + key + ".", "vector", peak.vector);
+      if (peak.matrix) figure("    ", "peaks." + key + ".", "matrix", *peak.matrix);
+    }
+  }
+
+  void write_memory() {
+    text_ += "memory:\n";
+    for (const sim::MemoryLevel& level : machine_.memory) {
+      const std::string path = "memory." + level.name + ".";
+      text_ += "  - name: " + quoted(level.name) +
+               "\n    scope: " + (level.scope == sim::Scope::device ? "device" : "compute_unit") + "\n";
+      figure("    ", path, "size", level.size);
+      figure("    ", path, "line", level.line);
+      figure("    ", path, "bandwidth", level.bandwidth);
+      figure("    ", path, "latency", level.latency);
+      if (level.outstanding != 0) figure("    ", path, "outstanding", level.outstanding);
+      if (level.bandwidth_per_unit.value() != 0) figure("    ", path, "bandwidth_per_unit", level.bandwidth_per_unit);
+    }
+  }
+
+  void write_calibration(const sim::Calibration& calibration) {
+    text_ += "calibration:\n  held_out_steps: " + figure_text(calibration.held_out_steps) +
+             "\n  coverage: " + figure_text(calibration.coverage) +
+             "\n  interval_factor: " + figure_text(calibration.interval_factor) + "\n  domain:";
+    if (calibration.domain.empty()) text_ += " {}";
+    text_ += "\n";
+    for (const auto& [feature, range] : calibration.domain)
+      text_ += "    " + quoted(feature) + ": [" + figure_text(range.low) + ", " + figure_text(range.high) + "]\n";
+  }
+
+  template <class Part, std::size_t N>
+  void write_fields(const std::string& section, const Part& part, const std::array<Field<Part>, N>& fields) {
+    const std::size_t begin = text_.size();
+    for (const Field<Part>& field : fields) {
+      const std::string key(field.key);
+      const bool is_default = field.necessity == Necessity::optional && !machine_.sources.contains(section + "." + key);
+      if (!is_default) std::visit([&](auto member) { figure("  ", section + ".", key, part.*member); }, field.member);
+    }
+    if (text_.size() > begin) text_.insert(begin, section + ":\n");
+  }
+
+  template <class T>
+  void figure(const std::string& indent, const std::string& path, const std::string& key, T value) {
+    const auto source = machine_.sources.find(path + key);
+    const std::size_t colon = source == machine_.sources.end() ? std::string::npos : source->second.find(": ");
+    if (colon == std::string::npos)
+      throw std::logic_error("machine " + machine_.name + ": no source for " + path + key + "; cite() it");
+    text_ += indent + key + ": {value: " + figure_text(value) + ", kind: " + source->second.substr(0, colon) +
+             ", source: " + quoted(source->second.substr(colon + 2)) + "}\n";
+  }
+
+  const sim::Machine& machine_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string machine_yaml(const sim::Machine& machine) { return MachineWriter(machine).write(); }
+
+}  // namespace dculab::config

@@ -1,0 +1,207 @@
+#include "config/map_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+namespace dculab::config {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string result(1, '\'');
+  result.append(text).push_back('\'');
+  return result;
+}
+
+const std::string& scalar_text(const Node& node, const std::string& wanted) {
+  if (node.kind == NodeKind::null) throw InputError("has no value; write " + wanted);
+  if (node.kind == NodeKind::list) throw InputError("is a list; write " + wanted);
+  if (node.kind == NodeKind::map) throw InputError("is a map; write " + wanted);
+  return node.text;
+}
+
+// Plain decimal digits: yaml-cpp would read 010 as eight, and accept 0x10.
+template <class T>
+void read_integer(const Node& node, T& value) {
+  const std::string& text = scalar_text(node, "a whole number");
+  const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
+  const bool plain = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!plain) throw InputError(quoted(text) + " is not a whole number");
+  if (digits.size() > 1 && digits.front() == '0') throw InputError(quoted(text) + " begins with a zero; remove it");
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) throw InputError(quoted(text) + " is too large");
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+std::string describe(Range range) {
+  std::ostringstream text;
+  const bool has_low = std::isfinite(range.low);
+  const bool has_high = std::isfinite(range.high);
+  if (has_low) text << (range.low_end == LowEnd::included ? "at least " : "more than ") << range.low;
+  if (has_low && has_high) text << " and ";
+  if (has_high) text << "at most " << range.high;
+  return text.str();
+}
+
+std::string suggestion(const std::string& guess, const std::string& otherwise) {
+  return guess.empty() ? otherwise : std::string("did you mean ").append(quoted(guess)).append("?");
+}
+
+std::string listed(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);
+  return text;
+}
+
+}  // namespace
+
+std::string closest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  if (word.size() > 64) return "";
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance && distance < candidate.size()) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return std::string(best);
+}
+
+void ProblemList::add(Place place, const std::string& origin, const std::string& message) {
+  std::string text = origin.empty() ? file_ : origin;
+  if (origin.empty() && place.line > 0) text.append(":").append(std::to_string(place.line));
+  if (origin.empty() && place.column > 0) text.append(":").append(std::to_string(place.column));
+  problems_.push_back({place, text + ": " + message});
+}
+
+void ProblemList::throw_if_any() const {
+  if (problems_.empty()) return;
+  std::vector<Problem> sorted = problems_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
+    return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+  });
+  std::string text;
+  const Problem* previous = nullptr;
+  for (const Problem& problem : sorted) {
+    // Every value of an axis may find the same fault.
+    if (previous == nullptr || previous->text != problem.text) text += (text.empty() ? "" : "\n") + problem.text;
+    previous = &problem;
+  }
+  throw InputError(text);
+}
+
+void read_scalar(const Node& node, std::string& value) {
+  value = scalar_text(node, "a text");
+  if (value.empty()) throw InputError("is empty; write a text");
+}
+
+void read_scalar(const Node& node, bool& value) {
+  const std::string& text = scalar_text(node, "true or false");
+  if (text != "true" && text != "false") throw InputError(quoted(text) + " is neither true nor false");
+  value = text == "true";
+}
+
+void read_scalar(const Node& node, int& value) { read_integer(node, value); }
+void read_scalar(const Node& node, std::int64_t& value) { read_integer(node, value); }
+
+void read_scalar(const Node& node, double& value) {
+  const std::string& text = scalar_text(node, "a number");
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || !std::isfinite(value)) throw InputError(quoted(text) + " is not a number");
+}
+
+void read_scalar(const Node& node, Dtype& value) {
+  const std::string& text = scalar_text(node, "a dtype such as f16");
+  const std::optional<Dtype> dtype = parse_dtype(text);
+  if (!dtype)
+    throw InputError(quoted(text) + " is not a dtype; use one of f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4");
+  value = *dtype;
+}
+
+MapReader::MapReader(const Node* node, std::string path, ProblemList& problems)
+    : node_(node), path_(std::move(path)), problems_(&problems) {
+  if (node_ == nullptr || node_->kind == NodeKind::map) return;
+  report(*node_,
+         node_->kind == NodeKind::null ? "is empty; write keys and values" : "must be a map of keys and values");
+  node_ = nullptr;
+}
+
+std::string MapReader::path_to(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+}
+
+const Node* MapReader::optional(std::string_view key) {
+  known_.emplace(key);
+  return node_ == nullptr ? nullptr : node_->find(key);
+}
+
+const Node* MapReader::required(std::string_view key) {
+  const Node* found = optional(key);
+  if (found == nullptr && node_ != nullptr) problems_->add(*node_, path_to(key) + ": missing; add it");
+  return found;
+}
+
+MapReader MapReader::required_map(std::string_view key) { return {required(key), path_to(key), *problems_}; }
+MapReader MapReader::optional_map(std::string_view key) { return {optional(key), path_to(key), *problems_}; }
+
+void MapReader::finish() {
+  if (node_ == nullptr) return;
+  const std::vector<std::string_view> candidates(known_.begin(), known_.end());
+  std::set<std::string_view> seen;
+  for (const Node& child : node_->children) {
+    const std::string path = path_to(child.key);
+    if (!seen.insert(child.key).second) {
+      problems_->add(child.key_place, child.origin, path + ": stands twice; keep one");
+    } else if (!known_.contains(child.key)) {
+      const std::string guess = closest(child.key, candidates);
+      const std::string known = std::string("known are ").append(listed(candidates));
+      problems_->add(child.key_place, child.origin, path + ": unknown key; " + suggestion(guess, known));
+    }
+  }
+}
+
+bool MapReader::check_range(const Node& node, double value, Range range) {
+  const bool high_enough = range.low_end == LowEnd::included ? value >= range.low : value > range.low;
+  if (high_enough && value <= range.high) return true;
+  report(node, quoted(node.text) + " is out of range; it must be " + describe(range));
+  return false;
+}
+
+bool MapReader::expect_list(const Node& node) {
+  if (node.kind == NodeKind::list && !node.children.empty()) return true;
+  report(node, "must be a list such as [1, 2]");
+  return false;
+}
+
+// Names the node by its key in this map; an element of a list has none, and the list is named.
+void MapReader::report(const Node& node, const std::string& message) {
+  const std::string name = &node == node_ ? path_ : node.key.empty() ? path_ : path_to(node.key);
+  problems_->add(node, (name.empty() ? "" : name + ": ") + message);
+}
+
+void MapReader::report_choice(const Node& node, const std::vector<std::string_view>& words) {
+  const std::string guess = node.kind == NodeKind::scalar ? closest(node.text, words) : "";
+  const std::string given = node.kind == NodeKind::scalar ? quoted(node.text) + " is not known" : "must be a word";
+  const std::string known = std::string("use one of ").append(listed(words));
+  report(node, given + "; " + suggestion(guess, known));
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,179 @@
+// Reads a map strictly: unknown, duplicate and missing keys, wrong types, missing units and values out of range are
+// all collected, and reported together as "file:line:column: what is wrong; what to do".
+//
+//   ProblemList problems(file);
+//   MapReader reader(node, "kv_cache", problems);
+//   reader.optional("block_size", options.block_size, between(1, 256));
+//   reader.finish();           // unknown and duplicate keys
+//   problems.throw_if_any();
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "config/node.hpp"
+#include "config/unit_text.hpp"
+#include "core/dtype.hpp"
+#include "core/error.hpp"
+
+namespace dculab::config {
+
+class ProblemList {
+ public:
+  explicit ProblemList(std::string file) : file_(std::move(file)) {}
+
+  void add(const Node& at, const std::string& message) { add(at.place, at.origin, message); }
+  void add(Place place, const std::string& origin, const std::string& message);
+  [[nodiscard]] bool empty() const { return problems_.empty(); }
+
+  // Throws InputError with one line per problem, in the order of the file.
+  void throw_if_any() const;
+
+ private:
+  struct Problem {
+    Place place;
+    std::string text;
+  };
+  std::string file_;
+  std::vector<Problem> problems_;
+};
+
+enum class LowEnd : std::uint8_t { included, excluded };
+
+// The values that are allowed, in core units.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  LowEnd low_end = LowEnd::included;
+};
+[[nodiscard]] constexpr Range between(double low, double high) { return {low, high, LowEnd::included}; }
+[[nodiscard]] constexpr Range at_least(double low) { return {.low = low}; }
+[[nodiscard]] constexpr Range above(double low) { return {.low = low, .low_end = LowEnd::excluded}; }
+[[nodiscard]] constexpr Range fraction() { return {0, 1, LowEnd::excluded}; }
+
+// The words a key may take.
+template <class T>
+using Choices = std::vector<std::pair<std::string_view, T>>;
+
+// Each reads one scalar, or says what is wrong with it by throwing InputError without a place.
+void read_scalar(const Node& node, std::string& value);
+void read_scalar(const Node& node, bool& value);
+void read_scalar(const Node& node, int& value);
+void read_scalar(const Node& node, std::int64_t& value);
+void read_scalar(const Node& node, double& value);
+void read_scalar(const Node& node, Dtype& value);
+template <int B, int S, int F, int C>
+void read_scalar(const Node& node, Quantity<B, S, F, C>& value) {
+  std::string text;
+  read_scalar(node, text);
+  value = parse_quantity<Quantity<B, S, F, C>>(text);
+}
+
+class MapReader {
+ public:
+  // `path` names the map in messages, "" for the document; `node` must outlive the reader.
+  // A null node is an empty map whose missing keys are not reported again.
+  MapReader(const Node* node, std::string path, ProblemList& problems);
+
+  // The value of `key`, or null after reporting it missing.
+  const Node* required(std::string_view key);
+  // The value of `key`, or null.
+  const Node* optional(std::string_view key);
+
+  // These leave `target` alone when the key is absent or wrong.
+  template <class T>
+  void required(std::string_view key, T& target, Range range = {}) {
+    if (const Node* node = required(key)) read(*node, target, range);
+  }
+  template <class T>
+  void optional(std::string_view key, T& target, Range range = {}) {
+    if (const Node* node = optional(key)) read(*node, target, range);
+  }
+  template <class T>
+  void required(std::string_view key, T& target, const Choices<T>& choices) {
+    if (const Node* node = required(key)) read_choice(*node, target, choices);
+  }
+  template <class T>
+  void optional(std::string_view key, T& target, const Choices<T>& choices) {
+    if (const Node* node = optional(key)) read_choice(*node, target, choices);
+  }
+
+  // Scalars and lists of scalars outside a key: elements of a list.
+  template <class T>
+  void read(const Node& node, T& target, Range range = {});
+  template <class T>
+  void read(const Node& node, std::vector<T>& target, Range range = {});
+  template <class T>
+  void read_choice(const Node& node, T& target, const Choices<T>& choices);
+
+  // The map under `key`.
+  MapReader required_map(std::string_view key);
+  MapReader optional_map(std::string_view key);
+
+  void complain(const Node& at, const std::string& message) { problems_->add(at, message); }
+  [[nodiscard]] bool is_present() const { return node_ != nullptr; }
+  [[nodiscard]] const Node* node() const { return node_; }
+  [[nodiscard]] std::string path_to(std::string_view key) const;
+  [[nodiscard]] ProblemList& problems() { return *problems_; }
+
+  // Reports keys that nobody asked for, and keys that stand twice.
+  void finish();
+
+ private:
+  [[nodiscard]] bool check_range(const Node& node, double value, Range range);
+  [[nodiscard]] bool expect_list(const Node& node);
+  void report(const Node& node, const std::string& message);
+  void report_choice(const Node& node, const std::vector<std::string_view>& words);
+
+  const Node* node_;
+  std::string path_;
+  ProblemList* problems_;
+  std::set<std::string, std::less<>> known_;
+};
+
+// The candidate closest to `word` when it is close enough to be a slip, else "".
+[[nodiscard]] std::string closest(std::string_view word, const std::vector<std::string_view>& candidates);
+
+template <class T>
+void MapReader::read(const Node& node, T& target, Range range) {
+  T value{};
+  try {
+    read_scalar(node, value);
+  } catch (const InputError& error) {
+    return report(node, error.what());
+  }
+  if constexpr (std::is_arithmetic_v<T>) {
+    if (!check_range(node, static_cast<double>(value), range)) return;
+  } else if constexpr (requires { value.value(); }) {
+    if (!check_range(node, value.value(), range)) return;
+  }
+  target = std::move(value);
+}
+
+template <class T>
+void MapReader::read(const Node& node, std::vector<T>& target, Range range) {
+  if (!expect_list(node)) return;
+  target.assign(node.children.size(), T{});
+  for (std::size_t index = 0; index < node.children.size(); ++index) read(node.children[index], target[index], range);
+}
+
+template <class T>
+void MapReader::read_choice(const Node& node, T& target, const Choices<T>& choices) {
+  std::vector<std::string_view> words;
+  for (const auto& [word, value] : choices) {
+    if (node.kind == NodeKind::scalar && node.text == word) {
+      target = value;
+      return;
+    }
+    words.push_back(word);
+  }
+  report_choice(node, words);
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,132 @@
+// scenarios/*.yaml: one question, as the choices that a study starts from and the axes along which it varies them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/node.hpp"
+#include "core/batch.hpp"
+#include "core/dtype.hpp"
+#include "core/engine_options.hpp"
+#include "core/model_shape.hpp"
+#include "core/units.hpp"
+
+namespace dculab::config {
+
+inline constexpr std::string_view kScenarioSchema = "dculab/scenario/1";
+
+// A folder with config.json or a name under scenarios/models, and the fields of its shape that the scenario changes.
+struct ModelChoice {
+  std::string name;
+  std::map<std::string, int> overrides;  // by field: "num_key_value_heads" -> 8
+};
+
+// A single step, or requests to serve, as the scenario's keys say.
+enum class WorkloadKind { step, serving };
+enum class Arrival { all_at_once, poisson };
+
+struct Workload {
+  WorkloadKind kind = WorkloadKind::step;
+  // step
+  Phase phase = Phase::decode;
+  int batch = 1;
+  int context_tokens = 1024;
+  // serving
+  int requests = 0;
+  int prompt_tokens = 0;
+  int output_tokens = 0;
+  Arrival arrival = Arrival::all_at_once;
+  double requests_per_second = 0;  // poisson
+};
+
+struct SweepAxis {
+  std::string key;                  // dotted, as for --set
+  std::vector<std::string> values;  // as written
+};
+
+// How `--measure` runs the sweep on this machine.
+struct Measure {
+  int repeats = 7;
+  int warm_up = 2;
+  std::vector<Phase> phases;  // empty: the workload's own
+  double held_out = 0.5;      // share of the points that calibration does not see
+  int seed = 1;               // of the split
+  int threads = 0;            // 0 = all cores
+};
+
+enum class Goal { maximize, minimize };
+enum class Comparison { at_most, at_least };
+
+struct Constraint {
+  std::string metric;
+  Comparison comparison = Comparison::at_most;
+  double value = 0;  // in seconds, bytes or tokens per second, as the metric is
+};
+
+struct Objective {
+  Goal goal = Goal::minimize;
+  std::string metric = "step_time";
+  std::vector<Constraint> subject_to;
+};
+
+struct Scenario {
+  std::string file;
+  std::string question;
+  ModelChoice model;
+  std::vector<std::string> machines;    // names under hwmodels, or files
+  std::optional<WeightFormat> weights;  // absent: the checkpoint's own dtype
+  EngineOptions options;                // the defaults with the scenario's choices; see resolve_options
+  int tensor_parallel_size = 1;
+  Workload workload;
+  std::vector<SweepAxis> sweep;
+  Measure measure;
+  Objective objective;
+  std::vector<std::string> then;  // scenario files to study afterwards
+  Node document;                  // what it was read from, overrides included
+};
+
+// "kv_cache.block_size" and "32"; the value is YAML, so "[1, 2]" is a list.
+using Override = std::pair<std::string, std::string>;
+
+// Splits "key=value". Throws InputError that names --set.
+[[nodiscard]] Override parse_override(const std::string& argument);
+
+// Sets a dotted key of a scenario's document. A swept key is no longer swept; `machine` takes the place of `machines`.
+void set_override(Node& document, const Override& change);
+
+// Throws InputError with every problem of the file and of the overrides.
+[[nodiscard]] Scenario read_scenario_file(const std::string& path, const std::vector<Override>& overrides = {});
+[[nodiscard]] Scenario read_scenario(const std::string& file, const Node& document);
+
+// One point along an axis: the scenario with `key` set to `value` and no axis for it. Same checks as for the file.
+void apply_axis(Scenario& scenario, const std::string& key, const std::string& value);
+
+// Every point of the sweep, first axis slowest; the scenario itself when it has no axes. Points have no axes left,
+// and `choices` tells them apart.
+struct SweepPoint {
+  std::vector<Override> choices;
+  Scenario scenario;
+};
+[[nodiscard]] std::vector<SweepPoint> sweep_points(const Scenario& scenario);
+
+// The model with the scenario's changes. It may still have problems().
+[[nodiscard]] ModelShape resolve_model(ModelShape model, const ModelChoice& choice);
+
+// `defaults` with what the scenario says in so many words; weights as the checkpoint's where it says nothing.
+[[nodiscard]] EngineOptions resolve_options(const Scenario& scenario, const ModelShape& model,
+                                            EngineOptions defaults = {});
+
+// What an objective or a constraint may name, and what its figures are.
+enum class MetricKind { time, rate, size, count };
+struct Metric {
+  std::string_view name;
+  MetricKind kind;
+};
+[[nodiscard]] std::span<const Metric> metrics();
+
+}  // namespace dculab::config

@@ -1,0 +1,252 @@
+#include "config/scenario_reader.hpp"
+
+#include <array>
+#include <bit>
+
+#include "config/model_fields.hpp"
+#include "config/weight_format_text.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr double kLargestBatch = 1 << 16;
+constexpr double kLongestContext = 1 << 24;
+constexpr double kLargestTile = 1 << 20;
+
+const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
+const Choices<Arrival> kArrivals{{"all_at_once", Arrival::all_at_once}, {"poisson", Arrival::poisson}};
+
+constexpr std::array<Metric, 23> kMetrics{{
+    {"step_time", MetricKind::time},
+    {"tokens_per_second", MetricKind::rate},
+    {"output_tokens_per_second", MetricKind::rate},
+    {"requests_per_second", MetricKind::rate},
+    {"goodput", MetricKind::rate},
+    {"kv_bytes", MetricKind::size},
+    {"max_sequences", MetricKind::count},
+    {"ttft_mean", MetricKind::time},
+    {"ttft_p50", MetricKind::time},
+    {"ttft_p90", MetricKind::time},
+    {"ttft_p99", MetricKind::time},
+    {"tpot_mean", MetricKind::time},
+    {"tpot_p50", MetricKind::time},
+    {"tpot_p90", MetricKind::time},
+    {"tpot_p99", MetricKind::time},
+    {"itl_mean", MetricKind::time},
+    {"itl_p50", MetricKind::time},
+    {"itl_p90", MetricKind::time},
+    {"itl_p99", MetricKind::time},
+    {"latency_mean", MetricKind::time},
+    {"latency_p50", MetricKind::time},
+    {"latency_p90", MetricKind::time},
+    {"latency_p99", MetricKind::time},
+}};
+
+// The model: a name, or {name: ..., num_key_value_heads: ...}.
+void read_model(MapReader& reader, ModelChoice& model) {
+  const Node* node = reader.required("model");
+  if (node == nullptr) return;
+  if (node->kind != NodeKind::map) return reader.read(*node, model.name);
+  MapReader fields(node, "model", reader.problems());
+  fields.required("name", model.name);
+  for (const auto& [key, member] : kModelFields) {
+    int value = 0;
+    fields.optional(key, value, between(1, kLargestModelField));
+    if (value != 0) model.overrides[std::string(key)] = value;
+  }
+  fields.finish();
+}
+
+void read_machines(MapReader& reader, std::vector<std::string>& machines) {
+  const Node* one = reader.optional("machine");
+  const Node* many = reader.optional("machines");
+  if (one != nullptr && many != nullptr) reader.complain(*many, "machines: machine stands there too; keep one of them");
+  if (one == nullptr && many == nullptr && reader.is_present())
+    reader.complain(*reader.node(), "machine: missing; add it, or a list of machines");
+  if (one != nullptr) reader.read(*one, machines.emplace_back());
+  if (one == nullptr && many != nullptr) reader.read(*many, machines);
+}
+
+void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
+  std::string text;
+  const Node* node = reader.optional("weights");
+  if (node == nullptr) return;
+  reader.read(*node, text);
+  if (text.empty() || text == "checkpoint") return;
+  try {
+    weights = parse_weight_format(text);
+  } catch (const InputError& error) {
+    reader.complain(*node, std::string("weights: ") + error.what());
+  }
+}
+
+void read_step(MapReader& reader, Workload& workload) {
+  workload.kind = WorkloadKind::step;
+  reader.optional("phase", workload.phase, kPhases);
+  reader.optional("batch", workload.batch, between(1, kLargestBatch));
+  reader.optional("context_tokens", workload.context_tokens, between(1, kLongestContext));
+}
+
+void read_serving(MapReader& reader, Workload& workload) {
+  workload.kind = WorkloadKind::serving;
+  reader.required("requests", workload.requests, between(1, 1 << 20));
+  reader.required("prompt_tokens", workload.prompt_tokens, between(1, kLongestContext));
+  reader.required("output_tokens", workload.output_tokens, between(1, kLongestContext));
+  reader.optional("arrival", workload.arrival, kArrivals);
+  if (workload.arrival == Arrival::poisson)
+    reader.required("requests_per_second", workload.requests_per_second, above(0));
+}
+
+void read_workload(MapReader reader, Workload& workload) {
+  if (!reader.is_present()) return;
+  const bool serves = reader.node()->find("requests") != nullptr;
+  for (const std::string_view key : {"phase", "batch", "context_tokens"})
+    if (const Node* node = serves ? reader.optional(key) : nullptr)
+      reader.complain(*node, "workload." + std::string(key) +
+                                 ": belongs to a single step, but requests are to be served; remove one or the other");
+  if (serves)
+    read_serving(reader, workload);
+  else
+    read_step(reader, workload);
+  reader.finish();
+}
+
+void read_measure(MapReader reader, Measure& measure) {
+  reader.optional("repeats", measure.repeats, between(1, 10000));
+  reader.optional("warm_up", measure.warm_up, between(0, 10000));
+  reader.optional("held_out", measure.held_out, between(0, 1));
+  reader.optional("seed", measure.seed, between(0, 1 << 30));
+  reader.optional("threads", measure.threads, between(0, 4096));
+  const Node* phases = reader.optional("phases");
+  if (phases != nullptr && phases->kind != NodeKind::list)
+    reader.complain(*phases, "measure.phases: must be a list such as [prefill, decode]");
+  if (phases != nullptr && phases->kind == NodeKind::list)
+    for (const Node& phase : phases->children) reader.read_choice(phase, measure.phases.emplace_back(), kPhases);
+  reader.finish();
+}
+
+Choices<const Metric*> metric_choices() {
+  Choices<const Metric*> choices;
+  for (const Metric& metric : kMetrics) choices.emplace_back(metric.name, &metric);
+  return choices;
+}
+
+double parse_figure(MetricKind kind, const std::string& text) {
+  if (kind == MetricKind::time) return parse_in(Dimension::seconds, text);
+  if (kind == MetricKind::size) return parse_in(Dimension::bytes, text);
+  Node node;
+  node.kind = NodeKind::scalar;
+  node.text = text;
+  double value = 0;
+  read_scalar(node, value);
+  return value;
+}
+
+// "<= 2 s"
+Constraint parse_constraint(const Metric& metric, const std::string& text) {
+  Constraint constraint{.metric = std::string(metric.name)};
+  const bool at_most = text.starts_with("<=");
+  if (!at_most && !text.starts_with(">=")) throw InputError("'" + text + "' must begin with <= or >=");
+  constraint.comparison = at_most ? Comparison::at_most : Comparison::at_least;
+  const std::size_t begin = text.find_first_not_of(' ', 2);
+  constraint.value = parse_figure(metric.kind, begin == std::string::npos ? "" : text.substr(begin));
+  return constraint;
+}
+
+void read_constraints(MapReader reader, std::vector<Constraint>& constraints) {
+  for (const Metric& metric : kMetrics) {
+    std::string text;
+    const Node* node = reader.optional(metric.name);
+    if (node == nullptr) continue;
+    reader.read(*node, text);
+    try {
+      if (!text.empty()) constraints.push_back(parse_constraint(metric, text));
+    } catch (const InputError& error) {
+      reader.complain(*node, reader.path_to(metric.name) + ": " + error.what());
+    }
+  }
+  reader.finish();
+}
+
+void read_objective(MapReader reader, Objective& objective) {
+  if (!reader.is_present()) return;
+  const Node* maximize = reader.optional("maximize");
+  const Node* minimize = reader.optional("minimize");
+  if ((maximize == nullptr) == (minimize == nullptr))
+    reader.complain(*reader.node(), "objective: needs either maximize or minimize");
+  const Metric* metric = nullptr;
+  if (maximize != nullptr) reader.read_choice(*maximize, metric, metric_choices());
+  if (minimize != nullptr) reader.read_choice(*minimize, metric, metric_choices());
+  objective.goal = maximize != nullptr ? Goal::maximize : Goal::minimize;
+  if (metric != nullptr) objective.metric = metric->name;
+  read_constraints(reader.optional_map("subject_to"), objective.subject_to);
+  reader.finish();
+}
+
+void read_kv_cache(MapReader reader, EngineOptions& options) {
+  reader.optional("dtype", options.kv_cache_dtype);
+  reader.optional("block_size", options.block_size, between(1, 256));
+  const Node* block_size = reader.optional("block_size");
+  if (block_size != nullptr && !std::has_single_bit(static_cast<unsigned>(options.block_size)))
+    reader.complain(*block_size, "kv_cache.block_size: '" + block_size->text + "' is not a power of two");
+  reader.finish();
+}
+
+void read_tiling(MapReader attention, MapReader matmul, KernelTiling& tiling) {
+  const Node* heads = attention.optional("query_heads_per_workgroup");
+  if (heads != nullptr && heads->text == "group") tiling.query_heads_per_workgroup = 0;
+  if (heads != nullptr && heads->text != "group")
+    attention.read(*heads, tiling.query_heads_per_workgroup, between(1, 1024));
+  attention.optional("partition_tokens", tiling.partition_tokens, between(0, kLongestContext));
+  attention.optional("prefill_query_tokens", tiling.prefill_query_tokens, between(1, kLargestTile));
+  attention.finish();
+  matmul.optional("rows_per_workgroup", tiling.matmul_rows, between(1, kLargestTile));
+  matmul.optional("columns_per_workgroup", tiling.matmul_columns, between(1, kLargestTile));
+  matmul.finish();
+}
+
+int read_engine(MapReader reader, EngineOptions& options) {
+  int tensor_parallel_size = 1;
+  reader.optional("max_num_seqs", options.max_num_seqs, between(1, kLargestBatch));
+  reader.optional("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLongestContext));
+  reader.optional("enable_chunked_prefill", options.enable_chunked_prefill);
+  reader.optional("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
+  reader.optional("activation_dtype", options.activation_dtype);
+  reader.optional("tensor_parallel_size", tensor_parallel_size, between(1, 1024));
+  reader.finish();
+  return tensor_parallel_size;
+}
+
+int read_engine_sections(MapReader& reader, EngineOptions& options) {
+  read_kv_cache(reader.optional_map("kv_cache"), options);
+  read_tiling(reader.optional_map("attention"), reader.optional_map("matmul"), options.tiling);
+  return read_engine(reader.optional_map("engine"), options);
+}
+
+}  // namespace
+
+std::span<const Metric> metrics() { return kMetrics; }
+
+int read_options(const Node& document, EngineOptions& options, ProblemList& problems) {
+  MapReader reader(&document, "", problems);
+  return read_engine_sections(reader, options);
+}
+
+void read_sections(Scenario& scenario, const Node& document, ProblemList& problems) {
+  MapReader reader(&document, "", problems);
+  std::string schema;
+  reader.required("schema", schema, Choices<std::string>{{kScenarioSchema, std::string(kScenarioSchema)}});
+  reader.required("question", scenario.question);
+  read_model(reader, scenario.model);
+  read_machines(reader, scenario.machines);
+  read_weights(reader, scenario.weights);
+  scenario.tensor_parallel_size = read_engine_sections(reader, scenario.options);
+  read_workload(reader.optional_map("workload"), scenario.workload);
+  read_measure(reader.optional_map("measure"), scenario.measure);
+  read_objective(reader.optional_map("objective"), scenario.objective);
+  reader.optional("then", scenario.then);
+  static_cast<void>(reader.optional("sweep"));
+  reader.finish();
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,191 @@
+#include "config/trace_file.hpp"
+
+#include <algorithm>
+
+#include "config/map_reader.hpp"
+#include "config/model_fields.hpp"
+#include "config/weight_format_text.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
+constexpr double kLargestCount = 1 << 24;
+constexpr std::size_t kMostSequences = 1 << 16;
+
+const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
+const Choices<MlpKind> kMlps{{"gated", MlpKind::gated}, {"plain", MlpKind::plain}};
+const Choices<RopeScalingKind> kRopeScalings{
+    {"none", RopeScalingKind::none}, {"linear", RopeScalingKind::linear}, {"llama3", RopeScalingKind::llama3}};
+
+void read_seconds(MapReader& reader, std::string_view key, Seconds& target, Range range) {
+  double value = 0;
+  reader.required(key, value, range);
+  target = Seconds(value);
+}
+
+RopeScaling read_rope_scaling(MapReader reader) {
+  RopeScaling scaling;
+  reader.required("kind", scaling.kind, kRopeScalings);
+  reader.required("factor", scaling.factor, above(0));
+  reader.required("low_freq_factor", scaling.low_freq_factor, above(0));
+  reader.required("high_freq_factor", scaling.high_freq_factor, above(0));
+  reader.required("original_max_position_embeddings", scaling.original_max_position_embeddings,
+                  between(1, kLargestModelField));
+  reader.finish();
+  return scaling;
+}
+
+void read_model(MapReader reader, ModelShape& model) {
+  reader.required("name", model.name);
+  for (const auto& [key, member] : kModelFields) reader.required(key, model.*member, between(1, kLargestModelField));
+  reader.required("tie_word_embeddings", model.tie_word_embeddings);
+  reader.required("mlp", model.mlp, kMlps);
+  reader.required("dtype", model.dtype);
+  reader.required("rms_norm_eps", model.rms_norm_eps, above(0));
+  reader.required("rope_theta", model.rope_theta, above(0));
+  if (reader.optional("rope_scaling") != nullptr)
+    model.rope_scaling = read_rope_scaling(reader.optional_map("rope_scaling"));
+  reader.finish();
+}
+
+void read_weights(MapReader& reader, WeightFormat& weights) {
+  std::string text;
+  reader.required("weights", text);
+  try {
+    if (!text.empty()) weights = parse_weight_format(text);
+  } catch (const InputError& error) {
+    reader.complain(*reader.node(), reader.path_to("weights") + ": " + error.what());
+  }
+}
+
+void read_tiling(MapReader reader, KernelTiling& tiling) {
+  reader.required("matmul_rows", tiling.matmul_rows, between(1, kLargestCount));
+  reader.required("matmul_columns", tiling.matmul_columns, between(1, kLargestCount));
+  reader.required("prefill_query_tokens", tiling.prefill_query_tokens, between(1, kLargestCount));
+  reader.required("partition_tokens", tiling.partition_tokens, between(0, kLargestCount));
+  reader.required("query_heads_per_workgroup", tiling.query_heads_per_workgroup, between(0, 1024));
+  reader.finish();
+}
+
+void read_options(MapReader reader, EngineOptions& options) {
+  reader.required("block_size", options.block_size, between(1, 256));
+  reader.required("kv_cache_dtype", options.kv_cache_dtype);
+  read_weights(reader, options.weights);
+  reader.required("activation_dtype", options.activation_dtype);
+  reader.required("max_num_seqs", options.max_num_seqs, between(1, kLargestCount));
+  reader.required("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLargestCount));
+  reader.required("enable_chunked_prefill", options.enable_chunked_prefill);
+  reader.required("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
+  read_tiling(reader.required_map("tiling"), options.tiling);
+  reader.finish();
+}
+
+// A run of equal slices.
+void read_run(MapReader reader, Batch& batch) {
+  SequenceSlice slice;
+  int count = 0;
+  reader.required("count", count, between(1, kMostSequences));
+  reader.required("phase", slice.phase, kPhases);
+  reader.required("num_computed_tokens", slice.num_computed_tokens, between(0, kLargestCount));
+  reader.required("num_new_tokens", slice.num_new_tokens, between(1, kLargestCount));
+  reader.required("needs_logits", slice.needs_logits);
+  reader.finish();
+  if (batch.sequences.size() + static_cast<std::size_t>(count) > kMostSequences)
+    return reader.complain(*reader.node(), "batch: more than " + std::to_string(kMostSequences) + " sequences");
+  for (int index = 0; index < count; ++index) {
+    slice.id = static_cast<SequenceId>(batch.sequences.size());
+    batch.sequences.push_back(slice);
+  }
+}
+
+void read_batch(MapReader& reader, Batch& batch) {
+  const Node* runs = reader.required("batch");
+  if (runs == nullptr) return;
+  if (runs->kind != NodeKind::list || runs->children.empty())
+    return reader.complain(*runs, "batch: must be a list of runs of equal sequences");
+  for (const Node& run : runs->children) read_run(MapReader(&run, "batch", reader.problems()), batch);
+}
+
+void read_ops(MapReader& reader, TraceStep& step) {
+  const Node* ops = reader.required("ops");
+  if (ops == nullptr) return;
+  if (ops->kind != NodeKind::list) return reader.complain(*ops, "ops: must be a list of {name, seconds}");
+  for (const Node& op : ops->children) {
+    MapReader fields(&op, "ops", reader.problems());
+    fields.required("name", step.op_names.emplace_back());
+    read_seconds(fields, "seconds", step.op_durations.emplace_back(), at_least(0));
+    fields.finish();
+  }
+}
+
+TraceStep read_step(const Node& node, ProblemList& list) {
+  TraceStep step;
+  MapReader reader(&node, "", list);
+  reader.required("id", step.id);
+  read_model(reader.required_map("model"), step.model);
+  read_options(reader.required_map("options"), step.options);
+  read_batch(reader, step.batch);
+  read_seconds(reader, "seconds", step.duration, above(0));
+  read_seconds(reader, "spread_seconds", step.spread, at_least(0));
+  reader.required("repeats", step.repeats, at_least(1));
+  read_ops(reader, step);
+  reader.finish();
+  if (!list.empty()) return step;
+  for (const std::string& problem : problems(step.model)) list.add(node, "model: " + problem);
+  for (const std::string& problem : problems(step.options)) list.add(node, "options: " + problem);
+  return step;
+}
+
+// A header's texts may be empty: not everybody knows all of them.
+void read_text(MapReader& reader, std::string_view key, std::string& target) {
+  const Node* node = reader.required(key);
+  if (node != nullptr && node->kind == NodeKind::scalar && node->text.empty()) return;
+  if (node != nullptr) reader.read(*node, target);
+}
+
+TraceHeader read_header(const Node& node, ProblemList& list) {
+  TraceHeader header;
+  MapReader reader(&node, "", list);
+  std::string schema;
+  reader.required("schema", schema, Choices<std::string>{{kTraceSchema, std::string(kTraceSchema)}});
+  reader.required("machine", header.machine);
+  read_text(reader, "device", header.device);
+  read_text(reader, "build", header.build);
+  reader.required("threads", header.threads, between(0, kLargestCount));
+  read_text(reader, "timing", header.timing);
+  read_text(reader, "created", header.created);
+  reader.finish();
+  return header;
+}
+
+}  // namespace
+
+Trace read_trace(const std::string& file, const std::string& text) {
+  ProblemList list(file);
+  Trace trace;
+  bool has_header = false;
+  int line = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string record = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++line;
+    if (record.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const Node node = parse_json(file, line, record);
+    if (has_header) {
+      trace.steps.push_back(read_step(node, list));
+    } else {
+      trace.header = read_header(node, list);
+      list.throw_if_any();  // not a trace: its lines would all be wrong
+      has_header = true;
+    }
+  }
+  if (!has_header) throw InputError(file, "is empty; a trace begins with a header line");
+  list.throw_if_any();
+  return trace;
+}
+
+Trace read_trace_file(const std::string& path) { return read_trace(path, read_text_file(path, kLargestTrace)); }
+
+}  // namespace dculab::config

@@ -1,0 +1,19 @@
+// Traces as JSON Lines: a header with `schema: dculab/trace/1`, then one measured step per line.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/trace.hpp"
+
+namespace dculab::config {
+
+inline constexpr std::string_view kTraceSchema = "dculab/trace/1";
+
+[[nodiscard]] std::string trace_json_lines(const Trace& trace);
+
+// Throws InputError naming the line. Sequence ids are numbered from 0: a trace keeps the lengths of a batch only.
+[[nodiscard]] Trace read_trace(const std::string& file, const std::string& text);
+[[nodiscard]] Trace read_trace_file(const std::string& path);
+
+}  // namespace dculab::config

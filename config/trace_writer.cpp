@@ -1,0 +1,118 @@
+#include <nlohmann/json.hpp>
+
+#include "config/model_fields.hpp"
+#include "config/trace_file.hpp"
+#include "config/weight_format_text.hpp"
+
+namespace dculab::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view word(RopeScalingKind kind) {
+  switch (kind) {
+    case RopeScalingKind::none:
+      return "none";
+    case RopeScalingKind::linear:
+      return "linear";
+    case RopeScalingKind::llama3:
+      return "llama3";
+  }
+  return "";
+}
+
+Json rope_scaling_json(const RopeScaling& scaling) {
+  return {{"kind", word(scaling.kind)},
+          {"factor", scaling.factor},
+          {"low_freq_factor", scaling.low_freq_factor},
+          {"high_freq_factor", scaling.high_freq_factor},
+          {"original_max_position_embeddings", scaling.original_max_position_embeddings}};
+}
+
+Json model_json(const ModelShape& model) {
+  Json json{{"name", model.name}};
+  for (const auto& [key, member] : kModelFields) json[std::string(key)] = model.*member;
+  json["tie_word_embeddings"] = model.tie_word_embeddings;
+  json["mlp"] = model.mlp == MlpKind::gated ? "gated" : "plain";
+  json["dtype"] = name(model.dtype);
+  json["rms_norm_eps"] = model.rms_norm_eps;
+  json["rope_theta"] = model.rope_theta;
+  if (model.rope_scaling.kind != RopeScalingKind::none) json["rope_scaling"] = rope_scaling_json(model.rope_scaling);
+  return json;
+}
+
+Json options_json(const EngineOptions& options) {
+  const KernelTiling& tiling = options.tiling;
+  return {{"block_size", options.block_size},
+          {"kv_cache_dtype", name(options.kv_cache_dtype)},
+          {"weights", weight_format_text(options.weights)},
+          {"activation_dtype", name(options.activation_dtype)},
+          {"max_num_seqs", options.max_num_seqs},
+          {"max_num_batched_tokens", options.max_num_batched_tokens},
+          {"enable_chunked_prefill", options.enable_chunked_prefill},
+          {"gpu_memory_utilization", options.gpu_memory_utilization},
+          {"tiling",
+           {{"matmul_rows", tiling.matmul_rows},
+            {"matmul_columns", tiling.matmul_columns},
+            {"prefill_query_tokens", tiling.prefill_query_tokens},
+            {"partition_tokens", tiling.partition_tokens},
+            {"query_heads_per_workgroup", tiling.query_heads_per_workgroup}}}};
+}
+
+bool alike(const SequenceSlice& a, const SequenceSlice& b) {
+  return a.phase == b.phase && a.num_computed_tokens == b.num_computed_tokens && a.num_new_tokens == b.num_new_tokens &&
+         a.needs_logits == b.needs_logits;
+}
+
+// Runs of equal slices, in order.
+Json batch_json(const Batch& batch) {
+  Json runs = Json::array();
+  const SequenceSlice* previous = nullptr;
+  for (const SequenceSlice& slice : batch.sequences) {
+    if (previous != nullptr && alike(*previous, slice)) {
+      runs.back()["count"] = runs.back()["count"].get<int>() + 1;
+    } else {
+      runs.push_back({{"count", 1},
+                      {"phase", slice.phase == Phase::prefill ? "prefill" : "decode"},
+                      {"num_computed_tokens", slice.num_computed_tokens},
+                      {"num_new_tokens", slice.num_new_tokens},
+                      {"needs_logits", slice.needs_logits}});
+    }
+    previous = &slice;
+  }
+  return runs;
+}
+
+Json step_json(const TraceStep& step) {
+  Json ops = Json::array();
+  for (std::size_t index = 0; index < step.op_names.size(); ++index)
+    ops.push_back({{"name", step.op_names[index]}, {"seconds", step.op_durations[index].value()}});
+  return {{"id", step.id},
+          {"model", model_json(step.model)},
+          {"options", options_json(step.options)},
+          {"batch", batch_json(step.batch)},
+          {"seconds", step.duration.value()},
+          {"spread_seconds", step.spread.value()},
+          {"repeats", step.repeats},
+          {"ops", ops}};
+}
+
+// Bytes that are not UTF-8, say in a device name, must not stop a measurement from being saved.
+std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string trace_json_lines(const Trace& trace) {
+  const TraceHeader& header = trace.header;
+  std::string text = line({{"schema", kTraceSchema},
+                           {"machine", header.machine},
+                           {"device", header.device},
+                           {"build", header.build},
+                           {"threads", header.threads},
+                           {"timing", header.timing},
+                           {"created", header.created}});
+  for (const TraceStep& step : trace.steps) text += line(step_json(step));
+  return text;
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,47 @@
+#include "config/weight_format_text.hpp"
+
+#include <charconv>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr std::string_view kGptq = "gptq-";
+constexpr int kGptqGroup = 128;  // AutoGPTQ's default
+constexpr int kLargestGroup = 1 << 16;
+
+// The number after "-g" at the end, which is cut off; 0 when there is none.
+int take_group(std::string_view& text) {
+  const std::size_t mark = text.rfind("-g");
+  if (mark == std::string_view::npos || mark + 2 == text.size()) return 0;
+  int group = 0;
+  const auto [end, error] = std::from_chars(text.data() + mark + 2, text.data() + text.size(), group);
+  if (error != std::errc() || end != text.data() + text.size() || group < 1 || group > kLargestGroup) return 0;
+  text = text.substr(0, mark);
+  return group;
+}
+
+}  // namespace
+
+WeightFormat parse_weight_format(const std::string& text) {
+  std::string_view rest = text;
+  const int group = take_group(rest);
+  const bool gptq = rest.starts_with(kGptq);
+  if (gptq) rest.remove_prefix(kGptq.size());
+  const std::optional<Dtype> dtype = parse_dtype(rest);
+  const bool grouped = gptq && (dtype == Dtype::int4 || dtype == Dtype::int8);
+  if (!dtype || (gptq && !grouped) || (group != 0 && !gptq))
+    throw InputError("'" + text + "' is not a weight format; write a dtype such as bf16, or gptq-int4, gptq-int4-g32");
+  return {*dtype, !gptq ? 0 : group == 0 ? kGptqGroup : group};
+}
+
+std::string weight_format_text(WeightFormat format) {
+  const std::string dtype(name(format.dtype));
+  if (format.group_size == 0) return dtype;
+  const std::string group = format.group_size == kGptqGroup ? "" : "-g" + std::to_string(format.group_size);
+  return std::string(kGptq) + dtype + group;
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,14 @@
+// A model of any shape without a checkpoint: for benchmarks, where shape and dtype matter and values do not.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/checkpoint/llama_weights.hpp"
+
+namespace dculab::engine {
+
+// Random values in shape.dtype (F32, F16 or BF16), with variance 1 / in_features so that activations keep a sane
+// scale; norms are 1. Each matrix repeats a few ten thousand values: memory is filled at the speed of a copy.
+[[nodiscard]] LlamaWeights random_weights(const ModelShape& shape, std::uint64_t seed);
+
+}  // namespace dculab::engine

@@ -1,0 +1,231 @@
+#include "engine/checkpoint/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/error.hpp"
+#include "engine/checkpoint/json.hpp"
+
+namespace dculab::engine {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the safetensors library
+
+// Formats whose values fill whole bytes; the sub-byte ones (F4, F6) are refused as unknown.
+constexpr std::array<std::pair<std::string_view, int>, 16> kDtypeBytes{{{"BOOL", 1},
+                                                                        {"U8", 1},
+                                                                        {"I8", 1},
+                                                                        {"F8_E5M2", 1},
+                                                                        {"F8_E4M3", 1},
+                                                                        {"F8_E8M0", 1},
+                                                                        {"I16", 2},
+                                                                        {"U16", 2},
+                                                                        {"F16", 2},
+                                                                        {"BF16", 2},
+                                                                        {"I32", 4},
+                                                                        {"U32", 4},
+                                                                        {"F32", 4},
+                                                                        {"F64", 8},
+                                                                        {"I64", 8},
+                                                                        {"U64", 8}}};
+
+std::optional<std::uint64_t> dtype_bytes(std::string_view dtype) {
+  for (const auto& [name, bytes] : kDtypeBytes)
+    if (name == dtype) return static_cast<std::uint64_t>(bytes);
+  return std::nullopt;
+}
+
+// Reads one entry of the header. `file` and `name` say where a mistake is.
+class EntryReader {
+ public:
+  EntryReader(const std::string& file, const std::string& name, const json& entry)
+      : file_(file), name_(name), entry_(entry) {
+    if (!entry.is_object()) refuse("must be an object with dtype, shape and data_offsets");
+    if (entry.size() != 3) refuse("must have dtype, shape and data_offsets and nothing else");
+  }
+
+  [[nodiscard]] StoredTensor read(std::span<const std::byte> data) const {
+    StoredTensor tensor{.dtype = read_dtype(), .shape = read_shape(), .bytes = {}};
+    const std::uint64_t expected = byte_count(tensor);
+    const auto [begin, end] = read_offsets();
+    if (begin > end) refuse("has data_offsets that end before they begin");
+    if (end > data.size())
+      refuse("ends at byte " + std::to_string(end) + " of the data, but the file holds only " +
+             std::to_string(data.size()) + " (truncated?); download it again");
+    if (end - begin != expected)
+      refuse("spans " + std::to_string(end - begin) + " bytes, but " + tensor.dtype + " " + to_string(tensor.shape) +
+             " needs " + std::to_string(expected));
+    tensor.bytes = data.subspan(begin, end - begin);
+    return tensor;
+  }
+
+ private:
+  [[nodiscard]] const json& field(const char* key) const {
+    const auto found = entry_.find(key);
+    if (found == entry_.end()) refuse(std::string("has no ") + key);
+    return *found;
+  }
+
+  [[nodiscard]] std::string read_dtype() const {
+    const json& dtype = field("dtype");
+    if (!dtype.is_string()) refuse("has a dtype that is not a string");
+    return dtype.get<std::string>();
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> read_shape() const {
+    const json& shape = field("shape");
+    if (!shape.is_array()) refuse("has a shape that is not a list");
+    std::vector<std::int64_t> sizes;
+    for (const json& size : shape) {
+      if (!size.is_number_unsigned() || size.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
+        refuse("has a shape with something else than sizes");
+      sizes.push_back(size.get<std::int64_t>());
+    }
+    return sizes;
+  }
+
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> read_offsets() const {
+    const json& offsets = field("data_offsets");
+    const bool well_formed =
+        offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned();
+    if (!well_formed) refuse("has data_offsets that are not [begin, end]");
+    return {offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
+  }
+
+  [[nodiscard]] std::uint64_t byte_count(const StoredTensor& tensor) const {
+    const auto bytes = dtype_bytes(tensor.dtype);
+    if (!bytes) refuse("has the unknown dtype '" + tensor.dtype + "'");
+    std::uint64_t total = *bytes;
+    for (const std::int64_t size : tensor.shape)
+      if (__builtin_mul_overflow(total, static_cast<std::uint64_t>(size), &total))
+        refuse("has a shape " + to_string(tensor.shape) + " whose size overflows 64 bits");
+    return total;
+  }
+
+  [[noreturn]] void refuse(const std::string& message) const {
+    throw InputError(file_, "tensor '" + name_ + "' " + message);
+  }
+
+  const std::string& file_;
+  const std::string& name_;
+  const json& entry_;
+};
+
+// The header's text and the data behind it.
+std::pair<std::string_view, std::span<const std::byte>> split(std::span<const std::byte> contents,
+                                                              const std::string& file) {
+  if (contents.size() < kLengthBytes)
+    throw InputError(file, "is too short to be a safetensors file (" + std::to_string(contents.size()) + " bytes)");
+  std::uint64_t length = 0;
+  for (std::uint64_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(contents[i]) << (8 * i);
+  if (length > kMaxHeaderBytes)
+    throw InputError(file, "claims a header of " + std::to_string(length) + " bytes (the limit is " +
+                               std::to_string(kMaxHeaderBytes) + "); it is not a safetensors file");
+  if (length > contents.size() - kLengthBytes)
+    throw InputError(file, "claims a header of " + std::to_string(length) + " bytes, but only " +
+                               std::to_string(contents.size() - kLengthBytes) +
+                               " follow (truncated?); download it again");
+  const auto header = contents.subspan(kLengthBytes, length);
+  return {{reinterpret_cast<const char*>(header.data()), header.size()}, contents.subspan(kLengthBytes + length)};
+}
+
+// Tensors must cover the data exactly: no byte twice, none left over.
+void require_tiling(const TensorTable& table, std::span<const std::byte> data, const std::string& file) {
+  std::vector<const TensorTable::value_type*> order;
+  for (const auto& entry : table) order.push_back(&entry);
+  const auto range = [&](const TensorTable::value_type* entry) {
+    const auto begin = static_cast<std::size_t>(entry->second.bytes.data() - data.data());
+    return std::pair{begin, begin + entry->second.bytes.size()};
+  };
+  std::sort(order.begin(), order.end(), [&](auto* a, auto* b) { return range(a) < range(b); });
+  std::size_t covered = 0;
+  for (const auto* entry : order) {
+    const auto [begin, end] = range(entry);
+    if (begin != covered)
+      throw InputError(file, "tensor '" + entry->first + "' begins at byte " + std::to_string(begin) +
+                                 " of the data, but the tensors before it end at " + std::to_string(covered) +
+                                 (begin < covered ? " (overlap)" : " (hole)"));
+    covered = end;
+  }
+  if (covered != data.size())
+    throw InputError(file, std::to_string(data.size() - covered) + " bytes after the last tensor belong to none");
+}
+
+}  // namespace
+
+std::string to_string(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
+TensorTable read_tensor_table(std::span<const std::byte> contents, const std::string& file) {
+  const auto [header, data] = split(contents, file);
+  const json entries = parse_json(header, file);
+  if (!entries.is_object()) throw InputError(file, "has a header that is not a JSON object");
+  TensorTable table;
+  for (const auto& [name, entry] : entries.items())
+    if (name != "__metadata__") table.emplace(name, EntryReader(file, name, entry).read(data));
+  require_tiling(table, data, file);
+  return table;
+}
+
+Checkpoint::Checkpoint(const std::filesystem::path& folder) {
+  const auto single = folder / "model.safetensors";
+  const auto index = folder / "model.safetensors.index.json";
+  if (std::filesystem::exists(single)) {
+    name_ = single.string();
+    const Shard& shard = open_shard(single);
+    for (const auto& entry : shard.tensors) owner_.emplace(entry.first, &shard);
+  } else if (std::filesystem::exists(index)) {
+    name_ = index.string();
+    open_indexed(folder, index);
+  } else {
+    throw InputError(folder.string(),
+                     "holds no weights (neither model.safetensors nor model.safetensors.index.json); "
+                     "pickled .bin files are not read: convert them to safetensors");
+  }
+}
+
+Checkpoint::Shard& Checkpoint::open_shard(const std::filesystem::path& path) {
+  auto shard = std::make_unique<Shard>(Shard{.path = path.string(), .file = MappedFile(path), .tensors = {}});
+  shard->tensors = read_tensor_table(shard->file.bytes(), shard->path);
+  shards_.push_back(std::move(shard));
+  return *shards_.back();
+}
+
+void Checkpoint::open_indexed(const std::filesystem::path& folder, const std::filesystem::path& index) {
+  const JsonFields fields(index.string(), read_text(index.string()));
+  const auto weight_map = fields.object("weight_map");
+  if (!weight_map) throw InputError(index.string(), "has no weight_map");
+  std::map<std::string, const Shard*> by_file;
+  for (const std::string& tensor : weight_map->keys()) {
+    const std::string file = weight_map->text(tensor, "");
+    if (file.empty() || file.find('/') != std::string::npos || file.find('\\') != std::string::npos)
+      weight_map->refuse(tensor, "must name a file beside the index, not '" + file + "'");
+    const auto [entry, is_new] = by_file.try_emplace(file, nullptr);
+    if (is_new) {
+      if (!std::filesystem::exists(folder / file))
+        weight_map->refuse(tensor, "is in the shard '" + file + "', which is missing; download it again");
+      entry->second = &open_shard(folder / file);
+    }
+    if (!entry->second->tensors.contains(tensor))
+      weight_map->refuse(tensor, "is not in the shard '" + file + "' that should hold it");
+    owner_.emplace(tensor, entry->second);
+  }
+}
+
+Checkpoint::Entry Checkpoint::find(const std::string& name) const {
+  const auto owner = owner_.find(name);
+  if (owner == owner_.end()) return {nullptr, name_};
+  return {&owner->second->tensors.at(name), owner->second->path};
+}
+
+}  // namespace dculab::engine

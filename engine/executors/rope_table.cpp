@@ -1,0 +1,54 @@
+#include "engine/executors/rope_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace dculab::engine {
+namespace {
+
+// Long wavelengths are stretched by `factor`, short ones kept, those between blended.
+float scaled_llama3(float frequency, const RopeScaling& scaling) {
+  const auto original = static_cast<float>(scaling.original_max_position_embeddings);
+  const auto low = static_cast<float>(scaling.low_freq_factor);
+  const auto high = static_cast<float>(scaling.high_freq_factor);
+  const auto factor = static_cast<float>(scaling.factor);
+  const float wavelength = 2.0F * std::numbers::pi_v<float> / frequency;
+  if (wavelength > original / low) return frequency / factor;
+  if (wavelength < original / high) return frequency;
+  const float smooth = (original / wavelength - low) / (high - low);
+  return (1.0F - smooth) * frequency / factor + smooth * frequency;
+}
+
+}  // namespace
+
+std::vector<float> rope_frequencies(const ModelShape& shape) {
+  std::vector<float> frequencies(static_cast<std::size_t>(shape.head_dim / 2));
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(shape.head_dim);
+    float frequency = 1.0F / std::pow(static_cast<float>(shape.rope_theta), exponent);
+    if (shape.rope_scaling.kind == RopeScalingKind::linear) frequency /= static_cast<float>(shape.rope_scaling.factor);
+    if (shape.rope_scaling.kind == RopeScalingKind::llama3) frequency = scaled_llama3(frequency, shape.rope_scaling);
+    frequencies[i] = frequency;
+  }
+  return frequencies;
+}
+
+const float* RopeTable::rows(int num_positions) {
+  if (num_positions <= num_rows_) return cos_sin_.data();
+  const int first = num_rows_;
+  num_rows_ = std::max(num_positions, 2 * num_rows_);
+  const std::size_t half = frequencies_.size();
+  cos_sin_.resize(static_cast<std::size_t>(num_rows_) * 2 * half);
+  for (int position = first; position < num_rows_; ++position) {
+    float* const row = cos_sin_.data() + static_cast<std::size_t>(position) * 2 * half;
+    for (std::size_t i = 0; i < half; ++i) {
+      const float angle = static_cast<float>(position) * frequencies_[i];
+      row[i] = std::cos(angle);
+      row[half + i] = std::sin(angle);
+    }
+  }
+  return cos_sin_.data();
+}
+
+}  // namespace dculab::engine

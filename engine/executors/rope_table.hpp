@@ -1,0 +1,28 @@
+// Cosines and sines of rotary position embedding, as Hugging Face's Llama computes them.
+#pragma once
+
+#include <vector>
+
+#include "core/model_shape.hpp"
+
+namespace dculab::engine {
+
+// The head_dim / 2 angular frequencies (radians per token), scaled as shape.rope_scaling says.
+// Computed in F32: transformers does (modeling_rope_utils.py), and the model was trained with that rounding.
+[[nodiscard]] std::vector<float> rope_frequencies(const ModelShape& shape);
+
+// Rows for the positions seen so far; grows by doubling, so a long maximum context costs nothing until it is used.
+class RopeTable {
+ public:
+  explicit RopeTable(const ModelShape& shape) : frequencies_(rope_frequencies(shape)) {}
+
+  // [>= num_positions, head_dim]: cos of head_dim / 2 angles, then sin. Valid until the next call.
+  [[nodiscard]] const float* rows(int num_positions);
+
+ private:
+  std::vector<float> frequencies_;  // [head_dim / 2]
+  std::vector<float> cos_sin_;      // [num_rows_, head_dim]
+  int num_rows_ = 0;
+};
+
+}  // namespace dculab::engine

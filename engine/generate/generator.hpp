@@ -1,0 +1,80 @@
+// Prompts in, text out: a model folder, its tokenizer, the scheduler and the CPU executor put together.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/serving_loop.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/model_loader.hpp"
+#include "engine/executors/cpu_executor.hpp"
+#include "engine/tokenizer/tokenizer.hpp"
+
+namespace dculab::engine {
+
+struct GeneratorOptions {
+  EngineOptions engine;                  // weights and activation_dtype are overwritten: the model decides
+  int num_threads = 0;                   // 0 = all cores
+  std::optional<Bytes> kv_cache_memory;  // absent: what max_num_seqs full contexts need, but at most
+                                         // gpu_memory_utilization of the memory that is available
+  WeightMemory weight_memory = WeightMemory::huge_pages;
+};
+
+struct TextRequest {
+  std::string prompt;
+  int max_tokens = 16;
+  SamplingParams sampling;
+  EosHandling eos = EosHandling::stop;
+};
+
+struct Completion {
+  std::vector<TokenId> prompt_token_ids;
+  std::vector<TokenId> token_ids;  // the stop token included
+  std::string text;                // special tokens left out
+  FinishReason finish_reason = FinishReason::none;
+};
+
+struct Generation {
+  std::vector<Completion> completions;  // in the order of the requests
+  ServingReport report;
+};
+
+// Called with text that is certain (whole characters) as soon as it is.
+using OnText = std::function<void(std::size_t request_index, std::string_view text)>;
+
+class Generator {
+ public:
+  // Loads config.json, weights, tokenizer.json and generation_config.json of `folder`. Throws InputError.
+  Generator(const std::filesystem::path& folder, const GeneratorOptions& options);
+
+  // Serves all requests together, continuously batched. What each one gets does not depend on the others.
+  // Throws InputError, before anything runs, when a request can never be served: a prompt longer than the context.
+  [[nodiscard]] Generation generate(std::span<const TextRequest> requests, const OnText& on_text = {});
+
+  [[nodiscard]] const GenerationConfig& defaults() const { return defaults_; }
+  [[nodiscard]] const ModelShape& shape() const { return executor_.shape(); }
+  [[nodiscard]] const CpuExecutor& executor() const { return executor_; }
+  [[nodiscard]] const EngineOptions& engine_options() const { return options_; }
+  [[nodiscard]] const Tokenizer& tokenizer() const { return tokenizer_; }
+
+ private:
+  Generator(const std::filesystem::path& folder, LlamaWeights weights, const GeneratorOptions& options);
+  [[nodiscard]] Request to_request(const TextRequest& request, std::size_t index) const;
+
+  Tokenizer tokenizer_;
+  GenerationConfig defaults_;
+  EngineOptions options_;
+  CpuExecutor executor_;
+};
+
+// KV blocks that GeneratorOptions ask for. Throws InputError when not even one fits.
+[[nodiscard]] int choose_num_blocks(const ModelShape& model, const EngineOptions& options,
+                                    std::optional<Bytes> kv_cache_memory);
+
+}  // namespace dculab::engine

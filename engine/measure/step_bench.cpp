@@ -1,0 +1,164 @@
+#include "engine/measure/step_bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <tuple>
+
+#include "core/error.hpp"
+#include "engine/executors/cpu_executor.hpp"
+#include "engine/regroup/mean_pool.hpp"
+
+namespace dculab::engine {
+namespace {
+
+// Points that one executor can run: the same KV heads, block size and KV dtype.
+using VariantKey = std::tuple<int, int, Dtype>;
+
+struct Variant {
+  std::vector<std::size_t> points;
+  int num_blocks = 0;
+};
+
+// What one point has been measured at, round by round.
+struct Samples {
+  std::vector<double> durations;
+  std::vector<std::vector<double>> op_durations;  // [ops][rounds]
+};
+
+[[nodiscard]] VariantKey variant_of(const BenchPoint& point) {
+  return {point.model.num_key_value_heads, point.options.block_size, point.options.kv_cache_dtype};
+}
+
+[[nodiscard]] int blocks_of(const SequenceSlice& sequence, int block_size) {
+  return (sequence.context_tokens() + block_size - 1) / block_size;
+}
+
+[[nodiscard]] double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double rank = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(rank);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (rank - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+// Token ids at random, blocks in random order.
+[[nodiscard]] Batch executable(const BenchPoint& point, int num_blocks, std::mt19937_64& random) {
+  Batch batch = point.batch;
+  std::uniform_int_distribution<TokenId> token(0, point.model.vocab_size - 1);
+  std::vector<BlockId> free(static_cast<std::size_t>(num_blocks));
+  std::iota(free.begin(), free.end(), 0);
+  std::shuffle(free.begin(), free.end(), random);
+  for (const SequenceSlice& sequence : batch.sequences) {
+    for (int index = 0; index < sequence.num_new_tokens; ++index) batch.token_ids.push_back(token(random));
+    const auto first = free.end() - blocks_of(sequence, point.options.block_size);
+    batch.block_tables.emplace_back(first, free.end());
+    free.erase(first, free.end());
+  }
+  return batch;
+}
+
+void add_sample(Samples& samples, const StepResult& result) {
+  samples.durations.push_back(result.duration.value());
+  samples.op_durations.resize(result.op_durations.size());
+  for (std::size_t op = 0; op < result.op_durations.size(); ++op)
+    samples.op_durations[op].push_back(result.op_durations[op].value());
+}
+
+void measure_point(CpuExecutor& executor, const BenchPoint& point, const BenchOptions& options,
+                   std::mt19937_64& random, Samples& samples) {
+  const StepPlan plan = plan_step(point.model, point.options, executable(point, executor.kv_cache().num_blocks, random));
+  for (int step = 0; step < options.warm_up; ++step) (void)executor.run(plan);
+  add_sample(samples, executor.run(plan));
+}
+
+[[nodiscard]] TraceStep to_trace_step(const BenchPoint& point, const Samples& samples) {
+  TraceStep step;
+  step.id = point.id;
+  step.model = point.model;
+  step.options = point.options;
+  step.batch = point.batch;
+  step.repeats = static_cast<int>(samples.durations.size());
+  step.duration = Seconds(quantile(samples.durations, 0.5));
+  step.spread = Seconds((quantile(samples.durations, 0.75) - quantile(samples.durations, 0.25)) / 2);
+  const StepPlan plan = plan_step(point.model, point.options, point.batch);
+  for (std::size_t op = 0; op < plan.ops.size(); ++op) {
+    step.op_names.emplace_back(plan.ops[op].name);
+    step.op_durations.emplace_back(quantile(samples.op_durations[op], 0.5));
+  }
+  return step;
+}
+
+[[nodiscard]] std::map<VariantKey, Variant> group_points(std::span<const BenchPoint> points) {
+  std::map<VariantKey, Variant> variants;
+  for (std::size_t index = 0; index < points.size(); ++index) {
+    Variant& variant = variants[variant_of(points[index])];
+    variant.points.push_back(index);
+    int blocks = 0;
+    for (const SequenceSlice& sequence : points[index].batch.sequences)
+      blocks += blocks_of(sequence, points[index].options.block_size);
+    variant.num_blocks = std::max(variant.num_blocks, blocks);
+  }
+  return variants;
+}
+
+[[nodiscard]] std::string now_iso8601() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+[[nodiscard]] TraceHeader make_header(const BenchOptions& options, int threads) {
+  TraceHeader header;
+  header.machine = "host";
+  header.device = "CPU, " + std::to_string(threads) + " threads";
+  header.build = std::string("g++ ") + __VERSION__ + ", Highway " + std::string(kernels::cpu::vector_targets().front());
+  header.threads = threads;
+  header.timing = "median of " + std::to_string(options.repeats) + " rounds, each after " +
+                  std::to_string(options.warm_up) + " warm-up steps, std::chrono::steady_clock";
+  header.created = now_iso8601();
+  return header;
+}
+
+}  // namespace
+
+Trace measure_steps(const LlamaWeights& weights, std::span<const BenchPoint> points, const BenchOptions& options,
+                    const BenchProgress& progress) {
+  const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  const std::map<VariantKey, Variant> variants = group_points(points);
+  std::map<int, LlamaWeights> regrouped_weights;
+  for (const BenchPoint& point : points)
+    if (const int kv_heads = point.model.num_key_value_heads; !regrouped_weights.contains(kv_heads))
+      regrouped_weights.emplace(kv_heads, kv_heads == weights.shape.num_key_value_heads
+                                              ? weights
+                                              : regrouped(weights, kv_heads));
+  std::mt19937_64 random(options.seed);
+  std::vector<Samples> samples(points.size());
+  const double total = static_cast<double>(points.size()) * options.repeats;
+  double done = 0;
+  for (int round = 0; round < options.repeats; ++round)
+    for (const auto& [key, variant] : variants) {
+      const auto& [kv_heads, block_size, kv_dtype] = key;
+      CpuExecutor executor(regrouped_weights.at(kv_heads), {variant.num_blocks, block_size, kv_dtype}, threads);
+      executor.fill_kv_cache(random());
+      for (const std::size_t index : variant.points) {
+        measure_point(executor, points[index], options, random, samples[index]);
+        progress("measuring " + points[index].id, ++done / total);
+      }
+    }
+  Trace trace;
+  trace.header = make_header(options, threads);
+  for (std::size_t index = 0; index < points.size(); ++index)
+    trace.steps.push_back(to_trace_step(points[index], samples[index]));
+  return trace;
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,63 @@
+#include "engine/probe/core_probe.hpp"
+
+#include "kernels/cpu/probe/dependent_chain.hpp"
+
+namespace dculab::engine {
+
+using kernels::cpu::Arithmetic;
+using kernels::cpu::Distribution;
+using kernels::cpu::ThreadPool;
+
+Hertz measure_clock(const Effort& effort) {
+  constexpr std::int64_t kAdds = 100'000;
+  const auto add = [](std::int64_t repeats) { kernels::cpu::add_dependent(repeats * kAdds); };
+  const std::int64_t repeats = choose_repeats(Clock::thread, effort.sample, add);
+  std::vector<Hertz> clocks;
+  for (int run = 0; run < effort.runs; ++run) {
+    const Seconds taken = time_run(Clock::thread, [&] { add(repeats); });
+    clocks.push_back(Cycles(static_cast<double>(repeats * kAdds)) / taken);
+  }
+  return spread_of(clocks).median;
+}
+
+ArithmeticRate measure_arithmetic(ThreadPool& team, Arithmetic arithmetic, const Effort& effort) {
+  constexpr std::int64_t kRounds = 1000;
+  const auto compute = [&](std::int64_t repeats) {
+    std::vector<FlopCount> done(static_cast<std::size_t>(team.num_threads()));
+    team.parallel_for(
+        team.num_threads(),
+        [&](int task, int) {
+          done[static_cast<std::size_t>(task)] = kernels::cpu::run_arithmetic(arithmetic, repeats * kRounds);
+        },
+        Distribution::fixed);
+    FlopCount sum;
+    for (const FlopCount& flops : done) sum += flops;
+    return sum;
+  };
+  const std::int64_t repeats = choose_repeats(Clock::wall, effort.sample, compute);
+  std::vector<FlopsPerSecond> rates;
+  for (int run = 0; run < effort.runs; ++run) {
+    FlopCount flops;
+    const Seconds taken = time_run(Clock::wall, [&] { flops = compute(repeats); });
+    rates.push_back(flops / taken);
+  }
+  return {team.num_threads(), spread_of(rates), ""};
+}
+
+Seconds measure_fork_join(ThreadPool& team, const Effort& effort) {
+  constexpr int kForks = 20;
+  const auto fork = [&](std::int64_t repeats) {
+    for (std::int64_t i = 0; i < repeats * kForks; ++i) {
+      team.parallel_for(
+          team.num_threads(), [](int, int) {}, Distribution::fixed);
+    }
+  };
+  const std::int64_t repeats = choose_repeats(Clock::wall, 0.2 * effort.sample, fork);
+  std::vector<Seconds> times;
+  for (int run = 0; run < effort.runs; ++run) {
+    times.push_back(time_run(Clock::wall, [&] { fork(repeats); }) / static_cast<double>(repeats * kForks));
+  }
+  return spread_of(times).median;
+}
+
+}  // namespace dculab::engine

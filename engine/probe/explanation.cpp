@@ -1,0 +1,88 @@
+#include "engine/probe/explanation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace dculab::engine {
+namespace {
+
+std::string percent(double share) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
+  return text;
+}
+
+void explain_methods(HostMeasurements& host) {
+  host.how["clock"] = "chain of register additions, one per cycle, CPU time of the thread, median of runs";
+  host.how["cache bandwidth"] =
+      "vector loads (" + host.vector_target +
+      ") with four sums, over half of L1 or the geometric mean of a cache and the one above it; fastest of 12 stream "
+      "shapes, wall time of all threads, median of runs; a shared cache is read by all threads from one set, each from "
+      "another place on";
+  host.how["dram bandwidth"] =
+      "the same loads, 256 MiB per run, round and round through at least 1 GiB and four times all caches, if that much "
+      "memory is free; threads take 8 MiB pieces, whoever is ready; fastest of 20 stream shapes, median of runs";
+  host.how["latency"] =
+      "pointer chase over one random cycle, CPU time of the thread, median of runs; caches: one stop per line of half "
+      "of "
+      "L1 or at most twice the cache above; DRAM: every fourth line of half the memory, 2 MiB after 2 MiB so that "
+      "address translation hits";
+  host.how["latency anywhere"] = "DRAM: every second line, all over half the memory, page walks included";
+  host.how["outstanding"] = "Little's law: bandwidth of one thread * latency / line";
+  host.how["peaks"] = "twelve independent sums, wall time of all threads, median of runs";
+  host.how["fork_join"] = "empty parallel loop, one task per thread, threads awake, median of runs";
+  host.how["foreign_load"] = "busy time in /proc/stat, steal included, less the CPU time of this process";
+}
+
+void note_foreign_load(HostMeasurements& host) {
+  std::string text = "other processes used " + percent(host.foreign_load) + " of the CPUs during the probe, " +
+                     percent(host.foreign_load_dram) + " while DRAM was read";
+  if (std::max(host.foreign_load, host.foreign_load_dram) > kTolerableForeignLoad) {
+    text = "warning: " + text + ": the figures are too low; repeat on a quiet machine";
+  }
+  host.notes.push_back(text);
+}
+
+void note_pages(HostMeasurements& host) {
+  const double share = host.levels.back().huge_share;
+  std::string text = percent(share) + " of the memory lay on 2 MB pages";
+  if (share < 0.9) text += ": latency and DRAM bandwidth include page walks; is transparent_hugepage set to never?";
+  host.notes.push_back(text);
+}
+
+void note_shared_cache(HostMeasurements& host) {
+  for (const LevelMeasurement& level : host.levels) {
+    if (level.reach.value() <= 0 || level.sharing == Sharing::one_core) continue;
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "%s is shared, in a virtual machine also with strangers: of its %.0f MiB, one thread reads sets of "
+                  "up to %.1f MiB mostly from it",
+                  level.name.c_str(), level.size / kMiB, level.reach / kMiB);
+    host.notes.push_back(text);
+  }
+}
+
+}  // namespace
+
+void find_reach(HostMeasurements& host) {
+  if (host.levels.size() < 2) return;
+  LevelMeasurement& cache = host.levels[host.levels.size() - 2];
+  const auto rate = [](const LevelMeasurement& level) { return level.read.front().rate.median.value(); };
+  const double middle = std::sqrt(rate(cache) * rate(host.levels.back()));
+  for (const SweepPoint& point : host.sweep) {
+    if (point.threads == 1 && point.read.value() >= middle) cache.reach = std::max(cache.reach, point.working_set);
+  }
+}
+
+void explain(HostMeasurements& host) {
+  explain_methods(host);
+  note_foreign_load(host);
+  note_pages(host);
+  note_shared_cache(host);
+  host.notes.push_back(
+      "not measured: dot products of int8 and BF16 in one instruction (VNNI, VDPBF16PS), which Highway 1.0 does not "
+      "use: int8_dot widens to int16 and bf16_dot may be two F32 multiply-adds");
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,203 @@
+// Paged attention for prefill and decode: which task computes what, in two passes when contexts are split.
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "kernels/cpu/cpu_kernels.hpp"
+#include "kernels/cpu/dispatch.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/attention.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h:
+#include "kernels/cpu/attention_state-inl.hpp"
+
+#ifndef DCULAB_KERNELS_CPU_ATTENTION_PLAN_
+#define DCULAB_KERNELS_CPU_ATTENTION_PLAN_
+namespace dculab::kernels::cpu {
+namespace {
+
+constexpr int kPartitionTokens = 512;  // a multiple of the KV tile
+constexpr int kQueryRows = 128;        // (token, head) rows that share a pass over the KV tiles
+constexpr int kSplitTokens = 16;       // query tokens up to which partitions are separate tasks
+
+// A few consecutive new tokens of one sequence.
+struct QueryTile {
+  int seq = 0;
+  int first_token = 0;     // index into q and out
+  int tokens = 0;
+  int first_position = 0;  // in the sequence
+  int first_partial = -1;  // of partials_per_head for each KV head; -1 when one task walks the whole context
+
+  [[nodiscard]] int context() const { return first_position + tokens; }
+  [[nodiscard]] int partitions() const { return (context() + kPartitionTokens - 1) / kPartitionTokens; }
+};
+
+// One task for each KV head: a query tile and the partitions it attends to.
+struct Walk {
+  int tile = 0;
+  int first_partition = 0, last_partition = 0;
+};
+
+struct AttentionPlan {
+  std::vector<QueryTile> tiles;
+  std::vector<Walk> walks;
+  int partials = 0;  // (row, partition) results in memory, all KV heads together
+};
+
+AttentionPlan plan_attention(const PagedAttentionArgs& args) {
+  const int group_size = args.num_heads / args.cache.num_kv_heads;
+  const int tile_tokens = std::max(1, kQueryRows / group_size);
+  AttentionPlan plan;
+  for (int seq = 0; seq < args.num_seqs; ++seq) {
+    const int begin = args.query_start_loc[seq], end = args.query_start_loc[seq + 1];
+    const int computed = args.context_lens[seq] - (end - begin);
+    for (int token = begin; token < end; token += tile_tokens) {
+      QueryTile tile{seq, token, std::min(tile_tokens, end - token), computed + token - begin, -1};
+      const int partitions = tile.partitions(), index = static_cast<int>(plan.tiles.size());
+      if (end - begin <= kSplitTokens && partitions > 1) {
+        tile.first_partial = plan.partials;
+        plan.partials += partitions * tile.tokens * args.num_heads;
+        for (int p = 0; p < partitions; ++p) plan.walks.push_back({index, p, p});
+      } else {
+        plan.walks.push_back({index, 0, partitions - 1});
+      }
+      plan.tiles.push_back(tile);
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+}  // namespace dculab::kernels::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+class Attention {
+ public:
+  Attention(const PagedAttentionArgs& args, Workspace& workspace, int workers)
+      : args_(args), plan_(plan_attention(args)), group_size_(args.num_heads / args.cache.num_kv_heads),
+        head_dim_(args.cache.head_dim), width_(round_up_to_lanes(head_dim_)) {
+    for (const QueryTile& tile : plan_.tiles) max_rows_ = std::max(max_rows_, tile.tokens * group_size_);
+    scratch_floats_ = KvTile::floats(head_dim_) + SoftmaxRows::floats(max_rows_, head_dim_) +
+                      static_cast<std::size_t>((max_rows_ + 1) * partial_floats());
+    scratch_floats_ = (scratch_floats_ + 15) / 16 * 16;
+    const std::size_t partials = static_cast<std::size_t>(plan_.partials) * static_cast<std::size_t>(partial_floats());
+    scratch_ = workspace.floats(scratch_floats_ * static_cast<std::size_t>(workers) + partials);
+    partials_ = scratch_ + scratch_floats_ * static_cast<std::size_t>(workers);
+  }
+
+  void run(ThreadPool& threads) const {
+    const int kv_heads = args_.cache.num_kv_heads, partitioned_walks = static_cast<int>(plan_.walks.size());
+    threads.parallel_for(partitioned_walks * kv_heads, [&](int task, int worker) {
+      with_stored_type(args_.cache.k, args_.cache.dtype,
+                       [&]<typename T>(const T*) { walk<T>(task % partitioned_walks, task / partitioned_walks, worker); });
+    });
+    if (plan_.partials == 0) return;
+    threads.parallel_for(static_cast<int>(plan_.tiles.size()) * kv_heads, [&](int task, int worker) {
+      combine(plan_.tiles[static_cast<std::size_t>(task / kv_heads)], task % kv_heads, worker);
+    });
+  }
+
+ private:
+  [[nodiscard]] int partial_floats() const { return Partial::floats(width_); }
+  [[nodiscard]] Partial partial(const QueryTile& tile, int kv_head, int partition, int row) const {
+    const int rows = tile.tokens * group_size_;
+    const std::ptrdiff_t index =
+        tile.first_partial + (std::ptrdiff_t{kv_head} * tile.partitions() + partition) * rows + row;
+    return {partials_ + index * partial_floats()};
+  }
+  [[nodiscard]] float* output(const QueryTile& tile, int kv_head, int row) const {
+    const std::ptrdiff_t token = tile.first_token + row / group_size_;
+    return args_.out + (token * args_.num_heads + kv_head * group_size_ + row % group_size_) * head_dim_;
+  }
+
+  // One query tile and KV head over the partitions of a walk.
+  template <typename T>
+  void walk(int index, int kv_head, int worker) const {
+    const Walk& walk = plan_.walks[static_cast<std::size_t>(index)];
+    const QueryTile& tile = plan_.tiles[static_cast<std::size_t>(walk.tile)];
+    float* memory = scratch_ + scratch_floats_ * static_cast<std::size_t>(worker);
+    const KvTile kv(memory, head_dim_);
+    memory += KvTile::floats(head_dim_);
+    SoftmaxRows rows(memory, max_rows_, head_dim_);
+    memory += SoftmaxRows::floats(max_rows_, head_dim_);
+    rows.take_queries(args_.q + tile.first_token * args_.q_stride + kv_head * group_size_ * head_dim_, args_.q_stride,
+                      tile.tokens, group_size_, args_.scale, tile.first_position);
+    const auto folded = [&](int row) { return Partial{memory + row * partial_floats()}; };
+    const bool split = tile.first_partial >= 0;
+    if (!split) {
+      for (int row = 0; row < rows.rows(); ++row) folded(row).clear(width_);
+    }
+    for (int p = walk.first_partition; p <= walk.last_partition; ++p) {
+      walk_partition<T>(tile, kv_head, p, kv, rows);
+      for (int row = rows.first_row_seeing(p * kPartitionTokens); row < rows.rows(); ++row) {
+        const Partial result = split ? partial(tile, kv_head, p, row) : folded(rows.rows());
+        rows.finish_partition(row, result);
+        if (!split) folded(row).fold(result, width_);
+      }
+    }
+    if (split) return;
+    for (int row = 0; row < rows.rows(); ++row) folded(row).finish(output(tile, kv_head, row), head_dim_);
+  }
+
+  template <typename T>
+  void walk_partition(const QueryTile& tile, int kv_head, int partition, const KvTile& kv, SoftmaxRows& rows) const {
+    const KvStream stream{&args_.cache, args_.block_tables + std::ptrdiff_t{tile.seq} * args_.max_blocks_per_seq,
+                          kv_head};
+    const int end = std::min(tile.context(), (partition + 1) * kPartitionTokens);
+    rows.start_partition();
+    LinesAhead ahead;
+    for (int position = partition * kPartitionTokens; position < end; position += kTileTokens) {
+      const int count = std::min(kTileTokens, end - position), next = position + kTileTokens;
+      ahead.plan<T>(stream, next, std::min(next + kTileTokens, tile.context()));
+      // Widening a tile takes about as long as the arithmetic of eight rows on it.
+      kv.fill<T>(stream, position, count, ahead, ahead.left() * 8 / (8 + rows.rows()));
+      rows.attend(kv, position, count, ahead);
+    }
+  }
+
+  // The second pass: folds the partitions of one split query tile and KV head.
+  void combine(const QueryTile& tile, int kv_head, int worker) const {
+    if (tile.first_partial < 0) return;
+    const Partial folded{scratch_ + scratch_floats_ * static_cast<std::size_t>(worker)};
+    for (int row = 0; row < tile.tokens * group_size_; ++row) {
+      const int visible = tile.first_position + row / group_size_ + 1;
+      folded.clear(width_);
+      for (int p = 0; p * kPartitionTokens < visible; ++p) folded.fold(partial(tile, kv_head, p, row), width_);
+      folded.finish(output(tile, kv_head, row), head_dim_);
+    }
+  }
+
+  const PagedAttentionArgs& args_;
+  const AttentionPlan plan_;
+  int group_size_, head_dim_, width_;
+  int max_rows_ = 0;
+  std::size_t scratch_floats_ = 0;  // per worker: KV tile, rows, folded partials and one more
+  float* scratch_ = nullptr;
+  float* partials_ = nullptr;  // of split tiles: [kv_heads, partitions, rows] each
+};
+
+}  // namespace
+
+void paged_attention_impl(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args) {
+  Attention(args, workspace, threads.num_threads()).run(threads);
+}
+
+}  // namespace dculab::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dculab::kernels::cpu {
+
+HWY_EXPORT(paged_attention_impl);
+
+void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args) {
+  HWY_DYNAMIC_DISPATCH(paged_attention_impl)(threads, workspace, args);
+}
+
+}  // namespace dculab::kernels::cpu
+#endif

@@ -1,0 +1,173 @@
+// Online softmax of a few query rows over the KV tiles of a partition, and how partitions are combined.
+//
+// A row keeps its largest score m, the sum l of exp(score - m) and acc = sum of exp(score - m) * v. Raising m to m'
+// multiplies l and acc by exp(m - m') (Milakov & Gimelshein 2018; Dao et al. 2022). Partitions begin at fixed
+// positions and are folded together in order, so the result has the same bits whoever computed which of them.
+#if defined(DCULAB_KERNELS_CPU_ATTENTION_STATE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef DCULAB_KERNELS_CPU_ATTENTION_STATE_INL_HPP_
+#undef DCULAB_KERNELS_CPU_ATTENTION_STATE_INL_HPP_
+#else
+#define DCULAB_KERNELS_CPU_ATTENTION_STATE_INL_HPP_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+
+#include <limits>
+
+#include "kernels/cpu/attention_tile-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu::HWY_NAMESPACE {
+
+constexpr float kNoScore = std::numeric_limits<float>::lowest();  // finite, so that differences are numbers
+
+HWY_INLINE float exp_of(float x) { return hn::GetLane(hn::Exp(F32(), hn::Set(F32(), x))); }
+
+// Softmax over part of the context: partial[0] = m, partial[1] = l, then acc[width].
+struct Partial {
+  float* memory;
+
+  static int floats(int width) { return 2 + width; }
+  [[nodiscard]] float& largest() const { return memory[0]; }
+  [[nodiscard]] float& total() const { return memory[1]; }
+  [[nodiscard]] float* sums() const { return memory + 2; }
+
+  void clear(int width) const {
+    std::fill_n(memory, floats(width), 0.0F);
+    largest() = kNoScore;
+  }
+
+  // Adds what another part of the context contributes.
+  void fold(const Partial& other, int width) const {
+    const float raised = std::max(largest(), other.largest());
+    const float mine = exp_of(largest() - raised), theirs = exp_of(other.largest() - raised);
+    largest() = raised;
+    total() = total() * mine + other.total() * theirs;
+    const Vector scale = hn::Set(F32(), mine), other_scale = hn::Set(F32(), theirs);
+    for (int d = 0; d < width; d += kLanes) {
+      store(hn::MulAdd(load(sums() + d), scale, hn::Mul(load(other.sums() + d), other_scale)), sums() + d);
+    }
+  }
+
+  void finish(float* out, int head_dim) const {
+    const Vector scale = hn::Set(F32(), 1.0F / total());
+    for (int d = 0; d < head_dim; d += kLanes) {
+      store_first(hn::Mul(load(sums() + d), scale), out + d, head_dim - d);
+    }
+  }
+};
+
+// Query rows (token, head of the group), tokens slowest, on their way through one partition.
+class SoftmaxRows {
+ public:
+  static std::size_t floats(int max_rows, int head_dim) {
+    const int width = round_up_to_lanes(head_dim);
+    const int padded = round_up_to_lanes(max_rows);
+    return static_cast<std::size_t>(max_rows * (head_dim + width + kLanes + kTileTokens) + 2 * padded);
+  }
+  SoftmaxRows(float* memory, int max_rows, int head_dim)
+      : head_dim_(head_dim), width_(round_up_to_lanes(head_dim)),
+        largest_(memory), decay_(largest_ + round_up_to_lanes(max_rows)),
+        totals_(decay_ + round_up_to_lanes(max_rows)), scores_(totals_ + max_rows * kLanes),
+        sums_(scores_ + max_rows * kTileTokens), q_(sums_ + max_rows * width_) {}
+
+  // Takes the scaled queries of `group_size` heads of `tokens` tokens, the first at `first_position`.
+  void take_queries(const float* q, std::int64_t q_stride, int tokens, int group_size, float scale,
+                    int first_position) {
+    rows_ = tokens * group_size, group_size_ = group_size, first_position_ = first_position;
+    for (int row = 0; row < rows_; ++row) {
+      const float* from = q + row / group_size * q_stride + row % group_size * head_dim_;
+      for (int d = 0; d < head_dim_; ++d) q_[row * head_dim_ + d] = from[d] * scale;
+    }
+  }
+
+  [[nodiscard]] int rows() const { return rows_; }
+
+  void start_partition() const {
+    std::fill_n(largest_, round_up_to_lanes(rows_), kNoScore);
+    std::fill_n(totals_, rows_ * kLanes, 0.0F);
+    std::fill_n(sums_, rows_ * width_, 0.0F);
+  }
+
+  // Rows whose token lies at `position` or later.
+  [[nodiscard]] int first_row_seeing(int position) const {
+    return std::max(0, position - first_position_) * group_size_;
+  }
+
+  // Attends to the `count` tokens of a tile that starts at `position`, each row up to its own token.
+  void attend(const KvTile& tile, int position, int count, LinesAhead& ahead) const {
+    const int first = first_row_seeing(position), rows = rows_ - first;
+    const int vectors = round_up_to_lanes(count) / kLanes;
+    const int steps = (rows + 7) / 8 * (head_dim_ + count);  // at least as many as the products take
+    const int lines_per_step = (ahead.left() + steps - 1) / steps;
+    float* scores = scores_ + first * kTileTokens;
+    multiply<Start::at_zero>({q_ + first * head_dim_, head_dim_, rows, tile.keys(), kTileTokens, head_dim_, decay_,
+                              scores, kTileTokens, vectors}, ahead, lines_per_step);
+    raise_largest(first, position, count);
+    for (int row = first; row < rows_; ++row) exponentiate(row, vectors);
+    multiply<Start::at_decayed>({scores, kTileTokens, rows, tile.values(), width_, count, decay_ + first,
+                                 sums_ + first * width_, width_, width_ / kLanes}, ahead, lines_per_step);
+  }
+
+  void finish_partition(int row, const Partial& to) const {
+    to.largest() = largest_[row];
+    to.total() = sum(load(totals_ + row * kLanes));
+    std::copy_n(sums_ + row * width_, width_, to.sums());
+  }
+
+ private:
+  // Hides what a row must not see, updates m, and sets decay = exp(m - m').
+  void raise_largest(int first, int position, int count) const {
+    float* raised = decay_;
+    for (int row = first; row < rows_; ++row) {
+      float* scores = scores_ + row * kTileTokens;
+      const int visible = std::min(count, first_position_ + row / group_size_ - position + 1);
+      Vector most = hn::Set(F32(), largest_[row]);
+      for (int i = 0; i < round_up_to_lanes(count); i += kLanes) {
+        if (i + kLanes > visible) {
+          const auto index = hn::Iota(F32(), static_cast<float>(i));
+          const auto seen = hn::Lt(index, hn::Set(F32(), static_cast<float>(visible)));
+          store(hn::IfThenElse(seen, load(scores + i), hn::Set(F32(), kNoScore)), scores + i);
+        }
+        most = hn::Max(most, load(scores + i));
+      }
+      raised[row] = hn::GetLane(hn::MaxOfLanes(F32(), most));
+    }
+    const int begin = first / kLanes * kLanes, end = round_up_to_lanes(rows_);
+    std::copy(largest_ + begin, largest_ + first, raised + begin);
+    std::copy(largest_ + rows_, largest_ + end, raised + rows_);
+    for (int row = begin; row < end; row += kLanes) {
+      const Vector next = load(raised + row);
+      const Vector decay = hn::Exp(F32(), hn::Sub(load(largest_ + row), next));
+      store(next, largest_ + row);
+      store(decay, decay_ + row);
+    }
+  }
+
+  // scores = exp(scores - m); adds them to l.
+  HWY_INLINE void exponentiate(int row, int vectors) const {
+    float* scores = scores_ + row * kTileTokens;
+    const Vector largest = hn::Set(F32(), largest_[row]);
+    Vector total = hn::Mul(load(totals_ + row * kLanes), hn::Set(F32(), decay_[row]));
+    for (int i = 0; i < vectors * kLanes; i += kLanes) {
+      const Vector weight = hn::Exp(F32(), hn::Sub(load(scores + i), largest));
+      store(weight, scores + i);
+      total = hn::Add(total, weight);
+    }
+    store(total, totals_ + row * kLanes);
+  }
+
+  int head_dim_, width_;
+  int rows_ = 0, group_size_ = 1, first_position_ = 0;
+  float* largest_;  // [rows] m
+  float* decay_;    // [rows]
+  float* totals_;   // [rows, lanes] l, one part per lane
+  float* scores_;   // [rows, kTileTokens]
+  float* sums_;     // [rows, width] acc
+  float* q_;        // [rows, head_dim]
+};
+
+}  // namespace dculab::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

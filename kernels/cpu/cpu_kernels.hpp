@@ -1,0 +1,43 @@
+// The kernels of a transformer layer on the CPU: Highway, dispatched at run time to the widest vectors there are.
+// Every result is bit for bit the same for any number of threads, any batch composition and any KV block size,
+// and the same whether a token was computed by decode or by (chunked) prefill.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "kernels/cpu/thread_pool.hpp"
+#include "kernels/ops.hpp"
+
+namespace dculab::kernels::cpu {
+
+// Scratch memory that kernels grow and keep; one per engine, never used by two kernels at once.
+class Workspace {
+ public:
+  // At least `count` floats on a cache line boundary, contents unspecified, valid until the next call.
+  [[nodiscard]] float* floats(std::size_t count);
+
+ private:
+  std::vector<float> storage_;
+};
+
+// Reads every weight from memory once while m is small (decode); a tiled matrix product for large m (prefill).
+void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args);
+
+void rms_norm(ThreadPool& threads, const RmsNormArgs& args);
+void embedding(ThreadPool& threads, const EmbeddingArgs& args);
+void silu_mul(ThreadPool& threads, const SiluMulArgs& args);
+void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args);
+
+// Online softmax over KV tiles, partitions of the context combined by log-sum-exp; no L x L matrix.
+// Preconditions: head_dim is a multiple of 8; context_lens[i] >= the new tokens of sequence i.
+void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args);
+
+// The vector instruction sets compiled in that this CPU has, best first, as Highway names them: "AVX3", "AVX2", ...
+[[nodiscard]] std::vector<std::string_view> vector_targets();
+
+// Makes all kernels use one of vector_targets() from now on; the best is used without it. Call while none runs.
+void select_vector_target(std::string_view target);
+
+}  // namespace dculab::kernels::cpu

@@ -1,0 +1,153 @@
+// The small kernels of a layer: tokens are dealt out to the threads, or all done here when there is little to do.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/cpu/cpu_kernels.hpp"
+#include "kernels/cpu/dispatch.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/layers.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h:
+#include <hwy/contrib/math/math-inl.h>
+
+#include "kernels/cpu/vectors-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr std::int64_t kInlineValues = 16 * 1024;  // about 2 us of work: less than waking a thread pays back
+
+// body(token) for every token.
+template <typename Body>
+void for_each_token(ThreadPool& threads, int tokens, std::int64_t values_per_token, Body&& body) {
+  if (tokens * values_per_token < kInlineValues) {
+    for (int token = 0; token < tokens; ++token) body(token);
+  } else {
+    threads.parallel_for(tokens, [&](int token, int) { body(token); });
+  }
+}
+
+// residual += x; returns 1 / rms(residual).
+float add_and_measure(const RmsNormArgs& args, const float* x, float* residual) {
+  Vector squares = hn::Zero(F32());
+  for (int i = 0; i < args.width; i += kLanes) {
+    const int count = args.width - i;
+    Vector value = load_first(residual + i, count);
+    if (x != nullptr) {
+      value = hn::Add(value, load_first(x + i, count));
+      store_first(value, residual + i, count);
+    }
+    squares = hn::MulAdd(value, value, squares);
+  }
+  return 1.0F / std::sqrt(sum(squares) / static_cast<float>(args.width) + args.epsilon);
+}
+
+// The pairs (i, i + half) of one head, turned by the angles of one position.
+template <typename T>
+void rotate(const float* head, const float* cos_sin, int half, T* to) {
+  for (int i = 0; i < half; i += kLanes) {
+    const int count = half - i;
+    const Vector cosine = load_first(cos_sin + i, count), sine = load_first(cos_sin + half + i, count);
+    const Vector a = load_first(head + i, count), b = load_first(head + half + i, count);
+    store_first(hn::Sub(hn::Mul(a, cosine), hn::Mul(b, sine)), to + i, count);
+    store_first(hn::MulAdd(b, cosine, hn::Mul(a, sine)), to + half + i, count);
+  }
+}
+
+template <typename From, typename To>
+void copy(const From* from, int count, To* to) {
+  for (int i = 0; i < count; i += kLanes) store_first(load_first(from + i, count - i), to + i, count - i);
+}
+
+template <typename T>
+void rope_and_cache_token(const RopeAndCacheArgs& args, int token) {
+  const KvCacheView& cache = args.cache;
+  const int head_dim = cache.head_dim, half = head_dim / 2;
+  float* q = args.qkv + std::ptrdiff_t{token} * (args.num_heads + 2 * cache.num_kv_heads) * head_dim;
+  float* k = q + args.num_heads * head_dim;
+  const float* v = k + cache.num_kv_heads * head_dim;
+  const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * head_dim;
+  for (float* head = q; head != v; head += head_dim) rotate(head, cos_sin, half, head);
+  const std::int64_t slot = args.slot_mapping[token];
+  if (slot < 0) return;
+  for (int head = 0; head < cache.num_kv_heads; ++head) {
+    const std::int64_t row = (slot / cache.block_size * cache.num_kv_heads + head) * cache.block_size;
+    const std::int64_t element = (row + slot % cache.block_size) * head_dim;
+    copy(k + head * head_dim, head_dim, static_cast<T*>(cache.k) + element);
+    copy(v + head * head_dim, head_dim, static_cast<T*>(cache.v) + element);
+  }
+}
+
+}  // namespace
+
+void rms_norm_impl(ThreadPool& threads, const RmsNormArgs& args) {
+  for_each_token(threads, args.num_tokens, args.width, [&](int token) {
+    const std::ptrdiff_t offset = std::ptrdiff_t{token} * args.width;
+    float* residual = args.residual + offset;
+    const float scale = add_and_measure(args, args.x == nullptr ? nullptr : args.x + offset, residual);
+    with_stored_type(args.weight.data, args.weight.dtype, [&](auto* weight) {
+      for (int i = 0; i < args.width; i += kLanes) {
+        const int count = args.width - i;
+        const Vector normed = hn::Mul(load_first(residual + i, count), hn::Set(F32(), scale));
+        store_first(hn::Mul(normed, load_first(weight + i, count)), args.out + offset + i, count);
+      }
+    });
+  });
+}
+
+void embedding_impl(ThreadPool& threads, const EmbeddingArgs& args) {
+  for_each_token(threads, args.num_tokens, args.width, [&](int token) {
+    with_stored_type(args.table.data, args.table.dtype, [&](auto* table) {
+      copy(table + std::ptrdiff_t{args.token_ids[token]} * args.width, args.width,
+           args.out + std::ptrdiff_t{token} * args.width);
+    });
+  });
+}
+
+void silu_mul_impl(ThreadPool& threads, const SiluMulArgs& args) {
+  constexpr int kExpCost = 4;  // vectors of plain work that one of exp is worth
+  for_each_token(threads, args.num_tokens, std::int64_t{args.width} * kExpCost, [&](int token) {
+    const float* gate = args.gate_up + std::ptrdiff_t{token} * 2 * args.width;
+    const float* up = gate + args.width;
+    float* out = args.out + std::ptrdiff_t{token} * args.width;
+    const Vector one = hn::Set(F32(), 1.0F);
+    for (int i = 0; i < args.width; i += kLanes) {
+      const int count = args.width - i;
+      const Vector g = load_first(gate + i, count);
+      const Vector e = hn::Exp(F32(), hn::Min(hn::Neg(g), hn::Set(F32(), 104.0F)));  // defined up to here: infinity
+      store_first(hn::Mul(hn::Div(g, hn::Add(one, e)), load_first(up + i, count)), out + i, count);
+    }
+  });
+}
+
+void rope_and_cache_impl(ThreadPool& threads, const RopeAndCacheArgs& args) {
+  const int heads = args.num_heads + 2 * args.cache.num_kv_heads;
+  for_each_token(threads, args.num_tokens, std::int64_t{heads} * args.cache.head_dim, [&](int token) {
+    with_stored_type(args.cache.k, args.cache.dtype,
+                     [&]<typename T>(const T*) { rope_and_cache_token<T>(args, token); });
+  });
+}
+
+}  // namespace dculab::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dculab::kernels::cpu {
+
+HWY_EXPORT(rms_norm_impl);
+HWY_EXPORT(embedding_impl);
+HWY_EXPORT(silu_mul_impl);
+HWY_EXPORT(rope_and_cache_impl);
+
+void rms_norm(ThreadPool& threads, const RmsNormArgs& args) { HWY_DYNAMIC_DISPATCH(rms_norm_impl)(threads, args); }
+void embedding(ThreadPool& threads, const EmbeddingArgs& args) { HWY_DYNAMIC_DISPATCH(embedding_impl)(threads, args); }
+void silu_mul(ThreadPool& threads, const SiluMulArgs& args) { HWY_DYNAMIC_DISPATCH(silu_mul_impl)(threads, args); }
+void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args) {
+  HWY_DYNAMIC_DISPATCH(rope_and_cache_impl)(threads, args);
+}
+
+}  // namespace dculab::kernels::cpu
+#endif

@@ -1,0 +1,226 @@
+#include "kernels/cpu/probe/arithmetic.hpp"
+
+#include <cstddef>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/probe/arithmetic.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef DCULAB_PROBE_ARITHMETIC_ONCE
+#define DCULAB_PROBE_ARITHMETIC_ONCE
+namespace dculab::kernels::cpu {
+
+// Twelve independent sums hide the latency of a multiply-add (4 cycles, 2 per cycle) and fit 16 registers.
+inline constexpr std::size_t kSums = 12;
+
+// The weights a round loads: at most kSums vectors of 64 bytes, kept in L1.
+struct alignas(64) Weights {
+  std::uint16_t halves[kSums * 32];
+};
+
+}  // namespace dculab::kernels::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 64 bytes per vector, so that a round's weights have a known size.
+template <typename T>
+using Tag = hn::CappedTag<T, 64 / sizeof(T)>;
+constexpr Tag<float> kF32;
+constexpr Tag<std::int32_t> kI32;
+constexpr hn::Rebind<hwy::float16_t, Tag<float>> kF16;
+constexpr hn::Rebind<hwy::bfloat16_t, Tag<float>> kBf16;
+constexpr Tag<hwy::bfloat16_t> kBf16Pairs;
+constexpr Tag<std::int16_t> kI16;
+constexpr hn::Rebind<std::int8_t, Tag<std::int16_t>> kI8;
+
+// Runs step(weights, quad, four sums) for the three quads of sums; returns a value that depends on all of them.
+template <class D, class Step>
+HWY_INLINE double run_rounds(D d, std::int64_t rounds, const Weights& weights, Step step) {
+  const auto start = [d](int i) HWY_ATTR { return hn::Set(d, static_cast<hn::TFromD<D>>(i)); };
+  auto s0 = start(0), s1 = start(1), s2 = start(2), s3 = start(3), s4 = start(4), s5 = start(5), s6 = start(6),
+       s7 = start(7), s8 = start(8), s9 = start(9), s10 = start(10), s11 = start(11);
+  const Weights* w = &weights;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    asm volatile("" : "+r"(w) : : "memory");  // the compiler must load the weights again
+    step(*w, 0, s0, s1, s2, s3);
+    step(*w, 1, s4, s5, s6, s7);
+    step(*w, 2, s8, s9, s10, s11);
+  }
+  const auto sum =
+      hn::Add(hn::Add(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)), hn::Add(hn::Add(s4, s5), hn::Add(s6, s7))),
+              hn::Add(hn::Add(s8, s9), hn::Add(s10, s11)));
+  HWY_ALIGN hn::TFromD<D> lanes[64 / sizeof(hn::TFromD<D>)];
+  hn::Store(sum, d, lanes);
+  double total = 0;  // int32 lanes may have wrapped, which is harmless, but must not wrap again as plain numbers
+  for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) total += static_cast<double>(lanes[lane]);
+  return total;
+}
+
+template <class D16>
+HWY_INLINE auto load_widened(D16 d, const Weights& w, std::size_t vector) {
+  const auto* values = reinterpret_cast<const hn::TFromD<D16>*>(w.halves) + vector * hn::Lanes(d);
+  return hn::PromoteTo(kF32, hn::Load(d, values));
+}
+
+double run_f32(std::int64_t rounds, const Weights& weights) {
+  const auto x = hn::Set(kF32, 1e-3F);
+  const auto y = hn::Set(kF32, 1.25F);
+  return run_rounds(kF32, rounds, weights,
+                    [=](const Weights&, std::size_t, auto& a, auto& b, auto& c, auto& d) HWY_ATTR {
+                      a = hn::MulAdd(x, y, a);
+                      b = hn::MulAdd(x, y, b);
+                      c = hn::MulAdd(x, y, c);
+                      d = hn::MulAdd(x, y, d);
+                    });
+}
+
+template <class D16>
+HWY_INLINE double run_widened(D16 d16, std::int64_t rounds, const Weights& weights) {
+  const auto x = hn::Set(kF32, 1e-3F);
+  return run_rounds(kF32, rounds, weights,
+                    [=](const Weights& w, std::size_t quad, auto& a, auto& b, auto& c, auto& d) HWY_ATTR {
+                      a = hn::MulAdd(load_widened(d16, w, 4 * quad), x, a);
+                      b = hn::MulAdd(load_widened(d16, w, 4 * quad + 1), x, b);
+                      c = hn::MulAdd(load_widened(d16, w, 4 * quad + 2), x, c);
+                      d = hn::MulAdd(load_widened(d16, w, 4 * quad + 3), x, d);
+                    });
+}
+
+template <class D16>
+HWY_INLINE double run_widened_tile(D16 d16, std::int64_t rounds, const Weights& weights) {
+  const auto x = hn::Set(kF32, 1e-3F);
+  return run_rounds(kF32, rounds, weights,
+                    [=](const Weights& w, std::size_t quad, auto& a, auto& b, auto& c, auto& d) HWY_ATTR {
+                      const auto wide = load_widened(d16, w, quad);
+                      a = hn::MulAdd(wide, x, a);
+                      b = hn::MulAdd(wide, x, b);
+                      c = hn::MulAdd(wide, x, c);
+                      d = hn::MulAdd(wide, x, d);
+                    });
+}
+
+double run_f16(std::int64_t rounds, const Weights& weights) { return run_widened(kF16, rounds, weights); }
+double run_bf16(std::int64_t rounds, const Weights& weights) { return run_widened(kBf16, rounds, weights); }
+double run_f16_tile(std::int64_t rounds, const Weights& weights) { return run_widened_tile(kF16, rounds, weights); }
+double run_bf16_tile(std::int64_t rounds, const Weights& weights) { return run_widened_tile(kBf16, rounds, weights); }
+
+double run_bf16_dot(std::int64_t rounds, const Weights& weights) {
+  const auto load = [](const Weights& w, std::size_t vector) HWY_ATTR {
+    return hn::Load(kBf16Pairs, reinterpret_cast<const hwy::bfloat16_t*>(w.halves) + vector * hn::Lanes(kBf16Pairs));
+  };
+  const auto x = load(weights, 0);
+  return run_rounds(kF32, rounds, weights,
+                    [=](const Weights& w, std::size_t quad, auto& a, auto& b, auto& c, auto& d) HWY_ATTR {
+                      a = hn::ReorderWidenMulAccumulate(kF32, load(w, 2 * quad), x, a, b);
+                      c = hn::ReorderWidenMulAccumulate(kF32, load(w, 2 * quad + 1), x, c, d);
+                    });
+}
+
+double run_int8_dot(std::int64_t rounds, const Weights& weights) {
+  const auto load = [](const Weights& w, std::size_t vector) HWY_ATTR {
+    return hn::PromoteTo(kI16, hn::Load(kI8, reinterpret_cast<const std::int8_t*>(w.halves) + vector * hn::Lanes(kI8)));
+  };
+  const auto x = load(weights, 0);
+  return run_rounds(kI32, rounds, weights,
+                    [=](const Weights& w, std::size_t quad, auto& a, auto& b, auto& c, auto& d) HWY_ATTR {
+                      a = hn::ReorderWidenMulAccumulate(kI32, load(w, 2 * quad), x, a, b);
+                      c = hn::ReorderWidenMulAccumulate(kI32, load(w, 2 * quad + 1), x, c, d);
+                    });
+}
+
+std::size_t count_f32_lanes() { return hn::Lanes(kF32); }
+
+const char* name_target() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace dculab::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dculab::kernels::cpu {
+namespace {
+
+HWY_EXPORT(run_f32);
+HWY_EXPORT(run_f16);
+HWY_EXPORT(run_bf16);
+HWY_EXPORT(run_f16_tile);
+HWY_EXPORT(run_bf16_tile);
+HWY_EXPORT(run_bf16_dot);
+HWY_EXPORT(run_int8_dot);
+HWY_EXPORT(count_f32_lanes);
+HWY_EXPORT(name_target);
+
+// Values in [1, 2) with varying mantissas, whatever the format: no denormals, and bits that toggle as real ones do.
+Weights make_weights(Arithmetic arithmetic) {
+  const bool is_f16 = arithmetic == Arithmetic::f16_fma || arithmetic == Arithmetic::f16_tile_fma;
+  const std::uint32_t one = is_f16 ? 0x3C00U : 0x3F80U;
+  const std::uint32_t mantissa = is_f16 ? 0x3FFU : 0x7FU;
+  Weights weights{};
+  std::uint32_t state = 1;
+  for (std::uint16_t& half : weights.halves) {
+    state = state * 1664525U + 1013904223U;
+    half = static_cast<std::uint16_t>(one | ((state >> 16) & mantissa));
+  }
+  return weights;
+}
+
+double run_kernel(Arithmetic arithmetic, std::int64_t rounds, const Weights& weights) {
+  switch (arithmetic) {
+    case Arithmetic::f32_fma:
+      return HWY_DYNAMIC_DISPATCH(run_f32)(rounds, weights);
+    case Arithmetic::f16_fma:
+      return HWY_DYNAMIC_DISPATCH(run_f16)(rounds, weights);
+    case Arithmetic::f16_tile_fma:
+      return HWY_DYNAMIC_DISPATCH(run_f16_tile)(rounds, weights);
+    case Arithmetic::bf16_fma:
+      return HWY_DYNAMIC_DISPATCH(run_bf16)(rounds, weights);
+    case Arithmetic::bf16_tile_fma:
+      return HWY_DYNAMIC_DISPATCH(run_bf16_tile)(rounds, weights);
+    case Arithmetic::bf16_dot:
+      return HWY_DYNAMIC_DISPATCH(run_bf16_dot)(rounds, weights);
+    case Arithmetic::int8_dot:
+      return HWY_DYNAMIC_DISPATCH(run_int8_dot)(rounds, weights);
+  }
+  return 0;
+}
+
+}  // namespace
+
+ArithmeticDescription describe(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::f32_fma:
+      return {"f32_fma", Dtype::f32, "F32 multiply-add, operands in registers"};
+    case Arithmetic::f16_fma:
+      return {"f16_fma", Dtype::f16, "F16 from L1, widened to F32 for every multiply-add"};
+    case Arithmetic::f16_tile_fma:
+      return {"f16_tile_fma", Dtype::f16, "F16 from L1, widened to F32 once for four multiply-adds"};
+    case Arithmetic::bf16_fma:
+      return {"bf16_fma", Dtype::bf16, "BF16 from L1, widened to F32 for every multiply-add"};
+    case Arithmetic::bf16_tile_fma:
+      return {"bf16_tile_fma", Dtype::bf16, "BF16 from L1, widened to F32 once for four multiply-adds"};
+    case Arithmetic::bf16_dot:
+      return {"bf16_dot", Dtype::bf16, "pairs of BF16 to F32 sums by Highway's ReorderWidenMulAccumulate"};
+    case Arithmetic::int8_dot:
+      return {"int8_dot", Dtype::int8,
+              "int8 from L1, widened to int16, pairs to int32 sums by Highway's ReorderWidenMulAccumulate"};
+  }
+  return {"", Dtype::f32, ""};
+}
+
+FlopCount run_arithmetic(Arithmetic arithmetic, std::int64_t rounds) {
+  const Weights weights = make_weights(arithmetic);
+  [[maybe_unused]] volatile double sink = run_kernel(arithmetic, rounds, weights);
+  // Per quad of sums, the dots do two steps of 2 * lanes pairs where the others do four of lanes: the same count.
+  const auto lanes = static_cast<double>(HWY_DYNAMIC_DISPATCH(count_f32_lanes)());
+  return FlopCount(2.0 * static_cast<double>(kSums) * lanes * static_cast<double>(rounds));
+}
+
+std::string_view arithmetic_target() { return HWY_DYNAMIC_DISPATCH(name_target)(); }
+
+}  // namespace dculab::kernels::cpu
+#endif

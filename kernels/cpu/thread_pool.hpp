@@ -1,0 +1,64 @@
+// Who runs the tasks of a kernel: a fixed team of threads, the caller among them, with a fork and join of about a
+// microsecond while the team is busy.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace dculab::kernels::cpu {
+
+// Tasks are dealt out as one contiguous range per worker, so that each streams through its own memory.
+enum class Distribution : std::uint8_t {
+  fixed,    // a worker runs its range only
+  dynamic,  // a worker that is done takes tasks from the ranges of others
+};
+
+class ThreadPool {
+ public:
+  // A team of `num_threads` >= 1 workers. Worker 0 is the thread that calls parallel_for.
+  explicit ThreadPool(int num_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  [[nodiscard]] int num_threads() const { return static_cast<int>(shares_.size()); }
+
+  // Runs fn(task_index, worker_index) for every task in [0, num_tasks) and returns when all are done.
+  // fn must not throw and must not call parallel_for. One caller at a time.
+  template <typename Fn>
+  void parallel_for(int num_tasks, Fn&& fn, Distribution distribution = Distribution::dynamic) {
+    using Body = std::remove_reference_t<Fn>;
+    auto invoke = [](void* body, int task, int worker) { (*static_cast<Body*>(body))(task, worker); };
+    run({invoke, const_cast<void*>(static_cast<const void*>(&fn)), num_tasks, distribution});
+  }
+
+ private:
+  struct Job {
+    void (*invoke)(void* body, int task, int worker) = nullptr;
+    void* body = nullptr;
+    int num_tasks = 0;
+    Distribution distribution = Distribution::dynamic;
+  };
+
+  // The tasks of one worker that nobody has taken yet; a cache line each.
+  struct alignas(64) Share {
+    std::atomic<int> next{0};
+    int end = 0;
+  };
+
+  void run(const Job& job);
+  void work(int worker);
+  void serve(int worker);
+
+  std::vector<Share> shares_;  // [num_threads]
+  Job job_;
+  alignas(64) std::atomic<std::uint32_t> epoch_{0};  // counts jobs; a change wakes the workers
+  alignas(64) std::atomic<int> busy_{0};             // workers that have not finished the job
+  std::atomic<bool> stopping_{false};
+  std::vector<std::thread> threads_;  // [num_threads - 1]
+};
+
+}  // namespace dculab::kernels::cpu

@@ -1,0 +1,140 @@
+// Vectors of floats from memory in any stored format, back to it, and their sums in one fixed order.
+// Compiled once per Highway target.
+#if defined(DCULAB_KERNELS_CPU_VECTORS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef DCULAB_KERNELS_CPU_VECTORS_INL_HPP_
+#undef DCULAB_KERNELS_CPU_VECTORS_INL_HPP_
+#else
+#define DCULAB_KERNELS_CPU_VECTORS_INL_HPP_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/dtype.hpp"
+#include "kernels/number_format.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F32 = hn::ScalableTag<float>;
+using Vector = hn::Vec<F32>;
+constexpr int kLanes = HWY_LANES(float);  // every enabled target has vectors of fixed size
+
+// Bits of a stored value.
+struct F16 {
+  std::uint16_t bits;
+};
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+// Calls body(pointer to the stored type).
+template <typename Body>
+HWY_INLINE void with_stored_type(const void* data, Dtype dtype, Body&& body) {
+  switch (dtype) {
+    case Dtype::f16: return body(static_cast<const F16*>(data));
+    case Dtype::bf16: return body(static_cast<const Bf16*>(data));
+    default: return body(static_cast<const float*>(data));
+  }
+}
+
+HWY_INLINE Vector load(const float* from) { return hn::LoadU(F32(), from); }
+HWY_INLINE Vector load(const F16* from) {
+  const hn::Rebind<hwy::float16_t, F32> d16;
+  const hn::Rebind<std::uint16_t, F32> bits;
+  return hn::PromoteTo(F32(), hn::BitCast(d16, hn::LoadU(bits, &from->bits)));
+}
+HWY_INLINE Vector load(const Bf16* from) {
+  const hn::Rebind<std::uint16_t, F32> bits;
+  const hn::RebindToUnsigned<F32> bits32;
+  return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(bits32, hn::LoadU(bits, &from->bits))));
+}
+
+// The first `count` lanes, 0 in the others; reads nothing beyond them.
+template <typename T>
+HWY_INLINE Vector load_first(const T* from, int count) {
+  if (count >= kLanes) return load(from);
+  T lanes[kLanes] = {};
+  std::memcpy(lanes, from, sizeof(T) * static_cast<std::size_t>(count));
+  return load(lanes);
+}
+
+HWY_INLINE void store(Vector v, float* to) { hn::StoreU(v, F32(), to); }
+HWY_INLINE void store(Vector v, F16* to) {
+#if HWY_TARGET <= HWY_AVX2  // rounds to nearest even in hardware; the emulation in Highway truncates
+  const hn::Rebind<hwy::float16_t, F32> d16;
+  const hn::Rebind<std::uint16_t, F32> bits;
+  hn::StoreU(hn::BitCast(bits, hn::DemoteTo(d16, v)), bits, &to->bits);
+#else
+  float lanes[kLanes];
+  store(v, lanes);
+  for (int i = 0; i < kLanes; ++i) to[i].bits = f16_from_f32(lanes[i]);
+#endif
+}
+HWY_INLINE void store(Vector v, Bf16* to) {
+  float lanes[kLanes];
+  store(v, lanes);
+  for (int i = 0; i < kLanes; ++i) to[i].bits = bf16_from_f32(lanes[i]);
+}
+
+template <typename T>
+HWY_INLINE void store_first(Vector v, T* to, int count) {
+  if (count >= kLanes) return store(v, to);
+  T lanes[kLanes];
+  store(v, lanes);
+  std::memcpy(to, lanes, sizeof(T) * static_cast<std::size_t>(count));
+}
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void sum_each(Vector v0, Vector v1, Vector v2, Vector v3, float* sums) {
+  store(v0, sums), store(v1, sums + 1), store(v2, sums + 2), store(v3, sums + 3);
+}
+#else
+// Adds the upper half of a vector to the lower until four lanes remain.
+template <class D, class V>
+HWY_INLINE hn::Vec<hn::Full128<float>> fold_to_four(D, V v) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return v;
+  } else {
+    const hn::Half<D> half;
+    return fold_to_four(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+// Writes lanes [4 i, 4 i + 4) to to[i * stride].
+template <class D, class V>
+HWY_INLINE void store_fours(D d, V v, float* to, std::ptrdiff_t stride) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    store_fours(half, hn::LowerHalf(half, v), to, stride);
+    store_fours(half, hn::UpperHalf(half, v), to + hn::MaxLanes(half) / 4 * stride, stride);
+  }
+}
+
+// sums[i] = the sum over all lanes of vector i, i < 4.
+HWY_INLINE void sum_each(Vector v0, Vector v1, Vector v2, Vector v3, float* sums) {
+  const hn::Full128<float> d;
+  const auto a = fold_to_four(F32(), v0), b = fold_to_four(F32(), v1);
+  const auto c = fold_to_four(F32(), v2), e = fold_to_four(F32(), v3);
+  const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
+  hn::StoreU(hn::Add(hn::ConcatLowerLower(d, ce, ab), hn::ConcatUpperUpper(d, ce, ab)), d, sums);
+}
+#endif
+
+HWY_INLINE float sum(Vector v) {
+  float sums[4];
+  sum_each(v, v, v, v, sums);
+  return sums[0];
+}
+
+}  // namespace dculab::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,207 @@
+"""Writes tests/bad/checkpoint: model folders with one mistake each, and expected_error.txt, the message it must give.
+
+`{folder}` in the message stands for the path of the folder. Standard library only:
+
+    python scripts/golden/make_bad_checkpoints.py
+"""
+
+import json
+import pathlib
+import shutil
+import struct
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/bad/checkpoint"
+CONFIG = dict(model_type="llama", hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
+              num_key_value_heads=1, vocab_size=4, max_position_embeddings=16, torch_dtype="float16")
+LAYER = "model.layers.0."
+SHAPES = {"model.embed_tokens.weight": [4, 8], LAYER + "input_layernorm.weight": [8],
+          **{f"{LAYER}self_attn.{name}_proj.weight": [8, 8] for name in "qkvo"},
+          LAYER + "post_attention_layernorm.weight": [8],
+          **{f"{LAYER}mlp.{name}_proj.weight": [8, 8] for name in ("gate", "up", "down")},
+          "model.norm.weight": [8], "lm_head.weight": [4, 8]}
+BYTES = {"F32": 4, "F16": 2, "BF16": 2, "I32": 4}
+
+
+def tensors(shapes=None, dtypes=None):
+    """The header of a file that holds `shapes` in order without holes."""
+    header, offset = {}, 0
+    for name, shape in (shapes or SHAPES).items():
+        dtype = (dtypes or {}).get(name, "F16")
+        size = BYTES[dtype]
+        for count in shape:
+            size *= count
+        header[name] = dict(dtype=dtype, shape=shape, data_offsets=[offset, offset + int(size)])
+        offset += int(size)
+    return header
+
+
+def edited(name, **fields):
+    header = tensors()
+    header[name] = {**header[name], **fields}
+    return header
+
+
+def without(name):
+    return {key: shape for key, shape in SHAPES.items() if key != name}
+
+
+def size_of(header):
+    return max((entry["data_offsets"][1] for entry in header.values()), default=0)
+
+
+def safetensors(header, data_bytes=None):
+    text = header if isinstance(header, str) else json.dumps(header, separators=(",", ":"))
+    data = bytes(size_of(header) if data_bytes is None else data_bytes)
+    return struct.pack("<Q", len(text)) + text.encode() + data
+
+
+def write(case, message, config=None, weights=None, **files):
+    folder = FOLDER / case
+    folder.mkdir(parents=True)
+    (folder / "expected_error.txt").write_text("{folder}" + message + "\n")
+    if not isinstance(config, str):
+        config = json.dumps({**CONFIG, **(config or {})}, indent=1) + "\n"
+    (folder / "config.json").write_text(config)
+    if weights is not None:
+        (folder / "model.safetensors").write_bytes(weights)
+    for name, content in files.get("files", {}).items():
+        (folder / name).write_bytes(content)
+
+
+def write_configs():
+    def line(key):
+        keys = list(CONFIG)
+        return 2 + (keys.index(key) if key in keys else len(keys))
+
+    def bad(case, message, **config):
+        key = list(config)[-1]
+        write("config_" + case, f"/config.json:{line(key)}: {message}", config)
+
+    write("config_broken_json", "/config.json:3: is not valid JSON (syntax error while parsing object - unexpected "
+          "string literal; expected '}')",
+          '{\n "model_type": "llama"\n "hidden_size": 8\n}\n')
+    write("config_not_an_object", "/config.json:1: must be a JSON object", "[1, 2]\n")
+    write("config_duplicate_key", "/config.json: key 'hidden_size' stands twice in one JSON object",
+          '{"model_type": "llama", "hidden_size": 8, "hidden_size": 16}\n')
+    config = {key: value for key, value in CONFIG.items() if key != "hidden_size"}
+    write("config_missing_size", "/config.json: 'hidden_size' is missing", json.dumps(config) + "\n")
+    bad("wrong_type", "'hidden_size' must be an integer", hidden_size="8")
+    bad("fraction", "'hidden_size' must be an integer", hidden_size=8.5)
+    bad("zero", "'vocab_size' must be positive, not 0", vocab_size=0)
+    bad("negative", "'num_key_value_heads' must be positive, not -1", num_key_value_heads=-1)
+    bad("huge", "'hidden_size' is out of range", hidden_size=2**40)
+    bad("too_many_layers", "'num_hidden_layers' is out of range", num_hidden_layers=10**6)
+    bad("other_model", "'model_type' 'gpt2' is not supported (llama)", model_type="gpt2")
+    bad("attention_bias", "'attention_bias' is true: layers with a bias are not supported", attention_bias=True)
+    bad("activation", "'hidden_act' 'gelu' is not supported (silu)", hidden_act="gelu")
+    bad("dtype", "'torch_dtype' 'float64' is not a supported dtype (float32, float16, bfloat16)", torch_dtype="float64")
+    bad("indivisible_head", "'hidden_size' is not a multiple of num_attention_heads, and there is no head_dim",
+        num_attention_heads=3, hidden_size=8)
+    write("config_rope_yarn", f"/config.json:{line('rope_scaling') + 1}: 'rope_type' 'yarn' is not a supported RoPE "
+          "scaling (default, linear, llama3)", dict(rope_scaling=dict(rope_type="yarn", factor=2.0)))
+    write("config_rope_no_factor", "/config.json: 'factor' is missing", dict(rope_scaling=dict(type="linear")))
+    write("config_indivisible_kv_heads",
+          "/config.json: num_attention_heads (2) is not a multiple of num_key_value_heads (3)",
+          dict(num_attention_heads=2, num_key_value_heads=3))
+
+
+def write_files():
+    query = LAYER + "self_attn.q_proj.weight"
+    total = size_of(tensors())
+
+    def bad(case, message, weights):
+        write("file_" + case, "/model.safetensors: " + message, weights=weights)
+
+    def bad_tensor(case, message, header, data_bytes=total):
+        bad(case, f"tensor '{query}' {message}", safetensors(header, data_bytes))
+
+    whole = safetensors(tensors())
+    header_bytes = struct.unpack("<Q", whole[:8])[0]
+    bad("empty", "is too short to be a safetensors file (0 bytes)", b"")
+    bad("seven_bytes", "is too short to be a safetensors file (7 bytes)", bytes(7))
+    bad("header_length_lies", f"claims a header of 99999999 bytes, but only {len(whole) - 8} follow (truncated?); "
+        "download it again", struct.pack("<Q", 99999999) + whole[8:])
+    bad("header_length_overflows", "claims a header of 18446744073709551615 bytes (the limit is 100000000); "
+        "it is not a safetensors file", struct.pack("<Q", 2**64 - 1) + whole[8:])
+    bad("truncated_header", f"claims a header of {header_bytes} bytes, but only 100 follow (truncated?); "
+        "download it again", whole[:108])
+    bad("header_not_an_object", "has a header that is not a JSON object", safetensors("[]", 0))
+    bad("duplicate_tensor", "key 'a' stands twice in one JSON object", safetensors(
+        '{"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},"a":{"dtype":"F16","shape":[1],"data_offsets":[2,4]}}', 4))
+    bad("truncated", f"tensor 'lm_head.weight' ends at byte {total} of the data, but the file holds only {total - 10} "
+        "(truncated?); download it again", whole[:-10])
+    bad("left_over_bytes", "6 bytes after the last tensor belong to none", whole + bytes(6))
+    begin, end = tensors()[query]["data_offsets"]
+    bad_tensor("offsets_reversed", "has data_offsets that end before they begin", edited(query, data_offsets=[end, begin]))
+    bad_tensor("offsets_beyond_file", f"ends at byte 18446744073709551615 of the data, but the file holds only {total} "
+               "(truncated?); download it again", edited(query, data_offsets=[begin, 2**64 - 1]))
+    bad_tensor("offsets_negative", "has data_offsets that are not [begin, end]", edited(query, data_offsets=[-2, end]))
+    bad_tensor("offsets_contradict_shape", "spans 126 bytes, but F16 [8, 8] needs 128",
+               edited(query, data_offsets=[begin, end - 2]))
+    bad_tensor("overlap", f"begins at byte {begin - 16} of the data, but the tensors before it end at {begin} (overlap)",
+               edited(query, data_offsets=[begin - 16, end - 16]))
+    shifted = {name: {**entry, "data_offsets": [o + (4 if o >= begin else 0) for o in entry["data_offsets"]]}
+               for name, entry in tensors().items()}
+    shifted[LAYER + "input_layernorm.weight"]["data_offsets"][1] = begin
+    bad_tensor("hole", f"begins at byte {begin + 4} of the data, but the tensors before it end at {begin} (hole)",
+               shifted, total + 4)
+    bad_tensor("shape_overflows", "has a shape [4294967296, 4294967296] whose size overflows 64 bits",
+               edited(query, shape=[2**32, 2**32]))
+    bad_tensor("shape_negative", "has a shape with something else than sizes", edited(query, shape=[-8, 8]))
+    bad_tensor("shape_absent", "must have dtype, shape and data_offsets and nothing else",
+               {**tensors(), query: dict(dtype="F16", data_offsets=[begin, end])})
+    bad_tensor("unknown_dtype", "has the unknown dtype 'F13'", edited(query, dtype="F13"))
+
+
+def write_models():
+    query = LAYER + "self_attn.q_proj.weight"
+    up = LAYER + "mlp.up_proj.weight"
+
+    def bad(case, message, shapes=None, dtypes=None):
+        write("model_" + case, "/model.safetensors: " + message, weights=safetensors(tensors(shapes, dtypes)))
+
+    bad("missing_tensor", f"tensor '{up}' is missing; config.json asks for it", without(up))
+    bad("missing_head", "tensor 'lm_head.weight' is missing; config.json asks for it", without("lm_head.weight"))
+    bad("wrong_shape", f"tensor '{up}' has shape [8, 4], but config.json makes it [8, 8]", {**SHAPES, up: [8, 4]})
+    bad("wrong_rank", f"tensor '{up}' has shape [64], but config.json makes it [8, 8]", {**SHAPES, up: [64]})
+    bad("integer_weights", f"tensor '{up}' has dtype I32, which is not supported (F32, F16, BF16)", None, {up: "I32"})
+    bad("mixed_dtypes", f"tensor '{up}' is bf16, but other matrices are f16; mixed dtypes are not supported", None,
+        {up: "BF16"})
+    bad("quantized", f"tensor '{query}' is missing; the checkpoint is quantized, which is not supported: "
+        "use the F16 or BF16 one", {**without(query), query.replace(".weight", ".qweight"): [1, 8]})
+    write("model_no_weights", ": holds no weights (neither model.safetensors nor model.safetensors.index.json); "
+          "pickled .bin files are not read: convert them to safetensors")
+
+
+def write_shards():
+    first = dict(list(SHAPES.items())[:6])
+    second = dict(list(SHAPES.items())[6:])
+    name = "model-{}-of-2.safetensors"
+    shard_of = {**dict.fromkeys(first, name.format(1)), **dict.fromkeys(second, name.format(2))}
+    shards = {name.format(1): safetensors(tensors(first)), name.format(2): safetensors(tensors(second))}
+    index_name = "model.safetensors.index.json"
+
+    def bad(case, message, index, files):
+        text = index if isinstance(index, str) else json.dumps(dict(metadata={}, weight_map=index), indent=1) + "\n"
+        write("shards_" + case, message, files={index_name: text.encode(), **files})
+
+    down = LAYER + "mlp.down_proj.weight"
+    line = 4 + sorted(shard_of).index(down)
+    ordered = {tensor: shard_of[tensor] for tensor in sorted(shard_of)}
+    bad("missing_file", f"/{index_name}:4: 'lm_head.weight' is in the shard '{name.format(2)}', which is missing; "
+        "download it again", ordered, {name.format(1): shards[name.format(1)]})
+    bad("missing_tensor", f"/{index_name}:{line}: '{down}' is not in the shard '{name.format(2)}' that should hold it",
+        ordered, {**shards, name.format(2): safetensors(tensors({k: v for k, v in second.items() if k != down}))})
+    bad("outside_folder", f"/{index_name}:{line}: '{down}' must name a file beside the index, not '../secret.safetensors'",
+        {**ordered, down: "../secret.safetensors"}, shards)
+    bad("unlisted_tensor", f"/{index_name}: tensor '{down}' is missing; config.json asks for it",
+        {tensor: file for tensor, file in ordered.items() if tensor != down}, shards)
+    bad("no_weight_map", f"/{index_name}: has no weight_map", "{}\n", shards)
+
+
+if __name__ == "__main__":
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    write_configs()
+    write_files()
+    write_models()
+    write_shards()

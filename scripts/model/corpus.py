@@ -1,0 +1,152 @@
+"""Writes training text, held-out text and question sets. Same seed, same bytes.
+
+    python corpus.py first OUT.txt --documents 20000 --words 60 --seed 4
+    python corpus.py train OUT.txt --documents 20000 --words 300 --seed 1
+    python corpus.py held-out OUT.txt --documents 150 --words 600 --seed 9001
+    python corpus.py choice OUT.jsonl --documents 200 --seed 9002
+    python corpus.py recall OUT.jsonl --documents 400 --words 600 --seed 9003
+
+`choice` and `recall` are JSON lines in the format of ARC; `recall` adds the context and the distance.
+"""
+
+import argparse
+import json
+import random
+
+from questions import MAKERS, distractors, draw_facts, exercise
+from stories import story
+
+END = "<|endoftext|>"
+LEANING = set("He She It They But Then So At There This That In First After".split())
+
+
+def gaps(sentences):
+    """Where something else may be said: not before a sentence that leans on the one before it."""
+    return [i for i, s in enumerate(sentences) if i > 1 and s.split()[0] not in LEANING] + [len(sentences)]
+
+
+def told(rng, facts, split):
+    """One story with the facts mixed into it. Facts never stand before the opening is over."""
+    sentences, _ = story(rng, split)
+    for fact in facts:
+        sentences.insert(rng.choice(gaps(sentences)), fact.said(rng))
+    cut = rng.choice([g for g in gaps(sentences) if 4 < g < len(sentences)] or [4])
+    return " ".join(sentences[:cut]) + "\n\n" + " ".join(sentences[cut:])
+
+
+def dialogue(rng, fact):
+    """The same question asked and answered in direct speech."""
+    question = fact.question[0].lower() + fact.question[1:]
+    return f'"Tell me, {question}" - "{fact.answer[0].upper()}{fact.answer[1:]}," was the answer.\n'
+
+
+def ask(rng, fact):
+    """A question block, sometimes with the full sentence repeated."""
+    roll = rng.random()
+    if roll < 0.12:
+        return dialogue(rng, fact)
+    if roll < 0.24:
+        return f"Remember: {fact.statement}.\n"
+    return fact.asked()
+
+
+def drill_document(rng, words, split, fewest=2, most=6):
+    """Short exercises in ARC's manner: facts and question together after 'Question:'."""
+    parts, length = [], 0
+    while length < words:
+        kind = rng.choice(MAKERS) if rng.random() < 0.4 else None
+        text, _, facts = exercise(rng, rng.randint(fewest, most), split, kind)
+        asked = rng.sample(facts, rng.randint(1, len(facts)))
+        block = f"Question: {text} {asked[0].question}\nAnswer: {asked[0].answer}.\n"
+        parts.append(block + "".join(ask(rng, f) for f in asked[1:]))
+        length += len(parts[-1].split())
+    return "\n".join(parts)
+
+
+def book_document(rng, words, split):
+    """Stories one after another; every fact may be asked for at any later time, also more than once."""
+    parts, known, length = [], [], 0
+    fresh = iter(draw_facts(rng, 48, split))
+    while length < words:
+        facts = [next(fresh) for _ in range(rng.randint(2, 4))]
+        known += facts
+        asked = rng.sample(known, min(len(known), rng.randint(2, 6)))
+        parts.append(told(rng, facts, split) + "\n\n" + "".join(ask(rng, f) for f in asked))
+        length += len(parts[-1].split())
+    return "\n".join(parts)
+
+
+def story_document(rng, words, split):
+    """Nothing but stories."""
+    return "\n\n".join(told(rng, [], split) for _ in range(max(1, words // 260)))
+
+
+def first_text(rng, documents, words):
+    """For the very beginning of training: exercises that are easy enough to discover copying by."""
+    for _ in range(documents):
+        yield drill_document(rng, words, "train", fewest=1, most=2).strip() + "\n" + END + "\n"
+
+
+def text(rng, documents, words, split):
+    """Yields whole documents of all three kinds, of about the given number of words at most."""
+    kinds = (drill_document, book_document, story_document)
+    for _ in range(documents):
+        kind = rng.choices(kinds, (0.3, 0.5, 0.2))[0]
+        yield kind(rng, rng.randint(words // 3, words), split).strip() + "\n" + END + "\n"
+
+
+def arc_item(name, stem, right, wrong, rng, **more):
+    """One question in ARC's JSON format."""
+    options = [right] + wrong
+    rng.shuffle(options)
+    choices = [{"text": t, "label": label} for t, label in zip(options, "ABCD")]
+    item = {"id": name, "question": {"stem": stem, "choices": choices}, "answerKey": "ABCD"[options.index(right)]}
+    return item | more
+
+
+def choice_items(rng, documents):
+    """Multiple choice: the stem holds the facts, the wrong answers are true of somebody else."""
+    for i in range(documents):
+        kind = MAKERS[i % len(MAKERS)]
+        facts_text, fact, facts = exercise(rng, rng.randint(4, 6), "held-out", kind)
+        stem = f"{facts_text} {fact.question}"
+        yield arc_item(f"dculab-choice-{i:04d}", stem, fact.answer, distractors(rng, fact, facts), rng)
+
+
+def recall_items(rng, documents, words):
+    """Long contexts: one fact is asked for after many others, in a context of stories."""
+    for i in range(documents):
+        facts = draw_facts(rng, 32, "held-out")
+        context, position = "", 0
+        while len(context.split()) < words:
+            context += told(rng, facts[position : position + 3], "held-out") + "\n\n"
+            position += 3
+        fact = rng.choice(facts[:position])
+        distance = len(context[context.index(fact.statement[1:]) :].split())
+        wrong = distractors(rng, fact, facts[:position])
+        more = {"context": context.strip() + "\n\n", "distance_words": distance}
+        yield arc_item(f"dculab-recall-{i:04d}", fact.question, fact.answer, wrong, rng, **more)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("first", "train", "held-out", "choice", "recall"))
+    parser.add_argument("out")
+    parser.add_argument("--documents", type=int, default=200)
+    parser.add_argument("--words", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    rng = random.Random(f"{args.what} {args.seed}")
+    with open(args.out, "w", encoding="utf-8") as out:
+        if args.what == "first":
+            out.writelines(first_text(rng, args.documents, args.words))
+            return
+        if args.what in ("train", "held-out"):
+            out.writelines(text(rng, args.documents, args.words, args.what))
+            return
+        items = choice_items(rng, args.documents) if args.what == "choice" else recall_items(rng, args.documents, args.words)
+        out.writelines(json.dumps(item) + "\n" for item in items)
+
+
+if __name__ == "__main__":
+    main()

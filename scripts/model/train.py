@@ -1,0 +1,173 @@
+"""Trains one of the two Llama models from scratch, seeded, and saves it as a Hugging Face folder.
+
+    python train.py MODEL FOLDER --corpus DIR --phases 256:32:800 512:16:2000 1024:8:900
+
+MODEL is `tiny` or `draft`. FOLDER must hold tokenizer.json already. A phase is
+LENGTH:ROWS:STEPS and reads DIR/train-LENGTH.txt. Every 100 steps the folder is saved again,
+so that training may be stopped at any time; the loss goes to FOLDER/loss.csv. With --resume the
+weights and loss.csv in FOLDER are continued, with a new schedule and new optimizer state.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from dataset import pack
+
+SHAPES = {
+    "tiny": dict(hidden_size=256, intermediate_size=768, num_hidden_layers=4, num_attention_heads=8),
+    "draft": dict(hidden_size=128, intermediate_size=384, num_hidden_layers=2, num_attention_heads=4),
+}
+CONTEXT = 1024
+VOCABULARY = 2048
+
+
+def config_json(shape):
+    """The complete config.json, in the form that has been usual for Llama models."""
+    heads = shape["num_attention_heads"]
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        **shape,
+        "num_key_value_heads": heads,
+        "head_dim": shape["hidden_size"] // heads,
+        "hidden_act": "silu",
+        "max_position_embeddings": CONTEXT,
+        "vocab_size": VOCABULARY,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "rope_scaling": None,
+        "attention_bias": False,
+        "attention_dropout": 0.0,
+        "mlp_bias": False,
+        "tie_word_embeddings": True,
+        "initializer_range": 0.02,
+        "bos_token_id": 0,
+        "eos_token_id": 0,
+        "use_cache": True,
+        "torch_dtype": "bfloat16",
+    }
+
+
+def save(model, shape, folder):
+    """Writes config, generation config and the weights as BF16 (the output matrix is the embedding)."""
+    generation = {"bos_token_id": 0, "eos_token_id": 0, "do_sample": True, "temperature": 0.8}
+    (folder / "config.json").write_text(json.dumps(config_json(shape), indent=2) + "\n")
+    (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n")
+    tensors = {
+        name: tensor.detach().to(torch.bfloat16).contiguous()
+        for name, tensor in model.state_dict().items()
+        if name != "lm_head.weight"
+    }
+    save_file(tensors, str(folder / "model.safetensors"), metadata={"format": "pt"})
+    (folder / "model.safetensors").chmod(0o644)
+
+
+def optimizers(model, rate):
+    """Muon for the matrices of the layers, Adam for the embedding and the norms."""
+    layers = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    muon = torch.optim.Muon(layers, lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")
+    return [muon, torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)]
+
+
+def rate_at(step, total):
+    """Fraction of the full learning rate: short warm-up, plateau, linear decay over the last half."""
+    return min(1.0, (step + 1) / 50, max(0.02, 2.0 * (total - step) / total))
+
+
+def batches(phases, corpus, tokenizer_file, seed):
+    """Yields (ids, weights) for every step of every phase, rows in seeded order, repeating if short."""
+    for number, (length, rows, steps) in enumerate(phases):
+        ids, weights = pack(tokenizer_file, corpus / f"train-{length}.txt", length, seed + number)
+        generator = np.random.default_rng(seed + number)
+        print(f"phase {number}: {len(ids)} rows of {length}, {steps} steps read {steps * rows}", flush=True)
+        order = np.concatenate([generator.permutation(len(ids)) for _ in range(1 + steps * rows // len(ids))])
+        for step in range(steps):
+            chosen = order[step * rows : (step + 1) * rows]
+            yield torch.from_numpy(ids[chosen].astype(np.int64)), torch.from_numpy(weights[chosen])
+
+
+@torch.compile(dynamic=False)
+def token_losses(model, ids):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = model(input_ids=ids, use_cache=False).logits
+    return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten(), reduction="none")
+
+
+def loss_of(model, ids, weights):
+    """(weighted loss to minimise, plain mean loss, mean loss on answers)"""
+    losses = token_losses(model, ids)
+    weights = weights[:, 1:].flatten()
+    answers = losses.detach()[weights > 1]
+    return (losses * weights).sum() / weights.sum(), losses.detach().mean().item(), answers.mean().item()
+
+
+def progress(log_file):
+    """(steps, tokens, seconds) in the last row of an earlier run's loss.csv"""
+    last = log_file.read_text(encoding="utf-8").split()[-1].split(",")
+    return int(last[0]), int(last[2]), int(last[5])
+
+
+def train(model, args, shape, log, done=(0, 0, 0)):
+    phases = [tuple(map(int, phase.split(":"))) for phase in args.phases]
+    total, tokens, started = sum(p[2] for p in phases), done[1], time.time() - done[2]
+    chosen = optimizers(model, args.rate)
+    recent = []
+    for step, (ids, weights) in enumerate(batches(phases, args.corpus, args.folder / "tokenizer.json", args.seed)):
+        for group in (g for o in chosen for g in o.param_groups):
+            group["lr"] = args.rate * rate_at(step, total)
+        loss, plain, answers = loss_of(model, ids, weights)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in chosen:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        tokens += ids.numel()
+        recent.append((plain, answers))
+        if (step + 1) % 20 == 0:
+            mean = np.mean(recent, axis=0)
+            recent = []
+            row = f"{done[0] + step + 1},{ids.shape[1]},{tokens},{mean[0]:.4f},{mean[1]:.4f}"
+            print(f"{row},{time.time() - started:.0f}", file=log, flush=True)
+        if (step + 1) % 100 == 0 or step + 1 in (total, args.stop):
+            save(model, shape, args.folder)
+        if step + 1 == args.stop:
+            break
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", choices=SHAPES)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--phases", nargs="+", required=True)
+    parser.add_argument("--stop", type=int, help="end after this step, before the phases are over")
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.threads)
+    shape = SHAPES[args.model]
+    model = LlamaForCausalLM(LlamaConfig(**config_json(shape)))
+    print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
+    log_file, done = args.folder / "loss.csv", (0, 0, 0)
+    if args.resume:
+        done = progress(log_file)
+        model.load_state_dict(load_file(args.folder / "model.safetensors"), strict=False)
+    with open(log_file, "a" if args.resume else "w", encoding="utf-8") as log:
+        if not args.resume:
+            print("step,length,tokens,loss,answer_loss,seconds", file=log)
+        train(model, args, shape, log, done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+#include "sim/calibration/confidence.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/calibration/floor_check.hpp"
+#include "sim/calibration/parameters.hpp"
+#include "sim/cost/step_price.hpp"
+
+namespace dculab::sim {
+namespace {
+
+[[nodiscard]] bool inside(const std::map<std::string, Range>& domain, const std::map<std::string, double>& features) {
+  constexpr double kSlack = 1e-9;
+  return std::all_of(domain.begin(), domain.end(), [&features](const auto& entry) {
+    const auto& [feature, range] = entry;
+    const auto found = features.find(feature);
+    return found == features.end() ||
+           (found->second >= range.low * (1 - kSlack) && found->second <= range.high * (1 + kSlack));
+  });
+}
+
+}  // namespace
+
+double prior_log_sigma(const Machine& machine, const std::function<Seconds(const Machine&)>& time) {
+  constexpr double kStep = 0.02;
+  const Seconds predicted = time(machine);
+  double variance = kModelLogSigma * kModelLogSigma;
+  for (const Parameter& parameter : parameters()) {
+    Machine moved = machine;
+    set(moved, parameter, get(machine, parameter) * std::exp(-kStep));
+    variance += std::pow(std::log(time(moved) / predicted) / kStep * parameter.log_sigma, 2);
+  }
+  return std::sqrt(variance);
+}
+
+std::string_view name(Basis basis) {
+  switch (basis) {
+    case Basis::measured: return "measured";
+    case Basis::interpolated: return "interpolated";
+    case Basis::extrapolated: return "extrapolated";
+    case Basis::priors: return "priors";
+  }
+  return "?";
+}
+
+std::map<std::string, double> step_features(const ModelShape& model, const EngineOptions& options, const Batch& batch) {
+  int longest = 0;
+  for (const SequenceSlice& sequence : batch.sequences) longest = std::max(longest, sequence.context_tokens());
+  return {{"new_tokens", batch.num_tokens()},
+          {"context_tokens", longest},
+          {"sequences", static_cast<double>(batch.sequences.size())},
+          {"kv_heads", model.num_key_value_heads},
+          {"block_size", options.block_size},
+          {"weight_bytes", weight_footprint(model, options.weights).value()}};
+}
+
+std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps) {
+  std::map<std::string, Range> domain;
+  for (const TraceStep& step : steps)
+    for (const auto& [feature, value] : step_features(step.model, step.options, step.batch)) {
+      const auto [entry, is_new] = domain.try_emplace(feature, Range{value, value});
+      entry->second.low = std::min(entry->second.low, value);
+      entry->second.high = std::max(entry->second.high, value);
+    }
+  return domain;
+}
+
+Confidence confidence(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                      const StepPlan& plan, Seconds predicted) {
+  double factor = 1;
+  Basis basis = Basis::priors;
+  if (machine.calibration) {
+    const bool known = inside(machine.calibration->domain, step_features(model, options, plan.batch));
+    basis = known ? Basis::interpolated : Basis::extrapolated;
+    factor = std::pow(machine.calibration->interval_factor, known ? 1 : 2);
+  } else {
+    const auto time = [&plan](const Machine& moved) { return price_step(moved, plan).seconds; };
+    factor = std::exp(kNormalQuantile95 * prior_log_sigma(machine, time));
+  }
+  return {std::max(predicted / factor, std::min(predicted, step_floor(machine, plan))), predicted * factor, basis};
+}
+
+}  // namespace dculab::sim

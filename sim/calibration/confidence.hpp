@@ -1,0 +1,56 @@
+// How far a prediction can be trusted: an interval, and what it rests on.
+//
+// Calibrated machine: [t / f, t * f] with the conformal factor f of its held-out steps. Outside the domain they cover,
+// f^2, and the prediction says that it extrapolates.
+// Machine known from its file alone: 90 % of a log-normal whose variance adds up what every prior contributes,
+//   sigma^2 = sigma_model^2 + sum over parameters (d log t / d log p * sigma_p)^2
+// with sigma_model = 0.15 for what the cost law itself leaves out (an assumption; docs/reference/calibration.md
+// compares the resulting intervals with published measurements).
+// No interval reaches below the floor.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+
+#include "core/step_plan.hpp"
+#include "core/trace.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+enum class Basis : std::uint8_t {
+  measured,      // this very step was among those calibrated on
+  interpolated,  // calibrated, inside the domain of the traces
+  extrapolated,  // calibrated, outside of it
+  priors,        // no traces of this machine
+};
+
+[[nodiscard]] std::string_view name(Basis basis);
+
+inline constexpr double kModelLogSigma = 0.15;
+inline constexpr double kNormalQuantile95 = 1.645;  // 90 % lie between the 5 % and the 95 % quantile
+
+// One standard deviation of log(time) from the priors of all parameters, where `time` is any prediction.
+[[nodiscard]] double prior_log_sigma(const Machine& machine, const std::function<Seconds(const Machine&)>& time);
+
+struct Confidence {
+  Seconds low;
+  Seconds high;
+  Basis basis = Basis::priors;
+};
+
+// Features of a step by which interpolation and extrapolation are told apart: "new_tokens", "context_tokens" (longest),
+// "sequences", "kv_heads", "block_size", "weight_bytes".
+[[nodiscard]] std::map<std::string, double> step_features(const ModelShape& model, const EngineOptions& options,
+                                                          const Batch& batch);
+
+// The smallest box around the features of `steps`.
+[[nodiscard]] std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps);
+
+// Precondition: `predicted` is what price_step gives for `plan` on `machine`.
+[[nodiscard]] Confidence confidence(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                                    const StepPlan& plan, Seconds predicted);
+
+}  // namespace dculab::sim

@@ -1,0 +1,167 @@
+#include "sim/calibration/fit.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "core/step_plan.hpp"
+#include "sim/calibration/parameters.hpp"
+#include "sim/cost/step_price.hpp"
+
+namespace dculab::sim {
+namespace {
+
+constexpr double kLeastSigma = 0.01;       // no measurement here is better than 1 %
+constexpr double kVisibleShare = 0.03;     // ops below this share of their step do not count on their own
+constexpr double kOpSigma = 0.05;          // op times carry the timer's and the cache's disturbance
+constexpr double kHuberThreshold = 2.0;    // in sigmas
+constexpr double kSmallestPrior = 1e-7;    // s, for times whose machine file says 0
+constexpr int kIterations = 40;
+
+// A measured step with its plan, made once.
+struct Sample {
+  const TraceStep* step;
+  StepPlan plan;
+};
+
+// The step's own row, then those of its visible ops.
+void add_rows(const Sample& sample, const StepPrice& price, std::vector<double>& rows) {
+  const TraceStep& step = *sample.step;
+  const double sigma = std::max(kLeastSigma, step.spread / step.duration);
+  rows.push_back(std::log(price.seconds / step.duration) / sigma);
+  const double op_sigma = std::max(kOpSigma, sigma);
+  for (std::size_t op = 0; op < sample.plan.ops.size(); ++op) {
+    const double share = step.op_durations[op] / step.duration;
+    if (share < kVisibleShare) continue;
+    rows.push_back(std::sqrt(share) * std::log(price.ops[op].all_executions() / step.op_durations[op]) / op_sigma);
+  }
+}
+
+using Vector = Eigen::VectorXd;
+using Matrix = Eigen::MatrixXd;
+
+// The least-squares problem: residuals as a function of the parameters' logarithms.
+class Problem {
+ public:
+  Problem(const Machine& base, const ResidualRows& measured) : base_(base), measured_(measured) {
+    for (const Parameter& parameter : parameters()) {
+      double value = get(base, parameter);
+      if (value <= 0) value = kSmallestPrior;
+      prior_.push_back(std::log(value));
+    }
+  }
+
+  [[nodiscard]] Vector start() const { return Eigen::Map<const Vector>(prior_.data(), static_cast<Eigen::Index>(prior_.size())); }
+
+  [[nodiscard]] Machine machine_at(const Vector& logs) const {
+    Machine machine = base_;
+    for (std::size_t index = 0; index < parameters().size(); ++index)
+      set(machine, parameters()[index], std::exp(logs[static_cast<Eigen::Index>(index)]));
+    return machine;
+  }
+
+  // The measurements' rows, then the priors.
+  [[nodiscard]] Vector residuals(const Vector& logs) const {
+    std::vector<double> rows = measured_(machine_at(logs));
+    for (double& row : rows) row = robust(row);
+    for (std::size_t index = 0; index < parameters().size(); ++index)
+      rows.push_back((logs[static_cast<Eigen::Index>(index)] - prior_[index]) / parameters()[index].log_sigma);
+    return Eigen::Map<const Vector>(rows.data(), static_cast<Eigen::Index>(rows.size()));
+  }
+
+ private:
+  // Grows like a square root beyond the threshold, so that its square grows linearly: Huber's loss.
+  [[nodiscard]] static double robust(double residual) {
+    const double size = std::abs(residual);
+    if (size <= kHuberThreshold) return residual;
+    return std::copysign(std::sqrt(kHuberThreshold * (2 * size - kHuberThreshold)), residual);
+  }
+
+  const Machine& base_;
+  const ResidualRows& measured_;
+  std::vector<double> prior_;
+};
+
+[[nodiscard]] Matrix jacobian(const Problem& problem, const Vector& at, const Vector& residuals) {
+  constexpr double kStep = 1e-4;
+  Matrix result(residuals.size(), at.size());
+  for (Eigen::Index column = 0; column < at.size(); ++column) {
+    Vector moved = at;
+    moved[column] += kStep;
+    result.col(column) = (problem.residuals(moved) - residuals) / kStep;
+  }
+  return result;
+}
+
+// Levenberg-Marquardt; returns the optimum and leaves J^T J there in `curvature`.
+[[nodiscard]] Vector minimise(const Problem& problem, Matrix& curvature) {
+  Vector logs = problem.start();
+  Vector residuals = problem.residuals(logs);
+  double damping = 1e-2;
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    const Matrix slope = jacobian(problem, logs, residuals);
+    curvature = slope.transpose() * slope;
+    Matrix damped = curvature;
+    damped.diagonal() *= 1 + damping;
+    const Vector candidate = logs - damped.ldlt().solve(slope.transpose() * residuals);
+    const Vector next = problem.residuals(candidate);
+    const double gain = residuals.squaredNorm() - next.squaredNorm();
+    if (!(gain > 0)) {
+      damping *= 10;
+      if (damping > 1e8) break;
+      continue;
+    }
+    logs = candidate;
+    residuals = next;
+    damping = std::max(damping / 5, 1e-9);
+    if (gain < 1e-6 * residuals.squaredNorm()) break;
+  }
+  return logs;
+}
+
+}  // namespace
+
+std::vector<PredictedMeasured> compare_steps(const Machine& machine, std::span<const TraceStep> steps) {
+  std::vector<PredictedMeasured> pairs;
+  StepPrice price;
+  for (const TraceStep& step : steps) {
+    price_step(machine, plan_step(step.model, step.options, step.batch), price);
+    pairs.push_back({price.seconds, step.duration});
+  }
+  return pairs;
+}
+
+Fit fit_residuals(const Machine& base, const ResidualRows& rows) {
+  const Problem problem(base, rows);
+  Matrix curvature;
+  const Vector logs = minimise(problem, curvature);
+  Fit fit;
+  fit.machine = problem.machine_at(logs);
+  const Vector variance = curvature.inverse().diagonal();
+  const Vector prior = problem.start();
+  for (std::size_t index = 0; index < parameters().size(); ++index) {
+    const Parameter& parameter = parameters()[index];
+    const auto row = static_cast<Eigen::Index>(index);
+    fit.parameters.push_back({std::string(parameter.key), std::exp(prior[row]), get(fit.machine, parameter),
+                              std::sqrt(variance[row]), parameter.log_sigma});
+  }
+  return fit;
+}
+
+Fit fit_machine(const Machine& base, std::span<const TraceStep> steps) {
+  std::vector<Sample> samples;
+  for (const TraceStep& step : steps) samples.push_back({&step, plan_step(step.model, step.options, step.batch)});
+  Fit fit = fit_residuals(base, [&samples](const Machine& machine) {
+    std::vector<double> rows;
+    StepPrice price;
+    for (const Sample& sample : samples) {
+      price_step(machine, sample.plan, price);
+      add_rows(sample, price, rows);
+    }
+    return rows;
+  });
+  fit.error = summarize_errors(compare_steps(fit.machine, steps));
+  return fit;
+}
+
+}  // namespace dculab::sim

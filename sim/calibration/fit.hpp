@@ -1,0 +1,50 @@
+// Fits the figures of parameters.hpp to measured steps.
+//
+// Minimises, over the logarithms of the parameters,
+//
+//   sum over rows   huber( log(predicted / measured) / sigma_row )^2  +  sum over parameters  (log(p / prior) / sigma_p)^2
+//
+// A row is a measured step, or an op of it that takes a visible share of the step; sigma_row is the measurement's own
+// spread, at least 1 %. Levenberg-Marquardt with a numeric Jacobian. A step's rows weigh alike however many ops it has.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/trace.hpp"
+#include "sim/calibration/errors.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+struct FittedParameter {
+  std::string key;
+  double prior = 0;
+  double value = 0;
+  // One standard deviation on the log scale, from the curvature at the optimum. As large as the prior's: the traces say
+  // nothing about this parameter.
+  double log_sigma = 0;
+  double prior_log_sigma = 0;
+};
+
+struct Fit {
+  Machine machine;  // the base with the fitted values
+  std::vector<FittedParameter> parameters;
+  ErrorSummary error;  // of the steps it was fitted to
+};
+
+// Rows of log(predicted / measured) / sigma that a candidate machine gives; always equally many, in the same order.
+using ResidualRows = std::function<std::vector<double>(const Machine&)>;
+
+// Fits whatever the rows compare, a step or not; Fit::error stays empty. Huber's loss is applied here.
+[[nodiscard]] Fit fit_residuals(const Machine& base, const ResidualRows& rows);
+
+// Preconditions: no step violates a floor (see floor_check.hpp).
+[[nodiscard]] Fit fit_machine(const Machine& base, std::span<const TraceStep> steps);
+
+// Predicted and measured time of each step.
+[[nodiscard]] std::vector<PredictedMeasured> compare_steps(const Machine& machine, std::span<const TraceStep> steps);
+
+}  // namespace dculab::sim

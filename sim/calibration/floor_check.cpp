@@ -1,0 +1,70 @@
+#include "sim/calibration/floor_check.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/step_price.hpp"
+
+namespace dculab::sim {
+namespace {
+
+struct Floor {
+  Seconds time;
+  std::string limit;
+};
+
+[[nodiscard]] FlopsPerSecond highest_peak(const Machine& machine) {
+  FlopsPerSecond highest;
+  for (const auto& [dtype, peak] : machine.peaks) highest = std::max({highest, peak.vector, peak.matrix.value_or(peak.vector)});
+  return highest;
+}
+
+[[nodiscard]] Bytes capacity_of(const Machine& machine, const MemoryLevel& level) {
+  return level.scope == Scope::compute_unit ? level.size * machine.compute_units : level.size;
+}
+
+[[nodiscard]] Floor least_time(const Machine& machine, FlopCount flops, Bytes distinct) {
+  Floor floor{flops / highest_peak(machine), "arithmetic peak"};
+  Bytes beyond = distinct;  // cannot be in the levels above
+  for (const MemoryLevel& level : machine.memory) {
+    const Seconds time = std::max(beyond, Bytes(0)) / level.bandwidth;
+    if (time > floor.time) floor = {time, level.name};
+    beyond -= capacity_of(machine, level);
+  }
+  return floor;
+}
+
+// Weights and KV of an op: what no earlier op can have left in registers.
+[[nodiscard]] Bytes persistent_bytes(const Op& op) {
+  Bytes total;
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::weight || operand.role == OperandRole::kv_read) total += operand.unique;
+  return total;
+}
+
+[[nodiscard]] Floor floor_of_step(const Machine& machine, const StepPlan& plan) {
+  return least_time(machine, total_flops(plan), step_footprint(plan));
+}
+
+}  // namespace
+
+Seconds step_floor(const Machine& machine, const StepPlan& plan) { return floor_of_step(machine, plan).time; }
+
+std::vector<FloorViolation> floor_violations(const Machine& machine, std::span<const TraceStep> steps) {
+  std::vector<FloorViolation> found;
+  for (std::size_t row = 0; row < steps.size(); ++row) {
+    const TraceStep& step = steps[row];
+    const StepPlan plan = plan_step(step.model, step.options, step.batch);
+    const auto check = [&](std::string what, Seconds measured, const Floor& floor) {
+      if (measured < floor.time) found.push_back({row, std::move(what), floor.limit, measured, floor.time});
+    };
+    check("step", step.duration, floor_of_step(machine, plan));
+    for (std::size_t index = 0; index < plan.ops.size(); ++index) {
+      const Op& op = plan.ops[index];
+      check(std::string(op.name), step.op_durations[index],
+            least_time(machine, op.flops * op.count, persistent_bytes(op) * op.count));
+    }
+  }
+  return found;
+}
+
+}  // namespace dculab::sim

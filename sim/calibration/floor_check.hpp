@@ -1,0 +1,32 @@
+// Which measurements cannot be: faster than the machine's peaks allow. They are refused before anything is fitted.
+//
+//   step >= FLOP / peak
+//   step >= (distinct weight and KV bytes - what the levels above l can hold) / peak bandwidth of l,   for every level l
+//
+// and the same for every op. These floors need no hit rates: whatever a cache did, bytes beyond its size came from below.
+// Published tables that read KV faster than the memory's peak exist (docs/reference/calibration.md).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/trace.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+struct FloorViolation {
+  std::size_t row = 0;  // index of the step in the trace
+  std::string what;     // "step" or the op's name
+  std::string limit;    // "FP peak" or the memory level's name
+  Seconds measured;
+  Seconds floor;
+};
+
+// The least time in which the machine could do all of `plan`.
+[[nodiscard]] Seconds step_floor(const Machine& machine, const StepPlan& plan);
+
+[[nodiscard]] std::vector<FloorViolation> floor_violations(const Machine& machine, std::span<const TraceStep> steps);
+
+}  // namespace dculab::sim

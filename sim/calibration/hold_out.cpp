@@ -1,0 +1,71 @@
+#include "sim/calibration/hold_out.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "sim/calibration/confidence.hpp"
+
+namespace dculab::sim {
+namespace {
+
+constexpr std::size_t kFolds = 5;
+
+[[nodiscard]] std::vector<TraceStep> select(const std::vector<TraceStep>& steps, const std::vector<std::size_t>& rows) {
+  std::vector<TraceStep> selected;
+  for (const std::size_t row : rows) selected.push_back(steps[row]);
+  return selected;
+}
+
+// Predictions of each step by a fit that did not see it.
+[[nodiscard]] std::vector<PredictedMeasured> cross_validate(const Machine& base, const std::vector<TraceStep>& steps) {
+  const std::size_t folds = std::min(kFolds, steps.size());
+  std::vector<PredictedMeasured> pairs;
+  for (std::size_t fold = 0; fold < folds; ++fold) {
+    std::vector<TraceStep> seen, unseen;
+    for (std::size_t row = 0; row < steps.size(); ++row) (row % folds == fold ? unseen : seen).push_back(steps[row]);
+    const Machine machine = fit_machine(base, seen).machine;
+    for (const PredictedMeasured& pair : compare_steps(machine, unseen)) pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+Fit calibrate(const Machine& base, const std::vector<TraceStep>& steps) {
+  Fit fit = fit_machine(base, steps);
+  const std::vector<PredictedMeasured> unseen = cross_validate(base, steps);
+  fit.machine.calibration = Calibration{.held_out_steps = static_cast<int>(unseen.size()),
+                                        .coverage = kIntervalCoverage,
+                                        .interval_factor = conformal_factor(unseen, kIntervalCoverage),
+                                        .domain = calibrated_domain(steps)};
+  return fit;
+}
+
+HoldOutScore calibrate_with_hold_out(const Machine& base, const std::vector<TraceStep>& steps, double held_out_share,
+                                     std::uint64_t seed) {
+  std::vector<std::size_t> rows(steps.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  std::mt19937_64 random(seed);
+  std::shuffle(rows.begin(), rows.end(), random);
+  const double wanted = held_out_share * static_cast<double>(rows.size());
+  const auto held = std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(wanted)), 1, rows.size() - 2);
+  const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(held);
+  HoldOutScore score;
+  score.held_out.assign(rows.begin(), middle);
+  score.fitted.assign(middle, rows.end());
+  std::sort(score.held_out.begin(), score.held_out.end());
+
+  score.fit = calibrate(base, select(steps, score.fitted));
+  score.pairs = compare_steps(score.fit.machine, select(steps, score.held_out));
+  score.error = summarize_errors(score.pairs);
+  const double factor = score.fit.machine.calibration->interval_factor;
+  const auto inside = std::count_if(score.pairs.begin(), score.pairs.end(), [factor](const PredictedMeasured& pair) {
+    return std::abs(std::log(pair.predicted / pair.measured)) <= std::log(factor);
+  });
+  score.covered = static_cast<double>(inside) / static_cast<double>(score.pairs.size());
+  return score;
+}
+
+}  // namespace dculab::sim

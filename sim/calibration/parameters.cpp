@@ -1,0 +1,65 @@
+#include "sim/calibration/parameters.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace dculab::sim {
+namespace {
+
+constexpr double kLeastShare = 0.02;
+constexpr double kLeastTime = 1e-10;   // s
+constexpr double kLongestTime = 1e-2;  // s
+
+// Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
+const std::array<Parameter, 12> kParameters{{
+    {"efficiencies.matmul_compute", &Efficiencies::matmul_compute, 0.30, kLeastShare, 1},
+    {"efficiencies.attention_compute", &Efficiencies::attention_compute, 0.50, kLeastShare, 1},
+    {"efficiencies.elementwise_compute", &Efficiencies::elementwise_compute, 0.70, kLeastShare, 1},
+    {"efficiencies.conversion_compute", &Efficiencies::conversion_compute, 0.50, kLeastShare, 1},
+    {"efficiencies.dram_bandwidth", &Efficiencies::dram_bandwidth, 0.15, kLeastShare, 1},
+    {"efficiencies.cache_bandwidth", &Efficiencies::cache_bandwidth, 0.40, kLeastShare, 1},
+    {"efficiencies.overlap", &Efficiencies::overlap, 0.50, kLeastShare, 1},
+    {"efficiencies.block_lookup", &Efficiencies::block_lookup, 1.00, kLeastTime, kLongestTime},
+    {"overheads.kernel_launch", &Overheads::kernel_launch, 0.70, kLeastTime, kLongestTime},
+    {"overheads.workgroup_start", &Overheads::workgroup_start, 1.00, kLeastTime, kLongestTime},
+    {"overheads.host_per_step", &Overheads::host_per_step, 1.00, kLeastTime, kLongestTime},
+    {"overheads.host_per_sequence", &Overheads::host_per_sequence, 1.00, kLeastTime, kLongestTime},
+}};
+
+template <class Value>
+[[nodiscard]] double to_number(Value value) {
+  if constexpr (std::is_same_v<Value, double>)
+    return value;
+  else
+    return value.value();
+}
+
+// Calls `use` with the field that a member pointer means.
+template <class MachineType, class Use>
+void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
+  std::visit(
+      [&](auto member) {
+        if constexpr (std::is_same_v<decltype(member), Seconds Overheads::*>)
+          use(machine.overheads.*member);
+        else
+          use(machine.efficiencies.*member);
+      },
+      parameter.member);
+}
+
+}  // namespace
+
+std::span<const Parameter> parameters() { return kParameters; }
+
+double get(const Machine& machine, const Parameter& parameter) {
+  double result = 0;
+  visit_field(machine, parameter, [&result](const auto& field) { result = to_number(field); });
+  return result;
+}
+
+void set(Machine& machine, const Parameter& parameter, double value) {
+  const double held = std::clamp(value, parameter.lowest, parameter.highest);
+  visit_field(machine, parameter, [held](auto& field) { field = std::decay_t<decltype(field)>(held); });
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,29 @@
+// The figures of a machine that calibration may change: shares of a peak, and times that no peak explains.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+// One such figure, with what is believed about it before anything was measured: its value in the machine file is the
+// centre of the prior, `log_sigma` its width (0.3 = a factor of 1.35 either way is plausible).
+struct Parameter {
+  std::string_view key;  // as in the machine file: "efficiencies.dram_bandwidth"
+  std::variant<double Efficiencies::*, Seconds Efficiencies::*, Seconds Overheads::*> member;
+  double log_sigma = 0.3;
+  double lowest = 0;
+  double highest = 1;
+};
+
+[[nodiscard]] std::span<const Parameter> parameters();
+
+[[nodiscard]] double get(const Machine& machine, const Parameter& parameter);
+
+// Stores `value`, held between lowest and highest.
+void set(Machine& machine, const Parameter& parameter, double value);
+
+}  // namespace dculab::sim

@@ -1,0 +1,33 @@
+// How long the arithmetic of an op keeps the compute units busy.
+//
+//   multiply = FLOP / (peak * efficiency)
+//   vector   = (conversions * instructions each / conversion efficiency
+//               + softmax scores * 10 instructions / attention efficiency) / vector lanes per second
+//   time     = min over the instructions the machine has of
+//                vector units:  multiply + vector                        one pipe does both
+//                matrix cores:  max(multiply * padding, vector)          two pipes; rows padded to tiles of 16
+//              / share of the units that have work
+//
+// So one row on matrix cores costs as much as sixteen, and a matrix-vector product takes the vector path.
+// Conversions: each weight once per row tile, each KV value once per workgroup that loads it.
+// A score costs about 10 instructions: scale, maximum, subtraction, exponential, sum (measured exponentials of
+// vectorised math libraries are 6 to 10).
+#pragma once
+
+#include "core/op.hpp"
+#include "sim/compute/parallelism.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+struct ComputeTime {
+  Seconds busy;   // expected
+  Seconds floor;  // FLOP / highest peak that could be used
+};
+
+[[nodiscard]] ComputeTime compute_time(const Machine& machine, const Op& op, const Parallelism& parallel);
+
+// KV tokens computed for each token of context: whole blocks on a GPU, whose lanes cannot stop inside one.
+[[nodiscard]] double padding(const Machine& machine, const Op& op);
+
+}  // namespace dculab::sim

@@ -1,0 +1,67 @@
+#include "sim/compute/kernel_resources.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dculab::sim {
+namespace {
+
+constexpr int kMaxVgprs = 256;
+constexpr double kSlab = 32;            // values of k that a matmul stages at a time
+constexpr double kTileTokens = 64;      // of a prefill attention tile
+constexpr double kScoresPerRound = 64;  // tokens that decode attention scores before it updates the softmax
+
+[[nodiscard]] int registers(double wanted) { return static_cast<int>(std::min<double>(kMaxVgprs, std::ceil(wanted))); }
+
+[[nodiscard]] KernelResources matmul_resources(const Op& op) {
+  const MatmulTile tile = matmul_tile(op);
+  KernelResources kernel;
+  kernel.vgprs = registers(32 + tile.rows * tile.columns / kernel.threads);
+  kernel.lds = storage(op.activation_dtype, 2 * (tile.rows + tile.columns) * kSlab);
+  return kernel;
+}
+
+[[nodiscard]] KernelResources decode_resources(const AttentionWork& work, int wave_size) {
+  const double heads = work.heads_per_workgroup;
+  KernelResources kernel;
+  kernel.vgprs = registers(40 + 2 * heads * work.head_dim / wave_size);
+  kernel.lds = heads * (storage(Dtype::f32, kScoresPerRound) + storage(Dtype::f16, work.head_dim));
+  return kernel;
+}
+
+[[nodiscard]] KernelResources prefill_resources(const AttentionWork& work) {
+  KernelResources kernel;
+  kernel.vgprs = registers(64 + kTileTokens * work.head_dim / kernel.threads);
+  kernel.lds = storage(Dtype::f16, 2 * kTileTokens * work.head_dim);
+  return kernel;
+}
+
+}  // namespace
+
+MatmulTile matmul_tile(const Op& op) {
+  MatmulTile tile{static_cast<double>(op.m), static_cast<double>(op.n)};
+  for (const Operand& operand : op.operands()) {
+    if (operand.role == OperandRole::weight) tile.rows = std::ceil(static_cast<double>(op.m) / operand.requests);
+    if (operand.role == OperandRole::activation) tile.columns = std::ceil(static_cast<double>(op.n) / operand.requests);
+  }
+  return tile;
+}
+
+KernelResources kernel_resources(const Op& op, int wave_size) {
+  switch (op.kind) {
+    case OpKind::matmul:
+      return matmul_resources(op);
+    case OpKind::attention_decode:
+      return decode_resources(op.attention, wave_size);
+    case OpKind::attention_prefill:
+      return prefill_resources(op.attention);
+    case OpKind::embedding:
+    case OpKind::rms_norm:
+    case OpKind::rope_and_cache:
+    case OpKind::activation_mul:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace dculab::sim

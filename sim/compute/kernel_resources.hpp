@@ -1,0 +1,29 @@
+// What the GPU kernel of an op asks of a compute unit, when no compiled kernel says so.
+//
+// Registers per lane = fixed part (addresses, staging) + accumulators + operands kept across the loop:
+//   matmul     32 + tile_rows * tile_columns / threads
+//   decode     40 + 2 * heads * head_dim / wave_size            (accumulators and queries of the heads it serves)
+//   prefill    64 + tokens * head_dim / threads                 (accumulators of a query tile)
+// LDS:
+//   matmul     2 * (tile_rows + tile_columns) * 32 values       (two stages of a slab of k)
+//   decode     heads * (64 scores in F32 + a query)
+//   prefill    a tile of K and one of V, 64 tokens each
+// So a larger group costs registers and LDS, hence workgroups in flight. All are assumptions about kernels like
+// vLLM's paged attention and a tiled GEMM; compiled kernels' own figures are to be preferred.
+#pragma once
+
+#include "core/op.hpp"
+#include "sim/compute/occupancy.hpp"
+
+namespace dculab::sim {
+
+[[nodiscard]] KernelResources kernel_resources(const Op& op, int wave_size);
+
+// Tile of y that one workgroup of a matmul computes, from how often each operand is asked for.
+struct MatmulTile {
+  double rows = 1;
+  double columns = 1;
+};
+[[nodiscard]] MatmulTile matmul_tile(const Op& op);
+
+}  // namespace dculab::sim

@@ -1,0 +1,40 @@
+// How much of the machine an op keeps busy: wave quantisation and balance.
+//
+//   slots            = compute units * workgroups per unit
+//   rounds           = ceil(workgroups / slots)
+//   concurrent       = workgroups / rounds                                  mean workgroups in flight
+//   active units     = workgroups / ceil(workgroups / compute units)        mean units with work
+//   balance          = total walk / longest walk                            ragged attention: the longest one ends last
+//   concurrent, active units <= balance
+//
+// Workgroups on one unit share its pipes, so the tail of the last round is counted per unit, and workgroups per unit
+// act through the bytes in flight. A matmul of fewer tiles than slots is split further, along k or n, until the
+// machine is full, as GEMM libraries and our CPU kernels do. On a CPU, rows of elementwise ops go to the threads in
+// equal shares, and an op that one thread finishes before the others are awake stays with the calling thread. Source of
+// wave quantisation: NVIDIA, "Matrix multiplication background", section 3.
+#pragma once
+
+#include "core/op.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+// Who works on an op: all compute units, or on a CPU the calling thread alone, which needs no fork and join.
+enum class Team : std::uint8_t { all, caller };
+
+struct Parallelism {
+  Team team = Team::all;
+  double workgroups = 1;
+  double workgroups_per_unit = 1;  // that fit at a time
+  double waves_per_workgroup = 1;
+  double rounds = 1;
+  double concurrent = 1;
+  double active_units = 1;
+};
+
+[[nodiscard]] Parallelism parallelism(const Machine& machine, const Op& op, Team team = Team::all);
+
+// KV tokens walked, summed over all workgroups.
+[[nodiscard]] double walked_tokens(const Op& op);
+
+}  // namespace dculab::sim

@@ -1,0 +1,51 @@
+#include "sim/compute/peak.hpp"
+
+namespace dculab::sim {
+namespace {
+
+[[nodiscard]] Dtype next_wider(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::int4:
+    case Dtype::int8:
+    case Dtype::fp8_e4m3:
+    case Dtype::fp8_e5m2:
+      return Dtype::f16;
+    case Dtype::f16:
+    case Dtype::bf16:
+    case Dtype::f32:
+      return Dtype::f32;
+  }
+  return Dtype::f32;
+}
+
+}  // namespace
+
+MultiplyFormat multiply_format(const Machine& machine, Dtype wanted) {
+  for (Dtype dtype = wanted;; dtype = next_wider(dtype)) {
+    const auto found = machine.peaks.find(dtype);
+    if (found != machine.peaks.end()) return {dtype, found->second};
+    if (dtype == Dtype::f32) return {dtype, {}};
+  }
+}
+
+FlopsPerSecond vector_lanes(const Machine& machine) { return machine.peaks.at(Dtype::f32).vector / 2.0; }
+
+double conversion_instructions(const Machine& machine, Dtype stored, Dtype multiplied) {
+  if (stored == multiplied) return 0;
+  switch (stored) {
+    case Dtype::f32:
+    case Dtype::f16:
+    case Dtype::bf16:
+      return 1;
+    case Dtype::int8:
+      return 2;
+    case Dtype::int4:
+      return 3;
+    case Dtype::fp8_e4m3:
+    case Dtype::fp8_e5m2:
+      return machine.peaks.contains(stored) ? 1 : 4;
+  }
+  return 0;
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,32 @@
+// Which instructions an op uses on a machine, and how fast they are.
+//
+// Values are multiplied in the activations' format if the machine multiplies it, else in the next wider one:
+// fp8 and int8 and bf16 -> f16 (bf16 -> f32, whose range it needs) -> f32.
+#pragma once
+
+#include "core/dtype.hpp"
+#include "core/units.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+struct MultiplyFormat {
+  Dtype dtype = Dtype::f32;
+  Peak peak;
+};
+
+[[nodiscard]] MultiplyFormat multiply_format(const Machine& machine, Dtype wanted);
+
+// Vector instructions per value, in lanes: an FMA on F32 is one instruction and two FLOP.
+[[nodiscard]] FlopsPerSecond vector_lanes(const Machine& machine);
+
+// Vector instructions that turn one stored value into one to be multiplied: 0 when nothing is to be done.
+//   widening or narrowing a float     1
+//   int8: convert, scale              2
+//   int4: unpack, convert, scale      3
+//   fp8: 1 where the machine knows fp8, else 4 (sign, exponent and mantissa moved by hand)
+// Counted from the instruction sequences of GPTQ (int4) and vLLM's fp8 software conversion; the share of the
+// instruction rate that is reached is Efficiencies::conversion_compute.
+[[nodiscard]] double conversion_instructions(const Machine& machine, Dtype stored, Dtype multiplied);
+
+}  // namespace dculab::sim

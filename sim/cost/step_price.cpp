@@ -1,0 +1,158 @@
+#include "sim/cost/step_price.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/compute/compute_time.hpp"
+#include "sim/cost/smooth_max.hpp"
+#include "sim/memory/reuse.hpp"
+#include "sim/memory/traffic.hpp"
+
+namespace dculab::sim {
+namespace {
+
+struct LevelBytes {
+  PerLevel<Bytes> arriving{};
+  Bytes read;  // asked of the fastest level
+};
+
+[[nodiscard]] LevelBytes bytes_by_level(const Machine& machine, const Op& op, const Parallelism& parallel,
+                                        Bytes footprint) {
+  const auto reuse = reuse_of(machine, op, parallel, footprint);
+  LevelBytes result;
+  for (std::size_t operand = 0; operand < op.operands().size(); ++operand) {
+    const Bytes once = moved_once(machine, op, op.operands()[operand]);
+    const bool read = !is_written(op.operands()[operand].role);
+    Arrivals arrivals = all_requests(reuse[operand]);
+    for (std::size_t level = 0; level < machine.memory.size(); ++level) {
+      const Bytes arriving = once * arrivals.total();
+      result.arriving[level] += arriving;
+      if (read && level == 0) result.read += arriving;
+      const MemoryLevel& cache = machine.memory[level];
+      arrivals = cache.scope == Scope::device ? misses_of_shared(arrivals, reuse[operand], cache.size)
+                                              : misses_of_private(arrivals, reuse[operand], cache.size);
+    }
+  }
+  return result;
+}
+
+// Fills in bytes, hit rates, bandwidths, T_eff and floor; returns each level's time.
+[[nodiscard]] PerLevel<Seconds> price_memory(OpPrice& price, const Machine& machine, const Op& op, Bytes footprint) {
+  const LevelBytes bytes = bytes_by_level(machine, op, price.parallel, footprint);
+  const PerLevel<Seconds> latencies = mean_latencies(machine, bytes.arriving);
+  const Bytes in_flight = bytes_in_flight(machine, op, price.parallel);
+  const std::size_t levels = machine.memory.size();
+  PerLevel<Seconds> times{};
+  price.bytes = bytes.arriving;
+  price.effective_latency = latencies[0];
+  price.latency = bytes.read * latencies[0] / in_flight;
+  for (std::size_t level = 0; level < levels; ++level) {
+    const Bytes here = bytes.arriving[level];
+    const bool last = level + 1 == levels;
+    price.hit_rate[level] = last || here <= Bytes{} ? 1 : 1 - bytes.arriving[level + 1] / here;
+    const BytesPerSecond deliverable_here = deliverable(machine, level, price.parallel.active_units, latencies[level]);
+    price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
+    times[level] = here / deliverable_here;
+    price.floor = std::max(price.floor, here / machine.memory[level].bandwidth);
+  }
+  return times;
+}
+
+void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
+  price.lookups = op.attention.block_lookups * machine.efficiencies.block_lookup / price.parallel.concurrent;
+  const int forked = op.attention.partitions_combined > 0 ? 2 : 1;
+  const int launches = price.parallel.team == Team::caller ? 0 : forked;
+  price.launch = launches * machine.overheads.kernel_launch + price.parallel.rounds * machine.overheads.workgroup_start;
+}
+
+[[nodiscard]] Bound bound_of(const OpPrice& price, const PerLevel<Seconds>& levels) {
+  const auto slowest = static_cast<std::size_t>(std::max_element(levels.begin(), levels.end()) - levels.begin());
+  Bound bound{BoundKind::memory, slowest};
+  Seconds largest = levels[slowest];
+  const auto consider = [&](BoundKind kind, Seconds time) {
+    if (time <= largest) return;
+    largest = time;
+    bound = {kind, 0};
+  };
+  consider(BoundKind::compute, price.compute);
+  consider(BoundKind::latency, std::max(price.latency, price.lookups));
+  consider(BoundKind::launch, price.launch);
+  return bound;
+}
+
+[[nodiscard]] OpPrice price_with(Team team, const Machine& machine, const Op& op, Bytes footprint, double norm) {
+  OpPrice price;
+  price.count = op.count;
+  price.parallel = parallelism(machine, op, team);
+  const ComputeTime compute = compute_time(machine, op, price.parallel);
+  price.compute = compute.busy;
+  price.floor = compute.floor;
+  const PerLevel<Seconds> levels = price_memory(price, machine, op, footprint);
+  price.memory = *std::max_element(levels.begin(), levels.end());
+  price_starts(price, machine, op);
+  std::array<Seconds, kMaxMemoryLevels + 2> resources{};
+  std::copy(levels.begin(), levels.end(), resources.begin());
+  resources[kMaxMemoryLevels] = price.compute;
+  resources[kMaxMemoryLevels + 1] = price.latency;
+  price.seconds = price.launch + price.lookups + smooth_max(resources, norm);
+  price.bound = bound_of(price, levels);
+  return price;
+}
+
+[[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint, double norm) {
+  const OpPrice together = price_with(Team::all, machine, op, footprint, norm);
+  const bool attention = op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill;
+  if (machine.kind == MachineKind::gpu || attention || together.launch <= Seconds{}) return together;
+  const OpPrice alone = price_with(Team::caller, machine, op, footprint, norm);
+  return alone.seconds < together.seconds ? alone : together;
+}
+
+}  // namespace
+
+std::string_view name(Bound bound, const Machine& machine) {
+  switch (bound.kind) {
+    case BoundKind::compute:
+      return "compute";
+    case BoundKind::memory:
+      return machine.memory[bound.level].name;
+    case BoundKind::latency:
+      return "latency";
+    case BoundKind::launch:
+      return "launch";
+  }
+  return "?";
+}
+
+Bytes step_footprint(const StepPlan& plan) {
+  Bytes total;
+  for (const Op& op : plan.ops)
+    for (const Operand& operand : op.operands())
+      if (operand.role == OperandRole::weight || operand.role == OperandRole::kv_read)
+        total += op.count * operand.unique;
+  return total;
+}
+
+OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint) {
+  return price_op(machine, op, footprint, norm_of_overlap(machine.efficiencies.overlap));
+}
+
+void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) {
+  const Bytes footprint = step_footprint(plan);
+  const double norm = norm_of_overlap(machine.efficiencies.overlap);
+  const auto sequences = static_cast<double>(plan.batch.sequences.size());
+  price.host = machine.overheads.host_per_step + sequences * machine.overheads.host_per_sequence;
+  price.seconds = price.host;
+  price.ops.clear();
+  for (const Op& op : plan.ops) {
+    price.ops.push_back(price_op(machine, op, footprint, norm));
+    price.seconds += price.ops.back().all_executions();
+  }
+}
+
+StepPrice price_step(const Machine& machine, const StepPlan& plan) {
+  StepPrice price;
+  price_step(machine, plan, price);
+  return price;
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,78 @@
+// What one step plan costs on a machine, and why.
+//
+//   op    = launches * launch + rounds * workgroup start          (launch; a CPU op that one thread does has none)
+//         + block look-ups * time each / concurrent workgroups    (walking the block table)
+//         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency
+//   latency = bytes read * T_eff / bytes in flight
+//   step  = sum over ops of count * op + host per step + host per sequence * sequences
+//
+// The bound is the largest single term. No price is below its floor: bytes at each level / that level's peak
+// bandwidth, and FLOP / peak. Laws, one file each: sim/memory/{traffic,reuse,hit_rate,bandwidth}.hpp,
+// sim/compute/{occupancy,parallelism,peak,compute_time}.hpp, sim/cost/smooth_max.hpp.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/step_plan.hpp"
+#include "core/units.hpp"
+#include "sim/compute/parallelism.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/memory/bandwidth.hpp"
+
+namespace dculab::sim {
+
+enum class BoundKind : std::uint8_t { compute, memory, latency, launch };
+
+struct Bound {
+  BoundKind kind = BoundKind::launch;
+  std::size_t level = 0;  // of Machine::memory, when kind is memory
+
+  friend bool operator==(const Bound&, const Bound&) = default;
+};
+
+// "compute", "latency", "launch", or the name of the memory level.
+[[nodiscard]] std::string_view name(Bound bound, const Machine& machine);
+
+// What one op costs. All figures are for one execution.
+struct OpPrice {
+  int count = 1;  // executions in the step
+  Seconds seconds;
+  Bound bound;
+  Seconds launch;   // kernel launches and workgroup starts
+  Seconds lookups;  // following block tables
+  Seconds compute;
+  Seconds memory;   // of the slowest level
+  Seconds latency;  // waiting with too few bytes in flight
+  Seconds floor;
+  Seconds effective_latency;             // T_eff
+  PerLevel<Bytes> bytes{};               // that reach each level
+  PerLevel<double> hit_rate{};           // of those; 1 in DRAM
+  PerLevel<BytesPerSecond> bandwidth{};  // that Little's law leaves of each level's peak
+  Parallelism parallel;
+
+  [[nodiscard]] Seconds all_executions() const { return count * seconds; }
+};
+
+struct StepPrice {
+  Seconds seconds;
+  Seconds host;
+  std::vector<OpPrice> ops;  // [plan.ops.size()]
+};
+
+// Distinct bytes of weights and KV that a step touches: how far apart two uses of the same weight are.
+[[nodiscard]] Bytes step_footprint(const StepPlan& plan);
+
+// One op, where `footprint` bytes of weights and KV pass between two executions with the same operands. A kernel
+// that is benchmarked alone: footprint = op.unique_bytes().
+// Precondition: problems(machine) is empty.
+[[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint);
+
+// Re-uses `price`'s storage. For sweeps and serving loops.
+void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price);
+inline void price_step_into(StepPrice& price, const Machine& machine, const StepPlan& plan) {
+  price_step(machine, plan, price);
+}
+[[nodiscard]] StepPrice price_step(const Machine& machine, const StepPlan& plan);
+
+}  // namespace dculab::sim

@@ -1,0 +1,102 @@
+#include "sim/hardware/machine.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace dculab::sim {
+namespace {
+
+using Problems = std::vector<std::string>;
+
+void require_positive(Problems& found, const std::string& key, double value) {
+  if (!(value > 0) || !std::isfinite(value)) found.push_back(key + " must be positive");
+}
+
+void require_not_negative(Problems& found, const std::string& key, double value) {
+  if (!(value >= 0) || !std::isfinite(value)) found.push_back(key + " must not be negative");
+}
+
+void require_share(Problems& found, const std::string& key, double value) {
+  if (!(value > 0 && value <= 1)) found.push_back(key + " must lie in (0, 1]");
+}
+
+void check_memory(Problems& found, const Machine& machine) {
+  if (machine.memory.empty() || machine.memory.size() > kMaxMemoryLevels) {
+    found.push_back("memory must have 1 to " + std::to_string(kMaxMemoryLevels) + " levels, fastest first, DRAM last");
+    return;
+  }
+  for (const MemoryLevel& level : machine.memory) {
+    const std::string key = "memory." + level.name;
+    if (level.name.empty()) found.push_back("every memory level needs a name");
+    require_positive(found, key + ".size", level.size.value());
+    require_positive(found, key + ".line", level.line.value());
+    require_positive(found, key + ".bandwidth", level.bandwidth.value());
+    require_positive(found, key + ".latency", level.latency.value());
+    require_not_negative(found, key + ".outstanding", level.outstanding);
+    require_not_negative(found, key + ".bandwidth_per_unit", level.bandwidth_per_unit.value());
+  }
+  for (std::size_t index = 1; index < machine.memory.size(); ++index) {
+    const MemoryLevel& above = machine.memory[index - 1];
+    const MemoryLevel& below = machine.memory[index];
+    if (below.latency < above.latency)
+      found.push_back("memory." + below.name + ".latency is below that of " + above.name +
+                      ", but levels are listed fastest first");
+  }
+  if (machine.dram().scope != Scope::device) found.push_back("the last memory level, DRAM, must have scope device");
+}
+
+void check_compute(Problems& found, const Machine& machine) {
+  if (machine.compute_units < 1) found.push_back("compute_units must be at least 1");
+  require_positive(found, "clock", machine.clock.value());
+  if (!machine.peaks.contains(Dtype::f32)) found.push_back("peaks.f32 is missing: other formats fall back to it");
+  for (const auto& [dtype, peak] : machine.peaks) {
+    const std::string key = "peaks." + std::string(name(dtype));
+    require_positive(found, key + ".vector", peak.vector.value());
+    if (peak.matrix) require_positive(found, key + ".matrix", peak.matrix->value());
+  }
+}
+
+void check_waves(Problems& found, const WaveResources& waves) {
+  for (const auto& [key, value] : {std::pair{"waves.wave_size", waves.wave_size},
+                                   {"waves.simds_per_unit", waves.simds_per_unit},
+                                   {"waves.max_waves_per_simd", waves.max_waves_per_simd},
+                                   {"waves.vgprs_per_lane", waves.vgprs_per_lane},
+                                   {"waves.vgpr_granule", waves.vgpr_granule},
+                                   {"waves.max_workgroups_per_unit", waves.max_workgroups_per_unit}})
+    require_positive(found, key, value);
+  require_positive(found, "waves.lds_per_unit", waves.lds_per_unit.value());
+  require_positive(found, "waves.lds_granule", waves.lds_granule.value());
+}
+
+void check_fitted(Problems& found, const Machine& machine) {
+  const Efficiencies& shares = machine.efficiencies;
+  for (const auto& [key, value] : {std::pair{"efficiencies.matmul_compute", shares.matmul_compute},
+                                   {"efficiencies.attention_compute", shares.attention_compute},
+                                   {"efficiencies.elementwise_compute", shares.elementwise_compute},
+                                   {"efficiencies.conversion_compute", shares.conversion_compute},
+                                   {"efficiencies.dram_bandwidth", shares.dram_bandwidth},
+                                   {"efficiencies.cache_bandwidth", shares.cache_bandwidth},
+                                   {"efficiencies.overlap", shares.overlap}})
+    require_share(found, key, value);
+  const Overheads& times = machine.overheads;
+  for (const auto& [key, value] : {std::pair{"efficiencies.block_lookup", shares.block_lookup},
+                                   {"overheads.kernel_launch", times.kernel_launch},
+                                   {"overheads.host_per_step", times.host_per_step},
+                                   {"overheads.host_per_sequence", times.host_per_sequence},
+                                   {"overheads.workgroup_start", times.workgroup_start}})
+    require_not_negative(found, key, value.value());
+}
+
+}  // namespace
+
+std::vector<std::string> problems(const Machine& machine) {
+  Problems found;
+  if (machine.name.empty()) found.push_back("name is missing");
+  check_compute(found, machine);
+  check_memory(found, machine);
+  if (machine.kind == MachineKind::gpu) check_waves(found, machine.waves);
+  check_fitted(found, machine);
+  return found;
+}
+
+}  // namespace dculab::sim

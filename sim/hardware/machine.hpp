@@ -1,0 +1,116 @@
+// A machine as the simulator sees it: compute units, an ordered list of memory levels, and what it costs to start work.
+// CPUs are machines too. Files are `hwmodels/*.yaml`, read by config/machine_file.hpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/units.hpp"
+
+namespace dculab::sim {
+
+enum class MachineKind : std::uint8_t { gpu, cpu };
+
+// Where a figure comes from. Reports list what is assumed.
+enum class Evidence : std::uint8_t { spec, measured, assumed };
+
+// Who shares one instance of a memory level.
+enum class Scope : std::uint8_t { compute_unit, device };
+
+inline constexpr std::size_t kMaxMemoryLevels = 6;
+
+// One level of the memory hierarchy, fastest first; the last level is DRAM.
+struct MemoryLevel {
+  std::string name;  // "L1", "L2", "L3", "DRAM"
+  Scope scope = Scope::device;
+  Bytes size;                // of one instance; for DRAM the device memory
+  Bytes line;                // transfer granule
+  BytesPerSecond bandwidth;  // peak read, all instances together
+  Seconds latency;           // load-to-use, unloaded
+  double outstanding = 0;    // lines in flight that one compute unit can have towards this level; 0 = not limiting
+  // Bandwidth one compute unit can draw alone; 0 = its share, bandwidth / compute units.
+  BytesPerSecond bandwidth_per_unit;
+};
+
+// Throughput of the instruction that an op of a given dtype would use.
+struct Peak {
+  FlopsPerSecond vector;                 // FMA on vector units
+  std::optional<FlopsPerSecond> matrix;  // matrix cores, where there are any
+};
+
+// Registers and scratchpad of a compute unit: what limits the waves in flight. GPU only.
+struct WaveResources {
+  int wave_size = 64;
+  int simds_per_unit = 4;
+  int max_waves_per_simd = 10;
+  int vgprs_per_lane = 256;  // register file, per SIMD lane
+  int vgpr_granule = 4;
+  int max_workgroups_per_unit = 16;
+  Bytes lds_per_unit;  // LDS or shared memory
+  Bytes lds_granule{512};
+};
+
+struct Overheads {
+  Seconds kernel_launch;      // from one kernel's end to the next kernel's start (CPU: fork and join of the threads)
+  Seconds host_per_step;      // scheduler, sampling, transfers between two steps
+  Seconds host_per_sequence;  // the same, per sequence of the batch
+  // A workgroup's (on a CPU: a task's) prologue and epilogue: arguments, first dependent loads, dispatch.
+  Seconds workgroup_start{100e-9};
+};
+
+// Shares of the peaks that real kernels reach, each in (0, 1] and the times a kernel spends per unit of work that
+// no peak explains. Defaults are priors; calibration replaces them.
+struct Efficiencies {
+  double matmul_compute = 0.75;
+  double attention_compute = 0.45;
+  double elementwise_compute = 0.25;
+  double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
+  double dram_bandwidth = 0.85;      // streaming reads
+  double cache_bandwidth = 0.80;
+  double overlap = 0.80;       // share of one resource's time that hides behind another's equal time
+  Seconds block_lookup{5e-9};  // per followed block-table entry, where it is not hidden
+};
+
+// Least and largest value of one feature of the steps that a machine was calibrated on.
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+
+// What calibration leaves for later predictions: how wide their intervals must be, and where that was found out.
+struct Calibration {
+  int held_out_steps = 0;
+  double coverage = 0;         // of the interval, e.g. 0.9
+  double interval_factor = 1;  // a measurement lies in [prediction / factor, prediction * factor]
+  std::map<std::string, Range> domain;  // by feature, see sim/calibration/confidence.hpp
+};
+
+struct Machine {
+  std::string name;
+  std::string description;
+  MachineKind kind = MachineKind::gpu;
+  int compute_units = 0;  // CUs, SMs or CPU threads
+  Hertz clock;
+  std::map<Dtype, Peak> peaks;      // by dtype of the multiplied values
+  std::vector<MemoryLevel> memory;  // fastest first, DRAM last
+  WaveResources waves;              // GPU only
+  Overheads overheads;
+  Efficiencies efficiencies;
+  std::optional<BytesPerSecond> host_link;     // one direction
+  std::optional<BytesPerSecond> peer_link;     // one direction
+  std::optional<Calibration> calibration;
+  std::vector<std::string> assumed;            // keys whose evidence is `assumed`
+  std::map<std::string, std::string> sources;  // key -> "kind: source"
+
+  [[nodiscard]] const MemoryLevel& dram() const { return memory.back(); }
+};
+
+// Everything that makes the machine unusable, one sentence each; empty when it is sound.
+[[nodiscard]] std::vector<std::string> problems(const Machine& machine);
+
+}  // namespace dculab::sim

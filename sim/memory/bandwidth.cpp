@@ -1,0 +1,46 @@
+#include "sim/memory/bandwidth.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace dculab::sim {
+namespace {
+
+constexpr Bytes kLoad{16};         // the widest load of a lane
+constexpr double kLoadsAhead = 4;  // per lane, before it waits
+constexpr double kRunsAhead = 2;   // per wave: a run of K and one of V
+
+}  // namespace
+
+Bytes bytes_in_flight(const Machine& machine, const Op& op, const Parallelism& parallel) {
+  if (machine.kind == MachineKind::cpu) return Bytes(std::numeric_limits<double>::infinity());
+  Bytes per_wave = machine.waves.wave_size * kLoadsAhead * kLoad;
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_read) per_wave = std::min(per_wave, kRunsAhead * operand.contiguous_run);
+  return parallel.concurrent * parallel.waves_per_workgroup * per_wave;
+}
+
+PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving) {
+  PerLevel<Seconds> result{};
+  Seconds below;
+  for (std::size_t index = machine.memory.size(); index-- > 0;) {
+    const bool last = index + 1 == machine.memory.size();
+    const double misses = last || arriving[index] <= Bytes{} ? 0 : arriving[index + 1] / arriving[index];
+    below = (1 - misses) * machine.memory[index].latency + misses * below;
+    result[index] = below;
+  }
+  return result;
+}
+
+BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units, Seconds mean_latency) {
+  const MemoryLevel& level = machine.memory[index];
+  const bool dram = index + 1 == machine.memory.size();
+  const double efficiency = dram ? machine.efficiencies.dram_bandwidth : machine.efficiencies.cache_bandwidth;
+  const bool alone_known = level.bandwidth_per_unit > BytesPerSecond{};
+  const BytesPerSecond per_unit = alone_known ? level.bandwidth_per_unit : level.bandwidth / machine.compute_units;
+  BytesPerSecond result = efficiency * std::min(level.bandwidth, active_units * per_unit);
+  if (level.outstanding > 0) result = std::min(result, active_units * level.outstanding * level.line / mean_latency);
+  return result;
+}
+
+}  // namespace dculab::sim

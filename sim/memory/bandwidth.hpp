@@ -1,0 +1,37 @@
+// What each memory level delivers to an op: Little's law.
+//
+//   T(l)          = mean latency of the requests that reach level l: they end there or further down
+//   bandwidth(l)  = min( peak * efficiency,
+//                        active units * one unit's bandwidth * efficiency,
+//                        active units * outstanding lines * line / T(l),        line-fill buffers, MSHRs
+//                        bytes in flight / T(l) )                               GPU: loads of the waves in flight
+//   bytes in flight = concurrent workgroups * waves * min(lanes * 16 B * 4 loads, 2 runs)
+//
+// A run is the contiguous bytes of a KV block that one load stream has before it must follow the block table again:
+// small blocks shorten what a wave can ask for ahead of time. Sources: Little 1961; Volkov 2010, "Better performance
+// at lower occupancy" (16-byte loads, a few per lane, suffice to fill a GPU's memory pipe).
+#pragma once
+
+#include <array>
+
+#include "core/op.hpp"
+#include "core/units.hpp"
+#include "sim/compute/parallelism.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+template <typename T>
+using PerLevel = std::array<T, kMaxMemoryLevels>;  // [machine.memory.size()] used, fastest first
+
+// Bytes that the waves in flight have asked for at any time; unlimited on a CPU, where `outstanding` says it.
+[[nodiscard]] Bytes bytes_in_flight(const Machine& machine, const Op& op, const Parallelism& parallel);
+
+// T(l) for every level, from the bytes that arrive at each. T(0) is the effective latency of the op.
+[[nodiscard]] PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving);
+
+// The first three terms: what level `index` can deliver to `active_units` units.
+[[nodiscard]] BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units,
+                                         Seconds mean_latency);
+
+}  // namespace dculab::sim

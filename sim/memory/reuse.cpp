@@ -1,0 +1,108 @@
+#include "sim/memory/reuse.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/memory/traffic.hpp"
+
+namespace dculab::sim {
+namespace {
+
+// Workgroups that start together are this share of their walk apart when they meet the same byte: an assumption,
+// between lockstep (0) and independence (1).
+constexpr double kDrift = 1.0 / 8.0;
+
+// Tiles of w and of x that the workgroups in flight cover, as square a patch as the grid allows.
+struct Patch {
+  double rows = 1;     // workgroups that share a tile of w
+  double columns = 1;  // workgroups that share a tile of x
+};
+
+[[nodiscard]] Patch patch_of(double row_tiles, double column_tiles, double concurrent) {
+  Patch patch;
+  patch.rows = std::clamp(std::sqrt(concurrent), 1.0, std::max(1.0, row_tiles));
+  patch.columns = std::clamp(concurrent / patch.rows, 1.0, std::max(1.0, column_tiles));
+  patch.rows = std::clamp(concurrent / patch.columns, 1.0, std::max(1.0, row_tiles));
+  return patch;
+}
+
+[[nodiscard]] double concurrent_sharers(const Op& op, const Operand& operand, const Parallelism& parallel) {
+  if (op.kind != OpKind::matmul) return std::clamp(operand.requests, 1.0, std::max(1.0, parallel.concurrent));
+  double row_tiles = 1;
+  double column_tiles = 1;
+  for (const Operand& each : op.operands()) {
+    if (each.role == OperandRole::weight) row_tiles = each.requests;
+    if (each.role == OperandRole::activation) column_tiles = each.requests;
+  }
+  const Patch patch = patch_of(row_tiles, column_tiles, std::min(parallel.concurrent, row_tiles * column_tiles));
+  return operand.role == OperandRole::weight ? patch.rows : patch.columns;
+}
+
+struct Footprints {
+  Bytes workgroup;
+  Bytes in_flight;
+  Bytes largest_read;
+};
+
+[[nodiscard]] Footprints footprints(const Op& op, const Parallelism& parallel) {
+  Footprints result;
+  for (const Operand& operand : op.operands()) {
+    if (is_written(operand.role)) continue;
+    const Bytes share = operand.unique * operand.requests / parallel.workgroups;
+    result.workgroup += share;
+    const Bytes in_flight = share * (parallel.concurrent / concurrent_sharers(op, operand, parallel));
+    result.in_flight += std::min(operand.unique, in_flight);
+    result.largest_read = std::max(result.largest_read, operand.unique);
+  }
+  return result;
+}
+
+void set_first_touch(Reuse& reuse, const Machine& machine, const Op& op, const Operand& operand, Bytes step_footprint) {
+  const double units = machine.compute_units;
+  switch (operand.role) {
+    case OperandRole::weight:
+    case OperandRole::kv_read:
+    case OperandRole::kv_write:
+      reuse.first = std::max(step_footprint, operand.unique);
+      reuse.local_share = 1;
+      break;
+    case OperandRole::block_table:
+      reuse.first = std::max(step_footprint / std::max(1, op.count), operand.unique);
+      reuse.local_share = 1 / units;
+      break;
+    case OperandRole::activation:
+      reuse.first = 2 * operand.unique;
+      reuse.local_share = 1 / units;
+      break;
+    case OperandRole::output:
+      reuse.first = 2 * operand.unique;
+      reuse.local_share = 1;
+      break;
+  }
+  reuse.first_local = reuse.first / units;
+  // A GPU's private caches write through, and its workgroups land on other units in each step.
+  if (machine.kind == MachineKind::gpu) reuse.local_share = 0;
+}
+
+}  // namespace
+
+std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op, const Parallelism& parallel,
+                                         Bytes step_footprint) {
+  const Footprints footprint = footprints(op, parallel);
+  std::array<Reuse, kMaxOperands> result;
+  for (int index = 0; index < op.num_operands; ++index) {
+    const Operand& operand = op.operands()[static_cast<std::size_t>(index)];
+    Reuse& reuse = result[static_cast<std::size_t>(index)];
+    reuse.requests = std::max(1.0, operand.requests);
+    reuse.concurrent = concurrent_sharers(op, operand, parallel);
+    reuse.compute_units = machine.compute_units;
+    const bool swept = op.kind == OpKind::matmul && operand.unique < footprint.largest_read;
+    reuse.own = footprint.workgroup + (swept ? operand.unique : Bytes{});
+    reuse.burst = kDrift * footprint.in_flight;
+    reuse.sweep = footprint.in_flight + (swept ? operand.unique : Bytes{});
+    set_first_touch(reuse, machine, op, operand, step_footprint);
+  }
+  return result;
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,65 @@
+#include "sim/study/recipe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/calibration/confidence.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/calibration/parameters.hpp"
+
+namespace dculab::sim {
+namespace {
+
+[[nodiscard]] OpPrice price_alone(const Machine& machine, const StepPlan& plan) {
+  const Op& op = plan.ops.front();
+  return price_op(machine, op, op.unique_bytes());
+}
+
+}  // namespace
+
+Recipe kernel_recipe(const Op& op) {
+  Recipe recipe;
+  recipe.timed = Timed::kernel;
+  recipe.steps.resize(1);
+  recipe.steps.front().plan.ops.push_back(op);
+  recipe.steps.front().plan.ops.front().count = 1;
+  return recipe;
+}
+
+Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
+  if (recipe.timed == Timed::kernel) return price_alone(machine, recipe.steps.front().plan).seconds;
+  Seconds total;
+  StepPrice price;
+  for (const RecipeStep& step : recipe.steps) {
+    price_step(machine, step.plan, price);
+    total += step.times * (price.seconds + step.exchange);
+  }
+  return total;
+}
+
+Seconds recipe_floor(const Machine& machine, const Recipe& recipe) {
+  Seconds total;
+  for (const RecipeStep& step : recipe.steps) total += step.times * step_floor(machine, step.plan);
+  return total;
+}
+
+std::string recipe_bound(const Machine& machine, const Recipe& recipe) {
+  if (recipe.timed == Timed::kernel)
+    return std::string(name(price_alone(machine, recipe.steps.front().plan).bound, machine));
+  std::map<std::string, Seconds> share;
+  for (const RecipeStep& step : recipe.steps) {
+    const StepPrice price = price_step(machine, step.plan);
+    share["host"] += step.times * price.host;
+    share["exchange"] += step.times * step.exchange;
+    for (const OpPrice& op : price.ops) share[std::string(name(op.bound, machine))] += step.times * op.all_executions();
+  }
+  return std::max_element(share.begin(), share.end(), [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+double recipe_log_sigma(const Machine& machine, const Recipe& recipe) {
+  return prior_log_sigma(machine, [&recipe](const Machine& moved) { return price_recipe(moved, recipe); });
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,52 @@
+// How a published figure comes about: the steps behind it, each taken so many times, and what they cost.
+//
+//   time  = sum over steps of times * (price_step + exchange between devices)     an engine that serves requests
+//         = price_op with the op's own bytes as footprint                         a kernel benchmarked in a loop
+//   floor = the same sum over step_floor
+//   rate  = tokens / time
+//   sigma^2 = sigma_model^2 + sum over parameters (d log time / d log p * sigma_p)^2    as sim/calibration/confidence.hpp
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/op.hpp"
+#include "core/step_plan.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+struct RecipeStep {
+  StepPlan plan;
+  double times = 1;
+  Seconds exchange;  // between the devices that share the model, per step
+};
+
+// What is timed: an engine's steps with its host work, or one kernel in a loop.
+enum class Timed : std::uint8_t { engine, kernel };
+
+struct Recipe {
+  Timed timed = Timed::engine;
+  std::vector<RecipeStep> steps;
+  double tokens = 0;  // published is tokens / time; 0: the time itself
+
+  // Turns a time into the published figure, and back.
+  [[nodiscard]] double figure(Seconds time) const { return tokens > 0 ? tokens / time.value() : time.value(); }
+  [[nodiscard]] Seconds time(double figure) const { return Seconds(tokens > 0 ? tokens / figure : figure); }
+};
+
+[[nodiscard]] Recipe kernel_recipe(const Op& op);
+
+[[nodiscard]] Seconds price_recipe(const Machine& machine, const Recipe& recipe);
+
+// The least time in which the machine could do it.
+[[nodiscard]] Seconds recipe_floor(const Machine& machine, const Recipe& recipe);
+
+// What takes the largest share of the time: "compute", "latency", "launch", a memory level, "host" or "exchange".
+[[nodiscard]] std::string recipe_bound(const Machine& machine, const Recipe& recipe);
+
+// One standard deviation of log(time), from the machine file's priors.
+[[nodiscard]] double recipe_log_sigma(const Machine& machine, const Recipe& recipe);
+
+}  // namespace dculab::sim

@@ -1,0 +1,149 @@
+#include "sim/study/serving_recipe.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.hpp"
+#include "core/scheduler.hpp"
+#include "sim/memory/capacity.hpp"
+#include "sim/study/library_tiling.hpp"
+#include "sim/study/tensor_parallel.hpp"
+
+namespace dculab::sim {
+namespace {
+
+constexpr std::int64_t kScheduleSamples = 12;
+constexpr std::int64_t kDecodeSamples = 8;
+
+[[nodiscard]] int sharing_devices(const Server& server) { return server.split == Split::tensor ? server.devices : 1; }
+
+[[nodiscard]] RecipeStep make_step(const Server& server, const Batch& batch, double times) {
+  const int devices = sharing_devices(server);
+  const ModelShape part = shard(server.model, devices);
+  EngineOptions options = server.options;
+  options.tiling = library_tiling(server.machine, part, batch);
+  RecipeStep step{plan_step(part, options, batch), times, {}};
+  step.exchange = exchange_time(server.machine, server.model, step.plan, devices, options.activation_dtype);
+  return step;
+}
+
+// Items 0 .. count - 1 as at most `samples` runs of nearly equal length: middle and length of each.
+struct Run {
+  std::int64_t middle;
+  double length;
+};
+[[nodiscard]] std::vector<Run> equal_runs(std::int64_t count, std::int64_t samples) {
+  std::vector<Run> runs;
+  const std::int64_t parts = std::min(count, samples);
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t first = part * count / parts;
+    const std::int64_t end = (part + 1) * count / parts;
+    runs.push_back({(first + end - 1) / 2, static_cast<double>(end - first)});
+  }
+  return runs;
+}
+
+[[nodiscard]] int kv_blocks(const Server& server) {
+  Machine memory = server.machine;
+  if (server.split == Split::layers) memory.memory.back().size = memory.dram().size * server.devices;
+  const ModelShape part = shard(server.model, sharing_devices(server));
+  const std::int64_t blocks = capacity(memory, part, server.options, 1).num_blocks;
+  return static_cast<int>(std::min<std::int64_t>(blocks, std::numeric_limits<int>::max()));
+}
+
+// Calls visit(batch) for every step of the schedule.
+template <class Visit>
+void run_schedule(const Server& server, const Request& each, int requests, Visit visit) {
+  Scheduler scheduler(server.options, {kv_blocks(server), server.model.max_position_embeddings},
+                      BatchContents::lengths_only);
+  if (const auto refusal = scheduler.refusal(each)) throw InputError(*refusal);
+  for (int index = 0; index < requests; ++index) {
+    Request request = each;
+    request.id = index;
+    scheduler.submit(std::move(request));
+  }
+  std::vector<TokenId> sampled;
+  while (!scheduler.idle()) {
+    visit(scheduler.schedule().batch);
+    sampled.assign(scheduler.sampled().size(), 0);
+    scheduler.finish_step(sampled, Seconds{});
+    static_cast<void>(scheduler.take_finished());
+  }
+}
+
+[[nodiscard]] bool has_prefill(const Batch& batch) {
+  return !batch.sequences.empty() && batch.sequences.front().phase == Phase::prefill;
+}
+
+// Numbers the steps with and those without prefill separately.
+struct StepCounter {
+  std::int64_t prefills = 0;
+  std::int64_t decodes = 0;
+
+  std::int64_t next(const Batch& batch) { return has_prefill(batch) ? prefills++ : decodes++; }
+};
+
+}  // namespace
+
+std::vector<std::string> problems(const Server& server) {
+  std::vector<std::string> found = problems(server.model);
+  for (std::string& problem : problems(server.options)) found.push_back(std::move(problem));
+  for (std::string& problem : shard_problems(server.machine, server.model, sharing_devices(server)))
+    found.push_back(std::move(problem));
+  return found;
+}
+
+Recipe served_requests(const Server& server, int requests, int prompt_tokens, int output_tokens) {
+  Request each;
+  each.prompt_token_ids.assign(static_cast<std::size_t>(prompt_tokens), 0);
+  each.max_tokens = output_tokens;
+  each.eos = EosHandling::ignore;
+  StepCounter all;
+  run_schedule(server, each, requests, [&all](const Batch& batch) { all.next(batch); });
+
+  const std::vector<Run> prefills = equal_runs(all.prefills, kScheduleSamples);
+  const std::vector<Run> decodes = equal_runs(all.decodes, kScheduleSamples);
+  auto next_prefill = prefills.begin();
+  auto next_decode = decodes.begin();
+  Recipe recipe;
+  StepCounter seen;
+  // The schedule is deterministic: the second time its steps are kept.
+  run_schedule(server, each, requests, [&](const Batch& batch) {
+    const std::int64_t index = seen.next(batch);
+    auto& next = has_prefill(batch) ? next_prefill : next_decode;
+    const auto end = has_prefill(batch) ? prefills.end() : decodes.end();
+    if (next == end || next->middle != index) return;
+    recipe.steps.push_back(make_step(server, batch, next->length));
+    ++next;
+  });
+  return recipe;
+}
+
+Recipe prefill(const Server& server, int prompt_tokens) {
+  Recipe recipe;
+  for (int done = 0; done < prompt_tokens;) {
+    const int chunk = std::min(server.options.max_num_batched_tokens, prompt_tokens - done);
+    Batch batch;
+    batch.sequences.push_back({.phase = Phase::prefill,
+                               .num_computed_tokens = done,
+                               .num_new_tokens = chunk,
+                               .needs_logits = done + chunk == prompt_tokens});
+    recipe.steps.push_back(make_step(server, batch, 1));
+    done += chunk;
+  }
+  recipe.tokens = prompt_tokens;
+  return recipe;
+}
+
+Recipe decode(const Server& server, int batch, int first_context, int last_context) {
+  Recipe recipe;
+  const int steps = last_context - first_context + 1;
+  for (const Run& run : equal_runs(steps, kDecodeSamples)) {
+    const int context = first_context + static_cast<int>(run.middle);
+    recipe.steps.push_back(make_step(server, uniform_batch(Phase::decode, batch, context), run.length));
+  }
+  recipe.tokens = static_cast<double>(steps) * batch;
+  return recipe;
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,44 @@
+// The teaching table of memory: weights and KV cache of a model with any number of KV heads g.
+//
+//   per layer, FP16, 4D MLP:  weights 20 D^2 + 4 D g H bytes (MHA: 24 D^2),  KV 4 L g H bytes per sequence (MHA: 4 L D)
+//   crossover                 KV outgrows the weights of a layer beyond L = weights / KV per token (MHA: L > 6 D)
+//
+// Source: COMP6211J "Generative Inference Optimization", slides "Memory Footprint". Real models: their own matrices,
+// with embedding, head and norms counted apart.
+#pragma once
+
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/model_shape.hpp"
+#include "core/units.hpp"
+
+namespace dculab::sim {
+
+struct Footprint {
+  int kv_heads = 0;
+  Bytes weight_bytes;        // of everything
+  Bytes layer_weight_bytes;  // matrices of one layer
+  Bytes embedding_bytes;
+  Bytes head_bytes;  // 0 when tied to the embedding
+  Bytes norm_bytes;
+  Bytes kv_bytes;               // of all layers, all sequences
+  Bytes kv_bytes_per_token;     // of all layers
+  Bytes layer_kv_bytes;         // of one layer, all sequences
+  double crossover_tokens = 0;  // per sequence of this batch: beyond it KV takes more than the layers' matrices
+};
+
+struct FootprintRequest {
+  int tokens = 0;  // per sequence
+  int batch = 1;
+  WeightFormat weights{};
+  Dtype kv_cache_dtype = Dtype::f16;
+};
+
+// Precondition: problems(model) is empty.
+[[nodiscard]] Footprint footprint(const ModelShape& model, const FootprintRequest& request);
+
+// One row for every number of KV heads that divides the query heads: MHA first, then GQA, MQA last.
+[[nodiscard]] std::vector<Footprint> footprint_table(const ModelShape& model, const FootprintRequest& request);
+
+}  // namespace dculab::sim

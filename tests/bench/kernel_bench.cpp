@@ -1,0 +1,184 @@
+// How fast are the CPU kernels, beside a plain streaming read and a plain multiply-add loop on the same threads?
+// bytes_per_second and flop_per_second are what the kernel must move and compute, each byte counted once.
+#include <benchmark/benchmark.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "kernels/cpu/cpu_kernels.hpp"
+#include "kernels/number_format.hpp"
+
+namespace dculab::kernels {
+namespace {
+
+using benchmark::Counter;
+using benchmark::State;
+
+void report(State& state, double bytes, double flop) {
+  state.counters["bytes/s"] = Counter(bytes, Counter::kIsIterationInvariantRate, Counter::kIs1000);
+  state.counters["flop/s"] = Counter(flop, Counter::kIsIterationInvariantRate, Counter::kIs1000);
+}
+
+std::vector<float> random_floats(std::size_t count) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> value(-1.0F, 1.0F);
+  std::vector<float> values(count);
+  for (float& v : values) v = value(random);
+  return values;
+}
+
+// Small pseudo-random F16 numbers; `count` is rounded up to a power of two of them repeated.
+std::vector<std::uint16_t> random_f16(std::size_t count) {
+  const std::vector<float> some = random_floats(1 << 16);
+  std::vector<std::uint16_t> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = f16_from_f32(some[i * 31 % some.size()] * 0.05F);
+  return values;
+}
+
+// The read bandwidth that a plain loop reaches: sums 1 GiB.
+void streaming_read(State& state) {
+  cpu::ThreadPool threads(static_cast<int>(state.range(0)));
+  const std::vector<std::uint64_t> data(std::size_t{1} << 27, 1);
+  std::vector<std::uint64_t> sums(64);
+  constexpr int kTasks = 1024;
+  for (auto _ : state) {
+    threads.parallel_for(kTasks, [&](int task, int worker) {
+      const std::size_t part = data.size() / kTasks;
+      const std::uint64_t* begin = data.data() + part * static_cast<std::size_t>(task);
+      sums[static_cast<std::size_t>(worker) * 8] += std::accumulate(begin, begin + part, std::uint64_t{0});
+    });
+    benchmark::ClobberMemory();
+  }
+  report(state, static_cast<double>(data.size()) * 8, 0);
+}
+
+#if defined(__x86_64__)
+// The multiply-add rate that a plain loop reaches: 16 independent chains of 512-bit vectors.
+__attribute__((target("avx512f"))) float multiply_add_avx512(int rounds) {
+  __m512 sums[16] = {};
+  const __m512 a = _mm512_set1_ps(0.5F), b = _mm512_set1_ps(0.25F);
+  for (int i = 0; i < rounds; ++i) {
+    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
+  }
+  float total = 0;
+  for (const __m512& sum : sums) total += _mm512_cvtss_f32(sum);
+  return total;
+}
+
+void multiply_add(State& state) {
+  if (!__builtin_cpu_supports("avx512f")) return state.SkipWithError("needs AVX-512");
+  cpu::ThreadPool threads(static_cast<int>(state.range(0)));
+  constexpr int kRounds = 1 << 16, kTasks = 64;
+  for (auto _ : state) {
+    threads.parallel_for(kTasks, [&](int, int) { benchmark::DoNotOptimize(multiply_add_avx512(kRounds)); });
+  }
+  report(state, 0, 2.0 * 16 * 16 * kRounds * kTasks);
+}
+BENCHMARK(multiply_add)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMicrosecond);
+#endif
+
+// Arguments: threads, m, n, k. Weights of at least 256 MiB in turn, so that none is found in a cache.
+void matmul_f16(State& state) {
+  cpu::ThreadPool threads(static_cast<int>(state.range(0)));
+  const auto m = static_cast<int>(state.range(1)), n = static_cast<int>(state.range(2)),
+             k = static_cast<int>(state.range(3));
+  const std::size_t matrix = static_cast<std::size_t>(n) * static_cast<std::size_t>(k);
+  const std::size_t matrices = m <= 16 ? (std::size_t{1} << 27) / matrix + 1 : 1;
+  const std::vector<std::uint16_t> weights = random_f16(matrix * matrices);
+  const std::vector<float> x = random_floats(static_cast<std::size_t>(m) * static_cast<std::size_t>(k));
+  std::vector<float> y(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
+  cpu::Workspace workspace;
+  std::size_t turn = 0;
+  for (auto _ : state) {
+    MatmulArgs args;
+    args.x = x.data(), args.y = y.data(), args.m = m, args.k = k;
+    args.weights[0] = {weights.data() + matrix * turn, Dtype::f16, n};
+    cpu::matmul(threads, workspace, args);
+    turn = (turn + 1) % matrices;
+  }
+  report(state, 2.0 * static_cast<double>(matrix), 2.0 * m * static_cast<double>(matrix));
+}
+
+void matmul_shapes(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"threads", "m", "n", "k"});
+  for (const int m : {1, 2, 4, 8, 16, 64, 512}) {
+    for (const auto& [n, k] : {std::pair{2048, 2048}, std::pair{5632, 2048}, std::pair{2048, 5632}}) {
+      bench->Args({2, m, n, k});
+    }
+  }
+  bench->Args({1, 1, 5632, 2048})->Args({1, 512, 2048, 2048})->Args({2, 1, 32000, 2048});
+}
+
+// Attention of the last `tokens` tokens of `batch` sequences, 32 query heads over 4 KV heads of 64 (TinyLlama-1.1B),
+// F16 cache with shuffled blocks. Arguments: threads, batch, context, tokens, block_size. Layers in turn as an engine
+// has them, so that a decode finds nothing in a cache.
+struct AttentionCase {
+  static constexpr int kHeads = 32, kKvHeads = 4, kHeadDim = 64;
+  int batch, context, tokens, block_size, blocks_per_seq, layers;
+  std::vector<std::uint16_t> k, v;
+  std::vector<float> q, out;
+  std::vector<std::int32_t> tables, starts, contexts;
+
+  explicit AttentionCase(const State& state)
+      : batch(static_cast<int>(state.range(1))), context(static_cast<int>(state.range(2))),
+        tokens(static_cast<int>(state.range(3))), block_size(static_cast<int>(state.range(4))),
+        blocks_per_seq((context + block_size - 1) / block_size),
+        layers(tokens > 1 ? 1 : std::max(1, (1 << 28) / (batch * context * kKvHeads * kHeadDim * 4))),
+        k(random_f16(layer_values() * static_cast<std::size_t>(layers))), v(k),
+        q(random_floats(static_cast<std::size_t>(batch * tokens * kHeads * kHeadDim))), out(q.size()),
+        tables(static_cast<std::size_t>(batch * blocks_per_seq)), contexts(static_cast<std::size_t>(batch), context) {
+    std::iota(tables.begin(), tables.end(), 0);
+    std::shuffle(tables.begin(), tables.end(), std::mt19937(1));
+    for (int seq = 0; seq <= batch; ++seq) starts.push_back(seq * tokens);
+  }
+  [[nodiscard]] std::size_t layer_values() const {
+    return static_cast<std::size_t>(batch * blocks_per_seq * block_size) * kKvHeads * kHeadDim;
+  }
+  [[nodiscard]] PagedAttentionArgs args(int layer) {
+    const std::size_t offset = layer_values() * static_cast<std::size_t>(layer);
+    PagedAttentionArgs args;
+    args.q = q.data(), args.q_stride = kHeads * kHeadDim, args.out = out.data();
+    args.cache = {&k[offset], &v[offset], Dtype::f16, batch * blocks_per_seq, kKvHeads, block_size, kHeadDim};
+    args.block_tables = tables.data(), args.max_blocks_per_seq = blocks_per_seq;
+    args.query_start_loc = starts.data(), args.context_lens = contexts.data();
+    args.num_seqs = batch, args.num_heads = kHeads, args.scale = 0.125F;
+    return args;
+  }
+};
+
+void attention_f16(State& state) {
+  cpu::ThreadPool threads(static_cast<int>(state.range(0)));
+  cpu::Workspace workspace;
+  AttentionCase work(state);
+  int layer = 0;
+  for (auto _ : state) {
+    cpu::paged_attention(threads, workspace, work.args(layer));
+    layer = (layer + 1) % work.layers;
+  }
+  const double pairs = (work.context - (work.tokens - 1) / 2.0) * work.tokens * work.batch;  // scored, per head
+  report(state, 4.0 * work.batch * work.context * AttentionCase::kKvHeads * AttentionCase::kHeadDim,
+         4.0 * pairs * AttentionCase::kHeads * AttentionCase::kHeadDim);
+}
+
+void attention_shapes(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"threads", "batch", "context", "tokens", "block_size"});
+  for (const int block_size : {1, 16, 128}) bench->Args({2, 1, 8192, 1, block_size});
+  bench->Args({1, 1, 8192, 1, 16})->Args({2, 1, 512, 1, 16})->Args({2, 16, 2048, 1, 16});
+  bench->Args({1, 1, 512, 512, 16})->Args({2, 1, 512, 512, 16})->Args({2, 1, 2048, 2048, 16});
+}
+
+BENCHMARK(streaming_read)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(matmul_f16)->Apply(matmul_shapes)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(attention_f16)->Apply(attention_shapes)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace dculab::kernels
+
+BENCHMARK_MAIN();

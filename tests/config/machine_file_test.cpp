@@ -1,0 +1,167 @@
+#include "config/machine_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/machine_fields.hpp"
+#include "config/node.hpp"
+#include "core/error.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> shipped_machines() {
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(DCULAB_SOURCE_DIR "/hwmodels"))
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string shipped(const std::string& name) { return DCULAB_SOURCE_DIR "/hwmodels/" + name + ".yaml"; }
+
+// Keys whose evidence begins with `kind`.
+std::vector<std::string> keys_with(const sim::Machine& machine, const std::string& kind) {
+  std::vector<std::string> keys;
+  for (const auto& [key, source] : machine.sources)
+    if (source.starts_with(kind + ": ")) keys.push_back(key);
+  return keys;
+}
+
+TEST_CASE("every shipped machine loads, is sound and is named as its file") {
+  const std::vector<std::string> files = shipped_machines();
+  CHECK(files.size() >= 8);
+  for (const std::string& file : files) {
+    INFO(file);
+    const sim::Machine machine = read_machine_file(file);
+    CHECK(sim::problems(machine).empty());
+    CHECK(machine.name == fs::path(file).stem().string());
+    CHECK(machine.memory.back().name == "DRAM");
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8}) CHECK(machine.peaks.contains(dtype));
+    std::vector<std::string> assumed = machine.assumed;
+    std::sort(assumed.begin(), assumed.end());
+    CHECK(assumed == keys_with(machine, "assumed"));
+    CHECK(keys_with(machine, "spec").size() + keys_with(machine, "measured").size() + assumed.size() ==
+          machine.sources.size());
+  }
+}
+
+TEST_CASE("every shipped machine is written and read back the same") {
+  for (const std::string& file : shipped_machines()) {
+    INFO(file);
+    const sim::Machine machine = read_machine_file(file);
+    const std::string yaml = machine_yaml(machine);
+    const sim::Machine again = read_machine("again", yaml);
+    CHECK(machine_yaml(again) == yaml);
+    CHECK(again.sources == machine.sources);
+    CHECK(again.description == machine.description);
+    CHECK(again.clock == machine.clock);
+    REQUIRE(again.memory.size() == machine.memory.size());
+    for (std::size_t index = 0; index < machine.memory.size(); ++index) {
+      CHECK(again.memory[index].latency == machine.memory[index].latency);
+      CHECK(again.memory[index].bandwidth == machine.memory[index].bandwidth);
+      CHECK(again.memory[index].size == machine.memory[index].size);
+    }
+    CHECK(again.peaks.at(Dtype::f16).matrix == machine.peaks.at(Dtype::f16).matrix);
+    CHECK(again.waves.lds_per_unit == machine.waves.lds_per_unit);
+    CHECK(again.host_link == machine.host_link);
+  }
+}
+
+TEST_CASE("z100-coopt holds the paper's numbers") {
+  const sim::Machine machine = read_machine_file(shipped("z100-coopt"));
+  CHECK(machine.dram().bandwidth == BytesPerSecond(512e9));
+  CHECK(machine.memory.at(1).size == 4.0 * kMiB);
+  CHECK(machine.waves.wave_size == 64);
+  CHECK(machine.peaks.at(Dtype::f16).vector == FlopsPerSecond(15e12));
+  CHECK(machine.peaks.contains(Dtype::fp8_e4m3));
+  CHECK(machine.host_link.has_value());
+  const Cycles latency = machine.dram().latency * machine.clock;
+  CHECK_THAT(latency.value(), WithinRel(400.0, 0.001));
+}
+
+TEST_CASE("gfx906 peaks follow from lanes, clock and packing") {
+  for (const std::string name : {"z100", "mi50"}) {
+    const sim::Machine machine = read_machine_file(shipped(name));
+    const double lanes = machine.compute_units * 128.0 * machine.clock.value();
+    CHECK_THAT(machine.peaks.at(Dtype::f32).vector.value(), WithinRel(lanes, 0.015));
+    CHECK_THAT(machine.peaks.at(Dtype::f16).vector.value(), WithinRel(2 * lanes, 0.015));
+    CHECK_THAT(machine.peaks.at(Dtype::int8).vector.value(), WithinRel(4 * lanes, 0.015));
+    CHECK_FALSE(machine.peaks.at(Dtype::f16).matrix.has_value());
+  }
+}
+
+// Every figure under `node`, by its path.
+void collect_figures(const Node& node, const std::string& path, std::vector<std::pair<std::string, Node>>& figures) {
+  if (node.find("value") != nullptr) figures.emplace_back(path, node);
+  for (const Node& child : node.children) {
+    const Node* name = child.key.empty() ? child.find("name") : nullptr;
+    const std::string part = name != nullptr ? name->text : child.key;
+    collect_figures(child, path.empty() ? part : path + "." + part, figures);
+  }
+}
+
+TEST_CASE("every figure of a machine file is cited under its path") {
+  const Node document = read_yaml_file(shipped("mi300x"));
+  std::vector<std::pair<std::string, Node>> figures;
+  collect_figures(document, "", figures);
+  const sim::Machine machine = read_machine_file(shipped("mi300x"));
+  CHECK(figures.size() == machine.sources.size());
+  for (const auto& [path, figure] : figures) {
+    INFO(path);
+    REQUIRE(machine.sources.contains(path));
+    CHECK(machine.sources.at(path) == figure.find("kind")->text + ": " + figure.find("source")->text);
+  }
+}
+
+TEST_CASE("a calibrated machine keeps what was fitted and where it comes from") {
+  sim::Machine machine = read_machine_file(shipped("z100"));
+  machine.efficiencies.matmul_compute = 0.7312345678;
+  cite(machine, "efficiencies.matmul_compute", sim::Evidence::measured, "fit to \"trace\\1\"\nof today");
+  const sim::Machine again = read_machine("again", machine_yaml(machine));
+  CHECK(again.efficiencies.matmul_compute == 0.7312345678);
+  CHECK(again.sources.at("efficiencies.matmul_compute") == "measured: fit to \"trace\\1\"\nof today");
+  // What has no source is a default, and stays one.
+  CHECK_FALSE(again.sources.contains("efficiencies.attention_compute"));
+  CHECK(again.efficiencies.attention_compute == sim::Efficiencies{}.attention_compute);
+}
+
+TEST_CASE("a calibration is written and read back") {
+  sim::Machine machine = read_machine_file(shipped("z100"));
+  machine.calibration =
+      sim::Calibration{40, 0.9, 1.0 + 1.0 / 7.0, {{"batch", {1, 32}}, {"log2 context", {-0.5, 13.1}}}};
+  const sim::Machine again = read_machine("again", machine_yaml(machine));
+  REQUIRE(again.calibration.has_value());
+  CHECK(again.calibration->held_out_steps == 40);
+  CHECK(again.calibration->coverage == 0.9);
+  CHECK(again.calibration->interval_factor == 1.0 + 1.0 / 7.0);
+  REQUIRE(again.calibration->domain.size() == 2);
+  CHECK(again.calibration->domain.at("log2 context").low == -0.5);
+  CHECK(again.calibration->domain.at("log2 context").high == 13.1);
+  machine.calibration->domain.clear();
+  CHECK(read_machine("again", machine_yaml(machine)).calibration->domain.empty());
+}
+
+TEST_CASE("citing again replaces the evidence") {
+  sim::Machine machine;
+  cite(machine, "clock", sim::Evidence::assumed, "a guess");
+  cite(machine, "clock", sim::Evidence::assumed, "a better guess");
+  CHECK(machine.assumed == std::vector<std::string>{"clock"});
+  cite(machine, "clock", sim::Evidence::measured, "a run");
+  CHECK(machine.assumed.empty());
+  CHECK(machine.sources.at("clock") == "measured: a run");
+}
+
+TEST_CASE("a figure without a source is not written") {
+  sim::Machine machine = read_machine_file(shipped("z100"));
+  machine.sources.erase("clock");
+  CHECK_THROWS_WITH(machine_yaml(machine), ContainsSubstring("no source for clock"));
+}
+
+}  // namespace
+}  // namespace dculab::config

@@ -1,0 +1,67 @@
+#include "config/points_file.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+const std::string kHeader =
+    "id,kind,machine,devices,software,model,weights,kv_dtype,kv_block_size,batch,prompt_tokens,output_tokens,"
+    "context_tokens,m,n,k,heads,kv_heads,head_size,value,unit,source,notes\n";
+const std::string kDecode =
+    "decode-1,decode_rate,mi50,1,llama.cpp,Llama-3.1-8B,Q4_0,f16,,1,0,128,128,,,,,,,70.5,tokens/s,a page,\"a, "
+    "\"\"b\"\"\"\n";
+const std::string kMatmul = "mm-1,matmul,a100-80gb-sxm,1,,,fp16,,,1,,,,64,4096,11008,,,,6.5e-05,s,a file,\r\n";
+
+std::string refusal(const std::string& text) {
+  try {
+    static_cast<void>(read_points("p.csv", text));
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_CASE("points are read, empty cells are absent") {
+  const std::vector<PublishedPoint> points = read_points("p.csv", kHeader + kDecode + "\n" + kMatmul);
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].kind == PointKind::decode_rate);
+  CHECK(points[0].value == 70.5);
+  CHECK(points[0].prompt_tokens == 0);
+  CHECK_FALSE(points[0].kv_block_size.has_value());
+  CHECK(points[0].notes == "a, \"b\"");
+  CHECK(points[1].line == 4);
+  CHECK(points[1].k == 11008);
+  CHECK(points[1].value == 6.5e-05);
+  CHECK(points[1].model.empty());
+  CHECK(points[1].notes.empty());
+}
+
+TEST_CASE("a wrong row is refused with its line") {
+  CHECK_THAT(refusal(""), ContainsSubstring("is empty"));
+  CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "-1")),
+             ContainsSubstring("p.csv:2: value: '-1' is out of range"));
+  CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "nan")), ContainsSubstring("not a number"));
+  CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "")), ContainsSubstring("p.csv:2: value: missing"));
+  CHECK_THAT(refusal(kHeader + replaced(kDecode, "tokens/s", "s")),
+             ContainsSubstring("unit: 's' is not known; use one of tokens/s"));
+  CHECK_THAT(refusal(kHeader + replaced(kDecode, "decode_rate", "decod_rate")),
+             ContainsSubstring("did you mean 'decode_rate'"));
+  CHECK_THAT(refusal(kHeader + kDecode + kDecode), ContainsSubstring("p.csv:3: id: stands on line 2 too"));
+  CHECK_THAT(refusal(kHeader + "a,b\n"), ContainsSubstring("p.csv:2: 2 cells, but the first line names 23 columns"));
+  CHECK_THAT(refusal(kHeader + kDecode.substr(0, kDecode.size() - 2) + "\n"),
+             ContainsSubstring("a quoted cell does not end"));
+  CHECK_THAT(refusal(replaced(kHeader, "kv_heads", "kv_head") + replaced(kDecode, ",,,,,,70.5", ",,,,4,,70.5")),
+             ContainsSubstring("unknown key; did you mean 'kv_heads'?"));
+  CHECK_THAT(refusal(replaced(kHeader, "id,", "id,id,") + "x," + kDecode), ContainsSubstring("stands twice"));
+}
+
+}  // namespace
+}  // namespace dculab::config

@@ -1,0 +1,204 @@
+#include "config/scenario_file.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/weight_format_text.hpp"
+#include "core/error.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+const std::string kStep = R"(schema: dculab/scenario/1
+question: Which KV block size should Llama-3-8B use?
+model: llama-3-8b
+machine: z100
+weights: gptq-int4
+kv_cache: {dtype: fp8_e4m3, block_size: 16}
+attention: {query_heads_per_workgroup: group, partition_tokens: 256}
+engine: {max_num_seqs: 64, max_num_batched_tokens: 4096}
+workload: {phase: decode, batch: 8, context_tokens: 2048}
+sweep:
+  kv_cache.block_size: [1, 16, 128]
+  model.num_key_value_heads: [8, 32]
+measure: {repeats: 5, warm_up: 1, phases: [prefill, decode]}
+objective: {minimize: step_time}
+)";
+
+const std::string kServing = R"(schema: dculab/scenario/1
+question: How many requests can it serve?
+model: {name: llama-3-8b, num_key_value_heads: 4}
+machines: [z100, k100-ai]
+workload: {requests: 200, prompt_tokens: 512, output_tokens: 256, arrival: poisson, requests_per_second: 2.5}
+objective: {maximize: output_tokens_per_second, subject_to: {ttft_p90: "<= 2 s", max_sequences: ">= 16"}}
+then: [other.yaml]
+)";
+
+Scenario read(const std::string& yaml, const std::vector<std::string>& changes = {}) {
+  Node document = parse_yaml("s.yaml", yaml);
+  for (const std::string& change : changes) set_override(document, parse_override(change));
+  return read_scenario("s.yaml", document);
+}
+
+TEST_CASE("a step scenario is read") {
+  const Scenario scenario = read(kStep);
+  CHECK(scenario.question == "Which KV block size should Llama-3-8B use?");
+  CHECK(scenario.model.name == "llama-3-8b");
+  CHECK(scenario.machines == std::vector<std::string>{"z100"});
+  CHECK(scenario.weights == WeightFormat{Dtype::int4, 128});
+  CHECK(scenario.options.kv_cache_dtype == Dtype::fp8_e4m3);
+  CHECK(scenario.options.tiling.query_heads_per_workgroup == 0);
+  CHECK(scenario.options.tiling.partition_tokens == 256);
+  CHECK(scenario.options.max_num_batched_tokens == 4096);
+  CHECK(scenario.workload.kind == WorkloadKind::step);
+  CHECK(scenario.workload.batch == 8);
+  REQUIRE(scenario.sweep.size() == 2);
+  CHECK(scenario.sweep[0].key == "kv_cache.block_size");
+  CHECK(scenario.sweep[0].values == std::vector<std::string>{"1", "16", "128"});
+  CHECK(scenario.measure.repeats == 5);
+  CHECK(scenario.measure.phases == std::vector<Phase>{Phase::prefill, Phase::decode});
+}
+
+TEST_CASE("a serving scenario is read") {
+  const Scenario scenario = read(kServing);
+  CHECK(scenario.model.overrides.at("num_key_value_heads") == 4);
+  CHECK(scenario.machines == std::vector<std::string>{"z100", "k100-ai"});
+  CHECK(scenario.workload.kind == WorkloadKind::serving);
+  CHECK(scenario.workload.requests_per_second == 2.5);
+  CHECK(scenario.objective.goal == Goal::maximize);
+  CHECK(scenario.objective.metric == "output_tokens_per_second");
+  REQUIRE(scenario.objective.subject_to.size() == 2);
+  CHECK(scenario.objective.subject_to[0].metric == "max_sequences");
+  CHECK(scenario.objective.subject_to[0].comparison == Comparison::at_least);
+  CHECK(scenario.objective.subject_to[1].value == 2.0);
+  CHECK(scenario.then == std::vector<std::string>{"other.yaml"});
+  CHECK_FALSE(scenario.weights.has_value());
+}
+
+TEST_CASE("a sweep is every combination, first axis slowest") {
+  const std::vector<SweepPoint> points = sweep_points(read(kStep));
+  REQUIRE(points.size() == 6);
+  CHECK(points[0].choices == std::vector<Override>{{"kv_cache.block_size", "1"}, {"model.num_key_value_heads", "8"}});
+  CHECK(points[1].scenario.model.overrides.at("num_key_value_heads") == 32);
+  CHECK(points[5].scenario.options.block_size == 128);
+  CHECK(points[5].scenario.sweep.empty());
+  CHECK(points[5].scenario.model.name == "llama-3-8b");
+  CHECK(sweep_points(read(kServing)).size() == 1);
+}
+
+TEST_CASE("every key can be an axis") {
+  Scenario scenario = read(kStep);
+  const std::vector<Override> changes{{"kv_cache.block_size", "64"},
+                                      {"kv_cache.dtype", "bf16"},
+                                      {"model.num_key_value_heads", "2"},
+                                      {"workload.batch", "3"},
+                                      {"workload.context_tokens", "77"},
+                                      {"workload.phase", "prefill"},
+                                      {"weights", "int8"},
+                                      {"machine", "mi50"},
+                                      {"engine.max_num_seqs", "9"},
+                                      {"engine.enable_chunked_prefill", "false"},
+                                      {"engine.gpu_memory_utilization", "0.5"},
+                                      {"engine.tensor_parallel_size", "2"},
+                                      {"attention.query_heads_per_workgroup", "1"},
+                                      {"matmul.rows_per_workgroup", "32"}};
+  for (const auto& [key, value] : changes) apply_axis(scenario, key, value);
+  CHECK(scenario.options.block_size == 64);
+  CHECK(scenario.options.kv_cache_dtype == Dtype::bf16);
+  CHECK(scenario.model.overrides.at("num_key_value_heads") == 2);
+  CHECK(scenario.workload.batch == 3);
+  CHECK(scenario.workload.context_tokens == 77);
+  CHECK(scenario.workload.phase == Phase::prefill);
+  CHECK(scenario.weights == WeightFormat{Dtype::int8, 0});
+  CHECK(scenario.machines == std::vector<std::string>{"mi50"});
+  CHECK(scenario.options.max_num_seqs == 9);
+  CHECK_FALSE(scenario.options.enable_chunked_prefill);
+  CHECK(scenario.options.gpu_memory_utilization == 0.5);
+  CHECK(scenario.tensor_parallel_size == 2);
+  CHECK(scenario.options.tiling.query_heads_per_workgroup == 1);
+  CHECK(scenario.options.tiling.matmul_rows == 32);
+  CHECK(scenario.sweep.empty());
+  CHECK_THROWS_WITH(apply_axis(scenario, "kv_cache.block_size", "3"),
+                    ContainsSubstring("sweep kv_cache.block_size=3: kv_cache.block_size: '3' is not a power of two"));
+}
+
+TEST_CASE("--set overrides, adds and stops a sweep") {
+  CHECK(read(kStep, {"kv_cache.block_size=32"}).options.block_size == 32);
+  CHECK(read(kStep, {"kv_cache.block_size=32"}).sweep.size() == 1);
+  CHECK(read(kStep, {"sweep.kv_cache.block_size=[4, 8]"}).sweep[0].values == std::vector<std::string>{"4", "8"});
+  CHECK(read(kStep, {"sweep.workload.batch=[4, 8]"}).sweep.size() == 3);
+  CHECK(read(kServing, {"machine=mi50"}).machines == std::vector<std::string>{"mi50"});
+  CHECK(read(kServing, {"machines=[mi50, z100]"}).machines == std::vector<std::string>{"mi50", "z100"});
+  CHECK(read(kServing, {"weights=bf16"}).weights == WeightFormat{Dtype::bf16, 0});
+  CHECK(read(kStep, {"model.head_dim=64"}).model.name == "llama-3-8b");
+  const Scenario other = read(kServing, {"model=llama-2-7b"});
+  CHECK(other.model.name == "llama-2-7b");
+  CHECK(other.model.overrides.at("num_key_value_heads") == 4);
+  CHECK(read(kStep, {"objective={maximize: tokens_per_second}"}).objective.goal == Goal::maximize);
+}
+
+TEST_CASE("errors of --set name it") {
+  CHECK_THROWS_WITH(read(kStep, {"kv_cache.blok_size=32"}),
+                    "--set kv_cache.blok_size=32: kv_cache.blok_size: unknown key; did you mean 'block_size'?");
+  CHECK_THROWS_WITH(read(kStep, {"kv_cache.block_size=3"}),
+                    "--set kv_cache.block_size=3: kv_cache.block_size: '3' is not a power of two");
+  CHECK_THROWS_WITH(read(kStep, {"foo.bar=1"}), ContainsSubstring("--set foo.bar=1: foo: unknown key"));
+  CHECK_THROWS_WITH(read(kStep, {"question.x=1"}),
+                    ContainsSubstring("--set question.x=1: question.x: what it belongs"));
+  CHECK_THROWS_WITH(read(kStep, {"weights="}), ContainsSubstring("--set weights=: weights: has no value"));
+  CHECK_THROWS_WITH(
+      read(kStep, {"machines=[a, b"}),
+      ContainsSubstring("--set machines=[a, b:1: a list or map stands where a key should; is a bracket not closed?"));
+  CHECK_THROWS_WITH(read(kStep, {"nonsense"}), ContainsSubstring("--set nonsense: must be key=value"));
+  CHECK_THROWS_WITH(read(kStep, {"a..b=1"}), ContainsSubstring("must be key=value"));
+  CHECK_THROWS_WITH(read(kStep, {"machines=[a]"}), ContainsSubstring("machine stands there too"));
+}
+
+TEST_CASE("a bad value of an axis is reported where it stands") {
+  std::string yaml = kStep;
+  yaml.replace(yaml.find("[1, 16, 128]"), 12, "[1, 17, 1024]");
+  CHECK_THROWS_WITH(read(yaml),
+                    "s.yaml:11:28: kv_cache.block_size: '17' is not a power of two\n"
+                    "s.yaml:11:32: kv_cache.block_size: '1024' is out of range; it must be at least 1 and at most 256");
+}
+
+TEST_CASE("options are the defaults with what the scenario says") {
+  const Scenario scenario = read(kStep);
+  ModelShape model;
+  model.dtype = Dtype::bf16;
+  EngineOptions cpu;
+  cpu.activation_dtype = Dtype::f32;
+  cpu.tiling = cpu_kernel_tiling();
+  const EngineOptions options = resolve_options(scenario, model, cpu);
+  CHECK(options.activation_dtype == Dtype::f32);
+  CHECK(options.tiling.matmul_rows == cpu.tiling.matmul_rows);
+  CHECK(options.tiling.partition_tokens == 256);
+  CHECK(options.weights == WeightFormat{Dtype::int4, 128});
+  CHECK(resolve_options(read(kServing), model).weights == WeightFormat{Dtype::bf16, 0});
+  const ModelShape changed = resolve_model(model, read(kServing).model);
+  CHECK(changed.num_key_value_heads == 4);
+}
+
+TEST_CASE("every shipped scenario loads and all its points do") {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(DCULAB_SOURCE_DIR "/scenarios")) {
+    if (entry.path().extension() != ".yaml") continue;
+    INFO(entry.path().string());
+    CHECK_FALSE(sweep_points(read_scenario_file(entry.path())).empty());
+    ++count;
+  }
+  CHECK(count >= 1);
+}
+
+TEST_CASE("weight formats are read and written") {
+  for (const std::string text : {"f16", "bf16", "int8", "int4", "gptq-int4", "gptq-int4-g32", "gptq-int8-g64"})
+    CHECK(weight_format_text(parse_weight_format(text)) == text);
+  CHECK(parse_weight_format("gptq-int4-g128") == WeightFormat{Dtype::int4, 128});
+  for (const std::string text : {"", "gptq", "gptq-", "gptq-f16", "int4-g32", "gptq-int4-g", "gptq-int4-g0", "awq"})
+    CHECK_THROWS_AS(parse_weight_format(text), InputError);
+}
+
+}  // namespace
+}  // namespace dculab::config

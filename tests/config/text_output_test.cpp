@@ -1,0 +1,66 @@
+#include "config/text_output.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "config/node.hpp"
+#include "core/error.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TemporaryFolder {
+  fs::path path = fs::temp_directory_path() / ("dculab-text-output-" + std::to_string(::getpid()));
+  TemporaryFolder() { fs::create_directories(path); }
+  ~TemporaryFolder() { fs::remove_all(path); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] std::size_t count() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
+  }
+};
+
+TEST_CASE("a file is written whole and replaced whole") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "out.json";
+  write_file_atomically(file, "one");
+  CHECK(read_text_file(file, 100) == "one");
+  write_file_atomically(file, std::string(300000, 'x'));
+  CHECK(read_text_file(file, 1 << 20) == std::string(300000, 'x'));
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("a failure leaves nothing behind") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_AS(write_file_atomically(folder.path / "missing" / "out.json", "x"), InputError);
+  CHECK_THROWS_WITH(write_file_atomically(folder.path, "x"), ContainsSubstring("is a folder"));
+  CHECK(folder.count() == 0);
+  CHECK_THROWS_WITH(write_file_atomically("/dev/full", std::string(100000, 'x')),
+                    ContainsSubstring("cannot be written"));
+}
+
+TEST_CASE("a link keeps pointing to the file that is replaced") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path / "target", "old");
+  fs::create_symlink("target", folder.path / "link");
+  write_file_atomically(folder.path / "link", "new");
+  CHECK(fs::is_symlink(folder.path / "link"));
+  CHECK(read_text_file(folder.path / "target", 100) == "new");
+}
+
+TEST_CASE("files that cannot be read are named") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_WITH(read_text_file(folder.path / "none", 10), ContainsSubstring("cannot be opened (No such file"));
+  CHECK_THROWS_WITH(read_text_file(folder.path, 10), ContainsSubstring("is a folder"));
+  write_file_atomically(folder.path / "big", "0123456789X");
+  CHECK_THROWS_WITH(read_text_file(folder.path / "big", 10), ContainsSubstring("larger than 10 bytes"));
+}
+
+}  // namespace
+}  // namespace dculab::config

@@ -1,0 +1,132 @@
+#include "config/trace_file.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+ModelShape small_model() {
+  ModelShape model;
+  model.name = "tiny \"quoted\"";
+  model.hidden_size = 64;
+  model.intermediate_size = 128;
+  model.num_hidden_layers = 2;
+  model.num_attention_heads = 8;
+  model.num_key_value_heads = 2;
+  model.head_dim = 8;
+  model.vocab_size = 1000;
+  model.max_position_embeddings = 512;
+  model.tie_word_embeddings = true;
+  model.mlp = MlpKind::plain;
+  model.dtype = Dtype::bf16;
+  model.rms_norm_eps = 1e-5;
+  model.rope_theta = 500000;
+  model.rope_scaling = {RopeScalingKind::llama3, 8, 1, 4, 4096};
+  return model;
+}
+
+Trace small_trace() {
+  Trace trace;
+  trace.header = {"this-host", "two cores", "gcc 12", 2, "median of 7", "2026-01-02T03:04:05Z"};
+  TraceStep step;
+  step.id = "decode-b3";
+  step.model = small_model();
+  step.options.block_size = 32;
+  step.options.kv_cache_dtype = Dtype::fp8_e4m3;
+  step.options.weights = {Dtype::int4, 32};
+  step.options.activation_dtype = Dtype::f32;
+  step.options.enable_chunked_prefill = false;
+  step.options.gpu_memory_utilization = 0.123456789;
+  step.options.tiling.partition_tokens = 0;
+  step.batch = uniform_batch(Phase::decode, 3, 100);
+  step.batch.sequences.push_back({3, Phase::decode, 7, 1, true});
+  step.batch.sequences.push_back({4, Phase::prefill, 64, 32, false});
+  step.duration = Seconds(1.0 / 3.0);
+  step.spread = Seconds(1e-9);
+  step.repeats = 7;
+  step.op_names = {"embed_tokens", "qkv_proj"};
+  step.op_durations = {Seconds(1.23456789e-6), Seconds(0)};
+  trace.steps = {step, step};
+  trace.steps[1].id = "second";
+  trace.steps[1].model.rope_scaling = {};
+  return trace;
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    static_cast<void>(read_trace("t.jsonl", text));
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+// The trace's text with `from` replaced in its second line.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = trace_json_lines(small_trace());
+  text.replace(text.find(from, text.find('\n')), from.size(), to);
+  return text;
+}
+
+TEST_CASE("a trace is written and read back the same") {
+  const Trace trace = small_trace();
+  const std::string text = trace_json_lines(trace);
+  const Trace again = read_trace("t.jsonl", text);
+  CHECK(trace_json_lines(again) == text);
+  CHECK(again.header.timing == "median of 7");
+  CHECK(again.header.threads == 2);
+  REQUIRE(again.steps.size() == 2);
+  const TraceStep& step = again.steps[0];
+  CHECK(step.model.name == trace.steps[0].model.name);
+  CHECK(step.model.mlp == MlpKind::plain);
+  CHECK(step.model.rope_scaling.kind == RopeScalingKind::llama3);
+  CHECK(step.model.rope_scaling.original_max_position_embeddings == 4096);
+  CHECK(step.options.weights == WeightFormat{Dtype::int4, 32});
+  CHECK(step.options.gpu_memory_utilization == 0.123456789);
+  CHECK(step.options.tiling.partition_tokens == 0);
+  CHECK(step.duration == Seconds(1.0 / 3.0));
+  CHECK(step.op_names == trace.steps[0].op_names);
+  CHECK(step.op_durations == trace.steps[0].op_durations);
+  REQUIRE(step.batch.sequences.size() == 5);
+  CHECK(step.batch.sequences[2].num_computed_tokens == 99);
+  CHECK(step.batch.sequences[3].num_computed_tokens == 7);
+  CHECK(step.batch.sequences[4].id == 4);
+  CHECK(step.batch.sequences[4].phase == Phase::prefill);
+  CHECK_FALSE(step.batch.sequences[4].needs_logits);
+  CHECK(again.steps[1].model.rope_scaling.kind == RopeScalingKind::none);
+}
+
+TEST_CASE("equal sequences are stored as one run") {
+  const std::string text = trace_json_lines(small_trace());
+  CHECK_THAT(text, ContainsSubstring(R"("batch":[{"count":3,"phase":"decode","num_computed_tokens":99)"));
+}
+
+TEST_CASE("an empty trace has a header and no steps") {
+  Trace trace;
+  trace.header.machine = "m";
+  CHECK(read_trace("t.jsonl", trace_json_lines(trace)).steps.empty());
+}
+
+TEST_CASE("a wrong trace is refused with its line") {
+  CHECK_THAT(refusal(""), ContainsSubstring("t.jsonl: is empty"));
+  CHECK_THAT(refusal("{\"schema\": \"dculab/machine/1\"}\n"), ContainsSubstring("t.jsonl:1: schema:"));
+  CHECK_THAT(refusal("[1]\n"), ContainsSubstring("t.jsonl:1: must be a map"));
+  CHECK_THAT(refusal(changed("\"seconds\":", "\"secs\":")), ContainsSubstring("t.jsonl:2: seconds: missing"));
+  CHECK_THAT(refusal(changed("\"seconds\":", "\"secs\":")), ContainsSubstring("t.jsonl:2: secs: unknown key"));
+  CHECK_THAT(refusal(changed("\"block_size\":32", "\"block_size\":33")), ContainsSubstring("power of two"));
+  CHECK_THAT(refusal(changed("\"num_key_value_heads\":2", "\"num_key_value_heads\":3")),
+             ContainsSubstring("not a multiple"));
+  CHECK_THAT(refusal(changed("\"seconds\":0.3333333333333333", "\"seconds\":0")), ContainsSubstring("out of range"));
+  CHECK_THAT(refusal(changed("\"seconds\":0.3333333333333333", "\"seconds\":1e999")), ContainsSubstring("t.jsonl:2"));
+  CHECK_THAT(refusal(changed("\"count\":3", "\"count\":99999999")), ContainsSubstring("out of range"));
+  CHECK_THAT(refusal(changed("\"repeats\":7", "\"repeats\":7,\"repeats\":8")), ContainsSubstring("stands twice"));
+  CHECK_THAT(refusal(changed("gptq-int4-g32", "gptq-f9")), ContainsSubstring("not a weight format"));
+  const std::string text = trace_json_lines(small_trace());
+  CHECK_THAT(refusal(text.substr(0, text.size() - 20)), ContainsSubstring("t.jsonl:3:"));
+}
+
+}  // namespace
+}  // namespace dculab::config

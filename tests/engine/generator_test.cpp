@@ -1,0 +1,142 @@
+// The whole engine: text in, text out, against transformers and against itself.
+#include "engine/generate/generator.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "core/error.hpp"
+#include "tests/engine/support/golden_model.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+const std::filesystem::path kTextFolder = kGoldenFolder / "text";
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+GeneratorOptions exact_options() {
+  GeneratorOptions options;
+  options.engine.kv_cache_dtype = Dtype::f32;
+  options.num_threads = 2;
+  return options;
+}
+
+TextRequest golden_request() { return {.prompt = text_of(kTextFolder / "prompt.txt"), .max_tokens = 24}; }
+
+// Different lengths, temperatures and seeds.
+std::vector<TextRequest> varied_requests() {
+  const std::vector<std::string> prompts{"once upon a time", "a", "the machine counted the words of a story",
+                                         "small words again and again and again", "machine"};
+  std::vector<TextRequest> requests;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    TextRequest request{.prompt = prompts[i], .max_tokens = 10 + 7 * static_cast<int>(i)};
+    if (i > 0) request.sampling = {.temperature = 0.5 * static_cast<double>(i), .top_k = 40, .top_p = 0.95, .seed = i};
+    requests.push_back(request);
+  }
+  return requests;
+}
+
+}  // namespace
+
+TEST_CASE("generated text and tokens are those of transformers") {
+  const GoldenModel golden("text");
+  Generator generator(kTextFolder, exact_options());
+  const std::vector<TextRequest> requests{golden_request()};
+  std::string streamed;
+  const Generation generation =
+      generator.generate(requests, [&](std::size_t, std::string_view text) { streamed += text; });
+  const Completion& completion = generation.completions.at(0);
+  REQUIRE(completion.prompt_token_ids == golden.read<TokenId>("prompt.text"));
+  REQUIRE(completion.token_ids == golden.read<TokenId>("greedy.text"));
+  REQUIRE(completion.text == text_of(kTextFolder / "expected.txt"));
+  REQUIRE(completion.finish_reason == FinishReason::length);
+  REQUIRE(streamed == completion.text);
+  REQUIRE(generation.report.num_generated_tokens == 24);
+}
+
+TEST_CASE("what a request gets does not depend on the others, on chunks or on preemption") {
+  const std::vector<TextRequest> requests = varied_requests();
+  Generator plain(kTextFolder, exact_options());
+  std::vector<std::vector<TokenId>> alone;
+  for (const TextRequest& request : requests)
+    alone.push_back(plain.generate(std::span(&request, 1)).completions.at(0).token_ids);
+
+  GeneratorOptions chunked = exact_options();
+  chunked.engine.max_num_batched_tokens = 8;
+  chunked.engine.block_size = 4;
+  GeneratorOptions cramped = exact_options();
+  cramped.engine.block_size = 4;
+  cramped.kv_cache_memory = kv_block_bytes(plain.shape(), 4, Dtype::f32) * 22;
+  int preemptions = 0;
+  for (const GeneratorOptions& options : {exact_options(), chunked, cramped}) {
+    Generator generator(kTextFolder, options);
+    const Generation together = generator.generate(requests);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      INFO("request " << i);
+      REQUIRE(together.completions[i].token_ids == alone[i]);
+    }
+    preemptions += together.report.num_preemptions;
+  }
+  REQUIRE(preemptions > 0);
+}
+
+TEST_CASE("a stop token ends the text and is not part of it") {
+  const auto folder = std::filesystem::temp_directory_path() / "dculab_generator_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::copy(kTextFolder, folder);
+  const auto greedy = GoldenModel("text").read<TokenId>("greedy.text");
+  const auto stop = std::find(greedy.begin(), greedy.end(), greedy[6]);  // where this token comes first
+  std::ofstream(folder / "generation_config.json") << "{\"eos_token_id\": [2, " << *stop << "]}";
+  Generator generator(folder, exact_options());
+  std::vector<TextRequest> requests{golden_request(), golden_request()};
+  requests[1].eos = EosHandling::ignore;
+  const Generation generation = generator.generate(requests);
+  REQUIRE(generation.completions[0].token_ids == std::vector<TokenId>(greedy.begin(), stop + 1));
+  REQUIRE(generation.completions[0].finish_reason == FinishReason::stop);
+  REQUIRE(generation.completions[0].text ==
+          generator.tokenizer().decode(std::vector<TokenId>(greedy.begin(), stop), SpecialText::skip));
+  REQUIRE(generation.completions[1].token_ids == greedy);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("requests that can never be served are refused before anything runs") {
+  Generator generator(kTextFolder, exact_options());
+  std::string long_prompt;
+  for (int i = 0; i < 200; ++i) long_prompt += "q";
+  std::vector<TextRequest> requests{golden_request(), {.prompt = long_prompt, .max_tokens = 5}};
+  bool ran = false;
+  const OnText on_text = [&](std::size_t, std::string_view) { ran = true; };
+  REQUIRE_THROWS_WITH(generator.generate(requests, on_text),
+                      ContainsSubstring("prompt 2: the prompt of 200 tokens with max_tokens 5 is longer than "
+                                        "max_position_embeddings (128)"));
+  requests[1] = {.prompt = "a", .sampling = {.temperature = -1}};
+  REQUIRE_THROWS_WITH(generator.generate(requests, on_text), ContainsSubstring("temperature must be"));
+  REQUIRE_FALSE(ran);
+}
+
+TEST_CASE("a generator that cannot work is refused") {
+  GeneratorOptions options = exact_options();
+  options.kv_cache_memory = Bytes(1e18);
+  REQUIRE_THROWS_WITH(Generator(kTextFolder, options), ContainsSubstring("GiB of memory is available"));
+  options.kv_cache_memory = Bytes(10);
+  REQUIRE_THROWS_WITH(Generator(kTextFolder, options), ContainsSubstring("no room for a single block"));
+  options = exact_options();
+  options.engine.block_size = 12;
+  REQUIRE_THROWS_WITH(Generator(kTextFolder, options), ContainsSubstring("block_size must be a power of two"));
+  REQUIRE_THROWS_AS(Generator(kGoldenFolder / "mha", exact_options()), InputError);  // no tokenizer.json
+}
+
+TEST_CASE("the KV cache is sized for what requests can use") {
+  Generator generator(kTextFolder, exact_options());
+  // 256 sequences of 128 tokens in blocks of 16: less than any machine's memory.
+  REQUIRE(generator.executor().kv_cache().num_blocks == 256 * 8);
+  REQUIRE(generator.defaults().eos_token_ids == std::vector<TokenId>{2});
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,119 @@
+#include "engine/checkpoint/model_config.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/error.hpp"
+#include "tests/engine/support/golden_model.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+// A minimal config.json with `extra` fields, each preceded by a comma.
+ModelShape shape_with(const std::string& extra, const std::string& type = "llama") {
+  return parse_model_shape(R"({"model_type": ")" + type +
+                               R"(", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,)"
+                               R"( "num_attention_heads": 4, "vocab_size": 100)" +
+                               extra + "}",
+                           "config.json", "test");
+}
+
+std::string error_with(const std::string& extra, const std::string& type = "llama") {
+  try {
+    static_cast<void>(shape_with(extra, type));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("what config.json leaves out has Hugging Face's defaults") {
+  const ModelShape shape = shape_with("");
+  REQUIRE(shape.num_key_value_heads == 4);
+  REQUIRE(shape.head_dim == 16);
+  REQUIRE(shape.max_position_embeddings == 2048);
+  REQUIRE(shape.rope_theta == 10000.0);
+  REQUIRE(shape.rms_norm_eps == 1e-6);
+  REQUIRE_FALSE(shape.tie_word_embeddings);
+  REQUIRE(shape.dtype == Dtype::f32);
+  REQUIRE(shape.rope_scaling.kind == RopeScalingKind::none);
+  REQUIRE(shape_with(R"(, "num_key_value_heads": null, "rope_scaling": null, "head_dim": null)").head_dim == 16);
+}
+
+TEST_CASE("both spellings of dtype are read") {
+  REQUIRE(shape_with(R"(, "torch_dtype": "bfloat16")").dtype == Dtype::bf16);
+  REQUIRE(shape_with(R"(, "dtype": "float16")").dtype == Dtype::f16);
+}
+
+TEST_CASE("rope scaling is read from older and newer exports") {
+  const ModelShape old_linear = shape_with(R"(, "rope_theta": 5e5, "rope_scaling": {"type": "linear", "factor": 4})");
+  REQUIRE(old_linear.rope_scaling.kind == RopeScalingKind::linear);
+  REQUIRE(old_linear.rope_scaling.factor == 4.0);
+  REQUIRE(old_linear.rope_theta == 5e5);
+  const std::string llama3 = R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                 "original_max_position_embeddings": 8192, "rope_theta": 5e5})";
+  for (const std::string key : {"rope_scaling", "rope_parameters"}) {
+    const ModelShape shape = shape_with(R"(, ")" + key + R"(": )" + llama3);
+    REQUIRE(shape.rope_scaling.kind == RopeScalingKind::llama3);
+    REQUIRE(shape.rope_scaling.high_freq_factor == 4.0);
+    REQUIRE(shape.rope_scaling.original_max_position_embeddings == 8192);
+    REQUIRE(shape.rope_theta == (key == "rope_parameters" ? 5e5 : 1e4));
+  }
+  REQUIRE(shape_with(R"(, "rope_parameters": {"rope_type": "default", "rope_theta": 2e4})").rope_theta == 2e4);
+}
+
+TEST_CASE("mistral is accepted unless its window slides") {
+  REQUIRE(shape_with("", "mistral").hidden_size == 64);
+  REQUIRE(shape_with(R"(, "sliding_window": null)", "mistral").hidden_size == 64);
+  REQUIRE(shape_with(R"(, "sliding_window": 4096)", "mistral").hidden_size == 64);
+  REQUIRE_THAT(error_with(R"(, "sliding_window": 1024)", "mistral"), ContainsSubstring("sliding windows"));
+}
+
+TEST_CASE("values that no model has are refused") {
+  REQUIRE_THAT(error_with(R"(, "head_dim": 7)"), ContainsSubstring("head_dim must be even"));
+  REQUIRE_THAT(error_with(R"(, "rope_theta": 0)"), ContainsSubstring("'rope_theta' must be larger than 1"));
+  REQUIRE_THAT(error_with(R"(, "rms_norm_eps": -1)"), ContainsSubstring("'rms_norm_eps' must not be negative"));
+  REQUIRE_THAT(error_with(R"(, "head_dim": 1000000000)"), ContainsSubstring("out of range"));
+  REQUIRE_THAT(error_with(R"(, "rope_scaling": {"type": "linear", "factor": 0.5})"),
+               ContainsSubstring("'factor' must be at least 1"));
+  REQUIRE_THAT(error_with(R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
+                            "high_freq_factor": 4, "original_max_position_embeddings": 8})"),
+               ContainsSubstring("'high_freq_factor' must be larger"));
+  REQUIRE_THAT(error_with(R"(, "tie_word_embeddings": "yes")"), ContainsSubstring("must be true or false"));
+}
+
+TEST_CASE("the shape of a folder is named after it") {
+  const ModelShape shape = read_model_shape(kGoldenFolder / "gqa");
+  REQUIRE(shape.name == "gqa");
+  REQUIRE(shape.head_dim == 16);
+  REQUIRE(shape.num_key_value_heads == 2);
+  REQUIRE(read_model_shape(kGoldenFolder / "gqa" / "config.json").name == "gqa");
+}
+
+TEST_CASE("how to sample comes from generation_config.json") {
+  const auto folder = std::filesystem::temp_directory_path() / "dculab_generation_config_test";
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const char* name, const char* text) { std::ofstream(folder / name) << text; };
+  write("config.json", R"({"eos_token_id": 2, "bos_token_id": 1})");
+  std::filesystem::remove(folder / "generation_config.json");
+  REQUIRE(read_generation_config(folder).eos_token_ids == std::vector<TokenId>{2});
+  REQUIRE(read_generation_config(folder).sampling.temperature == 0.0);
+
+  write("generation_config.json", R"({"eos_token_id": [7, 9], "do_sample": true, "temperature": 0.6, "top_p": 0.9})");
+  const GenerationConfig config = read_generation_config(folder);
+  REQUIRE(config.eos_token_ids == std::vector<TokenId>{7, 9});
+  REQUIRE(config.bos_token_id == 1);
+  REQUIRE(config.sampling.temperature == 0.6);
+  REQUIRE(config.sampling.top_p == 0.9);
+  REQUIRE(config.sampling.top_k == 50);
+
+  write("generation_config.json", R"({"do_sample": true, "top_p": 1.5})");
+  REQUIRE_THROWS_WITH(read_generation_config(folder), ContainsSubstring("'top_p' must lie in (0, 1]"));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace dculab::engine

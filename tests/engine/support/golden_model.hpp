@@ -1,0 +1,55 @@
+// A tiny Llama as transformers saved it, with the prompts, logits and greedy tokens transformers computed.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "engine/checkpoint/safetensors.hpp"
+
+namespace dculab::engine {
+
+inline const std::filesystem::path kGoldenFolder = std::filesystem::path(DCULAB_SOURCE_DIR) / "tests/golden/llama";
+inline const std::vector<std::string> kGoldenVariants{"mha",         "gqa",         "mqa",     "tied",
+                                                      "rope_linear", "rope_llama3", "sharded", "text"};
+
+struct GoldenPrompt {
+  std::vector<TokenId> tokens;  // [n]
+  std::vector<TokenId> greedy;  // what follows
+  std::vector<float> logits;    // [n, vocab_size]
+};
+
+class GoldenModel {
+ public:
+  explicit GoldenModel(const std::string& variant)
+      : folder_(kGoldenFolder / variant),
+        file_(folder_ / "expected.safetensors"),
+        tensors_(read_tensor_table(file_.bytes(), "expected.safetensors")) {
+    for (int i = 0; tensors_.contains(numbered("prompt", i)); ++i)
+      prompts_.push_back({read<TokenId>(numbered("prompt", i)), read<TokenId>(numbered("greedy", i)),
+                          read<float>(numbered("logits", i))});
+  }
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] const std::vector<GoldenPrompt>& prompts() const { return prompts_; }
+
+  template <typename T>
+  [[nodiscard]] std::vector<T> read(const std::string& tensor) const {
+    const auto bytes = tensors_.at(tensor).bytes;
+    std::vector<T> values(bytes.size() / sizeof(T));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+
+ private:
+  static std::string numbered(const char* kind, int index) { return std::string(kind) + "." + std::to_string(index); }
+
+  std::filesystem::path folder_;
+  MappedFile file_;
+  TensorTable tensors_;
+  std::vector<GoldenPrompt> prompts_;
+};
+
+}  // namespace dculab::engine

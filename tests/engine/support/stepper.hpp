@@ -1,0 +1,93 @@
+// Runs hand-made steps through the CPU executor: the test says which sequence gets which tokens.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/step_plan.hpp"
+#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/executors/cpu_executor.hpp"
+
+namespace dculab::engine {
+
+using Logits = std::vector<float>;  // [vocab_size]
+
+struct StepperOptions {
+  int block_size = 16;
+  int num_threads = 2;
+  Dtype kv_dtype = Dtype::f32;
+  int num_tokens = 4096;  // that the KV cache holds
+};
+
+// Tokens that one sequence is given in a step.
+struct Feed {
+  SequenceId sequence = 0;
+  Phase phase = Phase::prefill;
+  std::vector<TokenId> tokens;
+};
+
+class Stepper {
+ public:
+  explicit Stepper(LlamaWeights weights, StepperOptions options = {})
+      : num_blocks_((options.num_tokens + options.block_size - 1) / options.block_size + 64),
+        executor_(std::move(weights),
+                  {.num_blocks = num_blocks_, .block_size = options.block_size, .dtype = options.kv_dtype},
+                  options.num_threads) {
+    engine_.block_size = options.block_size;
+    engine_.kv_cache_dtype = options.kv_dtype;
+    engine_.weights = {executor_.shape().dtype, 0};
+    engine_.activation_dtype = Dtype::f32;
+  }
+
+  [[nodiscard]] StepPlan plan(const std::vector<Feed>& feeds) {
+    Batch batch;
+    for (const Feed& feed : feeds) {
+      int& computed = computed_[feed.sequence];
+      const int count = static_cast<int>(feed.tokens.size());
+      batch.sequences.push_back({feed.sequence, feed.phase, computed, count, true});
+      batch.token_ids.insert(batch.token_ids.end(), feed.tokens.begin(), feed.tokens.end());
+      computed += count;
+      batch.block_tables.push_back(blocks_for(feed.sequence, computed));
+    }
+    return plan_step(executor_.shape(), engine_, std::move(batch));
+  }
+
+  // The logits after the last token of each feed.
+  std::vector<Logits> step(const std::vector<Feed>& feeds) {
+    executor_.run(plan(feeds));
+    std::vector<Logits> rows;
+    for (std::size_t row = 0; row < feeds.size(); ++row) {
+      const auto logits = executor_.logits(static_cast<int>(row));
+      rows.emplace_back(logits.begin(), logits.end());
+    }
+    return rows;
+  }
+
+  [[nodiscard]] CpuExecutor& executor() { return executor_; }
+  [[nodiscard]] const EngineOptions& engine() const { return engine_; }
+  [[nodiscard]] std::vector<BlockId>& blocks(SequenceId sequence) { return blocks_[sequence]; }
+
+ private:
+  // Neighbouring blocks of a sequence lie apart: the stride is a prime that divides no number of blocks used here.
+  const std::vector<BlockId>& blocks_for(SequenceId sequence, int tokens) {
+    std::vector<BlockId>& blocks = blocks_[sequence];
+    while (static_cast<int>(blocks.size()) * engine_.block_size < tokens)
+      blocks.push_back(static_cast<BlockId>((std::int64_t{7919} * next_block_++) % num_blocks_));
+    return blocks;
+  }
+
+  int num_blocks_;
+  CpuExecutor executor_;
+  EngineOptions engine_;
+  std::map<SequenceId, int> computed_;
+  std::map<SequenceId, std::vector<BlockId>> blocks_;
+  std::int64_t next_block_ = 0;
+};
+
+inline TokenId best_token(const Logits& logits) {
+  return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+}  // namespace dculab::engine

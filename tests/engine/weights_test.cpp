@@ -1,0 +1,125 @@
+// Weights in memory: loaded, random, regrouped.
+#include <cmath>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/model_loader.hpp"
+#include "engine/checkpoint/random_weights.hpp"
+#include "engine/checkpoint/stored_values.hpp"
+#include "engine/regroup/mean_pool.hpp"
+#include "tests/engine/support/golden_model.hpp"
+#include "tests/engine/support/stepper.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+std::vector<float> values_of(const kernels::WeightView& view, int columns) {
+  std::vector<float> values(static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(columns));
+  widen(view.data, view.dtype, values);
+  return values;
+}
+
+ModelShape small_shape(Dtype dtype) {
+  ModelShape shape = read_model_shape(kGoldenFolder / "mha");
+  shape.dtype = dtype;
+  return shape;
+}
+
+}  // namespace
+
+TEST_CASE("weights keep the dtype and the bytes of the file") {
+  for (const auto& [variant, dtype] :
+       {std::pair{"mha", Dtype::f32}, std::pair{"mqa", Dtype::f16}, std::pair{"tied", Dtype::bf16}}) {
+    const auto folder = kGoldenFolder / variant;
+    const LlamaWeights copied = load_weights(folder);
+    const LlamaWeights mapped = load_weights(folder, WeightMemory::mapped);
+    REQUIRE(copied.shape.dtype == dtype);
+    REQUIRE(copied.layers.size() == 2);
+    const Checkpoint checkpoint(folder);
+    const auto bytes = checkpoint.find("model.layers.1.mlp.down_proj.weight").tensor->bytes;
+    for (const LlamaWeights* weights : {&copied, &mapped}) {
+      REQUIRE(weights->layers[1].down_proj.dtype == dtype);
+      REQUIRE(std::memcmp(weights->layers[1].down_proj.data, bytes.data(), bytes.size()) == 0);
+    }
+  }
+}
+
+TEST_CASE("a tied head is the embedding") {
+  const LlamaWeights weights = load_weights(kGoldenFolder / "tied");
+  REQUIRE(weights.lm_head.data == weights.embed_tokens.data);
+}
+
+TEST_CASE("random weights are reproducible and keep activations finite") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+    const LlamaWeights weights = random_weights(small_shape(dtype), 5);
+    const LlamaWeights same = random_weights(small_shape(dtype), 5);
+    const LlamaWeights other = random_weights(small_shape(dtype), 6);
+    const auto values = values_of(weights.layers[0].gate_proj, weights.shape.hidden_size);
+    REQUIRE(values == values_of(same.layers[0].gate_proj, weights.shape.hidden_size));
+    REQUIRE(values != values_of(other.layers[0].gate_proj, weights.shape.hidden_size));
+    double sum_of_squares = 0;
+    for (const float value : values) sum_of_squares += static_cast<double>(value) * value;
+    const double variance = sum_of_squares / static_cast<double>(values.size());
+    REQUIRE_THAT(variance * weights.shape.hidden_size, WithinRel(1.0, 0.1));
+    Stepper stepper(weights);
+    const std::vector<Logits> rows = stepper.step({{0, Phase::prefill, {1, 2, 3, 4}}});
+    for (const float logit : rows[0]) REQUIRE(std::isfinite(logit));
+  }
+  REQUIRE_THROWS_AS(random_weights(small_shape(Dtype::int8), 1), InputError);
+}
+
+TEST_CASE("regrouping averages neighbouring KV heads") {
+  const LlamaWeights weights = load_weights(kGoldenFolder / "mha");
+  const int hidden = weights.shape.hidden_size;
+  const auto head_values = static_cast<std::size_t>(weights.shape.head_dim * hidden);
+  for (const int kv_heads : {1, 2}) {
+    const LlamaWeights pooled = regrouped(weights, kv_heads);
+    const int group = 4 / kv_heads;
+    REQUIRE(pooled.shape.num_key_value_heads == kv_heads);
+    REQUIRE(pooled.layers[0].q_proj.data == weights.layers[0].q_proj.data);
+    REQUIRE(pooled.layers[1].v_proj.rows == kv_heads * weights.shape.head_dim);
+    const auto before = values_of(weights.layers[1].v_proj, hidden);
+    const auto after = values_of(pooled.layers[1].v_proj, hidden);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      const std::size_t first = i / head_values * static_cast<std::size_t>(group) * head_values + i % head_values;
+      float mean = 0;
+      for (std::size_t head = 0; head < static_cast<std::size_t>(group); ++head)
+        mean += before[first + head * head_values] / static_cast<float>(group);
+      REQUIRE_THAT(after[i], WithinAbs(mean, 1e-6));
+    }
+  }
+  REQUIRE_THROWS_AS(regrouped(weights, 3), InputError);
+  REQUIRE_THROWS_AS(regrouped(weights, 8), InputError);
+}
+
+TEST_CASE("a model whose KV heads are already alike within a group does not change when regrouped") {
+  const GoldenModel golden("mha");
+  LlamaWeights alike = load_weights(golden.folder());
+  const auto head_bytes = static_cast<std::size_t>(alike.shape.head_dim * alike.shape.hidden_size) * sizeof(float);
+  for (LayerWeights& layer : alike.layers)
+    for (kernels::WeightView* view : {&layer.k_proj, &layer.v_proj}) {
+      auto* const heads = static_cast<std::byte*>(const_cast<void*>(view->data));  // our own copy of the file
+      for (const std::size_t head : {1U, 3U})
+        std::memcpy(heads + head * head_bytes, heads + (head - 1) * head_bytes, head_bytes);
+    }
+  Stepper multi_head(alike);
+  Stepper grouped(regrouped(alike, 2));
+  const std::vector<Feed> prompt{{0, Phase::prefill, golden.prompts()[0].tokens}};
+  REQUIRE(grouped.step(prompt) == multi_head.step(prompt));
+}
+
+TEST_CASE("stored values round to nearest even") {
+  const std::vector<float> values{1.0F, -2.5F, 65504.0F, 0x1p-24F, 1.0F + 0x1p-11F, 1.0F + 0x1.8p-10F, 0.0F};
+  std::vector<std::uint16_t> stored(values.size());
+  std::vector<float> back(values.size());
+  narrow(values, Dtype::f16, stored.data());
+  widen(stored.data(), Dtype::f16, back);
+  REQUIRE(back == std::vector<float>{1.0F, -2.5F, 65504.0F, 0x1p-24F, 1.0F, 1.0F + 0x1p-9F, 0.0F});
+  narrow(values, Dtype::bf16, stored.data());
+  widen(stored.data(), Dtype::bf16, back);
+  REQUIRE(back == std::vector<float>{1.0F, -2.5F, 65536.0F, 0x1p-24F, 1.0F, 1.0F, 0.0F});
+}
+
+}  // namespace dculab::engine

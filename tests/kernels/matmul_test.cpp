@@ -1,0 +1,92 @@
+// Does the matrix product agree with the reference, and keep its bits whatever is computed beside it?
+#include "tests/kernels/tensors.hpp"
+
+#include "kernels/reference/reference_kernels.hpp"
+
+namespace dculab::kernels {
+namespace {
+
+// Weights and activations of one product; `rows` has one entry per matrix.
+struct MatmulCase {
+  std::vector<int> rows;
+  int m = 0, k = 0;
+  std::vector<float> x;
+  std::vector<std::vector<std::byte>> weights;
+  Dtype dtype = Dtype::f32;
+
+  MatmulCase(std::vector<int> rows_, int m_, int k_, Dtype dtype_) : rows(std::move(rows_)), m(m_), k(k_), dtype(dtype_) {
+    TensorSource source(static_cast<unsigned>(m * 1000 + k));
+    x = source.floats(static_cast<std::size_t>(m) * static_cast<std::size_t>(k));
+    for (const int n : rows) {
+      weights.push_back(source.stored(static_cast<std::size_t>(n) * static_cast<std::size_t>(k), dtype));
+    }
+  }
+
+  [[nodiscard]] int columns() const {
+    int total = 0;
+    for (const int n : rows) total += n;
+    return total;
+  }
+
+  // y for rows [begin, begin + count) of x.
+  template <typename Kernel>
+  std::vector<float> run(Kernel&& kernel, int begin, int count) const {
+    std::vector<float> y(static_cast<std::size_t>(count) * static_cast<std::size_t>(columns()), NAN);
+    MatmulArgs args;
+    args.x = x.data() + std::ptrdiff_t{begin} * k;
+    args.y = y.data();
+    args.m = count;
+    args.k = k;
+    args.num_weights = static_cast<int>(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) args.weights[i] = {weights[i].data(), dtype, rows[i]};
+    kernel(args);
+    return y;
+  }
+  [[nodiscard]] std::vector<float> on_cpu(int num_threads, int begin, int count) const {
+    cpu::ThreadPool threads(num_threads);
+    cpu::Workspace workspace;
+    return run([&](const MatmulArgs& args) { cpu::matmul(threads, workspace, args); }, begin, count);
+  }
+};
+
+void check_against_reference(const MatmulCase& c) {
+  const std::vector<float> expected = c.run([](const MatmulArgs& args) { reference::matmul(args); }, 0, c.m);
+  for_each_vector_target([&](std::string_view target) {
+    INFO(target << " " << name(c.dtype) << " m " << c.m << " k " << c.k << " n " << c.columns());
+    CHECK(largest_difference(c.on_cpu(2, 0, c.m), expected) <= sum_tolerance(c.k, 1.0));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("matmul agrees with the reference for every dtype and odd sizes") {
+  for (const Dtype dtype : kStoredDtypes) {
+    for (int m = 1; m <= 20; ++m) check_against_reference(MatmulCase({13}, m, 67, dtype));
+    for (const int k : {1, 7, 16, 31, 511, 512, 513, 1100}) {
+      for (const int m : {1, 5, 37}) check_against_reference(MatmulCase({9, 1, 6}, m, k, dtype));
+    }
+    for (const int n : {1, 2, 3, 4, 5, 127, 131}) check_against_reference(MatmulCase({n}, 33, 96, dtype));
+    check_against_reference(MatmulCase({512, 64, 64}, 3, 512, dtype));
+    check_against_reference(MatmulCase({300, 300}, 70, 1030, dtype));
+  }
+}
+
+TEST_CASE("a row of matmul has the same bits alone, in any batch and on any number of threads") {
+  for (const Dtype dtype : kStoredDtypes) {
+    for (const int k : {67, 1100}) {
+      const MatmulCase c({100, 7, 30}, 50, k, dtype);
+      for_each_vector_target([&](std::string_view target) {
+        INFO(target << " " << name(dtype) << " k " << k);
+        const std::vector<float> whole = c.on_cpu(1, 0, c.m);
+        for (const int num_threads : {2, 3}) CHECK(c.on_cpu(num_threads, 0, c.m) == whole);
+        for (const int count : {1, 2, 3, 6, 7, 16, 17, 29}) {
+          const int begin = 50 - count;
+          const std::vector<float> part(whole.begin() + std::ptrdiff_t{begin} * c.columns(), whole.end());
+          CHECK(c.on_cpu(2, begin, count) == part);
+        }
+      });
+    }
+  }
+}
+
+}  // namespace dculab::kernels

@@ -1,0 +1,124 @@
+// Instructions, conversions and wave quantisation against numbers worked out by hand.
+#include "sim/compute/compute_time.hpp"
+
+#include <cmath>
+
+#include "core/step_plan.hpp"
+#include "sim/compute/parallelism.hpp"
+#include "sim/compute/peak.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+// y[m, n] = x[m, k] w[n, k]^T in F16 with 64 x 64 tiles.
+Op matmul(int m, int n, int k, Dtype weights = Dtype::f16) {
+  Op op;
+  op.kind = OpKind::matmul;
+  op.m = m;
+  op.n = n;
+  op.k = k;
+  op.weight_format.dtype = weights;
+  op.flops = FlopCount(2.0 * m * n * k);
+  op.add({OperandRole::weight, storage(weights, static_cast<double>(n) * k), std::ceil(m / 64.0), storage(weights, k)});
+  op.add({OperandRole::activation, storage(Dtype::f16, static_cast<double>(m) * k), std::ceil(n / 64.0),
+          storage(Dtype::f16, k)});
+  op.add({OperandRole::output, storage(Dtype::f16, static_cast<double>(m) * n), 1, storage(Dtype::f16, n)});
+  return op;
+}
+
+Machine ideal_gpu() {
+  Machine machine = a100_like();
+  machine.efficiencies.matmul_compute = 1;
+  machine.efficiencies.conversion_compute = 1;
+  return machine;
+}
+
+TEST_CASE("values are multiplied in the next wider format that the machine has") {
+  CHECK(multiply_format(mi50_like(), Dtype::f16).dtype == Dtype::f16);
+  CHECK(multiply_format(mi50_like(), Dtype::bf16).dtype == Dtype::f32);
+  CHECK(multiply_format(mi50_like(), Dtype::fp8_e4m3).dtype == Dtype::f16);
+  CHECK(multiply_format(cpu_like(), Dtype::f16).dtype == Dtype::f32);
+}
+
+TEST_CASE("conversions cost more where the machine has no instruction for them") {
+  CHECK(conversion_instructions(mi50_like(), Dtype::f16, Dtype::f16) == 0);
+  CHECK(conversion_instructions(cpu_like(), Dtype::bf16, Dtype::f32) == 1);
+  CHECK(conversion_instructions(mi50_like(), Dtype::fp8_e4m3, Dtype::f16) == 4);
+  Machine knows_fp8 = mi50_like();
+  knows_fp8.peaks[Dtype::fp8_e4m3] = {kTflops, {}};
+  CHECK(conversion_instructions(knows_fp8, Dtype::fp8_e4m3, Dtype::f16) == 1);
+}
+
+TEST_CASE("one row takes the vector path, many the matrix cores, seventeen pay for thirty-two") {
+  const Machine machine = ideal_gpu();
+  Parallelism whole;
+  whole.active_units = machine.compute_units;
+  const auto seconds = [&](int m) { return compute_time(machine, matmul(m, 4096, 4096), whole).busy.value(); };
+  CHECK(seconds(1) == Approx(2.0 * 4096 * 4096 / 78e12));
+  CHECK(seconds(16) == Approx(16 * 2.0 * 4096 * 4096 / 312e12));
+  CHECK(seconds(17) == Approx(32 * 2.0 * 4096 * 4096 / 312e12));
+  CHECK(seconds(32) == Approx(seconds(17)));
+}
+
+TEST_CASE("int4 weights are unpacked once per row tile, beside matrix cores or before vector ones") {
+  Machine machine = ideal_gpu();
+  Parallelism whole;
+  whole.active_units = machine.compute_units;
+  const double unpack = 3.0 * 4096 * 4096 / (19.5e12 / 2);
+  const double multiply = 2.0 * 4096 * 4096 / 78e12;
+  machine.peaks[Dtype::f16].matrix.reset();
+  CHECK(compute_time(machine, matmul(1, 4096, 4096, Dtype::int4), whole).busy.value() == Approx(multiply + unpack));
+  CHECK(compute_time(machine, matmul(128, 4096, 4096, Dtype::int4), whole).busy.value() ==
+        Approx(128 * multiply + 2 * unpack));
+  CHECK(compute_time(ideal_gpu(), matmul(16, 4096, 4096, Dtype::int4), whole).busy.value() == Approx(unpack));
+}
+
+TEST_CASE("wave quantisation: the busiest unit decides") {
+  Machine machine = ideal_gpu();
+  machine.compute_units = 100;
+  // 64-row tiles: 10 x 20 = 200 tiles, two for each unit; one tile more makes three.
+  const Parallelism even = parallelism(machine, matmul(640, 1280, 512));
+  CHECK(even.active_units * std::ceil(even.workgroups / 100) == Approx(even.workgroups));
+  Op op = matmul(64 * 67, 64 * 9, 512);  // 603 tiles
+  const Parallelism odd = parallelism(machine, op);
+  REQUIRE(odd.workgroups == 603);
+  CHECK(odd.active_units == Approx(603.0 / 7));
+  CHECK(compute_time(machine, op, odd).busy.value() == Approx(op.flops.value() / 312e12 * 7 * 100 / 603));
+}
+
+TEST_CASE("a matmul with fewer tiles than slots is split until the machine is full, but not below 256 of k") {
+  const Machine machine = ideal_gpu();
+  const Parallelism wide = parallelism(machine, matmul(1, 4096, 4096));
+  CHECK(wide.active_units == machine.compute_units);
+  const Parallelism tiny = parallelism(machine, matmul(1, 64, 512));
+  CHECK(tiny.workgroups == 2);
+}
+
+TEST_CASE("a ragged decode batch is held up by its longest walk") {
+  EngineOptions options;
+  options.tiling.partition_tokens = 0;
+  Batch batch;
+  for (int index = 0; index < 8; ++index)
+    batch.sequences.push_back({index, Phase::decode, index == 0 ? 7999 : 99, 1, true});
+  const StepPlan plan = plan_step(llama_3_8b(), options, batch);
+  for (const Op& op : plan.ops) {
+    if (op.kind != OpKind::attention_decode) continue;
+    // 8 heads * (8000 + 7 * 100) tokens, the longest 8000.
+    CHECK(walked_tokens(op) == Approx(8 * 8700));
+    CHECK(parallelism(mi50_like(), op).active_units == Approx(8 * 8700 / 8000.0));
+  }
+}
+
+TEST_CASE("on a CPU rows go to the threads in equal shares") {
+  EngineOptions options;
+  for (const auto& [rows, active] : {std::pair{1, 1.0}, {2, 2.0}, {3, 1.5}, {8, 2.0}}) {
+    const StepPlan plan = plan_step(tiny_llama(), options, uniform_batch(Phase::decode, rows, 10));
+    CHECK(parallelism(cpu_like(), plan.ops[1]).active_units == Approx(active));
+  }
+}
+
+}  // namespace
+}  // namespace dculab::sim::test

@@ -1,0 +1,50 @@
+// problems() names everything that makes a machine unusable.
+#include "sim/hardware/machine.hpp"
+
+#include <algorithm>
+
+#include "tests/sim/machines.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+bool mentions(const Machine& machine, const std::string& key) {
+  const auto found = problems(machine);
+  return std::any_of(found.begin(), found.end(), [&](const auto& text) { return text.find(key) != std::string::npos; });
+}
+
+TEST_CASE("the machines of the tests are sound") {
+  for (const Machine& machine : {mi50_like(), a100_like(), cpu_like()}) CHECK(problems(machine).empty());
+}
+
+TEST_CASE("an empty machine has many problems, all told at once") {
+  const auto found = problems(Machine{});
+  CHECK(found.size() >= 5);
+  for (const char* key : {"name", "compute_units", "clock", "peaks.f32", "memory"}) CHECK(mentions(Machine{}, key));
+}
+
+TEST_CASE("figures out of range are named by their key") {
+  Machine machine = mi50_like();
+  machine.efficiencies.dram_bandwidth = 1.2;
+  machine.efficiencies.overlap = 0;
+  machine.overheads.host_per_step = Seconds(-1);
+  machine.memory[1].bandwidth = {};
+  machine.memory[1].latency = Seconds(1e-9);
+  machine.memory[2].scope = Scope::compute_unit;
+  machine.waves.vgpr_granule = 0;
+  machine.peaks[Dtype::f16].matrix = FlopsPerSecond(std::nan(""));
+  for (const char* key : {"efficiencies.dram_bandwidth", "efficiencies.overlap", "overheads.host_per_step",
+                          "memory.L2.bandwidth", "memory.L2.latency", "DRAM", "waves.vgpr_granule", "peaks.f16.matrix"})
+    CHECK(mentions(machine, key));
+}
+
+TEST_CASE("a CPU needs no waves") {
+  Machine machine = cpu_like();
+  machine.waves = {};
+  machine.waves.vgpr_granule = 0;
+  CHECK(problems(machine).empty());
+}
+
+}  // namespace
+}  // namespace dculab::sim::test

@@ -1,0 +1,159 @@
+// Traffic, hit rates, Little's law and capacity against numbers worked out by hand.
+#include <limits>
+
+#include "core/step_plan.hpp"
+#include "sim/memory/bandwidth.hpp"
+#include "sim/memory/capacity.hpp"
+#include "sim/memory/hit_rate.hpp"
+#include "sim/memory/reuse.hpp"
+#include "sim/memory/traffic.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+const Op& find(const StepPlan& plan, std::string_view name) {
+  for (const Op& op : plan.ops)
+    if (op.name == name) return op;
+  FAIL("no such op");
+  return plan.ops.front();
+}
+
+const Operand& kv_read(const Op& op) {
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_read) return operand;
+  FAIL("no KV");
+  return op.operands().front();
+}
+
+TEST_CASE("short runs move whole lines") {
+  ModelShape model = tiny_llama();
+  model.head_dim = 16;  // a token of one head in F16: 32 bytes, half a line
+  EngineOptions options;
+  for (const auto& [block_size, factor] : {std::pair{1, 2.0}, {2, 1.0}, {16, 1.0}}) {
+    options.block_size = block_size;
+    const StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, 1, 256));
+    const Op& op = find(plan, "attention_decode");
+    CHECK(moved_once(cpu_like(), op, kv_read(op)) == kv_read(op).unique * factor);
+  }
+}
+
+TEST_CASE("a GPU loads the whole last block, a CPU its tokens only") {
+  EngineOptions options;
+  options.block_size = 64;
+  const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 1, 100));
+  const Op& op = find(plan, "attention_decode");
+  CHECK(moved_once(mi50_like(), op, kv_read(op)) / kv_read(op).unique == Approx(1.28));
+  CHECK(moved_once(cpu_like(), op, kv_read(op)) == kv_read(op).unique);
+}
+
+TEST_CASE("a byte stays while its reuse distance is below the capacity") {
+  CHECK(stays(Bytes{}, kMiB) == 1);
+  CHECK(stays(kMiB, kMiB) == 0.5);
+  CHECK(stays(0.25 * kMiB, kMiB) > 0.99);
+  CHECK(stays(10 * kMiB, kMiB) < 1.01e-4);
+}
+
+TEST_CASE("concurrent workgroups share one miss of a shared cache; later sweeps hit if the distance fits") {
+  Reuse reuse{.requests = 8, .concurrent = 4, .compute_units = 60};
+  reuse.first = reuse.first_local = reuse.own = Bytes(1e12);
+  reuse.burst = Bytes{};
+  reuse.sweep = Bytes(1e12);
+  // 8 requests in 2 bursts of 4: two misses, one of them the first touch.
+  const Arrivals cold = misses_of_shared(all_requests(reuse), reuse, kMiB);
+  CHECK(cold.total() == Approx(2));
+  reuse.sweep = Bytes{};
+  CHECK(misses_of_shared(all_requests(reuse), reuse, kMiB).total() == Approx(1));
+  // Private caches of 60 units see 8 different units: nothing comes back.
+  CHECK(misses_of_private(all_requests(reuse), reuse, kMiB).total() == Approx(8));
+  reuse.compute_units = 2;
+  reuse.own = Bytes{};
+  CHECK(misses_of_private(all_requests(reuse), reuse, kMiB).total() == Approx(2));
+}
+
+TEST_CASE("a model that fits in the last-level cache is read from there in every step, a larger one from DRAM") {
+  const Machine machine = cpu_like();
+  EngineOptions options;
+  options.activation_dtype = Dtype::f32;
+  options.tiling = cpu_kernel_tiling();
+  for (const auto& [hidden, least, most] : {std::tuple{256, 0.95, 1.0}, {2048, 0.0, 0.01}}) {
+    ModelShape model = tiny_llama();
+    model.hidden_size = hidden;
+    model.intermediate_size = 3 * hidden;
+    model.num_attention_heads = hidden / model.head_dim;
+    const StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, 1, 64));
+    const Op& op = find(plan, "down_proj");
+    const Parallelism parallel = parallelism(machine, op);
+    Bytes footprint;
+    for (const Op& each : plan.ops) footprint += each.count * each.unique_bytes();
+    const Reuse weights = reuse_of(machine, op, parallel, footprint)[0];
+    const double hit = 1 - misses_of_shared(all_requests(weights), weights, machine.memory[2].size).total();
+    CHECK(hit >= least);
+    CHECK(hit <= most);
+  }
+}
+
+TEST_CASE("T_eff is H * T_cache + (1 - H) * T_DRAM") {
+  Machine machine = mi50_like();
+  machine.memory.erase(machine.memory.begin());
+  const PerLevel<Seconds> latencies = mean_latencies(machine, {Bytes(100), Bytes(30)});
+  CHECK(latencies[0].value() == Approx(0.7 * 150e-9 + 0.3 * 350e-9));
+  CHECK(latencies[1].value() == Approx(350e-9));
+}
+
+TEST_CASE("Little's law: outstanding lines over latency, per active unit") {
+  Machine machine = cpu_like();
+  machine.efficiencies.dram_bandwidth = 1;
+  CHECK(deliverable(machine, 3, 1, Seconds(160e-9)).value() == Approx(17e9));
+  CHECK(deliverable(machine, 3, 2, Seconds(160e-9)).value() == Approx(31e9));
+  machine.memory[3].outstanding = 10;
+  CHECK(deliverable(machine, 3, 1, Seconds(160e-9)).value() == Approx(10 * 64 / 160e-9));
+  CHECK(deliverable(machine, 3, 2, Seconds(160e-9)).value() == Approx(2 * 10 * 64 / 160e-9));
+}
+
+TEST_CASE("bytes in flight: full waves of four 16-byte loads, less when KV blocks are short") {
+  const Machine machine = mi50_like();
+  EngineOptions options;
+  Bytes before;
+  for (const int block_size : {1, 2, 4, 8, 16, 64}) {
+    options.block_size = block_size;
+    const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 64, 2048));
+    const Op& op = find(plan, "attention_decode");
+    const Parallelism parallel = parallelism(machine, op);
+    const Bytes in_flight = bytes_in_flight(machine, op, parallel);
+    const double per_wave = std::min(64 * 4 * 16, 2 * block_size * 128 * 2);
+    CHECK(in_flight.value() == Approx(parallel.concurrent * 4 * per_wave));
+    CHECK(in_flight >= before);
+    before = in_flight;
+  }
+  const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 1, 64));
+  CHECK(bytes_in_flight(cpu_like(), plan.ops.front(), {}).value() == std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("how many sequences fit: whole blocks, after weights and activations") {
+  Machine machine = mi50_like();
+  EngineOptions options;
+  options.block_size = 16;
+  const Capacity fits = capacity(machine, llama_3_8b(), options, 2048);
+  CHECK(fits.weights.value() == 2.0 * 8030261248);
+  // 2048 tokens * (3 * 4096 hidden + 4096 + 2 * 1024 + 3 * 14336) F16, and 256 rows of logits in F32.
+  CHECK(fits.activations.value() == 2048.0 * (3 * 4096 + 4096 + 2048 + 3 * 14336) * 2 + 256.0 * 128256 * 4);
+  CHECK(fits.block_bytes.value() == 16.0 * 131072);
+  const double budget = 32 * 1073741824.0 * 0.9 - fits.weights.value() - fits.activations.value();
+  CHECK(fits.num_blocks == static_cast<std::int64_t>(budget / (16 * 131072.0)));
+  CHECK(fits.max_sequences == fits.num_blocks / 128);
+  CHECK(fits.wasted_share == 0);
+
+  options.block_size = 256;
+  const Capacity coarse = capacity(machine, llama_3_8b(), options, 2049);
+  CHECK(coarse.max_sequences == coarse.num_blocks / 9);
+  CHECK(coarse.wasted_share == Approx(255.0 / 2304));
+
+  machine.memory.back().size = 8 * kGiB;
+  CHECK(capacity(machine, llama_3_8b(), options, 1).num_blocks == 0);
+}
+
+}  // namespace
+}  // namespace dculab::sim::test

@@ -1,0 +1,226 @@
+// What must hold for the price of any step on any machine.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/cost/smooth_max.hpp"
+#include "sim/cost/step_price.hpp"
+#include "tests/sim/random_cases.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+constexpr int kCases = 400;
+constexpr double kRounding = 1e-9;
+
+struct Case {
+  Machine machine;
+  ModelShape model;
+  EngineOptions options;
+  StepPlan plan;
+  StepPrice price;
+};
+
+template <typename Check>
+void for_random_cases(unsigned seed, Check&& check) {
+  RandomCases random(seed);
+  for (int index = 0; index < kCases; ++index) {
+    CAPTURE(index);
+    Case each{random.machine(), random.model(), random.options(), {}, {}};
+    REQUIRE(problems(each.machine).empty());
+    each.plan = plan_step(each.model, each.options, random.batch());
+    each.price = price_step(each.machine, each.plan);
+    check(each, random);
+  }
+}
+
+void check_no_op_slower(const Case& before, const Machine& better) {
+  const StepPrice after = price_step(better, before.plan);
+  for (std::size_t op = 0; op < before.plan.ops.size(); ++op) {
+    CAPTURE(before.plan.ops[op].name);
+    CHECK(after.ops[op].seconds <= before.price.ops[op].seconds * (1 + kRounding));
+  }
+  CHECK(after.seconds <= before.price.seconds * (1 + kRounding));
+}
+
+TEST_CASE("more bandwidth of any level is never slower") {
+  for_random_cases(1, [](const Case& each, RandomCases& random) {
+    Machine better = each.machine;
+    MemoryLevel& level =
+        better.memory[static_cast<std::size_t>(random.integer(0, static_cast<int>(better.memory.size()) - 1))];
+    const double factor = random.real(1, 10);
+    level.bandwidth *= factor;
+    level.bandwidth_per_unit *= factor;
+    check_no_op_slower(each, better);
+  });
+}
+
+TEST_CASE("a larger cache is never slower") {
+  for_random_cases(2, [](const Case& each, RandomCases& random) {
+    Machine better = each.machine;
+    better.memory[static_cast<std::size_t>(random.integer(0, static_cast<int>(better.memory.size()) - 2))].size *=
+        random.real(1, 50);
+    check_no_op_slower(each, better);
+  });
+}
+
+TEST_CASE("a lower latency is never slower") {
+  for_random_cases(3, [](const Case& each, RandomCases& random) {
+    Machine better = each.machine;
+    const double factor = random.real(0.1, 1);
+    for (MemoryLevel& level : better.memory) level.latency *= factor;
+    check_no_op_slower(each, better);
+  });
+}
+
+TEST_CASE("more arithmetic is never slower") {
+  for_random_cases(4, [](const Case& each, RandomCases& random) {
+    Machine better = each.machine;
+    const double factor = random.real(1, 20);
+    for (auto& [dtype, peak] : better.peaks) {
+      peak.vector *= factor;
+      if (peak.matrix) *peak.matrix *= factor;
+    }
+    check_no_op_slower(each, better);
+  });
+}
+
+TEST_CASE("better efficiencies and smaller overheads are never slower") {
+  for_random_cases(5, [](const Case& each, RandomCases& random) {
+    Machine better = each.machine;
+    Efficiencies& shares = better.efficiencies;
+    for (double* share : {&shares.matmul_compute, &shares.attention_compute, &shares.elementwise_compute,
+                          &shares.conversion_compute, &shares.dram_bandwidth, &shares.cache_bandwidth, &shares.overlap})
+      *share = random.real(*share, 1);
+    shares.block_lookup *= random.real(0, 1);
+    better.overheads.kernel_launch *= random.real(0, 1);
+    better.overheads.workgroup_start *= random.real(0, 1);
+    check_no_op_slower(each, better);
+  });
+}
+
+TEST_CASE("no price is below its floor") {
+  for_random_cases(6, [](const Case& each, RandomCases&) {
+    for (std::size_t index = 0; index < each.plan.ops.size(); ++index) {
+      const Op& op = each.plan.ops[index];
+      const OpPrice& price = each.price.ops[index];
+      CAPTURE(op.name);
+      CHECK(price.seconds >= price.floor);
+      CHECK(std::isfinite(price.seconds.value()));
+      FlopsPerSecond highest;
+      for (const auto& [dtype, peak] : each.machine.peaks)
+        highest = std::max({highest, peak.vector, peak.matrix.value_or(peak.vector)});
+      CHECK(price.seconds >= op.flops / highest);
+      for (std::size_t level = 0; level < each.machine.memory.size(); ++level)
+        CHECK(price.seconds >= price.bytes[level] / each.machine.memory[level].bandwidth);
+    }
+  });
+}
+
+TEST_CASE("what does not fit in the caches is read from DRAM") {
+  for_random_cases(7, [](const Case& each, RandomCases&) {
+    Bytes caches;
+    for (std::size_t level = 0; level + 1 < each.machine.memory.size(); ++level) {
+      const MemoryLevel& cache = each.machine.memory[level];
+      caches += cache.size * (cache.scope == Scope::compute_unit ? each.machine.compute_units : 1);
+    }
+    if (step_footprint(each.plan) < caches * 10) return;
+    for (std::size_t index = 0; index < each.plan.ops.size(); ++index) {
+      Bytes cold;
+      for (const Operand& operand : each.plan.ops[index].operands())
+        if (operand.role == OperandRole::weight || operand.role == OperandRole::kv_read) cold += operand.unique;
+      const OpPrice& price = each.price.ops[index];
+      CHECK(price.bytes[each.machine.memory.size() - 1] >= cold * 0.999);
+      CHECK(price.seconds >= cold * 0.999 / each.machine.dram().bandwidth);
+    }
+  });
+}
+
+TEST_CASE("bytes shrink level by level, and hit rates are shares") {
+  for_random_cases(8, [](const Case& each, RandomCases&) {
+    for (const OpPrice& price : each.price.ops) {
+      for (std::size_t level = 0; level < each.machine.memory.size(); ++level) {
+        CHECK(price.hit_rate[level] >= 0);
+        CHECK(price.hit_rate[level] <= 1);
+        if (level > 0) CHECK(price.bytes[level] <= price.bytes[level - 1]);
+        CHECK(price.bandwidth[level] <= each.machine.memory[level].bandwidth);
+      }
+      CHECK(price.effective_latency >= each.machine.memory.front().latency * (1 - kRounding));
+      CHECK(price.effective_latency <= each.machine.dram().latency * (1 + kRounding));
+    }
+  });
+}
+
+TEST_CASE("with infinite arithmetic only launch, look-ups and memory are left") {
+  for_random_cases(9, [](const Case& each, RandomCases&) {
+    Machine machine = each.machine;
+    machine.efficiencies.overlap = 1;
+    for (auto& [dtype, peak] : machine.peaks) peak = {FlopsPerSecond(1e40), {}};
+    for (const OpPrice& price : price_step(machine, each.plan).ops) {
+      const Seconds memory = std::max(price.memory, price.latency);
+      CHECK(price.seconds.value() == Approx((price.launch + price.lookups + memory).value()).epsilon(kRounding));
+      CHECK(price.bound.kind != BoundKind::compute);
+    }
+  });
+}
+
+TEST_CASE("the bound is the largest term, and the time at least that") {
+  for_random_cases(10, [](const Case& each, RandomCases&) {
+    for (const OpPrice& price : each.price.ops) {
+      const Seconds largest = std::max({price.compute, price.memory, price.latency, price.lookups, price.launch});
+      CHECK(price.seconds >= largest);
+      const bool latency = price.bound.kind == BoundKind::latency;
+      const Seconds named = price.bound.kind == BoundKind::compute  ? price.compute
+                            : price.bound.kind == BoundKind::memory ? price.memory
+                            : latency                               ? std::max(price.latency, price.lookups)
+                                                                    : price.launch;
+      CHECK(named == largest);
+    }
+  });
+}
+
+TEST_CASE("a larger KV block never adds look-ups, and on a CPU never adds time") {
+  for_random_cases(11, [](const Case& each, RandomCases&) {
+    if (each.options.block_size == 256) return;
+    EngineOptions larger = each.options;
+    larger.block_size *= 2;
+    const StepPlan plan = plan_step(each.model, larger, each.plan.batch);
+    const StepPrice price = price_step(each.machine, plan);
+    for (std::size_t op = 0; op < plan.ops.size(); ++op) {
+      CHECK(price.ops[op].lookups <= each.price.ops[op].lookups * (1 + kRounding));
+      if (each.machine.kind == MachineKind::cpu)
+        CHECK(price.ops[op].seconds <= each.price.ops[op].seconds * (1 + kRounding));
+    }
+  });
+}
+
+TEST_CASE("fewer KV heads never add KV bytes or step time, all else alike") {
+  for_random_cases(12, [](const Case& each, RandomCases&) {
+    if (each.model.num_key_value_heads == 1) return;
+    const ModelShape fewer = with_kv_heads(each.model, each.model.num_key_value_heads / 2);
+    const StepPlan plan = plan_step(fewer, each.options, each.plan.batch);
+    const StepPrice price = price_step(each.machine, plan);
+    const std::size_t dram = each.machine.memory.size() - 1;
+    for (std::size_t op = 0; op < plan.ops.size(); ++op)
+      if (plan.ops[op].kind == OpKind::attention_decode && each.options.tiling.query_heads_per_workgroup == 0)
+        CHECK(price.ops[op].bytes[0] < each.price.ops[op].bytes[0]);
+    CHECK(step_footprint(plan) < step_footprint(each.plan));
+    CHECK(plan.ops.size() == each.plan.ops.size());
+    CHECK(price.ops.front().bytes[dram] <= each.price.ops.front().bytes[dram] * (1 + kRounding));
+  });
+}
+
+TEST_CASE("the smooth maximum: never below the largest, and what it says at the ridge") {
+  for (const double overlap : {0.1, 0.5, 0.8, 1.0}) {
+    const double norm = norm_of_overlap(overlap);
+    const std::array equal{Seconds(3), Seconds(3)};
+    CHECK(smooth_max(equal, norm).value() == Approx(3 * (2 - overlap)));
+    const std::array apart{Seconds(3), Seconds(1e-3), Seconds{}};
+    CHECK(smooth_max(apart, norm) >= Seconds(3));
+    CHECK(smooth_max(apart, norm) <= Seconds(3.001 + kRounding));
+  }
+}
+
+}  // namespace
+}  // namespace dculab::sim::test

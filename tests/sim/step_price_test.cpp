@@ -1,0 +1,143 @@
+// Prices worked out by hand, and the executor that hands them out.
+#include "sim/cost/step_price.hpp"
+
+#include "sim/simulated_executor.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+// No losses: every share 1, no overheads.
+Machine ideal(Machine machine) {
+  machine.efficiencies = {1, 1, 1, 1, 1, 1, 1, {}};
+  machine.overheads = {{}, {}, {}, {}};
+  return machine;
+}
+
+// One row, 128 column tiles, and nothing to convert.
+Op stream_weights(double bytes, double flops, Dtype dtype = Dtype::f16) {
+  Op op;
+  op.kind = OpKind::matmul;
+  op.m = 1;
+  op.n = 8192;
+  op.k = 8192;
+  op.weight_format.dtype = op.activation_dtype = dtype;
+  op.flops = FlopCount(flops);
+  op.add({OperandRole::weight, Bytes(bytes), 1, Bytes(16384)});
+  op.add({OperandRole::activation, Bytes(16), 128, Bytes(16)});
+  return op;
+}
+
+TEST_CASE("a matrix-vector product takes its bytes over the bandwidth") {
+  const Machine machine = ideal(mi50_like());
+  const Op op = stream_weights(1e9, 1e9);
+  const OpPrice price = price_op(machine, op, Bytes(1e11));
+  CHECK(price.seconds.value() == Approx(1e9 / 1024e9).epsilon(1e-4));
+  CHECK(name(price.bound, machine) == "DRAM");
+  CHECK(price.bytes[2].value() == Approx(1e9));
+  CHECK(price.floor.value() == Approx(1e9 / 1024e9));
+}
+
+TEST_CASE("at the ridge compute and memory agree, on either side the larger is the bound") {
+  Machine machine = ideal(mi50_like());
+  const double ridge = 26.8e12 / 1024e9;  // FLOP/byte
+  const OpPrice at = price_op(machine, stream_weights(1e9, ridge * 1e9), Bytes(1e14));
+  CHECK(at.compute.value() == Approx(at.memory.value()));
+  CHECK(at.seconds.value() == Approx(at.memory.value()));
+  CHECK(name(price_op(machine, stream_weights(1e9, 0.9 * ridge * 1e9), Bytes(1e14)).bound, machine) == "DRAM");
+  CHECK(name(price_op(machine, stream_weights(1e9, 1.1 * ridge * 1e9), Bytes(1e14)).bound, machine) == "compute");
+  machine.efficiencies.overlap = 0.8;
+  machine.memory.erase(machine.memory.begin(), machine.memory.begin() + 2);
+  machine.memory[0].latency = Seconds(1e-12);
+  const OpPrice smooth = price_op(machine, stream_weights(1e9, ridge * 1e9), Bytes(1e14));
+  CHECK(smooth.seconds.value() == Approx(1.2 * smooth.memory.value()).epsilon(1e-3));
+}
+
+TEST_CASE("weights resident in a cache come at its bandwidth") {
+  const Machine machine = ideal(cpu_like());
+  const OpPrice price = price_op(machine, stream_weights(12e6, 1, Dtype::f32), Bytes(12e6));
+  CHECK(name(price.bound, machine) == "L3");
+  CHECK(price.seconds.value() == Approx(12e6 / 56e9).epsilon(0.02));  // two threads, 28 GB/s each
+}
+
+TEST_CASE("small ops are bound by their launch, and on a CPU stay with the calling thread") {
+  EngineOptions options;
+  const StepPlan plan = plan_step(tiny_llama(), options, uniform_batch(Phase::decode, 1, 16));
+  const Machine gpu = mi50_like();
+  const StepPrice on_gpu = price_step(gpu, plan);
+  CHECK(name(on_gpu.ops[1].bound, gpu) == "launch");
+  CHECK(on_gpu.ops[1].launch == gpu.overheads.kernel_launch + gpu.overheads.workgroup_start);
+  const StepPrice on_cpu = price_step(cpu_like(), plan);
+  CHECK(on_cpu.ops[1].parallel.team == Team::caller);
+  CHECK(on_cpu.ops[1].seconds < cpu_like().overheads.kernel_launch);
+  CHECK(on_cpu.ops.back().parallel.team == Team::all);
+}
+
+TEST_CASE("a split context costs a second launch") {
+  EngineOptions options;
+  const Machine machine = mi50_like();
+  const auto launch = [&](int context) {
+    const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 1, context));
+    return price_step(machine, plan).ops[4].launch;
+  };
+  CHECK(launch(1024) - launch(512) == machine.overheads.kernel_launch);
+}
+
+TEST_CASE("look-ups are shared by the workgroups in flight") {
+  Machine machine = cpu_like();
+  machine.efficiencies.block_lookup = Seconds(10e-9);
+  EngineOptions options;
+  options.block_size = 1;
+  const StepPlan plan = plan_step(tiny_llama(), options, uniform_batch(Phase::decode, 1, 100));
+  // 100 blocks for each of 8 KV heads, two threads.
+  CHECK(price_step(machine, plan).ops[4].lookups.value() == Approx(8 * 100 * 10e-9 / 2));
+}
+
+TEST_CASE("query heads of a group that share a workgroup save L2 traffic, and time where L2 is the bound") {
+  const Machine machine = mi50_like();
+  EngineOptions options;
+  Seconds before;
+  for (const int heads : {4, 2, 1}) {
+    options.tiling.query_heads_per_workgroup = heads;
+    const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 64, 2048));
+    const OpPrice price = price_step(machine, plan).ops[4];
+    CHECK(price.bytes[1].value() == Approx(4.0 / heads * 64 * 2048 * 8 * 128 * 2 * 2).epsilon(0.03));
+    CHECK(price.seconds > before);
+    before = price.seconds;
+  }
+}
+
+TEST_CASE("a step is the sum of its ops and the host's time") {
+  Machine machine = mi50_like();
+  machine.overheads.host_per_step = Seconds(1e-3);
+  machine.overheads.host_per_sequence = Seconds(1e-5);
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 7, 100));
+  const StepPrice price = price_step(machine, plan);
+  Seconds sum = Seconds(1e-3) + 7 * Seconds(1e-5);
+  for (std::size_t op = 0; op < plan.ops.size(); ++op) sum += plan.ops[op].count * price.ops[op].seconds;
+  CHECK(price.seconds.value() == Approx(sum.value()));
+}
+
+TEST_CASE("the executor reports the priced step, and charges block copies to the next one") {
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 2, 100));
+  SimulatedExecutor executor(mi50_like(), llama_3_8b(), {});
+  const StepResult first = executor.run(plan);
+  CHECK(first.duration == price_step(mi50_like(), plan).seconds);
+  REQUIRE(first.op_durations.size() == plan.ops.size());
+  CHECK(first.op_durations[2] == 32 * executor.price().ops[2].seconds);
+  const std::vector<BlockCopy> copies(3);
+  executor.copy_blocks(copies);
+  const double copied = 2.0 * 3 * 16 * 131072;  // bytes read and written
+  CHECK((executor.run(plan).duration - first.duration).value() == Approx(3e-6 + copied / (0.85 * 1024e9)));
+  CHECK(executor.run(plan).duration == first.duration);
+}
+
+TEST_CASE("a decode step of Llama-2-7B stays above the time to read its weights") {
+  const StepPlan plan = plan_step(llama_2_7b(), {}, uniform_batch(Phase::decode, 1, 205));
+  CHECK(price_step(a100_like(), plan).seconds >= Seconds(13.2e9 / 2039e9));
+}
+
+}  // namespace
+}  // namespace dculab::sim::test
