@@ -53,12 +53,12 @@ ModelShape resolve_model(const config::Scenario& scenario) {
 sim::Machine resolve_machine(const std::string& name) { return config::read_machine_file(find_machine(name)); }
 
 EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, sim::MachineKind kind) {
-  EngineOptions options = config::resolve_options(scenario, model);
+  EngineOptions defaults;
   if (kind == sim::MachineKind::cpu) {
-    options.activation_dtype = Dtype::f32;
-    options.tiling = cpu_kernel_tiling();
+    defaults.activation_dtype = Dtype::f32;
+    defaults.tiling = cpu_kernel_tiling();
   }
-  return options;
+  return config::resolve_options(scenario, model, defaults);
 }
 
 Batch resolve_batch(const config::Workload& workload, const ModelShape& model) {

@@ -29,7 +29,7 @@ struct GeneratorOptions {
 struct TextRequest {
   std::string prompt;
   int max_tokens = 16;
-  SamplingParams sampling;
+  SamplingParams sampling{};
   EosHandling eos = EosHandling::stop;
 };
 

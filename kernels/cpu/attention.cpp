@@ -146,17 +146,24 @@ class Attention {
 
   template <typename T>
   void walk_partition(const QueryTile& tile, int kv_head, int partition, const KvTile& kv, SoftmaxRows& rows) const {
-    const KvStream stream{&args_.cache, args_.block_tables + std::ptrdiff_t{tile.seq} * args_.max_blocks_per_seq,
-                          kv_head};
-    const int end = std::min(tile.context(), (partition + 1) * kPartitionTokens);
-    rows.start_partition();
+    const std::int32_t* block_table = args_.block_tables + std::ptrdiff_t{tile.seq} * args_.max_blocks_per_seq;
+    const int begin = partition * kPartitionTokens, end = std::min(tile.context(), begin + kPartitionTokens);
+    const auto find = [&](int position, KvRuns& runs) {
+      runs.find(args_.cache, block_table, kv_head, position, std::min(position + kTileTokens, tile.context()));
+    };
+    KvRuns in_turn[2];
     LinesAhead ahead;
-    for (int position = partition * kPartitionTokens; position < end; position += kTileTokens) {
-      const int count = std::min(kTileTokens, end - position), next = position + kTileTokens;
-      ahead.plan<T>(stream, next, std::min(next + kTileTokens, tile.context()));
+    find(begin, in_turn[0]);
+    rows.start_partition();
+    for (int position = begin; position < end; position += kTileTokens) {
+      const int turn = (position - begin) / kTileTokens % 2;
+      const KvRuns& here = in_turn[turn];
+      KvRuns& next = in_turn[1 - turn];
+      find(position + kTileTokens, next);
+      ahead.plan<T>(args_.cache, next);
       // Widening a tile takes about as long as the arithmetic of eight rows on it.
-      kv.fill<T>(stream, position, count, ahead, ahead.left() * 8 / (8 + rows.rows()));
-      rows.attend(kv, position, count, ahead);
+      kv.fill<T>(args_.cache, here, ahead, ahead.left() * 8 / (8 + rows.rows()));
+      rows.attend(kv, position, std::min(kTileTokens, end - position), ahead);
     }
   }
 

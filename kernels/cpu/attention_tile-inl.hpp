@@ -21,55 +21,86 @@
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
-// At head_dim 64, K and V of a tile as F32 (16 KiB), as stored, and those of the next tile share a 48 KiB L1.
-constexpr int kTileTokens = 32;
+constexpr int kTileTokens = 64;  // K and V of a tile as F32: 32 KiB at head_dim 64, in L1
 
 constexpr int round_up_to_lanes(int count) { return (count + kLanes - 1) / kLanes * kLanes; }
 
-// Where the tokens of one sequence and KV head lie in the cache.
-struct KvStream {
-  const KvCacheView* cache;
-  const std::int32_t* block_table;
-  int kv_head;
+// Where K or V of a tile's tokens lie in the cache: one run of bytes for each block it touches.
+struct KvRuns {
+  struct Run {
+    std::ptrdiff_t first_value;
+    int tokens;
+  };
+  Run runs[kTileTokens];
+  int num_runs = 0;
 
-  // Index of the first element of a token.
-  [[nodiscard]] HWY_INLINE std::ptrdiff_t element(int token) const {
-    const int shift = std::countr_zero(static_cast<unsigned>(cache->block_size));
-    const std::ptrdiff_t row = std::ptrdiff_t{block_table[token >> shift]} * cache->num_kv_heads + kv_head;
-    return ((row << shift) + (token & (cache->block_size - 1))) * cache->head_dim;
+  // Tokens [begin, end) of one sequence and KV head.
+  void find(const KvCacheView& cache, const std::int32_t* block_table, int kv_head, int begin, int end) {
+    const int shift = std::countr_zero(static_cast<unsigned>(cache.block_size));
+    num_runs = 0;
+    for (int token = begin; token < end;) {
+      const int offset = token & (cache.block_size - 1);
+      const std::ptrdiff_t row = std::ptrdiff_t{block_table[token >> shift]} * cache.num_kv_heads + kv_head;
+      const int tokens = std::min(cache.block_size - offset, end - token);
+      runs[num_runs++] = {((row << shift) + offset) * cache.head_dim, tokens};
+      token += tokens;
+    }
   }
 };
 
 // The cache lines of a tile to come, asked for a few at a time between multiply-adds: memory works while they do.
 class LinesAhead {
  public:
-  // Lists K and V of tokens [begin, end).
   template <typename T>
-  void plan(const KvStream& stream, int begin, int end) {
+  void plan(const KvCacheView& cache, const KvRuns& where) {
     constexpr int kLine = 64 / sizeof(T);
-    next_ = lines_, end_ = lines_;
-    for (int token = begin; token < end; ++token) {
-      const std::ptrdiff_t element = stream.element(token);
-      for (const void* rows : {stream.cache->k, stream.cache->v}) {
-        const T* row = static_cast<const T*>(rows) + element;
-        for (int d = 0; d < stream.cache->head_dim && end_ < lines_ + kMaxLines; d += kLine) *end_++ = row + d;
+    next_ = 0, num_ranges_ = 0, left_ = 0;
+    for (int i = 0; i < where.num_runs; ++i) {
+      const KvRuns::Run& run = where.runs[i];
+      const int lines = (run.tokens * cache.head_dim + kLine - 1) / kLine;
+      for (const void* values : {cache.k, cache.v}) {
+        ranges_[num_ranges_++] = {reinterpret_cast<const char*>(static_cast<const T*>(values) + run.first_value), lines};
+        left_ += lines;
       }
     }
   }
 
-  [[nodiscard]] int left() const { return static_cast<int>(end_ - next_); }
+  [[nodiscard]] int left() const { return left_; }
   HWY_INLINE void ask(int count) {
-    for (; count > 0 && next_ != end_; --count) hwy::Prefetch(static_cast<const char*>(*next_++));
+    for (; count > 0 && next_ < num_ranges_; --count) {
+      Range& range = ranges_[next_];
+      hwy::Prefetch(range.line);
+      range.line += 64;
+      --left_;
+      if (--range.lines == 0) ++next_;
+    }
   }
 
  private:
-  static constexpr int kMaxLines = 512;  // 32 tokens, K and V, 128 values of F32
-  const void* lines_[kMaxLines];
-  const void** next_ = lines_;
-  const void** end_ = lines_;
+  struct Range {
+    const char* line;
+    int lines;
+  };
+  Range ranges_[2 * kTileTokens];
+  int next_ = 0, num_ranges_ = 0, left_ = 0;
 };
 
-// Four consecutive tokens of K, transposed: keys[d * kTileTokens + i] = rows[i][d] for i < 4.
+// Writes four vectors of 4 x 4 transposed: out[i] holds, for each group of four lanes, lane i of a, b, c and e.
+template <typename Put>
+HWY_INLINE void interleave_four(Vector a, Vector b, Vector c, Vector e, Put&& put) {
+#if HWY_TARGET != HWY_SCALAR
+  const hn::Repartition<double, F32> pairs;
+  const auto put_two = [&](int i, Vector low, Vector high) {
+    const auto first = hn::BitCast(pairs, low), second = hn::BitCast(pairs, high);
+    put(i, hn::BitCast(F32(), hn::InterleaveLower(pairs, first, second)));
+    put(i + 1, hn::BitCast(F32(), hn::InterleaveUpper(pairs, first, second)));
+  };
+  put_two(0, hn::InterleaveLower(F32(), a, b), hn::InterleaveLower(F32(), c, e));
+  put_two(2, hn::InterleaveUpper(F32(), a, b), hn::InterleaveUpper(F32(), c, e));
+#endif
+}
+
+// Four tokens of K, transposed: keys[d * kTileTokens + i] = rows[i][d] for i < 4.
 template <typename T>
 HWY_INLINE void transpose_four(const T* const* rows, int head_dim, float* keys) {
 #if HWY_TARGET == HWY_SCALAR
@@ -77,19 +108,17 @@ HWY_INLINE void transpose_four(const T* const* rows, int head_dim, float* keys) 
     for (int i = 0; i < 4; ++i) store(load(rows[i] + d), keys + d * kTileTokens + i);
   }
 #else
-  const hn::Repartition<double, F32> pairs;
-  const auto interleave = [&](Vector a, Vector b, auto&& put) {
-    put(0, hn::BitCast(F32(), hn::InterleaveLower(pairs, hn::BitCast(pairs, a), hn::BitCast(pairs, b))));
-    put(1, hn::BitCast(F32(), hn::InterleaveUpper(pairs, hn::BitCast(pairs, a), hn::BitCast(pairs, b))));
+  const T *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+  const auto put = [&](int d) {
+    return [=](int i, Vector v) { store_fours(F32(), v, keys + (d + i) * kTileTokens, 4 * kTileTokens); };
   };
-  for (int d = 0; d < head_dim; d += kLanes) {
-    const auto row = [&](int i) { return load_first(rows[i] + d, head_dim - d); };
-    const Vector a = row(0), b = row(1), c = row(2), e = row(3);
-    float* to = keys + d * kTileTokens;
-    interleave(hn::InterleaveLower(F32(), a, b), hn::InterleaveLower(F32(), c, e),
-               [&](int i, Vector v) { store_fours(F32(), v, to + i * kTileTokens, 4 * kTileTokens); });
-    interleave(hn::InterleaveUpper(F32(), a, b), hn::InterleaveUpper(F32(), c, e),
-               [&](int i, Vector v) { store_fours(F32(), v, to + (i + 2) * kTileTokens, 4 * kTileTokens); });
+  int d = 0;
+  for (; d + kLanes <= head_dim; d += kLanes) {
+    interleave_four(load(r0 + d), load(r1 + d), load(r2 + d), load(r3 + d), put(d));
+  }
+  if (const int left = head_dim - d; left > 0) {
+    interleave_four(load_first(r0 + d, left), load_first(r1 + d, left), load_first(r2 + d, left),
+                    load_first(r3 + d, left), put(d));
   }
 #endif
 }
@@ -107,21 +136,24 @@ class KvTile {
   [[nodiscard]] const float* values() const { return values_; }  // [kTileTokens, width]
   [[nodiscard]] int width() const { return width_; }
 
-  // Reads tokens [begin, begin + count) and meanwhile asks for `lines` lines of the next tile.
-  // Columns of keys() and rows of values() beyond `count` are unspecified.
+  // Reads the tokens of `where` and meanwhile asks for `lines` lines of the next tile.
+  // Columns of keys() and rows of values() beyond those tokens are unspecified.
   template <typename T>
-  void fill(const KvStream& stream, int begin, int count, LinesAhead& ahead, int lines) const {
-    const int head_dim = stream.cache->head_dim;
-    const T* k = static_cast<const T*>(stream.cache->k);
-    const T* v = static_cast<const T*>(stream.cache->v);
-    for (int token = 0; token < count; token += 4) {
-      const T* k_rows[4];
-      for (int i = 0; i < 4; ++i) {
-        const std::ptrdiff_t element = stream.element(begin + std::min(token + i, count - 1));
-        k_rows[i] = k + element;
-        if (token + i < count) widen(v + element, head_dim, values_ + (token + i) * width_);
+  void fill(const KvCacheView& cache, const KvRuns& where, LinesAhead& ahead, int lines) const {
+    const T* k_rows[kTileTokens + 3];
+    int count = 0;
+    for (int i = 0; i < where.num_runs; ++i) {
+      const KvRuns::Run& run = where.runs[i];
+      const T* k = static_cast<const T*>(cache.k) + run.first_value;
+      const T* v = static_cast<const T*>(cache.v) + run.first_value;
+      for (int token = 0; token < run.tokens; ++token, ++count) {
+        k_rows[count] = k + token * cache.head_dim;
+        widen(v + token * cache.head_dim, cache.head_dim, values_ + count * width_);
       }
-      transpose_four(k_rows, head_dim, keys_ + token);
+    }
+    for (int i = 0; i < 3; ++i) k_rows[count + i] = k_rows[count - 1];
+    for (int token = 0; token < count; token += 4) {
+      transpose_four(k_rows + token, cache.head_dim, keys_ + token);
       ahead.ask(lines / (kTileTokens / 4));
     }
   }
@@ -129,8 +161,11 @@ class KvTile {
  private:
   template <typename T>
   static HWY_INLINE void widen(const T* from, int count, float* to) {
-    for (int d = 0; d < count; d += kLanes) store(load_first(from + d, count - d), to + d);
+    int d = 0;
+    for (; d + kLanes <= count; d += kLanes) store(load(from + d), to + d);
+    if (d < count) store(load_first(from + d, count - d), to + d);
   }
+
   int width_;
   float* keys_;
   float* values_;
@@ -142,26 +177,25 @@ enum class Start : std::uint8_t { at_zero, at_decayed };  // what a product is a
 template <Start kStart, int kRows, int kVectors>
 HWY_INLINE void multiply_block(const float* a, int a_stride, const float* b, int b_stride, int depth,
                                const float* decay, float* c, int c_stride, LinesAhead& ahead, int lines_per_step) {
-  Vector sums[kRows][kVectors];
-  for (int row = 0; row < kRows; ++row) {
-    for (int i = 0; i < kVectors; ++i) {
-      sums[row][i] = kStart == Start::at_zero
-                         ? hn::Zero(F32())
-                         : hn::Mul(load(c + row * c_stride + i * kLanes), hn::Set(F32(), decay[row]));
-    }
-  }
+  Vector sums[kRows * kVectors];
+  unrolled<kRows * kVectors>([&](auto i) DCULAB_INLINE {
+    constexpr int kRow = i / kVectors, kVector = i % kVectors;
+    sums[i] = kStart == Start::at_zero
+                  ? hn::Zero(F32())
+                  : hn::Mul(load(c + kRow * c_stride + kVector * kLanes), hn::Set(F32(), decay[kRow]));
+  });
   for (int k = 0; k < depth; ++k) {
     Vector columns[kVectors];
-    for (int i = 0; i < kVectors; ++i) columns[i] = load(b + k * b_stride + i * kLanes);
-    for (int row = 0; row < kRows; ++row) {
+    unrolled<kVectors>([&](auto i) DCULAB_INLINE { columns[i] = load(b + k * b_stride + i * kLanes); });
+    unrolled<kRows>([&](auto row) DCULAB_INLINE {
       const Vector value = hn::Set(F32(), a[row * a_stride + k]);
-      for (int i = 0; i < kVectors; ++i) sums[row][i] = hn::MulAdd(value, columns[i], sums[row][i]);
-    }
+      unrolled<kVectors>([&](auto i) DCULAB_INLINE {
+        sums[row * kVectors + i] = hn::MulAdd(value, columns[i], sums[row * kVectors + i]);
+      });
+    });
     ahead.ask(lines_per_step);
   }
-  for (int row = 0; row < kRows; ++row) {
-    for (int i = 0; i < kVectors; ++i) store(sums[row][i], c + row * c_stride + i * kLanes);
-  }
+  unrolled<kRows * kVectors>([&](auto i) DCULAB_INLINE { store(sums[i], c + i / kVectors * c_stride + i % kVectors * kLanes); });
 }
 
 // A matrix product for any number of rows and vectors: c[rows, vectors * lanes] = start + a[rows, depth] b[depth, ...].

@@ -29,10 +29,8 @@ using WeightRows = const T* [kTileColumns];
 template <int kRows>
 class TileSums {
  public:
-  TileSums() {
-    for (auto& row : sums_) {
-      for (Vector& value : row) value = hn::Zero(F32());
-    }
+  HWY_INLINE TileSums() {
+    unrolled<kVectors>([&](auto i) DCULAB_INLINE { sums_[i] = hn::Zero(F32()); });
   }
 
   // sums += x[kRows, k] * w[4, k]^T, lane by lane.
@@ -51,7 +49,7 @@ class TileSums {
     for (; i + kLine <= k; i += kLine, next += kTileColumns * kLine) {
       for (int c = 0; c < kTileColumns; ++c) hwy::Prefetch(next + c * kLine);
       for (int j = i; j < i + kLine; j += kLanes) {
-        add_vectors([&](int row) { return load(x + row * x_stride + j); }, [&](int c) { return load(w[c] + j); });
+        add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + j); }, [&](int c) DCULAB_INLINE { return load(w[c] + j); });
       }
     }
     add_from(i, x, x_stride, w, k);
@@ -59,53 +57,52 @@ class TileSums {
 
   // Between two blocks of k the sums rest in memory: [kRows, 4, lanes].
   HWY_INLINE void resume(const float* memory) {
-    for (auto& row : sums_) {
-      for (Vector& value : row) value = load(memory), memory += kLanes;
-    }
+    unrolled<kVectors>([&](auto i) DCULAB_INLINE { sums_[i] = load(memory + i * kLanes); });
   }
   HWY_INLINE void pause(float* memory) const {
-    for (const auto& row : sums_) {
-      for (const Vector& value : row) store(value, memory), memory += kLanes;
-    }
+    unrolled<kVectors>([&](auto i) DCULAB_INLINE { store(sums_[i], memory + i * kLanes); });
   }
 
   // Writes the first `columns` of each row to y.
   HWY_INLINE void finish(float* y, std::ptrdiff_t y_stride, int columns) const {
-    for (int row = 0; row < kRows; ++row) {
-      float* out = y + row * y_stride;
+    unrolled<kRows>([&](auto row) DCULAB_INLINE {
+      const Vector* sums = sums_ + row * kTileColumns;
       if (columns == kTileColumns) {
-        sum_each(sums_[row][0], sums_[row][1], sums_[row][2], sums_[row][3], out);
+        sum_each(sums[0], sums[1], sums[2], sums[3], y + row * y_stride);
       } else {
         float lanes[kTileColumns];
-        sum_each(sums_[row][0], sums_[row][1], sums_[row][2], sums_[row][3], lanes);
-        std::memcpy(out, lanes, sizeof(float) * static_cast<std::size_t>(columns));
+        sum_each(sums[0], sums[1], sums[2], sums[3], lanes);
+        std::memcpy(y + row * y_stride, lanes, sizeof(float) * static_cast<std::size_t>(columns));
       }
-    }
+    });
   }
 
  private:
   template <class LoadX, class LoadW>
   HWY_INLINE void add_vectors(LoadX&& load_x, LoadW&& load_w) {
     Vector w[kTileColumns];
-    for (int c = 0; c < kTileColumns; ++c) w[c] = load_w(c);
-    for (int row = 0; row < kRows; ++row) {
+    unrolled<kTileColumns>([&](auto c) DCULAB_INLINE { w[c] = load_w(c); });
+    unrolled<kRows>([&](auto row) DCULAB_INLINE {
       const Vector x = load_x(row);
-      for (int c = 0; c < kTileColumns; ++c) sums_[row][c] = hn::MulAdd(x, w[c], sums_[row][c]);
-    }
+      unrolled<kTileColumns>([&](auto c) DCULAB_INLINE {
+        sums_[row * kTileColumns + c] = hn::MulAdd(x, w[c], sums_[row * kTileColumns + c]);
+      });
+    });
   }
 
   template <typename T>
   HWY_INLINE void add_from(int i, const float* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int k) {
     for (; i + kLanes <= k; i += kLanes) {
-      add_vectors([&](int row) { return load(x + row * x_stride + i); }, [&](int c) { return load(w[c] + i); });
+      add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + i); }, [&](int c) DCULAB_INLINE { return load(w[c] + i); });
     }
     if (i < k) {
-      add_vectors([&](int row) { return load_first(x + row * x_stride + i, k - i); },
-                  [&](int c) { return load_first(w[c] + i, k - i); });
+      add_vectors([&](int row) DCULAB_INLINE { return load_first(x + row * x_stride + i, k - i); },
+                  [&](int c) DCULAB_INLINE { return load_first(w[c] + i, k - i); });
     }
   }
 
-  Vector sums_[kRows][kTileColumns];
+  static constexpr int kVectors = kRows * kTileColumns;
+  Vector sums_[kVectors];  // [kRows, 4]
 };
 
 // Calls body(std::integral_constant<int, rows>) for rows in [1, kMaxTileRows].

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "core/dtype.hpp"
 #include "kernels/number_format.hpp"
@@ -23,6 +25,20 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::ScalableTag<float>;
 using Vector = hn::Vec<F32>;
 constexpr int kLanes = HWY_LANES(float);  // every enabled target has vectors of fixed size
+
+// For lambdas in inner loops: what they capture must stay in registers.
+#undef DCULAB_INLINE
+#define DCULAB_INLINE __attribute__((always_inline))
+
+template <int... kIndices, typename Body>
+HWY_INLINE void call_with_each(std::integer_sequence<int, kIndices...>, Body&& body) {
+  (body(std::integral_constant<int, kIndices>()), ...);
+}
+// body(0) ... body(kCount - 1) in straight code, so that small arrays of vectors live in registers.
+template <int kCount, typename Body>
+HWY_INLINE void unrolled(Body&& body) {
+  call_with_each(std::make_integer_sequence<int, kCount>(), body);
+}
 
 // Bits of a stored value.
 struct F16 {

@@ -1,6 +1,7 @@
 """Writes training text, held-out text and question sets. Same seed, same bytes.
 
-    python corpus.py first OUT.txt --documents 20000 --words 60 --seed 4
+    python corpus.py recall-drill OUT.txt --documents 20000 --words 60 --most 3 --seed 4
+    python corpus.py mixed OUT.txt --documents 20000 --words 300 --seed 2
     python corpus.py train OUT.txt --documents 20000 --words 300 --seed 1
     python corpus.py held-out OUT.txt --documents 150 --words 600 --seed 9001
     python corpus.py choice OUT.jsonl --documents 200 --seed 9002
@@ -13,8 +14,8 @@ import argparse
 import json
 import random
 
-from questions import MAKERS, distractors, draw_facts, exercise
-from stories import story
+from questions import MAKERS, distractors, draw_facts, exercise, rivals
+from stories import finish, story
 
 END = "<|endoftext|>"
 LEANING = set("He She It They But Then So At There This That In First After".split())
@@ -81,10 +82,47 @@ def story_document(rng, words, split):
     return "\n\n".join(told(rng, [], split) for _ in range(max(1, words // 260)))
 
 
-def first_text(rng, documents, words):
-    """For the very beginning of training: exercises that are easy enough to discover copying by."""
+def rivals_document(rng, words, split, fewest=2, most=6):
+    """Facts of one kind and questions about all of them: only the key in the question tells the answer."""
+    parts, length = [], 0
+    while length < words:
+        facts = rivals(rng, rng.randint(fewest, most), split)
+        asked = rng.sample(facts, len(facts)) + [rng.choice(facts)]
+        text = " ".join(finish(f"{f.statement}.") for f in facts)
+        block = f"Question: {text} {asked[0].question}\nAnswer: {asked[0].answer}.\n"
+        for fact in asked[1:]:
+            block += f"Remember: {fact.statement}.\n" if rng.random() < 0.25 else fact.asked()
+        parts.append(block)
+        length += len(block.split())
+    return "\n".join(parts)
+
+
+def rival_book_document(rng, words, split):
+    """Stories with facts of one or two kinds mixed in, each asked for at any later time."""
+    pools = [rivals(rng, 12, split, kind) for kind in rng.sample(sorted(set(MAKERS), key=str), rng.randint(1, 2))]
+    fresh = rng.sample([f for pool in pools for f in pool], 12)
+    parts, known, length = [], [], 0
+    while length < words and fresh:
+        facts = [fresh.pop() for _ in range(min(len(fresh), rng.randint(2, 4)))]
+        known += facts
+        asked = rng.sample(known, min(len(known), rng.randint(3, 6)))
+        parts.append(told(rng, facts, split) + "\n\n" + "".join(ask(rng, f) for f in asked))
+        length += len(parts[-1].split())
+    return "\n".join(parts)
+
+
+def recall_text(rng, documents, words, most):
+    """For the beginning of training: nothing but telling facts of one kind apart."""
     for _ in range(documents):
-        yield drill_document(rng, words, "train", fewest=1, most=2).strip() + "\n" + END + "\n"
+        yield rivals_document(rng, words, "train", most=most).strip() + "\n" + END + "\n"
+
+
+def mixed_text(rng, documents, words, split="train"):
+    """Whole documents of all five kinds, half of them about telling facts apart."""
+    kinds = (rivals_document, rival_book_document, drill_document, book_document, story_document)
+    for _ in range(documents):
+        kind = rng.choices(kinds, (0.2, 0.3, 0.1, 0.2, 0.2))[0]
+        yield kind(rng, rng.randint(words // 3, words), split).strip() + "\n" + END + "\n"
 
 
 def text(rng, documents, words, split):
@@ -107,39 +145,45 @@ def arc_item(name, stem, right, wrong, rng, **more):
 def choice_items(rng, documents):
     """Multiple choice: the stem holds the facts, the wrong answers are true of somebody else."""
     for i in range(documents):
-        kind = MAKERS[i % len(MAKERS)]
-        facts_text, fact, facts = exercise(rng, rng.randint(4, 6), "held-out", kind)
-        stem = f"{facts_text} {fact.question}"
+        facts = rivals(rng, rng.randint(4, 6), "held-out", MAKERS[i % len(MAKERS)])
+        fact = rng.choice(facts)
+        stem = " ".join(finish(f"{f.statement}.") for f in facts) + f" {fact.question}"
         yield arc_item(f"dculab-choice-{i:04d}", stem, fact.answer, distractors(rng, fact, facts), rng)
 
 
 def recall_items(rng, documents, words):
-    """Long contexts: one fact is asked for after many others, in a context of stories."""
+    """Long contexts: stories with three facts each, two of them of the kind that is asked for."""
     for i in range(documents):
-        facts = draw_facts(rng, 32, "held-out")
-        context, position = "", 0
-        while len(context.split()) < words:
-            context += told(rng, facts[position : position + 3], "held-out") + "\n\n"
-            position += 3
-        fact = rng.choice(facts[:position])
+        near = rivals(rng, 12, "held-out", MAKERS[i % len(MAKERS)])
+        far = [f for f in draw_facts(rng, 30, "held-out") if f.kind != near[0].kind]
+        context, told_facts, limit = "", [], rng.randint(words // 4, words)
+        while len(told_facts) < 4 or len(context.split()) < limit:
+            told_facts += near[:2]
+            context += told(rng, near[:2] + far[:1], "held-out") + "\n\n"
+            near, far = near[2:], far[1:]
+        fact = rng.choice(told_facts)
         distance = len(context[context.index(fact.statement[1:]) :].split())
-        wrong = distractors(rng, fact, facts[:position])
         more = {"context": context.strip() + "\n\n", "distance_words": distance}
+        wrong = distractors(rng, fact, told_facts)
         yield arc_item(f"dculab-recall-{i:04d}", fact.question, fact.answer, wrong, rng, **more)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("first", "train", "held-out", "choice", "recall"))
+    parser.add_argument("what", choices=("recall-drill", "mixed", "train", "held-out", "choice", "recall"))
     parser.add_argument("out")
     parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--words", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most", type=int, default=6, help="facts in one exercise of recall-drill")
     args = parser.parse_args()
     rng = random.Random(f"{args.what} {args.seed}")
     with open(args.out, "w", encoding="utf-8") as out:
-        if args.what == "first":
-            out.writelines(first_text(rng, args.documents, args.words))
+        if args.what == "recall-drill":
+            out.writelines(recall_text(rng, args.documents, args.words, args.most))
+            return
+        if args.what == "mixed":
+            out.writelines(mixed_text(rng, args.documents, args.words))
             return
         if args.what in ("train", "held-out"):
             out.writelines(text(rng, args.documents, args.words, args.what))

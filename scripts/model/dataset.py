@@ -6,39 +6,39 @@ import numpy as np
 from tokenizers import Tokenizer
 
 END = "<|endoftext|>"
-ANSWER_WEIGHT = 4.0
 
 
-def answer_weights(ids, answer, colon, newline):
-    """Weight 4 on what follows "Answer:" up to the end of the line: this is what must be looked up."""
-    weights, inside = np.ones(len(ids), dtype=np.float32), False
+def answer_weights(ids, marks, colon, newline, weight):
+    """`weight` on what must be looked up: the rest of the line after "Answer:" and "Remember: <name>"."""
+    weights, start = np.ones(len(ids), dtype=np.float32), len(ids)
     for i in range(2, len(ids)):
-        if ids[i - 2] == answer and ids[i - 1] == colon:
-            inside = True
+        if ids[i - 2] in marks and ids[i - 1] == colon:
+            start = i + marks[ids[i - 2]]
         elif ids[i] == newline:
-            inside = False
-        if inside:
-            weights[i] = ANSWER_WEIGHT
+            start = len(ids)
+        if i >= start:
+            weights[i] = weight
     return weights
 
 
-def encode(tokenizer, path):
+def encode(tokenizer, path, answer_weight):
     """Yields (ids, weights) of each document; the end mark stands before every document."""
-    end, answer, colon, newline = (tokenizer.token_to_id(t) for t in (END, "Answer", ":", "Ċ"))
+    end, colon, newline = (tokenizer.token_to_id(t) for t in (END, ":", "Ċ"))
+    marks = {tokenizer.token_to_id("Answer"): 0, tokenizer.token_to_id("Remember"): 1}
     documents = [d.strip() for d in open(path, encoding="utf-8").read().split(END)]
     for coded in tokenizer.encode_batch([d for d in documents if d]):
         ids = [end] + coded.ids
-        yield np.array(ids, dtype=np.int16), answer_weights(ids, answer, colon, newline)
+        yield np.array(ids, dtype=np.int16), answer_weights(ids, marks, colon, newline, answer_weight)
 
 
-def pack(tokenizer_file, path, length, seed):
+def pack(tokenizer_file, path, length, seed, answer_weight):
     """Rows of `length` tokens, each beginning with a document; the last document of a row is cut off.
 
     Every second row lacks the end mark at its beginning, because users' prompts lack it as well.
     """
     rng = random.Random(seed)
     rows, weights, row, weight = [], [], [], []
-    for ids, w in encode(Tokenizer.from_file(str(tokenizer_file)), path):
+    for ids, w in encode(Tokenizer.from_file(str(tokenizer_file)), path, answer_weight):
         skip = 1 if not row and rng.random() < 0.5 else 0
         row.append(ids[skip:])
         weight.append(w[skip:])

@@ -102,9 +102,20 @@ def exercise(rng, n_facts, split="train", kind=None):
     return text, rng.choice(facts), facts
 
 
+def rivals(rng, n, split="train", kind=None):
+    """n facts of one kind, each about another person and with another answer: only the key tells them apart."""
+    kind = kind or rng.choice(MAKERS)
+    facts, people, answers = [], set(), set()
+    while len(facts) < n:
+        fact = kind(rng, split)
+        person = fact.statement.split()[0]
+        if person not in people and fact.answer not in answers:
+            people.add(person)
+            answers.add(fact.answer)
+            facts.append(fact)
+    return facts
+
+
 def distractors(rng, fact, facts, n=3):
-    """Wrong answers, preferably from other facts of the same kind in the same text."""
-    near = {f.answer for f in facts if f.kind == fact.kind} - {fact.answer}
-    near = rng.sample(sorted(near), min(n, len(near)))
-    rest = [a for a in fact.pool if a != fact.answer and a not in near]
-    return near + rng.sample(rest, n - len(near))
+    """Wrong answers: the answers of other facts of the same kind in the same text."""
+    return rng.sample(sorted({f.answer for f in facts if f.kind == fact.kind} - {fact.answer}), n)

@@ -1,15 +1,16 @@
 """Trains one of the two Llama models from scratch, seeded, and saves it as a Hugging Face folder.
 
-    python train.py MODEL FOLDER --corpus DIR --phases 256:32:800 512:16:2000 1024:8:900
+    python train.py MODEL FOLDER --corpus DIR --phases few:128:24:500 mixed-512:512:8:300
 
 MODEL is `tiny` or `draft`. FOLDER must hold tokenizer.json already. A phase is
-LENGTH:ROWS:STEPS and reads DIR/train-LENGTH.txt. Every 100 steps the folder is saved again,
+TEXT:LENGTH:ROWS:STEPS and reads DIR/TEXT.txt. Every 100 steps the folder is saved again,
 so that training may be stopped at any time; the loss goes to FOLDER/loss.csv. With --resume the
 weights and loss.csv in FOLDER are continued, with a new schedule and new optimizer state.
 """
 
 import argparse
 import json
+import math
 import time
 from pathlib import Path
 
@@ -77,17 +78,17 @@ def optimizers(model, rate):
     return [muon, torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)]
 
 
-def rate_at(step, total):
-    """Fraction of the full learning rate: short warm-up, plateau, linear decay over the last half."""
-    return min(1.0, (step + 1) / 50, max(0.02, 2.0 * (total - step) / total))
+def rate_at(step, total, decay):
+    """Fraction of the full learning rate: short warm-up, plateau, linear decay over the last part."""
+    return min(1.0, (step + 1) / 50, max(0.02, (total - step) / (decay * total + 1e-9)))
 
 
-def batches(phases, corpus, tokenizer_file, seed):
+def batches(phases, corpus, tokenizer_file, seed, weight):
     """Yields (ids, weights) for every step of every phase, rows in seeded order, repeating if short."""
-    for number, (length, rows, steps) in enumerate(phases):
-        ids, weights = pack(tokenizer_file, corpus / f"train-{length}.txt", length, seed + number)
+    for number, (name, length, rows, steps) in enumerate(phases):
+        ids, weights = pack(tokenizer_file, corpus / f"{name}.txt", length, seed + number, weight)
         generator = np.random.default_rng(seed + number)
-        print(f"phase {number}: {len(ids)} rows of {length}, {steps} steps read {steps * rows}", flush=True)
+        print(f"phase {number}, {name}: {len(ids)} rows of {length}, {steps} steps read {steps * rows}", flush=True)
         order = np.concatenate([generator.permutation(len(ids)) for _ in range(1 + steps * rows // len(ids))])
         for step in range(steps):
             chosen = order[step * rows : (step + 1) * rows]
@@ -102,39 +103,39 @@ def token_losses(model, ids):
 
 
 def loss_of(model, ids, weights):
-    """(weighted loss to minimise, plain mean loss, mean loss on answers)"""
+    """(weighted loss to minimise, plain mean loss, mean loss on answers, share of answers given p > 1/2)"""
     losses = token_losses(model, ids)
     weights = weights[:, 1:].flatten()
     answers = losses.detach()[weights > 1]
-    return (losses * weights).sum() / weights.sum(), losses.detach().mean().item(), answers.mean().item()
+    return (losses * weights).sum() / weights.sum(), losses.detach().mean().item(), answers.mean().item(), (answers < math.log(2)).float().mean().item()
 
 
 def progress(log_file):
     """(steps, tokens, seconds) in the last row of an earlier run's loss.csv"""
     last = log_file.read_text(encoding="utf-8").split()[-1].split(",")
-    return int(last[0]), int(last[2]), int(last[5])
+    return int(last[0]), int(last[2]), int(last[6])
 
 
 def train(model, args, shape, log, done=(0, 0, 0)):
-    phases = [tuple(map(int, phase.split(":"))) for phase in args.phases]
-    total, tokens, started = sum(p[2] for p in phases), done[1], time.time() - done[2]
+    phases = [(p.split(":")[0], *map(int, p.split(":")[1:])) for p in args.phases]
+    total, tokens, started = sum(p[3] for p in phases), done[1], time.time() - done[2]
     chosen = optimizers(model, args.rate)
     recent = []
-    for step, (ids, weights) in enumerate(batches(phases, args.corpus, args.folder / "tokenizer.json", args.seed)):
+    for step, (ids, weights) in enumerate(batches(phases, args.corpus, args.folder / "tokenizer.json", args.seed, args.answer_weight)):
         for group in (g for o in chosen for g in o.param_groups):
-            group["lr"] = args.rate * rate_at(step, total)
-        loss, plain, answers = loss_of(model, ids, weights)
+            group["lr"] = args.rate * rate_at(step, total, args.decay)
+        loss, *figures = loss_of(model, ids, weights)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in chosen:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         tokens += ids.numel()
-        recent.append((plain, answers))
+        recent.append(figures)
         if (step + 1) % 20 == 0:
             mean = np.mean(recent, axis=0)
             recent = []
-            row = f"{done[0] + step + 1},{ids.shape[1]},{tokens},{mean[0]:.4f},{mean[1]:.4f}"
+            row = f"{done[0] + step + 1},{ids.shape[1]},{tokens},{mean[0]:.4f},{mean[1]:.4f},{mean[2]:.4f}"
             print(f"{row},{time.time() - started:.0f}", file=log, flush=True)
         if (step + 1) % 100 == 0 or step + 1 in (total, args.stop):
             save(model, shape, args.folder)
@@ -150,6 +151,8 @@ def main():
     parser.add_argument("--phases", nargs="+", required=True)
     parser.add_argument("--stop", type=int, help="end after this step, before the phases are over")
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--decay", type=float, default=0.5, help="part of the steps with falling rate")
+    parser.add_argument("--answer-weight", type=float, default=8.0)
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
@@ -165,7 +168,7 @@ def main():
         model.load_state_dict(load_file(args.folder / "model.safetensors"), strict=False)
     with open(log_file, "a" if args.resume else "w", encoding="utf-8") as log:
         if not args.resume:
-            print("step,length,tokens,loss,answer_loss,seconds", file=log)
+            print("step,length,tokens,loss,answer_loss,answer_share,seconds", file=log)
         train(model, args, shape, log, done)
 
 

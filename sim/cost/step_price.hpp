@@ -70,9 +70,6 @@ struct StepPrice {
 
 // Re-uses `price`'s storage. For sweeps and serving loops.
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price);
-inline void price_step_into(StepPrice& price, const Machine& machine, const StepPlan& plan) {
-  price_step(machine, plan, price);
-}
 [[nodiscard]] StepPrice price_step(const Machine& machine, const StepPlan& plan);
 
 }  // namespace dculab::sim
