@@ -56,15 +56,17 @@ struct BenchChoices {
               ModelShape shape = resolve_model(scenario);
               shape.dtype = model.dtype;
               const EngineOptions options = resolve_options(scenario, shape, sim::MachineKind::cpu);
-              const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) + " block=" +
-                                     std::to_string(block_size) + " kv=" + kv_cache_dtype +
+              const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) +
+                                     " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
                                      " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
               points.push_back({id, shape, options, resolve_batch(scenario.workload, shape)});
             }
   return points;
 }
 
-[[nodiscard]] double tokens_per_second(const TraceStep& step) { return step.batch.num_tokens() / step.duration.value(); }
+[[nodiscard]] double tokens_per_second(const TraceStep& step) {
+  return step.batch.num_tokens() / step.duration.value();
+}
 
 [[nodiscard]] Report make_report(const Trace& trace) {
   Report report{"dculab/bench/1", {}, {}, Json::object()};
@@ -103,9 +105,8 @@ void run_bench(const BenchChoices& choices) {
   const engine::LlamaWeights weights = load_or_make_weights(folder, choices.random_weights);
   const std::vector<engine::BenchPoint> points = make_grid(choices, weights.shape);
   ProgressBar bar;
-  const Trace trace = engine::measure_steps(weights, points, choices.options, [&bar](const auto& label, double share) {
-    bar.update(label, share);
-  });
+  const Trace trace = engine::measure_steps(weights, points, choices.options,
+                                            [&bar](const auto& label, double share) { bar.update(label, share); });
   bar.clear();
   if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
   show(make_report(trace), choices.output);
@@ -119,8 +120,9 @@ void add_bench(CLI::App& app) {
   command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models")->required();
   command->add_option("--random-weights", choices->random_weights,
                       "Weights made on the spot in f32, f16 or bf16: speed does not depend on their values");
-  command->add_option("--phase", choices->phases, "prefill, decode")->delimiter(',')->check(
-      CLI::IsMember({"prefill", "decode"}));
+  command->add_option("--phase", choices->phases, "prefill, decode")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"prefill", "decode"}));
   command->add_option("--batch", choices->batches, "Sequences per step")->delimiter(',');
   command->add_option("--context", choices->contexts, "Tokens per sequence")->delimiter(',');
   command->add_option("--kv-heads", choices->kv_heads, "KV heads, made by mean pooling")->delimiter(',');

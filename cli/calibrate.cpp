@@ -91,8 +91,8 @@ void run_calibrate(const CalibrateChoices& choices) {
   const std::vector<TraceStep> steps = read_steps(choices, base, report);
   sim::Fit fit;
   if (choices.hold_out > 0) {
-    const sim::HoldOutScore score = sim::calibrate_with_hold_out(base, steps, choices.hold_out,
-                                                                 static_cast<std::uint64_t>(choices.seed));
+    const sim::HoldOutScore score =
+        sim::calibrate_with_hold_out(base, steps, choices.hold_out, static_cast<std::uint64_t>(choices.seed));
     fit = score.fit;
     add_parameters(fit, report);
     add_error("fitted", fit.error, report);

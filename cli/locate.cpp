@@ -50,8 +50,8 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
 [[nodiscard]] fs::path find(const std::string& name, const Kind& kind) {
   if (const auto found = try_find(name, kind)) return *found;
   if (fs::exists(name) && *kind.suffix == '\0')
-    throw InputError(name, std::string("no config.json in this folder (") + kind.option +
-                               " takes a Hugging Face model folder)");
+    throw InputError(
+        name, std::string("no config.json in this folder (") + kind.option + " takes a Hugging Face model folder)");
   throw InputError(std::string("no ") + kind.what + " '" + name + "' (neither a " +
                    (*kind.suffix == '\0' ? "folder" : "file") + " nor one of the shipped: " + known_names(kind) + ")");
 }

@@ -14,8 +14,9 @@ constexpr int kBadInput = 2;
 }  // namespace
 
 int main(int argc, char* argv[]) {
-  CLI::App app{"How fast will this LLM run on that machine, what holds it back, and which GQA group size and KV block\n"
-               "size should it use? dculab runs LLM inference for real and prices the same work on machines in YAML."};
+  CLI::App app{
+      "How fast will this LLM run on that machine, what holds it back, and which GQA group size and KV block\n"
+      "size should it use? dculab runs LLM inference for real and prices the same work on machines in YAML."};
   app.name("dculab");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("dculab ") + DCULAB_VERSION);

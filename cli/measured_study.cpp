@@ -136,8 +136,8 @@ void add_regret(const Accepted& accepted, const sim::Machine& machine, Report& r
   }
   const auto regret = sim::decision_regret(predicted, measured);
   if (!regret) return;
-  report.tables.back().notes.push_back("predicted best: " + choice_text(regret->predicted_best) + "; measured best: " +
-                                       choice_text(regret->measured_best) + "; decision regret " +
+  report.tables.back().notes.push_back("predicted best: " + choice_text(regret->predicted_best) +
+                                       "; measured best: " + choice_text(regret->measured_best) + "; decision regret " +
                                        percent(regret->regret) + " (at worst " + percent(regret->worst_single) +
                                        " when each workload is decided on its own)");
   report.json["regret"] = {{"predicted_best", choice_text(regret->predicted_best)},
@@ -157,9 +157,8 @@ MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine
   report.heading.push_back(host.description);
   report.heading.push_back(std::to_string(points.size()) + " steps measured: " + study.trace.header.timing);
   const Accepted accepted = accept(study.trace, points, host, report);
-  const sim::HoldOutScore score =
-      sim::calibrate_with_hold_out(host, accepted.steps, scenario.measure.held_out,
-                                   static_cast<std::uint64_t>(scenario.measure.seed));
+  const sim::HoldOutScore score = sim::calibrate_with_hold_out(host, accepted.steps, scenario.measure.held_out,
+                                                               static_cast<std::uint64_t>(scenario.measure.seed));
   add_held_out_rows(accepted, score, report);
   add_summary(accepted, score, report);
   add_regret(accepted, score.fit.machine, report);

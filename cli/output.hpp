@@ -40,13 +40,13 @@ struct Table {
   std::string title;
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;
-  std::vector<std::string> notes;  // lines below the table; left out of CSV
+  std::vector<std::string> notes;    // lines below the table; left out of CSV
   Align first_column = Align::left;  // the others are aligned right
 };
 
 // What a subcommand has to say: the same facts as tables and as JSON.
 struct Report {
-  std::string schema;  // "dculab/predict/1"
+  std::string schema;                // "dculab/predict/1"
   std::vector<std::string> heading;  // lines above the tables
   std::vector<Table> tables;         // CSV prints the first
   Json json;                         // without `schema`, which is added

@@ -36,8 +36,7 @@ struct Prediction {
   prediction.machine = resolve_machine(scenario.machines.front());
   prediction.model = resolve_model(scenario);
   prediction.options = resolve_options(scenario, prediction.model, prediction.machine.kind);
-  prediction.plan =
-      plan_step(prediction.model, prediction.options, resolve_batch(scenario.workload, prediction.model));
+  prediction.plan = plan_step(prediction.model, prediction.options, resolve_batch(scenario.workload, prediction.model));
   prediction.price = sim::price_step(prediction.machine, prediction.plan);
   prediction.confidence = sim::confidence(prediction.machine, prediction.model, prediction.options, prediction.plan,
                                           prediction.price.seconds);
@@ -80,10 +79,14 @@ struct Prediction {
 
 [[nodiscard]] std::string basis_text(const Prediction& prediction) {
   switch (prediction.confidence.basis) {
-    case sim::Basis::measured: return "measured";
-    case sim::Basis::interpolated: return "interpolated between this machine's traces";
-    case sim::Basis::extrapolated: return "extrapolated beyond this machine's traces: interval doubled";
-    case sim::Basis::priors: break;
+    case sim::Basis::measured:
+      return "measured";
+    case sim::Basis::interpolated:
+      return "interpolated between this machine's traces";
+    case sim::Basis::extrapolated:
+      return "extrapolated beyond this machine's traces: interval doubled";
+    case sim::Basis::priors:
+      break;
   }
   return "extrapolated: no traces of this machine, from its data sheet and priors";
 }
@@ -109,7 +112,8 @@ struct Prediction {
                   std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");
   if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) > capacity.max_sequences)
-    lines.push_back("warning: this batch does not fit in the machine's memory; the time is what it would take if it did");
+    lines.push_back(
+        "warning: this batch does not fit in the machine's memory; the time is what it would take if it did");
   if (!prediction.machine.assumed.empty()) {
     std::string keys;
     for (const std::string& key : prediction.machine.assumed) keys += (keys.empty() ? "" : ", ") + key;

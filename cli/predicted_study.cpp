@@ -84,8 +84,8 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
     const sim::Confidence trust = sim::confidence(machine, point.model, point.options, plan, seconds);
     const double rate = point.batch.num_tokens() / seconds.value();
     const std::string bound = step_bound(priced.back(), machine);
-    const auto fits = sim::capacity(machine, point.model, point.options,
-                                    point.batch.sequences.front().context_tokens()).max_sequences;
+    const auto fits = sim::capacity(machine, point.model, point.options, point.batch.sequences.front().context_tokens())
+                          .max_sequences;
     std::vector<Cell> row;
     for (const auto& [key, value] : point.choices) row.emplace_back(value);
     row.emplace_back(config::short_text(seconds), seconds.value());

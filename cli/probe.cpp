@@ -70,18 +70,17 @@ struct ProbeChoices {
                               {"outstanding", level.outstanding}});
   for (const engine::PeakMeasurement& peak : host.peaks)
     for (const engine::ArithmeticRate& rate : peak.rate)
-      json["peaks"].push_back({{"name", peak.name},
-                               {"threads", rate.threads},
-                               {"flop_per_second", rate.rate.highest.value()}});
+      json["peaks"].push_back(
+          {{"name", peak.name}, {"threads", rate.threads}, {"flop_per_second", rate.rate.highest.value()}});
   json["foreign_load"] = host.foreign_load;
   return json;
 }
 
 [[nodiscard]] Report make_report(const engine::HostMeasurements& host, const sim::Machine& machine) {
   Report report{"dculab/probe/1", {}, {}, to_json(host, machine)};
-  report.heading = {machine.description,
-                    "clock " + config::short_text(host.clock) + "; fork and join of " + std::to_string(host.threads) +
-                        " threads " + config::short_text(machine.overheads.kernel_launch)};
+  report.heading = {machine.description, "clock " + config::short_text(host.clock) + "; fork and join of " +
+                                             std::to_string(host.threads) + " threads " +
+                                             config::short_text(machine.overheads.kernel_launch)};
   if (host.foreign_load > kLoadWorthAWarning)
     report.heading.push_back("warning: other processes used " + percent(host.foreign_load) +
                              " of the CPUs during the probe; the figures are too low by about as much");

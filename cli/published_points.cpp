@@ -29,8 +29,14 @@ struct PublishedWeights {
 // GGUF: bits a weight as llama.cpp's ggml-common.h has them, the head is Q6_K (6.6 bits) or Q8_0.
 constexpr std::array<PublishedWeights, 8> kWeights{{
     {"q4_0", {Dtype::int4, 32}, Dtype::int8, "Q4_0 (4.5 bits a weight) as int4, 32 a group (4.6); head Q6_K as int8"},
-    {"q4_k_m", {Dtype::int4, 32}, Dtype::int8, "Q4_K_M (4.9 bits a weight) as int4, 32 a group (4.6); head Q6_K as int8"},
-    {"ud-q4_k_xl", {Dtype::int4, 32}, Dtype::int8, "UD-Q4_K_XL (about 4.9 bits) as int4, 32 a group (4.6); head as int8"},
+    {"q4_k_m",
+     {Dtype::int4, 32},
+     Dtype::int8,
+     "Q4_K_M (4.9 bits a weight) as int4, 32 a group (4.6); head Q6_K as int8"},
+    {"ud-q4_k_xl",
+     {Dtype::int4, 32},
+     Dtype::int8,
+     "UD-Q4_K_XL (about 4.9 bits) as int4, 32 a group (4.6); head as int8"},
     {"q8_0", {Dtype::int8, 32}, Dtype::int8, "Q8_0 (8.5 bits a weight) as int8, 32 a group (8.8)"},
     {"gptq", {Dtype::int4, 128}, Dtype::f16, "GPTQ as int4, 128 a group"},
     {"awq", {Dtype::int4, 128}, Dtype::f16, "AWQ as int4, 128 a group"},
@@ -88,10 +94,10 @@ struct EngineDefaults {
   sim::Split split;
 };
 constexpr std::array<EngineDefaults, 4> kEngines{{
-    {"TensorRT-LLM", 8192, 2048, sim::Split::tensor},   // BuildConfig: max_num_tokens, max_batch_size
-    {"llama.cpp", 512, 256, sim::Split::layers},        // n_ubatch; --split-mode layer
-    {"gpt-fast", 1 << 20, 1, sim::Split::tensor},       // the whole prompt at once
-    {"", 2048, 256, sim::Split::tensor},                // vLLM: max_num_batched_tokens, max_num_seqs
+    {"TensorRT-LLM", 8192, 2048, sim::Split::tensor},  // BuildConfig: max_num_tokens, max_batch_size
+    {"llama.cpp", 512, 256, sim::Split::layers},       // n_ubatch; --split-mode layer
+    {"gpt-fast", 1 << 20, 1, sim::Split::tensor},      // the whole prompt at once
+    {"", 2048, 256, sim::Split::tensor},               // vLLM: max_num_batched_tokens, max_num_seqs
 }};
 
 [[nodiscard]] const EngineDefaults& engine_defaults(const std::string& software) {
@@ -143,8 +149,7 @@ constexpr std::array<EngineDefaults, 4> kEngines{{
   const Batch batch = uniform_batch(Phase::prefill, 1, needed(point.m, "m"));
   options.tiling = sim::library_tiling(machine, model, batch);
   const StepPlan plan = plan_step(model, options, batch);
-  const auto matmul =
-      std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
+  const auto matmul = std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
   return sim::kernel_recipe(*matmul);
 }
 
@@ -188,15 +193,19 @@ constexpr std::array<EngineDefaults, 4> kEngines{{
 
 [[nodiscard]] sim::Recipe recipe_of(const PublishedPoint& point, const sim::Machine& machine) {
   switch (point.kind) {
-    case PointKind::matmul: return matmul_recipe(point, machine);
+    case PointKind::matmul:
+      return matmul_recipe(point, machine);
     case PointKind::attention_decode:
-    case PointKind::attention_prefill: return attention_recipe(point, machine);
+    case PointKind::attention_prefill:
+      return attention_recipe(point, machine);
     case PointKind::prefill_rate:
       return sim::prefill(published_server(point, machine), needed(point.prompt_tokens, "prompt_tokens"));
-    case PointKind::decode_rate: return decode_recipe(point, published_server(point, machine));
+    case PointKind::decode_rate:
+      return decode_recipe(point, published_server(point, machine));
     case PointKind::request_latency:
     case PointKind::ttft:
-    case PointKind::offline_output_rate: break;
+    case PointKind::offline_output_rate:
+      break;
   }
   return served_recipe(point, published_server(point, machine));
 }

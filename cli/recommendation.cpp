@@ -11,7 +11,8 @@
 namespace dculab::cli {
 namespace {
 
-// Fewer KV heads are always faster and never more accurate, so speed within this share of the best is given up for them.
+// Fewer KV heads are always faster and never more accurate, so speed within this share of the best is given up for
+// them.
 constexpr double kTolerance = 0.05;
 
 // What attention costs in a step, by cause; means over the workloads.
@@ -53,14 +54,15 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
 }
 
 [[nodiscard]] std::string largest_cause(const Causes& from, const Causes& to) {
-  const std::vector<std::pair<std::string, double>> differences{{"KV traffic", to.memory - from.memory},
-                                                                {"latency with too few bytes in flight", to.latency - from.latency},
-                                                                {"block-table look-ups", to.lookups - from.lookups},
-                                                                {"workgroup starts", to.launch - from.launch},
-                                                                {"arithmetic", to.compute - from.compute}};
-  return std::max_element(differences.begin(), differences.end(), [](const auto& a, const auto& b) {
-           return a.second < b.second;
-         })->first;
+  const std::vector<std::pair<std::string, double>> differences{
+      {"KV traffic", to.memory - from.memory},
+      {"latency with too few bytes in flight", to.latency - from.latency},
+      {"block-table look-ups", to.lookups - from.lookups},
+      {"workgroup starts", to.launch - from.launch},
+      {"arithmetic", to.compute - from.compute}};
+  return std::max_element(differences.begin(), differences.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
 }
 
 [[nodiscard]] std::string signed_percent(double share) {
@@ -72,8 +74,14 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
   Table table;
   table.title = along_blocks ? "Block sizes at " + std::to_string(best.kv_heads) + " KV heads"
                              : "KV heads at block size " + std::to_string(best.block_size);
-  table.columns = {along_blocks ? "block" : "KV heads", "step",     "against choice", "attention", "KV bytes",
-                   "look-ups",                          "KV waste", "what differs most"};
+  table.columns = {along_blocks ? "block" : "KV heads",
+                   "step",
+                   "against choice",
+                   "attention",
+                   "KV bytes",
+                   "look-ups",
+                   "KV waste",
+                   "what differs most"};
   const Causes& reference = causes.at(best);
   for (const auto& [choice, cause] : causes) {
     const bool on_axis = along_blocks ? choice.kv_heads == best.kv_heads : choice.block_size == best.block_size;
@@ -87,7 +95,8 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
          Cell(config::short_text(Seconds(cause.attention)), cause.attention),
          Cell(config::short_text(Bytes(cause.kv_bytes)), cause.kv_bytes),
          Cell(config::short_text(Seconds(cause.lookups)), cause.lookups), Cell(percent(cause.wasted, 2), cause.wasted),
-         chosen ? "" : (slower ? "more " + largest_cause(reference, cause) : "less " + largest_cause(cause, reference))});
+         chosen ? ""
+                : (slower ? "more " + largest_cause(reference, cause) : "less " + largest_cause(cause, reference))});
   }
   return table;
 }
@@ -95,7 +104,8 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
 [[nodiscard]] std::string verdict(const sim::Machine& machine, sim::Choice best, sim::Choice fastest, int query_heads,
                                   double slower) {
   std::string text = machine.name + " should use " + std::to_string(best.kv_heads) + " KV heads (group size " +
-                     std::to_string(query_heads / best.kv_heads) + ") and block size " + std::to_string(best.block_size);
+                     std::to_string(query_heads / best.kv_heads) + ") and block size " +
+                     std::to_string(best.block_size);
   if (best != fastest)
     text += ": " + percent(slower, 2) + " slower than the fastest choice (" + std::to_string(fastest.kv_heads) +
             " KV heads, block " + std::to_string(fastest.block_size) + "), and every KV head kept is accuracy kept";
@@ -108,9 +118,9 @@ std::string step_bound(const PricedPoint& priced, const sim::Machine& machine) {
   std::map<std::string, double> seconds;
   for (const sim::OpPrice& price : priced.price.ops)
     seconds[std::string(sim::name(price.bound, machine))] += price.all_executions().value();
-  return std::max_element(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) {
-           return a.second < b.second;
-         })->first;
+  return std::max_element(seconds.begin(), seconds.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
 }
 
 void add_recommendation(const std::vector<PricedPoint>& points, const sim::Machine& machine, Report& report,
@@ -135,9 +145,10 @@ void add_recommendation(const std::vector<PricedPoint>& points, const sim::Machi
   json["recommendation"] = {{"num_key_value_heads", best.choice.kv_heads},
                             {"block_size", best.choice.block_size},
                             {"step_seconds", best.seconds.value()},
-                            {"fastest", {{"num_key_value_heads", fastest.choice.kv_heads},
-                                         {"block_size", fastest.choice.block_size},
-                                         {"step_seconds", fastest.seconds.value()}}}};
+                            {"fastest",
+                             {{"num_key_value_heads", fastest.choice.kv_heads},
+                              {"block_size", fastest.choice.block_size},
+                              {"step_seconds", fastest.seconds.value()}}}};
 }
 
 }  // namespace dculab::cli

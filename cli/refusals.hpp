@@ -9,7 +9,8 @@
 
 namespace dculab::cli {
 
-// One line per row: "row 3 (decode ...): down_proj took 12 us, below the 20 us that DRAM allows".
+// One line per row, naming its worst violation: "row 3 (decode ...): down_proj took 12 us, below the 20 us that DRAM
+// allows".
 [[nodiscard]] std::vector<std::string> refusal_lines(const std::vector<sim::FloorViolation>& violations,
                                                      const Trace& trace);
 

@@ -16,15 +16,16 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   command.add_option("--batch", choices.batch, "Sequences in the step");
   command.add_option("--context", choices.context, "Tokens per sequence once the step is done");
   command.add_option("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
-  command.add_option("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
+  command.add_option("--kv-heads", choices.kv_heads,
+                     "KV heads instead of the model's own: what if it had another group size");
   command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, "f32, f16, bf16, fp8_e4m3, fp8_e5m2 or int8");
   command.add_option("--weights", choices.weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
   command.add_option("--set", choices.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
 }
 
 config::Scenario to_scenario(const StepChoices& choices) {
-  config::Node document = config::parse_yaml("command line",
-                                             "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
+  config::Node document =
+      config::parse_yaml("command line", "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
   const auto set = [&document](const char* key, const std::string& value) {
     if (!value.empty()) config::set_override(document, {key, value});
   };

@@ -107,7 +107,8 @@ void print_text(const std::vector<std::string>& prompts, const engine::Generatio
 void run_engine(RunChoices& choices) {
   const std::vector<std::string> prompts = read_prompts(choices);
   const auto dtype = parse_dtype(choices.kv_cache_dtype);
-  if (!dtype) throw InputError("--kv-cache-dtype: '" + choices.kv_cache_dtype + "' is not a dtype; use f32, f16 or bf16");
+  if (!dtype)
+    throw InputError("--kv-cache-dtype: '" + choices.kv_cache_dtype + "' is not a dtype; use f32, f16 or bf16");
   choices.generator.engine.kv_cache_dtype = *dtype;
   if (const auto found = problems(choices.generator.engine); !found.empty()) throw InputError(found.front());
   if (!choices.kv_cache_memory.empty())
@@ -148,7 +149,8 @@ void add_run(CLI::App& app) {
   command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")->check(CLI::PositiveNumber);
   command->add_option("--temperature", choices->temperature, "0 = greedy")->check(CLI::NonNegativeNumber);
   command->add_option("--top-k", choices->top_k, "Sample from the k likeliest, 0 = all")->check(CLI::NonNegativeNumber);
-  command->add_option("--top-p", choices->top_p, "Sample from the likeliest that make up p")->check(CLI::Range(0.0, 1.0));
+  command->add_option("--top-p", choices->top_p, "Sample from the likeliest that make up p")
+      ->check(CLI::Range(0.0, 1.0));
   command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
   command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
   command->add_option("--threads", choices->generator.num_threads, "Worker threads, 0 = all cores");

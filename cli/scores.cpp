@@ -70,10 +70,11 @@ constexpr std::array<Grouping, 4> kGroupings{{{"kind", &ScoredRow::kind},
     rows.resize(worst);
   }
   for (const ScoredRow* row : rows)
-    table.rows.push_back({row->id, Cell(figure(row->predicted, row->unit), row->predicted),
-                          Cell(figure(row->measured, row->unit), row->measured), Cell(number(row->ratio()), row->ratio()),
-                          figure(row->low, row->unit) + " .. " + figure(row->high, row->unit) + (row->inside() ? "" : " !"),
-                          row->bound, row->basis});
+    table.rows.push_back(
+        {row->id, Cell(figure(row->predicted, row->unit), row->predicted),
+         Cell(figure(row->measured, row->unit), row->measured), Cell(number(row->ratio()), row->ratio()),
+         figure(row->low, row->unit) + " .. " + figure(row->high, row->unit) + (row->inside() ? "" : " !"), row->bound,
+         row->basis});
   table.notes = {"! marks a measurement outside its interval."};
   return table;
 }
@@ -107,11 +108,11 @@ void add_summary(const Rows& rows, Report& report) {
 [[nodiscard]] Json points_json(const Scores& scores) {
   Json points = Json::array();
   for (const ScoredRow& row : scores.rows) {
-    Json entry{{"id", row.id},           {"line", row.line},           {"kind", row.kind},
-               {"machine", row.machine}, {"model", row.model},         {"software", row.software},
-               {"measured", row.measured}, {"predicted", row.predicted}, {"unit", row.unit},
-               {"ratio", row.ratio()},   {"low", row.low},             {"high", row.high},
-               {"basis", row.basis},     {"bound", row.bound}};
+    Json entry{
+        {"id", row.id},       {"line", row.line},         {"kind", row.kind},         {"machine", row.machine},
+        {"model", row.model}, {"software", row.software}, {"measured", row.measured}, {"predicted", row.predicted},
+        {"unit", row.unit},   {"ratio", row.ratio()},     {"low", row.low},           {"high", row.high},
+        {"basis", row.basis}, {"bound", row.bound}};
     if (!row.note.empty()) entry["note"] = row.note;
     points.push_back(std::move(entry));
   }

@@ -56,7 +56,8 @@ void add_figures(Report& report, const config::Node& node, const std::string& pa
   sim::Machine machine = config::read_machine_file(file);
   for (const sim::Parameter& parameter : sim::parameters())
     if (!machine.sources.contains(std::string(parameter.key)))
-      config::cite(machine, std::string(parameter.key), sim::Evidence::assumed, "prior, see docs/reference/cost-law.md");
+      config::cite(machine, std::string(parameter.key), sim::Evidence::assumed,
+                   "prior, see docs/reference/cost-law.md");
   Report report = empty_report("machine " + file.string());
   add_figures(report, config::parse_yaml(file.string(), config::machine_yaml(machine)), "");
   return report;

@@ -97,7 +97,8 @@ void add_study(CLI::App& app) {
   CLI::App* command = app.add_subcommand("study", "Answer the question of a scenario file");
   auto choices = std::make_shared<StudyChoices>();
   command->add_option("scenario", choices->scenario, "Scenario file, or a name under scenarios")->required();
-  command->add_flag("--measure", choices->measure, "Also run the sweep on this machine: calibrate on half, score the rest");
+  command->add_flag("--measure", choices->measure,
+                    "Also run the sweep on this machine: calibrate on half, score the rest");
   command->add_option("--host", choices->host_file, "Machine file of this host, instead of probing now");
   command->add_option("--trace", choices->trace_file, "With --measure: write the trace here");
   command->add_option("--machine-file", choices->machine_file, "With --measure: write the calibrated machine here");

@@ -59,12 +59,9 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
        moves ? Cell(number(row.flops.value(), 4), row.flops.value()) : Cell("-", ""),
        moves ? Cell(config::short_text(row.bytes), row.bytes.value()) : Cell("-", ""),
        moves ? Cell(number(row.intensity->value(), 4), row.intensity->value()) : Cell("-", ""), formula});
-  Json entry{{"number", row.number},
-             {"op", row.op},
-             {"computation", row.computation},
-             {"flops", row.flops.value()},
-             {"bytes", row.bytes.value()},
-             {"intensity", moves ? Json(row.intensity->value()) : Json(nullptr)}};
+  Json entry{{"number", row.number},           {"op", row.op},
+             {"computation", row.computation}, {"flops", row.flops.value()},
+             {"bytes", row.bytes.value()},     {"intensity", moves ? Json(row.intensity->value()) : Json(nullptr)}};
   if (!formula.empty()) entry["lecture_formula"] = formula;
   if (is_total)
     report.json["total"] = std::move(entry);
@@ -78,12 +75,12 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
   const Dtype dtype = choose_dtype("--dtype", choices.dtype);
   const sim::IntensityTable table = sim::intensity_table(model, phase, choices.tokens, choices.batch, dtype);
   Report report{"dculab/tables-intensity/1", {}, {Table{}}, Json::object()};
-  report.json = {{"model", model.name}, {"phase", choices.phase},     {"tokens", choices.tokens},
-                 {"batch", choices.batch}, {"dtype", name(dtype)}, {"rows", Json::array()}};
+  report.json = {{"model", model.name},    {"phase", choices.phase}, {"tokens", choices.tokens},
+                 {"batch", choices.batch}, {"dtype", name(dtype)},   {"rows", Json::array()}};
   report.heading = {model.name + ": one layer, " + choices.phase + ", L = " + std::to_string(choices.tokens) +
                     (phase == Phase::decode ? " tokens cached" : " tokens") + ", batch " +
-                    std::to_string(choices.batch) + ", " + std::string(name(dtype)) + "; D = " +
-                    std::to_string(model.hidden_size) + ", H = " + std::to_string(model.head_dim) + ", " +
+                    std::to_string(choices.batch) + ", " + std::string(name(dtype)) +
+                    "; D = " + std::to_string(model.hidden_size) + ", H = " + std::to_string(model.head_dim) + ", " +
                     std::to_string(model.num_attention_heads) + " query heads, " +
                     std::to_string(model.num_key_value_heads) + " KV heads"};
   report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
@@ -107,7 +104,8 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
   report.heading = {model.name + ": " + std::to_string(choices.batch) + " sequences of " +
                     std::to_string(choices.tokens) + " tokens, weights " + choices.dtype + ", KV " + choices.kv_dtype};
   Table& table = report.tables.front();
-  table.columns = {"KV heads", "", "weights", "KV cache", "KV / token", "layer weights", "layer KV", "KV > weights from"};
+  table.columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
+                   "layer weights", "layer KV", "KV > weights from"};
   report.json = {{"model", model.name},
                  {"num_key_value_heads", model.num_key_value_heads},
                  {"weight_bytes", chosen.weight_bytes.value()},
@@ -133,8 +131,9 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
                                    {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
                                    {"crossover_tokens", row.crossover_tokens}});
   }
-  table.notes = {"* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
-                 "weights (6D for MHA, a 4D MLP and equal dtypes)."};
+  table.notes = {
+      "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
+      "weights (6D for MHA, a 4D MLP and equal dtypes)."};
   return report;
 }
 

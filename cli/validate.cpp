@@ -30,6 +30,8 @@ struct ValidateChoices {
   OutputOptions output;
 };
 
+constexpr std::size_t kFewestOfAnEngine = 5;
+
 // A published point that can be priced, or why it cannot.
 struct ReadPoint {
   config::PublishedPoint point;
@@ -38,7 +40,17 @@ struct ReadPoint {
   std::string refused;
 };
 
+// By name; those fitted to one engine's points also by name and engine.
 using Machines = std::map<std::string, sim::Machine>;
+
+// "vLLM 0.14.0 vllm_flash_attn" -> "vLLM".
+[[nodiscard]] std::string engine_of(const config::PublishedPoint& point) {
+  return point.software.substr(0, point.software.find(' '));
+}
+
+[[nodiscard]] std::string with_engine(const config::PublishedPoint& point) {
+  return point.machine + " with " + engine_of(point);
+}
 
 [[nodiscard]] std::string below_floor(const sim::Machine& machine, const ReadPoint& read) {
   const Seconds measured = read.priced.recipe.time(read.point.value);
@@ -73,19 +85,30 @@ using Machines = std::map<std::string, sim::Machine>;
   return points;
 }
 
-// Every machine with usable points in the file is fitted to them. Returns the ids that were used.
+// Fits every machine with usable points in the file to them, and from there to those of each engine: its host work and
+// its kernels are its own. Returns the ids that were used.
 [[nodiscard]] std::set<std::string> calibrate(const std::string& file, Machines& machines, Report& report) {
-  std::map<std::string, std::vector<sim::MeasuredRecipe>> by_machine;
+  using Points = std::vector<sim::MeasuredRecipe>;
+  std::map<std::string, Points> by_machine;
+  std::map<std::string, std::pair<std::string, Points>> by_engine;  // machine with engine -> machine, points
   std::set<std::string> used;
   for (const ReadPoint& read : read_points(file, machines)) {
     if (!read.unpriced.empty() || !read.refused.empty()) continue;
-    by_machine[read.point.machine].push_back({std::string(config::name(read.point.kind)), read.priced.recipe,
-                                              read.priced.recipe.time(read.point.value)});
+    const sim::MeasuredRecipe point{std::string(config::name(read.point.kind)), read.priced.recipe,
+                                    read.priced.recipe.time(read.point.value)};
+    by_machine[read.point.machine].push_back(point);
+    auto& [machine, points] = by_engine[with_engine(read.point)];
+    machine = read.point.machine;
+    points.push_back(point);
     used.insert(read.point.id);
   }
   for (const auto& [name, points] : by_machine) {
     machines[name] = sim::calibrate_to_points(machines[name], points);
     report.heading.push_back(name + ": calibrated on " + std::to_string(points.size()) + " points of " + file);
+  }
+  for (const auto& [name, fitted] : by_engine) {
+    const auto& [machine, points] = fitted;
+    if (points.size() >= kFewestOfAnEngine) machines[name] = sim::calibrate_to_points(machines[machine], points);
   }
   return used;
 }
@@ -113,6 +136,11 @@ using Machines = std::map<std::string, sim::Machine>;
           .note = read.priced.note};
 }
 
+[[nodiscard]] const sim::Machine& fitted_machine(const config::PublishedPoint& point, const Machines& machines) {
+  const auto own = machines.find(with_engine(point));
+  return own != machines.end() ? own->second : machines.at(point.machine);
+}
+
 [[nodiscard]] Scores score_points(const ValidateChoices& choices, Report& report) {
   Machines machines;
   const std::vector<ReadPoint> points = read_points(choices.points, machines);
@@ -125,7 +153,7 @@ using Machines = std::map<std::string, sim::Machine>;
     else if (!read.refused.empty())
       scores.refused.push_back({read.point.line, read.point.id, read.refused});
     else
-      scores.rows.push_back(score_point(read, machines.at(read.point.machine), fitted.contains(read.point.id)));
+      scores.rows.push_back(score_point(read, fitted_machine(read.point, machines), fitted.contains(read.point.id)));
   }
   return scores;
 }
@@ -141,8 +169,7 @@ using Machines = std::map<std::string, sim::Machine>;
   sim::Recipe recipe;
   recipe.steps.push_back({plan_step(step.model, step.options, step.batch), 1, {}});
   const Seconds time = sim::price_recipe(machine, recipe);
-  const sim::Confidence trust =
-      sim::confidence(machine, step.model, step.options, recipe.steps.front().plan, time);
+  const sim::Confidence trust = sim::confidence(machine, step.model, step.options, recipe.steps.front().plan, time);
   return {.line = row,
           .id = step.id,
           .kind = phase_of(step.batch),
@@ -169,8 +196,7 @@ void score_trace(const std::string& file, const sim::Machine& machine, Scores& s
                                   config::short_text(violation.floor) + " that the " + violation.limit + " allows"});
   }
   for (std::size_t row = 0; row < trace.steps.size(); ++row)
-    if (!refused.contains(row))
-      scores.rows.push_back(score_step(trace.steps[row], static_cast<int>(row) + 1, machine));
+    if (!refused.contains(row)) scores.rows.push_back(score_step(trace.steps[row], static_cast<int>(row) + 1, machine));
 }
 
 void run_validate(const ValidateChoices& choices) {
@@ -194,10 +220,10 @@ void run_validate(const ValidateChoices& choices) {
 void add_validate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("validate", "Predicted against measured, for traces and published points");
   auto choices = std::make_shared<ValidateChoices>();
-  CLI::Option* traces =
-      command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them");
+  CLI::Option* traces = command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them");
   command->add_option("--machine", choices->machine, "Machine that the traces are predicted on: a file, or a name");
-  CLI::Option* points = command->add_option("--points", choices->points, "CSV of published points")->option_text("FILE");
+  CLI::Option* points =
+      command->add_option("--points", choices->points, "CSV of published points")->option_text("FILE");
   points->excludes(traces);
   command->add_option("--calibrate-on", choices->calibrate_on, "CSV of published points to fit the machines to first")
       ->option_text("FILE")

@@ -70,9 +70,10 @@ void add_sample(Samples& samples, const StepResult& result) {
     samples.op_durations[op].push_back(result.op_durations[op].value());
 }
 
-void measure_point(CpuExecutor& executor, const BenchPoint& point, const BenchOptions& options,
-                   std::mt19937_64& random, Samples& samples) {
-  const StepPlan plan = plan_step(point.model, point.options, executable(point, executor.kv_cache().num_blocks, random));
+void measure_point(CpuExecutor& executor, const BenchPoint& point, const BenchOptions& options, std::mt19937_64& random,
+                   Samples& samples) {
+  const StepPlan plan =
+      plan_step(point.model, point.options, executable(point, executor.kv_cache().num_blocks, random));
   for (int step = 0; step < options.warm_up; ++step) (void)executor.run(plan);
   add_sample(samples, executor.run(plan));
 }
@@ -137,9 +138,8 @@ Trace measure_steps(const LlamaWeights& weights, std::span<const BenchPoint> poi
   std::map<int, LlamaWeights> regrouped_weights;
   for (const BenchPoint& point : points)
     if (const int kv_heads = point.model.num_key_value_heads; !regrouped_weights.contains(kv_heads))
-      regrouped_weights.emplace(kv_heads, kv_heads == weights.shape.num_key_value_heads
-                                              ? weights
-                                              : regrouped(weights, kv_heads));
+      regrouped_weights.emplace(kv_heads,
+                                kv_heads == weights.shape.num_key_value_heads ? weights : regrouped(weights, kv_heads));
   std::mt19937_64 random(options.seed);
   std::vector<Samples> samples(points.size());
   const double total = static_cast<double>(points.size()) * options.repeats;

@@ -21,9 +21,9 @@ struct BenchPoint {
 };
 
 struct BenchOptions {
-  int threads = 0;      // 0 = all cores
-  int repeats = 7;      // rounds through the whole grid
-  int warm_up = 2;      // untimed steps of a point in each round
+  int threads = 0;  // 0 = all cores
+  int repeats = 7;  // rounds through the whole grid
+  int warm_up = 2;  // untimed steps of a point in each round
   std::uint64_t seed = 1;
 };
 

@@ -23,24 +23,13 @@ Hertz measure_clock(const Effort& effort) {
 ArithmeticRate measure_arithmetic(ThreadPool& team, Arithmetic arithmetic, const Effort& effort) {
   constexpr std::int64_t kRounds = 1000;
   const auto compute = [&](std::int64_t repeats) {
-    std::vector<FlopCount> done(static_cast<std::size_t>(team.num_threads()));
-    team.parallel_for(
-        team.num_threads(),
-        [&](int task, int) {
-          done[static_cast<std::size_t>(task)] = kernels::cpu::run_arithmetic(arithmetic, repeats * kRounds);
-        },
-        Distribution::fixed);
-    FlopCount sum;
-    for (const FlopCount& flops : done) sum += flops;
-    return sum;
+    return sum_of_rates<FlopsPerSecond>(
+        team, [&](int) { return kernels::cpu::run_arithmetic(arithmetic, repeats * kRounds); });
   };
-  const std::int64_t repeats = choose_repeats(Clock::wall, effort.sample, compute);
+  const std::int64_t repeats =
+      choose_repeats(Clock::wall, effort.sample, [&](std::int64_t each) { (void)compute(each); });
   std::vector<FlopsPerSecond> rates;
-  for (int run = 0; run < effort.runs; ++run) {
-    FlopCount flops;
-    const Seconds taken = time_run(Clock::wall, [&] { flops = compute(repeats); });
-    rates.push_back(flops / taken);
-  }
+  for (int run = 0; run < effort.runs; ++run) rates.push_back(compute(repeats));
   return {team.num_threads(), spread_of(rates), ""};
 }
 

@@ -18,7 +18,8 @@ void explain_methods(HostMeasurements& host) {
   host.how["cache bandwidth"] =
       "vector loads (" + host.vector_target +
       ") with four sums, over half of L1 or the geometric mean of a cache and the one above it; fastest of 12 stream "
-      "shapes, wall time of all threads, median of runs; a shared cache is read by all threads from one set, each from "
+      "shapes, each thread's bytes per CPU time of its own, summed; a shared cache is read by all threads from one "
+      "set, each from "
       "another place on";
   host.how["dram bandwidth"] =
       "the same loads, 256 MiB per run, round and round through at least 1 GiB and four times all caches, if that much "
@@ -30,7 +31,7 @@ void explain_methods(HostMeasurements& host) {
       "address translation hits";
   host.how["latency anywhere"] = "DRAM: every second line, all over half the memory, page walks included";
   host.how["outstanding"] = "Little's law: bandwidth of one thread * latency / line";
-  host.how["peaks"] = "twelve independent sums, wall time of all threads, median of runs";
+  host.how["peaks"] = "twelve independent sums, each thread's FLOP per CPU time of its own, summed";
   host.how["fork_join"] = "empty parallel loop, one task per thread, threads awake, median of runs";
   host.how["foreign_load"] = "busy time in /proc/stat, steal included, less the CPU time of this process";
 }

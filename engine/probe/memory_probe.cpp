@@ -102,24 +102,20 @@ ReadRate MemoryProbe::read_cache(Bytes working_set, Sharing sharing, Team& team)
   const bool shared = sharing == Sharing::several_cores;
   const std::size_t set = std::min(to_granules(working_set), to_granules(size() / (shared ? 1.0 : team.num_threads())));
   const auto read = [&](StreamShape shape, std::int64_t passes) {
-    team.parallel_for(
-        team.num_threads(),
-        [&](int task, int) {
-          const auto index = static_cast<std::size_t>(task);
-          const std::size_t start = set / threads * index / kReadGranule * kReadGranule;
-          if (shared)
-            read_around(buffer_.data(), set, start, passes, shape);
-          else
-            read_around(buffer_.data() + index * set, set, 0, passes, shape);
-        },
-        Distribution::fixed);
+    return sum_of_rates<BytesPerSecond>(team, [&](int task) {
+      const auto index = static_cast<std::size_t>(task);
+      const std::size_t start = set / threads * index / kReadGranule * kReadGranule;
+      if (shared)
+        read_around(buffer_.data(), set, start, passes, shape);
+      else
+        read_around(buffer_.data() + index * set, set, 0, passes, shape);
+      return Bytes(static_cast<double>(set) * static_cast<double>(passes));
+    });
   };
   const std::int64_t passes =
-      choose_repeats(Clock::wall, effort_.sample, [&](std::int64_t repeats) { read({}, repeats); });
-  const auto bytes = Bytes(static_cast<double>(threads * set) * static_cast<double>(passes));
-  return measure_fastest(list_shapes({0, 1024, 2048}), team.num_threads(), effort_, [&](StreamShape shape) {
-    return bytes / time_run(Clock::wall, [&] { read(shape, passes); });
-  });
+      choose_repeats(Clock::wall, effort_.sample, [&](std::int64_t repeats) { (void)read({}, repeats); });
+  return measure_fastest(list_shapes({0, 1024, 2048}), team.num_threads(), effort_,
+                         [&](StreamShape shape) { return read(shape, passes); });
 }
 
 BytesPerSecond MemoryProbe::read_next_window(Team& team, StreamShape shape) {

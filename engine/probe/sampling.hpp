@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/probe/host_measurements.hpp"
+#include "kernels/cpu/thread_pool.hpp"
 
 namespace dculab::engine {
 
@@ -61,6 +62,25 @@ template <typename Q>
 [[nodiscard]] Spread<Q> spread_of(std::vector<Q> values) {
   std::sort(values.begin(), values.end());
   return {values[values.size() / 2], values.front(), values.back()};
+}
+
+// Runs work(task) -> amount on every thread at once and adds up each thread's amount per CPU time of its own. For
+// resources that a core does not share: a neighbour that takes turns on the CPU must not make them look slow, or
+// honest measurements would later seem to beat the peak.
+template <typename Rate, typename Work>
+[[nodiscard]] Rate sum_of_rates(kernels::cpu::ThreadPool& team, Work&& work) {
+  std::vector<Rate> rates(static_cast<std::size_t>(team.num_threads()));
+  team.parallel_for(
+      team.num_threads(),
+      [&](int task, int) {
+        const Seconds start = thread_clock();
+        const auto amount = work(task);
+        rates[static_cast<std::size_t>(task)] = amount / std::max(thread_clock() - start, kNanosecond);
+      },
+      kernels::cpu::Distribution::fixed);
+  Rate sum;
+  for (const Rate& rate : rates) sum += rate;
+  return sum;
 }
 
 // 1, 2, 4, ... and `all`.

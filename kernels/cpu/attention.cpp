@@ -24,7 +24,7 @@ constexpr int kSplitTokens = 16;       // query tokens up to which partitions ar
 // A few consecutive new tokens of one sequence.
 struct QueryTile {
   int seq = 0;
-  int first_token = 0;     // index into q and out
+  int first_token = 0;  // index into q and out
   int tokens = 0;
   int first_position = 0;  // in the sequence
   int first_partial = -1;  // of partials_per_head for each KV head; -1 when one task walks the whole context
@@ -79,8 +79,11 @@ namespace {
 class Attention {
  public:
   Attention(const PagedAttentionArgs& args, Workspace& workspace, int workers)
-      : args_(args), plan_(plan_attention(args)), group_size_(args.num_heads / args.cache.num_kv_heads),
-        head_dim_(args.cache.head_dim), width_(round_up_to_lanes(head_dim_)) {
+      : args_(args),
+        plan_(plan_attention(args)),
+        group_size_(args.num_heads / args.cache.num_kv_heads),
+        head_dim_(args.cache.head_dim),
+        width_(round_up_to_lanes(head_dim_)) {
     for (const QueryTile& tile : plan_.tiles) max_rows_ = std::max(max_rows_, tile.tokens * group_size_);
     scratch_floats_ = KvTile::floats(head_dim_) + SoftmaxRows::floats(max_rows_, head_dim_) +
                       static_cast<std::size_t>((max_rows_ + 1) * partial_floats());
@@ -93,8 +96,9 @@ class Attention {
   void run(ThreadPool& threads) const {
     const int kv_heads = args_.cache.num_kv_heads, partitioned_walks = static_cast<int>(plan_.walks.size());
     threads.parallel_for(partitioned_walks * kv_heads, [&](int task, int worker) {
-      with_stored_type(args_.cache.k, args_.cache.dtype,
-                       [&]<typename T>(const T*) { walk<T>(task % partitioned_walks, task / partitioned_walks, worker); });
+      with_stored_type(args_.cache.k, args_.cache.dtype, [&]<typename T>(const T*) {
+        walk<T>(task % partitioned_walks, task / partitioned_walks, worker);
+      });
     });
     if (plan_.partials == 0) return;
     threads.parallel_for(static_cast<int>(plan_.tiles.size()) * kv_heads, [&](int task, int worker) {

@@ -66,10 +66,14 @@ class SoftmaxRows {
     return static_cast<std::size_t>(max_rows * (head_dim + width + kLanes + kTileTokens) + 2 * padded);
   }
   SoftmaxRows(float* memory, int max_rows, int head_dim)
-      : head_dim_(head_dim), width_(round_up_to_lanes(head_dim)),
-        largest_(memory), decay_(largest_ + round_up_to_lanes(max_rows)),
-        totals_(decay_ + round_up_to_lanes(max_rows)), scores_(totals_ + max_rows * kLanes),
-        sums_(scores_ + max_rows * kTileTokens), q_(sums_ + max_rows * width_) {}
+      : head_dim_(head_dim),
+        width_(round_up_to_lanes(head_dim)),
+        largest_(memory),
+        decay_(largest_ + round_up_to_lanes(max_rows)),
+        totals_(decay_ + round_up_to_lanes(max_rows)),
+        scores_(totals_ + max_rows * kLanes),
+        sums_(scores_ + max_rows * kTileTokens),
+        q_(sums_ + max_rows * width_) {}
 
   // Takes the scaled queries of `group_size` heads of `tokens` tokens, the first at `first_position`.
   void take_queries(const float* q, std::int64_t q_stride, int tokens, int group_size, float scale,
@@ -102,11 +106,13 @@ class SoftmaxRows {
     const int lines_per_step = (ahead.left() + steps - 1) / steps;
     float* scores = scores_ + first * kTileTokens;
     multiply<Start::at_zero>({q_ + first * head_dim_, head_dim_, rows, tile.keys(), kTileTokens, head_dim_, decay_,
-                              scores, kTileTokens, vectors}, ahead, lines_per_step);
+                              scores, kTileTokens, vectors},
+                             ahead, lines_per_step);
     raise_largest(first, position, count);
     for (int row = first; row < rows_; ++row) exponentiate(row, vectors);
     multiply<Start::at_decayed>({scores, kTileTokens, rows, tile.values(), width_, count, decay_ + first,
-                                 sums_ + first * width_, width_, width_ / kLanes}, ahead, lines_per_step);
+                                 sums_ + first * width_, width_, width_ / kLanes},
+                                ahead, lines_per_step);
   }
 
   void finish_partition(int row, const Partial& to) const {

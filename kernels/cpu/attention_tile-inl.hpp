@@ -15,7 +15,7 @@
 #include <bit>
 #include <type_traits>
 
-#include "kernels/cpu/vectors-inl.hpp"
+#include "kernels/cpu/transpose-inl.hpp"
 #include "kernels/ops.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -59,7 +59,8 @@ class LinesAhead {
       const KvRuns::Run& run = where.runs[i];
       const int lines = (run.tokens * cache.head_dim + kLine - 1) / kLine;
       for (const void* values : {cache.k, cache.v}) {
-        ranges_[num_ranges_++] = {reinterpret_cast<const char*>(static_cast<const T*>(values) + run.first_value), lines};
+        ranges_[num_ranges_++] = {reinterpret_cast<const char*>(static_cast<const T*>(values) + run.first_value),
+                                  lines};
         left_ += lines;
       }
     }
@@ -85,42 +86,23 @@ class LinesAhead {
   int next_ = 0, num_ranges_ = 0, left_ = 0;
 };
 
-// Writes four vectors of 4 x 4 transposed: out[i] holds, for each group of four lanes, lane i of a, b, c and e.
-template <typename Put>
-HWY_INLINE void interleave_four(Vector a, Vector b, Vector c, Vector e, Put&& put) {
-#if HWY_TARGET != HWY_SCALAR
-  const hn::Repartition<double, F32> pairs;
-  const auto put_two = [&](int i, Vector low, Vector high) {
-    const auto first = hn::BitCast(pairs, low), second = hn::BitCast(pairs, high);
-    put(i, hn::BitCast(F32(), hn::InterleaveLower(pairs, first, second)));
-    put(i + 1, hn::BitCast(F32(), hn::InterleaveUpper(pairs, first, second)));
-  };
-  put_two(0, hn::InterleaveLower(F32(), a, b), hn::InterleaveLower(F32(), c, e));
-  put_two(2, hn::InterleaveUpper(F32(), a, b), hn::InterleaveUpper(F32(), c, e));
-#endif
-}
-
-// Four tokens of K, transposed: keys[d * kTileTokens + i] = rows[i][d] for i < 4.
+// As many tokens of K as a vector has lanes, transposed: keys[d * kTileTokens + i] = rows[i][d].
 template <typename T>
-HWY_INLINE void transpose_four(const T* const* rows, int head_dim, float* keys) {
-#if HWY_TARGET == HWY_SCALAR
-  for (int d = 0; d < head_dim; ++d) {
-    for (int i = 0; i < 4; ++i) store(load(rows[i] + d), keys + d * kTileTokens + i);
-  }
-#else
-  const T *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
-  const auto put = [&](int d) {
-    return [=](int i, Vector v) { store_fours(F32(), v, keys + (d + i) * kTileTokens, 4 * kTileTokens); };
+HWY_INLINE void transpose_tokens(const T* const* rows, int head_dim, float* keys) {
+  const auto put = [&](Vector(&block)[kLanes], int d) DCULAB_INLINE {
+    transpose(block);
+    unrolled<kLanes>([&](auto i) DCULAB_INLINE { store(block[i], keys + (d + i) * kTileTokens); });
   };
+  Vector block[kLanes];
   int d = 0;
   for (; d + kLanes <= head_dim; d += kLanes) {
-    interleave_four(load(r0 + d), load(r1 + d), load(r2 + d), load(r3 + d), put(d));
+    unrolled<kLanes>([&](auto i) DCULAB_INLINE { block[i] = load(rows[i] + d); });
+    put(block, d);
   }
-  if (const int left = head_dim - d; left > 0) {
-    interleave_four(load_first(r0 + d, left), load_first(r1 + d, left), load_first(r2 + d, left),
-                    load_first(r3 + d, left), put(d));
+  if (d < head_dim) {
+    for (int i = 0; i < kLanes; ++i) block[i] = load_first(rows[i] + d, head_dim - d);
+    put(block, d);
   }
-#endif
 }
 
 // K and V of up to kTileTokens tokens as F32.
@@ -140,7 +122,7 @@ class KvTile {
   // Columns of keys() and rows of values() beyond those tokens are unspecified.
   template <typename T>
   void fill(const KvCacheView& cache, const KvRuns& where, LinesAhead& ahead, int lines) const {
-    const T* k_rows[kTileTokens + 3];
+    const T* k_rows[kTileTokens];
     int count = 0;
     for (int i = 0; i < where.num_runs; ++i) {
       const KvRuns::Run& run = where.runs[i];
@@ -151,10 +133,10 @@ class KvTile {
         widen(v + token * cache.head_dim, cache.head_dim, values_ + count * width_);
       }
     }
-    for (int i = 0; i < 3; ++i) k_rows[count + i] = k_rows[count - 1];
-    for (int token = 0; token < count; token += 4) {
-      transpose_four(k_rows + token, cache.head_dim, keys_ + token);
-      ahead.ask(lines / (kTileTokens / 4));
+    std::fill(k_rows + count, k_rows + round_up_to_lanes(count), k_rows[count - 1]);
+    for (int token = 0; token < count; token += kLanes) {
+      transpose_tokens(k_rows + token, cache.head_dim, keys_ + token);
+      ahead.ask(lines / (kTileTokens / kLanes));
     }
   }
 
@@ -195,7 +177,8 @@ HWY_INLINE void multiply_block(const float* a, int a_stride, const float* b, int
     });
     ahead.ask(lines_per_step);
   }
-  unrolled<kRows * kVectors>([&](auto i) DCULAB_INLINE { store(sums[i], c + i / kVectors * c_stride + i % kVectors * kLanes); });
+  unrolled<kRows * kVectors>(
+      [&](auto i) DCULAB_INLINE { store(sums[i], c + i / kVectors * c_stride + i % kVectors * kLanes); });
 }
 
 // A matrix product for any number of rows and vectors: c[rows, vectors * lanes] = start + a[rows, depth] b[depth, ...].

@@ -16,10 +16,10 @@ HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int kStreamedRows = 16;          // of x: up to here w is read where it lies
-constexpr int kStreamBytes = 128 * 1024;   // of w per task
-constexpr int kPanelBytes = 512 * 1024;    // of w as F32: half of a 1 MiB L2
-constexpr int kBlockK = 512;               // x tile and w tile of this depth fit in L1
+constexpr int kStreamedRows = 16;                  // of x: up to here w is read where it lies
+constexpr int kStreamBytes = 128 * 1024;           // of w per task
+constexpr int kPanelBytes = 512 * 1024;            // of w as F32: half of a 1 MiB L2
+constexpr int kBlockK = 512;                       // x tile and w tile of this depth fit in L1
 constexpr std::int64_t kInlineValues = 32 * 1024;  // weights below which waking threads costs more than it saves
 
 int total_rows(const MatmulArgs& args) {
@@ -67,13 +67,13 @@ void stream(ThreadPool& threads, const MatmulArgs& args) {
     const int begin = index * rows_per_task;
     for_each_piece(args, begin, std::min(n, begin + rows_per_task),
                    [&](const WeightView& weight, int first, int rows, int column) {
-      with_stored_type(weight.data, weight.dtype, [&](auto* data) {
-        for (int row = 0; row < rows; row += kTileColumns) {
-          multiply_streamed(args, data + std::ptrdiff_t{first + row} * args.k, std::min(kTileColumns, rows - row),
-                            args.y + column + row, n);
-        }
-      });
-    });
+                     with_stored_type(weight.data, weight.dtype, [&](auto* data) {
+                       for (int row = 0; row < rows; row += kTileColumns) {
+                         multiply_streamed(args, data + std::ptrdiff_t{first + row} * args.k,
+                                           std::min(kTileColumns, rows - row), args.y + column + row, n);
+                       }
+                     });
+                   });
   };
   const int tasks = (n + rows_per_task - 1) / rows_per_task;
   if (std::int64_t{n} * args.k * args.m < kInlineValues) {
@@ -142,7 +142,8 @@ void multiply_panel(const MatmulArgs& args, const Panel& panel, int columns, int
         for (int i = 0; i < kTileColumns; ++i) rows[i] = panel.row(std::min(c + i, columns - 1), begin / kBlockK);
         float* tile_paused = paused + c / kTileColumns * kTileFloats;
         with_tile_rows(height, [&](auto tile_rows) {
-          multiply_tile<tile_rows>(x, args.k, begin, rows, tile_paused, out + c, y_stride, columns - c < kTileColumns ? columns - c : kTileColumns);
+          multiply_tile<tile_rows>(x, args.k, begin, rows, tile_paused, out + c, y_stride,
+                                   columns - c < kTileColumns ? columns - c : kTileColumns);
         });
       }
     }
@@ -164,10 +165,10 @@ void tile(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
     const int begin = index * panel_rows;
     for_each_piece(args, begin, std::min(n, begin + panel_rows),
                    [&](const WeightView& weight, int first, int rows, int column) {
-      with_stored_type(weight.data, weight.dtype,
-                       [&](auto* data) { panel.fill(data + std::ptrdiff_t{first} * args.k, rows); });
-      multiply_panel(args, panel, rows, 0, args.m, mine + panel_floats, args.y + column, n);
-    });
+                     with_stored_type(weight.data, weight.dtype,
+                                      [&](auto* data) { panel.fill(data + std::ptrdiff_t{first} * args.k, rows); });
+                     multiply_panel(args, panel, rows, 0, args.m, mine + panel_floats, args.y + column, n);
+                   });
   });
 }
 

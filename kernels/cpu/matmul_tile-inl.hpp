@@ -18,8 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
-constexpr int kTileColumns = 4;                              // rows of w
-constexpr int kMaxTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3; // rows of x: sums, x and w fit in 32 or 16 registers
+constexpr int kTileColumns = 4;                               // rows of w
+constexpr int kMaxTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;  // rows of x: sums, x and w fit in 32 or 16 registers
 constexpr int kTileFloats = kMaxTileRows * kTileColumns * kLanes;
 
 // Four rows of w; one that does not exist repeats another, and its result is dropped.
@@ -49,7 +49,8 @@ class TileSums {
     for (; i + kLine <= k; i += kLine, next += kTileColumns * kLine) {
       for (int c = 0; c < kTileColumns; ++c) hwy::Prefetch(next + c * kLine);
       for (int j = i; j < i + kLine; j += kLanes) {
-        add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + j); }, [&](int c) DCULAB_INLINE { return load(w[c] + j); });
+        add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + j); },
+                    [&](int c) DCULAB_INLINE { return load(w[c] + j); });
       }
     }
     add_from(i, x, x_stride, w, k);
@@ -93,7 +94,8 @@ class TileSums {
   template <typename T>
   HWY_INLINE void add_from(int i, const float* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int k) {
     for (; i + kLanes <= k; i += kLanes) {
-      add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + i); }, [&](int c) DCULAB_INLINE { return load(w[c] + i); });
+      add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + i); },
+                  [&](int c) DCULAB_INLINE { return load(w[c] + i); });
     }
     if (i < k) {
       add_vectors([&](int row) DCULAB_INLINE { return load_first(x + row * x_stride + i, k - i); },

@@ -52,9 +52,12 @@ struct Bf16 {
 template <typename Body>
 HWY_INLINE void with_stored_type(const void* data, Dtype dtype, Body&& body) {
   switch (dtype) {
-    case Dtype::f16: return body(static_cast<const F16*>(data));
-    case Dtype::bf16: return body(static_cast<const Bf16*>(data));
-    default: return body(static_cast<const float*>(data));
+    case Dtype::f16:
+      return body(static_cast<const F16*>(data));
+    case Dtype::bf16:
+      return body(static_cast<const Bf16*>(data));
+    default:
+      return body(static_cast<const float*>(data));
   }
 }
 
@@ -112,24 +115,12 @@ HWY_INLINE void sum_each(Vector v0, Vector v1, Vector v2, Vector v3, float* sums
 #else
 // Adds the upper half of a vector to the lower until four lanes remain.
 template <class D, class V>
-HWY_INLINE hn::Vec<hn::Full128<float>> fold_to_four(D, V v) {
+HWY_INLINE hn::Vec<hn::Full128<float> > fold_to_four(D, V v) {
   if constexpr (hn::MaxLanes(D()) == 4) {
     return v;
   } else {
     const hn::Half<D> half;
     return fold_to_four(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
-  }
-}
-
-// Writes lanes [4 i, 4 i + 4) to to[i * stride].
-template <class D, class V>
-HWY_INLINE void store_fours(D d, V v, float* to, std::ptrdiff_t stride) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    hn::StoreU(v, d, to);
-  } else {
-    const hn::Half<D> half;
-    store_fours(half, hn::LowerHalf(half, v), to, stride);
-    store_fours(half, hn::UpperHalf(half, v), to + hn::MaxLanes(half) / 4 * stride, stride);
   }
 }
 

@@ -17,8 +17,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
+import attention
 from dataset import pack
 
 SHAPES = {
@@ -95,25 +97,44 @@ def batches(phases, corpus, tokenizer_file, seed, weight):
             yield torch.from_numpy(ids[chosen].astype(np.int64)), torch.from_numpy(weights[chosen])
 
 
+def cross_entropies(logits, ids):
+    return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten(), reduction="none")
+
+
 @torch.compile(dynamic=False)
 def token_losses(model, ids):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         logits = model(input_ids=ids, use_cache=False).logits
-    return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten(), reduction="none")
+    return cross_entropies(logits, ids)
 
 
-def loss_of(model, ids, weights):
-    """(weighted loss to minimise, plain mean loss, mean loss on answers, share of answers given p > 1/2)"""
-    losses = token_losses(model, ids)
+@torch.compile(dynamic=False)
+def taught_losses(model, ids, names, places):
+    """(loss of every token, loss of the heads that are taught where to look)"""
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = model(input_ids=ids, use_cache=False, output_attentions=True)
+    return cross_entropies(out.logits, ids), attention.lesson_loss(out.attentions, names, places)
+
+
+def loss_of(model, ids, weights, is_name=None):
+    """(loss to minimise, [mean loss, mean loss on answers, share of answers given p > 1/2, loss of lesson])"""
+    lesson = torch.zeros(())
+    if is_name is None:
+        losses = token_losses(model, ids)
+    else:
+        names = attention.last_names(ids, is_name)
+        losses, lesson = taught_losses(model, ids, names, attention.sources(ids, weights, names))
     weights = weights[:, 1:].flatten()
     answers = losses.detach()[weights > 1]
-    return (losses * weights).sum() / weights.sum(), losses.detach().mean().item(), answers.mean().item(), (answers < math.log(2)).float().mean().item()
+    share = (answers < math.log(2)).float().mean()
+    figures = [f.item() for f in (losses.detach().mean(), answers.mean(), share, lesson.detach())]
+    return (losses * weights).sum() / weights.sum() + lesson, figures
 
 
 def progress(log_file):
     """(steps, tokens, seconds) in the last row of an earlier run's loss.csv"""
     last = log_file.read_text(encoding="utf-8").split()[-1].split(",")
-    return int(last[0]), int(last[2]), int(last[6])
+    return int(last[0]), int(last[2]), int(last[7])
 
 
 def train(model, args, shape, log, done=(0, 0, 0)):
@@ -121,10 +142,11 @@ def train(model, args, shape, log, done=(0, 0, 0)):
     total, tokens, started = sum(p[3] for p in phases), done[1], time.time() - done[2]
     chosen = optimizers(model, args.rate)
     recent = []
+    is_name = attention.name_ids(Tokenizer.from_file(str(args.folder / "tokenizer.json"))) if args.teach else None
     for step, (ids, weights) in enumerate(batches(phases, args.corpus, args.folder / "tokenizer.json", args.seed, args.answer_weight)):
         for group in (g for o in chosen for g in o.param_groups):
             group["lr"] = args.rate * rate_at(step, total, args.decay)
-        loss, *figures = loss_of(model, ids, weights)
+        loss, figures = loss_of(model, ids, weights, is_name)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in chosen:
@@ -135,7 +157,7 @@ def train(model, args, shape, log, done=(0, 0, 0)):
         if (step + 1) % 20 == 0:
             mean = np.mean(recent, axis=0)
             recent = []
-            row = f"{done[0] + step + 1},{ids.shape[1]},{tokens},{mean[0]:.4f},{mean[1]:.4f},{mean[2]:.4f}"
+            row = f"{done[0] + step + 1},{ids.shape[1]},{tokens},{mean[0]:.4f},{mean[1]:.4f},{mean[2]:.4f},{mean[3]:.4f}"
             print(f"{row},{time.time() - started:.0f}", file=log, flush=True)
         if (step + 1) % 100 == 0 or step + 1 in (total, args.stop):
             save(model, shape, args.folder)
@@ -151,6 +173,7 @@ def main():
     parser.add_argument("--phases", nargs="+", required=True)
     parser.add_argument("--stop", type=int, help="end after this step, before the phases are over")
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--teach", action="store_true", help="teach heads where to look (attention.py)")
     parser.add_argument("--decay", type=float, default=0.5, help="part of the steps with falling rate")
     parser.add_argument("--answer-weight", type=float, default=8.0)
     parser.add_argument("--rate", type=float, default=3e-3)
@@ -160,7 +183,8 @@ def main():
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     shape = SHAPES[args.model]
-    model = LlamaForCausalLM(LlamaConfig(**config_json(shape)))
+    how = "eager" if args.teach else "sdpa"
+    model = LlamaForCausalLM._from_config(LlamaConfig(**config_json(shape)), attn_implementation=how)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
     log_file, done = args.folder / "loss.csv", (0, 0, 0)
     if args.resume:
@@ -168,7 +192,7 @@ def main():
         model.load_state_dict(load_file(args.folder / "model.safetensors"), strict=False)
     with open(log_file, "a" if args.resume else "w", encoding="utf-8") as log:
         if not args.resume:
-            print("step,length,tokens,loss,answer_loss,answer_share,seconds", file=log)
+            print("step,length,tokens,loss,answer_loss,answer_share,lesson_loss,seconds", file=log)
         train(model, args, shape, log, done)
 
 

@@ -36,10 +36,14 @@ double prior_log_sigma(const Machine& machine, const std::function<Seconds(const
 
 std::string_view name(Basis basis) {
   switch (basis) {
-    case Basis::measured: return "measured";
-    case Basis::interpolated: return "interpolated";
-    case Basis::extrapolated: return "extrapolated";
-    case Basis::priors: return "priors";
+    case Basis::measured:
+      return "measured";
+    case Basis::interpolated:
+      return "interpolated";
+    case Basis::extrapolated:
+      return "extrapolated";
+    case Basis::priors:
+      return "priors";
   }
   return "?";
 }

@@ -38,7 +38,8 @@ ErrorSummary summarize_errors(std::span<const PredictedMeasured> pairs) {
 double conformal_factor(std::span<const PredictedMeasured> held_out, double coverage) {
   if (held_out.empty()) return 1.0;
   std::vector<double> residuals;
-  for (const PredictedMeasured& pair : held_out) residuals.push_back(std::abs(std::log(pair.predicted / pair.measured)));
+  for (const PredictedMeasured& pair : held_out)
+    residuals.push_back(std::abs(std::log(pair.predicted / pair.measured)));
   std::sort(residuals.begin(), residuals.end());
   const auto n = static_cast<double>(residuals.size());
   const auto rank = static_cast<std::size_t>(std::ceil((n + 1) * coverage));

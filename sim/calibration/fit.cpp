@@ -11,11 +11,11 @@
 namespace dculab::sim {
 namespace {
 
-constexpr double kLeastSigma = 0.01;       // no measurement here is better than 1 %
-constexpr double kVisibleShare = 0.03;     // ops below this share of their step do not count on their own
-constexpr double kOpSigma = 0.05;          // op times carry the timer's and the cache's disturbance
-constexpr double kHuberThreshold = 2.0;    // in sigmas
-constexpr double kSmallestPrior = 1e-7;    // s, for times whose machine file says 0
+constexpr double kLeastSigma = 0.01;     // no measurement here is better than 1 %
+constexpr double kVisibleShare = 0.03;   // ops below this share of their step do not count on their own
+constexpr double kOpSigma = 0.05;        // op times carry the timer's and the cache's disturbance
+constexpr double kHuberThreshold = 2.0;  // in sigmas
+constexpr double kSmallestPrior = 1e-7;  // s, for times whose machine file says 0
 constexpr int kIterations = 40;
 
 // A measured step with its plan, made once.
@@ -51,7 +51,9 @@ class Problem {
     }
   }
 
-  [[nodiscard]] Vector start() const { return Eigen::Map<const Vector>(prior_.data(), static_cast<Eigen::Index>(prior_.size())); }
+  [[nodiscard]] Vector start() const {
+    return Eigen::Map<const Vector>(prior_.data(), static_cast<Eigen::Index>(prior_.size()));
+  }
 
   [[nodiscard]] Machine machine_at(const Vector& logs) const {
     Machine machine = base_;

@@ -2,7 +2,8 @@
 //
 // Minimises, over the logarithms of the parameters,
 //
-//   sum over rows   huber( log(predicted / measured) / sigma_row )^2  +  sum over parameters  (log(p / prior) / sigma_p)^2
+//   sum over rows   huber( log(predicted / measured) / sigma_row )^2  +  sum over parameters  (log(p / prior) /
+//   sigma_p)^2
 //
 // A row is a measured step, or an op of it that takes a visible share of the step; sigma_row is the measurement's own
 // spread, at least 1 %. Levenberg-Marquardt with a numeric Jacobian. A step's rows weigh alike however many ops it has.

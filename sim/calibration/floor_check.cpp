@@ -14,7 +14,8 @@ struct Floor {
 
 [[nodiscard]] FlopsPerSecond highest_peak(const Machine& machine) {
   FlopsPerSecond highest;
-  for (const auto& [dtype, peak] : machine.peaks) highest = std::max({highest, peak.vector, peak.matrix.value_or(peak.vector)});
+  for (const auto& [dtype, peak] : machine.peaks)
+    highest = std::max({highest, peak.vector, peak.matrix.value_or(peak.vector)});
   return highest;
 }
 

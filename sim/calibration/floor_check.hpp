@@ -1,10 +1,11 @@
 // Which measurements cannot be: faster than the machine's peaks allow. They are refused before anything is fitted.
 //
 //   step >= FLOP / peak
-//   step >= (distinct weight and KV bytes - what the levels above l can hold) / peak bandwidth of l,   for every level l
+//   step >= (distinct weight and KV bytes - what the levels above l can hold) / peak bandwidth of l,   for every level
+//   l
 //
-// and the same for every op. These floors need no hit rates: whatever a cache did, bytes beyond its size came from below.
-// Published tables that read KV faster than the memory's peak exist (docs/reference/calibration.md).
+// and the same for every op. These floors need no hit rates: whatever a cache did, bytes beyond its size came from
+// below. Published tables that read KV faster than the memory's peak exist (docs/reference/calibration.md).
 #pragma once
 
 #include <span>

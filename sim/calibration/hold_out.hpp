@@ -10,12 +10,12 @@
 namespace dculab::sim {
 
 struct HoldOutScore {
-  Fit fit;                            // machine.calibration says how wide intervals are and where it was calibrated
-  std::vector<std::size_t> fitted;    // rows of the trace
+  Fit fit;                          // machine.calibration says how wide intervals are and where it was calibrated
+  std::vector<std::size_t> fitted;  // rows of the trace
   std::vector<std::size_t> held_out;
   std::vector<PredictedMeasured> pairs;  // [held_out.size()]
-  ErrorSummary error;                 // of the held-out rows
-  double covered = 0;                 // share of the held-out rows inside their interval
+  ErrorSummary error;                    // of the held-out rows
+  double covered = 0;                    // share of the held-out rows inside their interval
 };
 
 // Draws round(share * steps) rows at random with `seed`, fits the rest, predicts the drawn. The interval comes from

@@ -24,7 +24,8 @@ constexpr double kTie = 1e-3;
 }
 
 [[nodiscard]] Seconds time_of(std::span<const ScoredChoice> ranked, Choice choice) {
-  return std::find_if(ranked.begin(), ranked.end(), [choice](const auto& each) { return each.choice == choice; })->seconds;
+  return std::find_if(ranked.begin(), ranked.end(), [choice](const auto& each) { return each.choice == choice; })
+      ->seconds;
 }
 
 [[nodiscard]] std::optional<Regret> overall_regret(std::span<const ChoiceTime> predicted,
@@ -53,9 +54,8 @@ std::vector<ScoredChoice> rank_choices(std::span<const ChoiceTime> times) {
     ranked.push_back({choice, Seconds(std::exp(sum / static_cast<double>(num_workloads)))});
   }
   // std::map has them by block size within KV heads already, so a stable sort leaves the smaller block first.
-  std::stable_sort(ranked.begin(), ranked.end(), [](const ScoredChoice& a, const ScoredChoice& b) {
-    return a.seconds.value() < b.seconds.value();
-  });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const ScoredChoice& a, const ScoredChoice& b) { return a.seconds.value() < b.seconds.value(); });
   const auto tied = std::find_if(ranked.begin(), ranked.end(), [&](const ScoredChoice& each) {
     return each.seconds > ranked.front().seconds * (1 + kTie);
   });

@@ -1,5 +1,7 @@
 #include "sim/tables/intensity.hpp"
 
+#include <utility>
+
 namespace dculab::sim {
 namespace {
 

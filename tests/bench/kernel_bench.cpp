@@ -127,13 +127,18 @@ struct AttentionCase {
   std::vector<std::int32_t> tables, starts, contexts;
 
   explicit AttentionCase(const State& state)
-      : batch(static_cast<int>(state.range(1))), context(static_cast<int>(state.range(2))),
-        tokens(static_cast<int>(state.range(3))), block_size(static_cast<int>(state.range(4))),
+      : batch(static_cast<int>(state.range(1))),
+        context(static_cast<int>(state.range(2))),
+        tokens(static_cast<int>(state.range(3))),
+        block_size(static_cast<int>(state.range(4))),
         blocks_per_seq((context + block_size - 1) / block_size),
         layers(tokens > 1 ? 1 : std::max(1, (1 << 28) / (batch * context * kKvHeads * kHeadDim * 4))),
-        k(random_f16(layer_values() * static_cast<std::size_t>(layers))), v(k),
-        q(random_floats(static_cast<std::size_t>(batch * tokens * kHeads * kHeadDim))), out(q.size()),
-        tables(static_cast<std::size_t>(batch * blocks_per_seq)), contexts(static_cast<std::size_t>(batch), context) {
+        k(random_f16(layer_values() * static_cast<std::size_t>(layers))),
+        v(k),
+        q(random_floats(static_cast<std::size_t>(batch * tokens * kHeads * kHeadDim))),
+        out(q.size()),
+        tables(static_cast<std::size_t>(batch * blocks_per_seq)),
+        contexts(static_cast<std::size_t>(batch), context) {
     std::iota(tables.begin(), tables.end(), 0);
     std::shuffle(tables.begin(), tables.end(), std::mt19937(1));
     for (int seq = 0; seq <= batch; ++seq) starts.push_back(seq * tokens);

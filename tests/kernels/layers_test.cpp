@@ -37,7 +37,11 @@ struct RopeCase {
   std::vector<std::byte> k, v;
 
   RopeCase(int tokens_, int heads_, int kv_heads_, int head_dim_, int block_size_, Dtype dtype_)
-      : tokens(tokens_), heads(heads_), kv_heads(kv_heads_), head_dim(head_dim_), block_size(block_size_),
+      : tokens(tokens_),
+        heads(heads_),
+        kv_heads(kv_heads_),
+        head_dim(head_dim_),
+        block_size(block_size_),
         dtype(dtype_) {
     TensorSource source(5);
     constexpr int kMaxPosition = 100;

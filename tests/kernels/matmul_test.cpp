@@ -14,7 +14,8 @@ struct MatmulCase {
   std::vector<std::vector<std::byte>> weights;
   Dtype dtype = Dtype::f32;
 
-  MatmulCase(std::vector<int> rows_, int m_, int k_, Dtype dtype_) : rows(std::move(rows_)), m(m_), k(k_), dtype(dtype_) {
+  MatmulCase(std::vector<int> rows_, int m_, int k_, Dtype dtype_)
+      : rows(std::move(rows_)), m(m_), k(k_), dtype(dtype_) {
     TensorSource source(static_cast<unsigned>(m * 1000 + k));
     x = source.floats(static_cast<std::size_t>(m) * static_cast<std::size_t>(k));
     for (const int n : rows) {

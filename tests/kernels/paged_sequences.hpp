@@ -85,14 +85,20 @@ class PagedSequences {
       starts.push_back(starts.back() + call.tokens);
       contexts.push_back(call.context);
       const std::size_t blocks = static_cast<std::size_t>((call.context + block_size_ - 1) / block_size_);
-      tables.insert(tables.end(), tables_[sequence].begin(), tables_[sequence].begin() + static_cast<std::ptrdiff_t>(blocks));
+      tables.insert(tables.end(), tables_[sequence].begin(),
+                    tables_[sequence].begin() + static_cast<std::ptrdiff_t>(blocks));
       tables.resize(longest * contexts.size(), -1);
     }
     std::vector<float> out(static_cast<std::size_t>(starts.back() * width), NAN);
     PagedAttentionArgs args;
     args.q = q.data(), args.q_stride = stride;
-    args.cache = {const_cast<std::byte*>(k_cache_.data()), const_cast<std::byte*>(v_cache_.data()), shape_.dtype,
-                  num_blocks_, shape_.num_kv_heads, block_size_, shape_.head_dim};
+    args.cache = {const_cast<std::byte*>(k_cache_.data()),
+                  const_cast<std::byte*>(v_cache_.data()),
+                  shape_.dtype,
+                  num_blocks_,
+                  shape_.num_kv_heads,
+                  block_size_,
+                  shape_.head_dim};
     args.block_tables = tables.data(), args.max_blocks_per_seq = static_cast<int>(longest);
     args.query_start_loc = starts.data(), args.context_lens = contexts.data();
     args.out = out.data(), args.num_seqs = static_cast<int>(calls.size()), args.num_heads = shape_.num_heads;

@@ -44,7 +44,8 @@ TEST_CASE("what tasks wrote is seen after the call, over many short calls") {
   ThreadPool threads(2);
   std::vector<long> sums(2, 0);
   for (int round = 0; round < 20000; ++round) {
-    threads.parallel_for(2, [&](int task, int) { sums[static_cast<std::size_t>(task)] += round; }, Distribution::fixed);
+    threads.parallel_for(
+        2, [&](int task, int) { sums[static_cast<std::size_t>(task)] += round; }, Distribution::fixed);
   }
   CHECK(sums == std::vector<long>{199990000, 199990000});
 }

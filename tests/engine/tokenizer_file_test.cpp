@@ -1,0 +1,161 @@
+// One clear message for each tokenizer.json, and each pattern in one, that cannot be used.
+#include "engine/tokenizer/tokenizer_file.hpp"
+
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "tests/engine/support/tokenizer_fixtures.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+using nlohmann::json;
+
+std::string error_of(const std::string& content) {
+  try {
+    static_cast<void>(Tokenizer::parse(content, "tokenizer.json"));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// The fixture with a JSON merge patch applied.
+std::string error_of_patch(const std::string& patch) {
+  json content = fixture_json("gpt2");
+  content.merge_patch(json::parse(patch));
+  return error_of(content.dump());
+}
+
+// Every byte is a token, and two merges.
+json small_tokenizer() {
+  json vocabulary = json::object();
+  const json known = fixture_json("gpt2")["model"]["vocab"];
+  for (const auto& [token, id] : known.items()) {
+    if (id < 256) vocabulary[token] = id;
+  }
+  vocabulary["th"] = 256;
+  vocabulary["the"] = 257;
+  const char* rest = R"({
+    "version": "1.0", "truncation": null, "padding": null,
+    "added_tokens": [{"id": 258, "content": "<end>", "single_word": false, "lstrip": true, "rstrip": true,
+                      "normalized": true, "special": true}],
+    "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}]},
+    "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"Regex": "\\s+"}, "behavior": "Isolated", "invert": false},
+      {"type": "Digits", "individual_digits": true},
+      {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}]},
+    "post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<end>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+      "pair": [], "special_tokens": {"<end>": {"id": "<end>", "ids": [258], "tokens": ["<end>"]}}},
+    "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "dropout": null, "unk_token": null, "fuse_unk": false, "byte_fallback": false,
+              "ignore_merges": false, "merges": ["t h", ["th", "e"]]}})";
+  json content = json::parse(rest);
+  content["model"]["vocab"] = vocabulary;
+  return content;
+}
+
+}  // namespace
+
+TEST_CASE("Broken JSON is reported with file and line", "[tokenizer]") {
+  CHECK_THAT(error_of("{\n  \"model\": {\n    \"vocab\" 1\n"),
+             ContainsSubstring("tokenizer.json:3: is not valid JSON ("));
+  CHECK_THAT(error_of(""), ContainsSubstring("tokenizer.json:1: is not valid JSON ("));
+  CHECK_THAT(error_of("{\"a\": \"\xFF\"}"), ContainsSubstring("tokenizer.json:1: is not valid JSON ("));
+  CHECK_THAT(error_of("[1e999]"), ContainsSubstring("tokenizer.json: is not valid JSON ("));
+  CHECK_THAT(error_of(R"({"model": 1, "model": 2})"), ContainsSubstring("key 'model' stands twice"));
+  CHECK_THAT(error_of(std::string(100'000, '[')), ContainsSubstring("tokenizer.json:1: is not valid JSON ("));
+  CHECK_THAT(error_of(std::string(100'000, '[') + std::string(100'000, ']')), ContainsSubstring("must be an object"));
+  CHECK_THROWS_WITH(Tokenizer::load(kGoldens), ContainsSubstring("tokenizer/: is a folder"));
+  CHECK_THROWS_WITH(Tokenizer::load(kGoldens + "none.json"), ContainsSubstring("none.json: cannot be opened"));
+}
+
+TEST_CASE("What is not byte-level BPE is refused by name", "[tokenizer]") {
+  const std::string sentencepiece = "tokenizer.json: SentencePiece-style BPE is not supported";
+  CHECK_THAT(error_of_patch(R"({"model": {"byte_fallback": true}})"), ContainsSubstring(sentencepiece));
+  CHECK_THAT(error_of_patch(R"({"pre_tokenizer": null})"), ContainsSubstring(sentencepiece));
+  CHECK_THAT(error_of_patch(R"({"pre_tokenizer": {"type": "Metaspace"}})"), ContainsSubstring(sentencepiece));
+  CHECK_THAT(error_of_patch(R"({"normalizer": {"type": "Prepend", "prepend": "_"}})"),
+             ContainsSubstring(sentencepiece));
+  CHECK_THAT(error_of_patch(R"({"model": {"type": "Unigram"}})"),
+             ContainsSubstring("model: the type 'Unigram' is not"));
+  CHECK_THAT(error_of_patch(R"({"model": {"dropout": 0.1}})"), ContainsSubstring("model.dropout: must be null"));
+  CHECK_THAT(error_of_patch(R"({"normalizer": {"type": "Lowercase"}})"),
+             ContainsSubstring("'Lowercase' is not supported"));
+  CHECK_THAT(error_of_patch(R"({"pre_tokenizer": {"type": "Whitespace"}})"), ContainsSubstring("'Whitespace' is not"));
+  CHECK_THAT(error_of_patch(R"({"decoder": null})"), ContainsSubstring("decoder: must be ByteLevel"));
+  CHECK_THAT(error_of_patch(R"({"decoder": {"type": "WordPiece"}})"),
+             ContainsSubstring("'WordPiece' is not supported"));
+  CHECK_THAT(error_of_patch(R"({"post_processor": {"type": "BertProcessing"}})"),
+             ContainsSubstring("'BertProcessing' is"));
+  CHECK_THAT(error_of_patch(R"({"model": {"end_of_word_suffix": "</w>"}})"),
+             ContainsSubstring("suffix: is not supported"));
+}
+
+TEST_CASE("A file that contradicts itself is refused", "[tokenizer]") {
+  CHECK_THAT(error_of_patch(R"({"model": {"vocab": {"a": -1}}})"),
+             ContainsSubstring("model.vocab[\"a\"]: the token id"));
+  CHECK_THAT(error_of_patch(R"({"model": {"vocab": {"a": 4294967296}}})"), ContainsSubstring("outside 0 ... 2097151"));
+  CHECK_THAT(error_of_patch(R"({"model": {"vocab": {"a": 1.5}}})"), ContainsSubstring("must be a token id"));
+  CHECK_THAT(error_of_patch(R"({"model": {"vocab": {"zz9": 7}}})"), ContainsSubstring("two tokens have the id 7"));
+  CHECK_THAT(error_of_patch(R"({"model": {"vocab": null}})"), ContainsSubstring("model.vocab: must be an object"));
+  CHECK_THAT(error_of_patch(R"({"model": {"merges": ["zq zq"]}})"), ContainsSubstring("'zqzq' is not in model.vocab"));
+  CHECK_THAT(error_of_patch(R"({"model": {"merges": ["a b", "abc"]}})"),
+             ContainsSubstring("model.merges[1]: must be two"));
+  CHECK_THAT(error_of_patch(R"({"added_tokens": [{"id": 9, "content": "a"}]})"),
+             ContainsSubstring("'a' has the id 9, but"));
+  CHECK_THAT(error_of_patch(R"({"added_tokens": [{"id": 9}]})"), ContainsSubstring("added_tokens[0].content: must be"));
+  CHECK_THAT(error_of_patch(R"({"post_processor": {"type": "TemplateProcessing", "single": []}})"),
+             ContainsSubstring("post_processor.single: the text must stand"));
+}
+
+TEST_CASE("A pattern that PCRE2 would read differently is refused", "[tokenizer]") {
+  const std::vector<std::string> refused = {R"([a&&b])",  R"([a[b]])", R"(\bx)",    R"(\hx)",    R"([\W])",
+                                            R"(a{1,2}+)", R"(a{,2})",  R"((?m:a))", R"((*UTF))", R"(x(?i)y|z)",
+                                            R"(\1)",      R"(\)",      R"(\u12)",   R"(\pL)"};
+  for (const std::string& pattern : refused) {
+    INFO(pattern);
+    CHECK_THROWS_WITH(Regex(pattern, PatternKind::regex), ContainsSubstring("which is not supported"));
+  }
+  CHECK_THROWS_WITH(Regex("(a", PatternKind::regex), ContainsSubstring("the pattern '(a' is not usable"));
+  CHECK_THROWS_WITH(Regex(R"(\p{Klingon})", PatternKind::regex), ContainsSubstring("is not usable"));
+  CHECK(pcre_from_oniguruma(R"(\s[^\s\w]\u00e9\v\p{Han}\p{L}a{2}b{x}\\\.)") ==
+        R"(\p{White_Space}[^\p{White_Space}\p{Alphabetic}\p{M}\p{Nd}\p{Pc}]\x{00e9}\x{0B}\p{sc:Han}\p{L}a{2}b{x}\\\.)");
+}
+
+TEST_CASE("A pattern that backtracks without end is an error, not a hang", "[tokenizer]") {
+  const Regex regex(R"((a|aa)+$)", PatternKind::regex);
+  CHECK_THROWS_WITH(regex.cover(std::string(100, 'a') + "b"), ContainsSubstring("gave up on this text"));
+}
+
+TEST_CASE("Wrong types anywhere in the file give a message, never a crash", "[tokenizer]") {
+  const json original = small_tokenizer();
+  CHECK(error_of(original.dump()) == "no error");
+  json short_file = original;
+  short_file["model"]["vocab"] = json::object();  // 256 equal entries teach nothing
+  const json paths = short_file.flatten();
+  const std::vector<json> wrong = {nullptr,
+                                   true,
+                                   -1,
+                                   1e300,
+                                   18446744073709551615U,
+                                   "x",
+                                   json::array(),
+                                   json::object(),
+                                   json::array({json::object()})};
+  for (const auto& [path, value] : paths.items()) {
+    for (json::json_pointer place(path); !place.empty(); place.pop_back()) {
+      for (const json& replacement : wrong) {
+        json content = original;
+        content[place] = replacement;
+        INFO(place.to_string() << " = " << replacement);
+        CHECK_THAT(error_of(content.dump()), ContainsSubstring("no error") || ContainsSubstring("tokenizer.json: "));
+      }
+    }
+  }
+}
+
+}  // namespace dculab::engine
