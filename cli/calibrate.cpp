@@ -122,8 +122,7 @@ void add_calibrate(CLI::App& app) {
   command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them")->required();
   command->add_option("--machine", choices->machine, "Machine to start from: a file, or a name under hwmodels")
       ->required();
-  command->add_option("--machine-file", choices->machine_file, "Write the calibrated machine here")
-      ->option_text("FILE");
+  add_output_file(*command, "--machine-file", choices->machine_file, "Write the calibrated machine here");
   command->add_option("--hold-out", choices->hold_out, "Share of the steps to score instead of fit, 0 to 1")
       ->check(CLI::Range(0.0, 0.9));
   command->add_option("--seed", choices->seed, "Of the draw");

@@ -1,7 +1,10 @@
 // The dculab program: one subcommand per file, exit code 0 done, 1 the study failed, 2 bad input.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "core/error.hpp"
@@ -10,6 +13,24 @@ namespace {
 
 constexpr int kStudyFailed = 1;
 constexpr int kBadInput = 2;
+
+// The command that was named, down to `tables intensity`.
+const CLI::App& named_command(const CLI::App& app) {
+  const std::vector<const CLI::App*> named = app.get_subcommands({});
+  const auto parsed = std::find_if(named.begin(), named.end(), [](const CLI::App* each) { return each->parsed(); });
+  return parsed == named.end() ? app : named_command(**parsed);
+}
+
+// One line. A misspelt option is named first: what it was to set then seems to be missing too.
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  std::string command = named_command(app).get_name();
+  for (const CLI::App* above = named_command(app).get_parent(); above != nullptr; above = above->get_parent())
+    command = above->get_name() + " " + command;
+  std::string unknown;
+  for (const std::string& argument : app.remaining(true)) unknown += " " + argument;
+  return command + ": " + (unknown.empty() ? error.what() : "not known here:" + unknown) + "; see " + command +
+         " --help";
+}
 
 }  // namespace
 
@@ -25,7 +46,9 @@ int main(int argc, char* argv[]) {
     app.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadInput;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::cerr << explain(app, error) << '\n';
+    return kBadInput;
   } catch (const dculab::InputError& error) {
     std::cerr << "dculab: " << error.what() << '\n';
     return kBadInput;

@@ -122,7 +122,7 @@ void add_summary(const Accepted& accepted, const sim::HoldOutScore& score, Repor
 }
 
 [[nodiscard]] std::string choice_text(sim::Choice choice) {
-  return std::to_string(choice.kv_heads) + " KV heads, block " + std::to_string(choice.block_size);
+  return heads_text(choice.kv_heads) + ", block " + std::to_string(choice.block_size);
 }
 
 // Following the predicted choice, over all measured points.

@@ -1,9 +1,14 @@
 #include "cli/output.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -93,21 +98,33 @@ void print_csv(std::ostream& out, const Table& table) {
   return out.str();
 }
 
+// Why `file` cannot be written; empty when it can.
+[[nodiscard]] std::string why_not_writable(const std::string& file) {
+  namespace fs = std::filesystem;
+  if (fs::is_directory(file)) return file + " is a folder; give a file to write";
+  const fs::path folder = fs::absolute(file).parent_path();
+  const bool is_special = fs::exists(file) && !fs::is_regular_file(file);  // /dev/stdout, a pipe
+  if (::access(is_special ? file.c_str() : folder.c_str(), W_OK) == 0) return "";
+  return file + " cannot be written (" + std::strerror(errno) + ")";
+}
+
 }  // namespace
 
-Cell::Cell(std::string shown, double exact) : text(std::move(shown)) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.9g", exact);
-  raw = buffer;
-}
+Cell::Cell(std::string shown, double exact) : text(std::move(shown)), raw(exact_number(exact)) {}
 
 void add_output_options(CLI::App& command, OutputOptions& options) {
   static const std::map<std::string, Format> formats{
       {"table", Format::table}, {"json", Format::json}, {"csv", Format::csv}};
-  command.add_option("--format", options.format, "table, json or csv")
-      ->transform(CLI::CheckedTransformer(formats))
+  command
+      .add_option_function<std::string>(
+          "--format", [&options](const std::string& name) { options.format = formats.at(name); }, "table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
       ->option_text("table|json|csv [table]");
-  command.add_option("--output", options.file, "Write to this file, whole or not at all")->option_text("FILE");
+  add_output_file(command, "--output", options.file, "Write to this file, whole or not at all");
+}
+
+void add_output_file(CLI::App& command, const std::string& option, std::string& file, const std::string& help) {
+  command.add_option(option, file, help)->check(CLI::Validator(why_not_writable, ""))->option_text("FILE");
 }
 
 void show(const Report& report, const OutputOptions& options) {
@@ -127,6 +144,12 @@ std::string number(double value, int digits) {
     std::snprintf(buffer, sizeof buffer, "%.*f",
                   magnitude == 0 ? 0 : std::max(0, digits - 1 - static_cast<int>(std::floor(std::log10(magnitude)))),
                   value);
+  return buffer;
+}
+
+std::string exact_number(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.9g", value);
   return buffer;
 }
 

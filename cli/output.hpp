@@ -23,6 +23,9 @@ struct OutputOptions {
 
 void add_output_options(CLI::App& command, OutputOptions& options);
 
+// An option that names a file to write. One that cannot be written is refused before the work whose result it is for.
+void add_output_file(CLI::App& command, const std::string& option, std::string& file, const std::string& help);
+
 // A cell shows `text` to people and `raw` to programs.
 struct Cell {
   std::string text;
@@ -55,8 +58,11 @@ struct Report {
 // Prints or writes the report, whole or not at all.
 void show(const Report& report, const OutputOptions& options);
 
-// A number with `digits` significant digits, trailing zeros kept off.
+// A number with `digits` significant digits.
 [[nodiscard]] std::string number(double value, int digits = 3);
+
+// All that programs need to know of a number: nine digits, no trailing zeros.
+[[nodiscard]] std::string exact_number(double value);
 
 // 0.1234 -> "12.3 %"
 [[nodiscard]] std::string percent(double share, int digits = 3);

@@ -1,5 +1,6 @@
 // `dculab predict`: one step on one machine, op by op.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -8,6 +9,7 @@
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "sim/calibration/confidence.hpp"
+#include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
 
@@ -91,6 +93,37 @@ struct Prediction {
   return "extrapolated: no traces of this machine, from its data sheet and priors";
 }
 
+// Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published.
+[[nodiscard]] std::vector<std::string> format_warnings(const Prediction& prediction) {
+  const sim::Machine& machine = prediction.machine;
+  std::vector<std::string> warnings;
+  const auto check = [&](const char* what, Dtype stored) {
+    const auto peak = machine.peaks.find(stored);
+    const std::string begin = std::string(what) + " in " + std::string(name(stored)) + ": ";
+    if (peak == machine.peaks.end()) {
+      const Dtype multiplied = sim::multiply_format(machine, prediction.options.activation_dtype).dtype;
+      warnings.push_back(begin + machine.name + " has no such arithmetic; priced as converted to " +
+                         std::string(name(multiplied)) + " on the way");
+      return;
+    }
+    const std::string key = "peaks." + std::string(name(stored)) + (peak->second.matrix ? ".matrix" : ".vector");
+    if (std::find(machine.assumed.begin(), machine.assumed.end(), key) != machine.assumed.end())
+      warnings.push_back(begin + "the rate on " + machine.name + " is " + machine.sources.at(key));
+  };
+  check("weights", prediction.options.weights.dtype);
+  if (prediction.options.kv_cache_dtype != prediction.options.weights.dtype)
+    check("KV cache", prediction.options.kv_cache_dtype);
+  return warnings;
+}
+
+// All that makes the figures less than they seem.
+[[nodiscard]] std::vector<std::string> warnings_of(const Prediction& prediction) {
+  std::vector<std::string> warnings = format_warnings(prediction);
+  if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) > prediction.capacity.max_sequences)
+    warnings.emplace_back("this batch does not fit in the machine's memory; the time is what it would take if it did");
+  return warnings;
+}
+
 [[nodiscard]] std::vector<std::string> heading(const Prediction& prediction) {
   const ModelShape& model = prediction.model;
   const SequenceSlice& slice = prediction.plan.batch.sequences.front();
@@ -111,9 +144,7 @@ struct Prediction {
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + ", room for " +
                   std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");
-  if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) > capacity.max_sequences)
-    lines.push_back(
-        "warning: this batch does not fit in the machine's memory; the time is what it would take if it did");
+  for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
   if (!prediction.machine.assumed.empty()) {
     std::string keys;
     for (const std::string& key : prediction.machine.assumed) keys += (keys.empty() ? "" : ", ") + key;
@@ -130,6 +161,7 @@ struct Prediction {
             {"basis", sim::name(prediction.confidence.basis)},
             {"host_seconds", prediction.price.host.value()},
             {"max_sequences", prediction.capacity.max_sequences},
+            {"warnings", warnings_of(prediction)},
             {"assumed", prediction.machine.assumed},
             {"ops", Json::array()}};
   for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {

@@ -105,7 +105,7 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
   const std::string basis = machine.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
   table.notes.push_back(machine.name + ": " + basis + ".");
   report.tables.push_back(std::move(table));
-  add_recommendation(priced, machine, report, json);
+  add_recommendation(priced, resolve_model(scenario).num_key_value_heads, machine, report, json);
   report.json["machines"].push_back(std::move(json));
 }
 

@@ -107,8 +107,9 @@ void add_probe(CLI::App& app) {
   CLI::App* command = app.add_subcommand("probe", "Measure this machine, write its YAML");
   auto choices = std::make_shared<ProbeChoices>();
   command->add_flag("--quick", choices->quick, "About 10 seconds instead of a minute");
-  command->add_option("--threads", choices->threads, "The most threads to measure with, 0 = all CPUs");
-  command->add_option("--machine-file", choices->machine_file, "Write the machine's YAML here")->option_text("FILE");
+  command->add_option("--threads", choices->threads, "The most threads to measure with, 0 = all CPUs")
+      ->check(CLI::NonNegativeNumber);
+  add_output_file(*command, "--machine-file", choices->machine_file, "Write the machine's YAML here");
   add_output_options(*command, choices->output);
   command->callback([choices] { run_probe(*choices); });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "config/unit_text.hpp"
@@ -72,7 +73,7 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
 // The alternatives along one axis, the other held at the recommended value.
 [[nodiscard]] Table why_table(const std::map<sim::Choice, Causes>& causes, sim::Choice best, bool along_blocks) {
   Table table;
-  table.title = along_blocks ? "Block sizes at " + std::to_string(best.kv_heads) + " KV heads"
+  table.title = along_blocks ? "Block sizes at " + heads_text(best.kv_heads)
                              : "KV heads at block size " + std::to_string(best.block_size);
   table.columns = {along_blocks ? "block" : "KV heads",
                    "step",
@@ -101,18 +102,61 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
   return table;
 }
 
-[[nodiscard]] std::string verdict(const sim::Machine& machine, sim::Choice best, sim::Choice fastest, int query_heads,
-                                  double slower) {
-  std::string text = machine.name + " should use " + std::to_string(best.kv_heads) + " KV heads (group size " +
-                     std::to_string(query_heads / best.kv_heads) + ") and block size " +
+struct Verdict {
+  sim::ScoredChoice best;
+  sim::ScoredChoice fastest;
+  std::optional<sim::ScoredChoice> own;  // the fastest with the model's own KV heads, where the sweep has them
+  int query_heads = 0;
+};
+
+[[nodiscard]] double slower(const sim::ScoredChoice& choice, const sim::ScoredChoice& than) {
+  return choice.seconds / than.seconds - 1;
+}
+
+[[nodiscard]] std::string to_text(const Verdict& verdict, const std::string& machine) {
+  const sim::Choice best = verdict.best.choice;
+  const sim::Choice fastest = verdict.fastest.choice;
+  std::string text = "→ on speed alone " + machine + " should use " + heads_text(best.kv_heads) + " (group size " +
+                     std::to_string(verdict.query_heads / best.kv_heads) + ") and block size " +
                      std::to_string(best.block_size);
   if (best != fastest)
-    text += ": " + percent(slower, 2) + " slower than the fastest choice (" + std::to_string(fastest.kv_heads) +
-            " KV heads, block " + std::to_string(fastest.block_size) + "), and every KV head kept is accuracy kept";
-  return text;
+    text += ": " + percent(slower(verdict.best, verdict.fastest), 2) + " slower than the fastest choice (" +
+            heads_text(fastest.kv_heads) + ", block " + std::to_string(fastest.block_size) +
+            "), and every KV head kept is accuracy kept";
+  if (!verdict.own) return text;
+  if (verdict.own->choice.kv_heads == best.kv_heads) return text + "; these are the model's own KV heads";
+  return text + "; the model's own " + heads_text(verdict.own->choice.kv_heads) + " cost " +
+         signed_percent(slower(*verdict.own, verdict.best)) + ", and no retraining";
+}
+
+[[nodiscard]] Json to_json(const sim::ScoredChoice& scored) {
+  return {{"num_key_value_heads", scored.choice.kv_heads},
+          {"block_size", scored.choice.block_size},
+          {"step_seconds", scored.seconds.value()}};
+}
+
+[[nodiscard]] Json to_json(const Verdict& verdict) {
+  Json json = to_json(verdict.best);
+  json["fastest"] = to_json(verdict.fastest);
+  if (verdict.own) {
+    json["own_kv_heads"] = to_json(*verdict.own);
+    json["own_kv_heads"]["slower"] = slower(*verdict.own, verdict.best);
+  }
+  return json;
+}
+
+[[nodiscard]] Verdict judge(const std::vector<sim::ScoredChoice>& ranked, int own_kv_heads, int query_heads) {
+  const auto own = std::find_if(ranked.begin(), ranked.end(), [own_kv_heads](const sim::ScoredChoice& each) {
+    return each.choice.kv_heads == own_kv_heads;
+  });
+  Verdict verdict{sim::recommend(ranked, kTolerance), ranked.front(), {}, query_heads};
+  if (own != ranked.end()) verdict.own = *own;
+  return verdict;
 }
 
 }  // namespace
+
+std::string heads_text(int kv_heads) { return std::to_string(kv_heads) + (kv_heads == 1 ? " KV head" : " KV heads"); }
 
 std::string step_bound(const PricedPoint& priced, const sim::Machine& machine) {
   std::map<std::string, double> seconds;
@@ -123,8 +167,8 @@ std::string step_bound(const PricedPoint& priced, const sim::Machine& machine) {
       ->first;
 }
 
-void add_recommendation(const std::vector<PricedPoint>& points, const sim::Machine& machine, Report& report,
-                        Json& json) {
+void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads, const sim::Machine& machine,
+                        Report& report, Json& json) {
   std::vector<sim::ChoiceTime> times;
   std::set<int> kv_heads, block_sizes;
   for (const PricedPoint& priced : points) {
@@ -133,22 +177,16 @@ void add_recommendation(const std::vector<PricedPoint>& points, const sim::Machi
     block_sizes.insert(priced.point->choice.block_size);
   }
   const std::vector<sim::ScoredChoice> ranked = sim::rank_choices(times);
-  if (ranked.size() < 2) return;
-  const sim::ScoredChoice best = sim::recommend(ranked, kTolerance);
-  const sim::ScoredChoice& fastest = ranked.front();
-  const int query_heads = points.front().point->model.num_attention_heads;
+  if (ranked.size() < 2) {
+    report.tables.back().notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
+    return;
+  }
+  const Verdict verdict = judge(ranked, own_kv_heads, points.front().point->model.num_attention_heads);
   const std::map<sim::Choice, Causes> causes = causes_by_choice(points);
-  if (block_sizes.size() > 1) report.tables.push_back(why_table(causes, best.choice, true));
-  if (kv_heads.size() > 1) report.tables.push_back(why_table(causes, best.choice, false));
-  report.tables.back().notes.push_back(
-      "→ " + verdict(machine, best.choice, fastest.choice, query_heads, best.seconds / fastest.seconds - 1));
-  json["recommendation"] = {{"num_key_value_heads", best.choice.kv_heads},
-                            {"block_size", best.choice.block_size},
-                            {"step_seconds", best.seconds.value()},
-                            {"fastest",
-                             {{"num_key_value_heads", fastest.choice.kv_heads},
-                              {"block_size", fastest.choice.block_size},
-                              {"step_seconds", fastest.seconds.value()}}}};
+  if (block_sizes.size() > 1) report.tables.push_back(why_table(causes, verdict.best.choice, true));
+  if (kv_heads.size() > 1) report.tables.push_back(why_table(causes, verdict.best.choice, false));
+  report.tables.back().notes.push_back(to_text(verdict, machine.name));
+  json["recommendation"] = to_json(verdict);
 }
 
 }  // namespace dculab::cli

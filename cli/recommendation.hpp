@@ -17,9 +17,12 @@ struct PricedPoint {
 // What limits most of the step: the bound with the largest share of its time.
 [[nodiscard]] std::string step_bound(const PricedPoint& priced, const sim::Machine& machine);
 
-// Adds the recommended KV heads and block size, and how the alternatives compare, to the report and to `json`.
-// Adds nothing when neither of the two varies.
-void add_recommendation(const std::vector<PricedPoint>& points, const sim::Machine& machine, Report& report,
-                        Json& json);
+// Adds the recommended KV heads and block size, and how the alternatives compare, to the report and to `json`; a line
+// that there is nothing to choose when neither of the two varies. `own_kv_heads`: the model's, before the sweep.
+void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads, const sim::Machine& machine,
+                        Report& report, Json& json);
+
+// "1 KV head", "8 KV heads"
+[[nodiscard]] std::string heads_text(int kv_heads);
 
 }  // namespace dculab::cli

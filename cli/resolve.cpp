@@ -1,6 +1,7 @@
 #include "cli/resolve.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/locate.hpp"
 #include "config/machine_file.hpp"
@@ -13,32 +14,53 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models")->required();
   command.add_option("--machine", choices.machine, "Machine file, or a name under hwmodels")->required();
   command.add_option("--phase", choices.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
-  command.add_option("--batch", choices.batch, "Sequences in the step");
-  command.add_option("--context", choices.context, "Tokens per sequence once the step is done");
-  command.add_option("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
-  command.add_option("--kv-heads", choices.kv_heads,
-                     "KV heads instead of the model's own: what if it had another group size");
+  const auto add_count = [&command](const char* option, int& value, const char* help) {
+    command.add_option(option, value, help)->check(CLI::PositiveNumber);
+  };
+  add_count("--batch", choices.batch, "Sequences in the step");
+  add_count("--context", choices.context, "Tokens per sequence once the step is done");
+  add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
+  add_count("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
   command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, "f32, f16, bf16, fp8_e4m3, fp8_e5m2 or int8");
   command.add_option("--weights", choices.weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
   command.add_option("--set", choices.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
 }
 
+namespace {
+
+// So that a refusal names what was typed: the option, not the key that it stands for.
+void set_origin(config::Node& document, const std::string& key, const std::string& origin) {
+  config::Node* node = &document;
+  for (std::size_t start = 0; node != nullptr && start < key.size();) {
+    const std::size_t end = std::min(key.find('.', start), key.size());
+    node = node->find(key.substr(start, end - start));
+    start = end + 1;
+  }
+  if (node != nullptr) node->origin = origin;
+}
+
+}  // namespace
+
 config::Scenario to_scenario(const StepChoices& choices) {
   config::Node document =
       config::parse_yaml("command line", "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
-  const auto set = [&document](const char* key, const std::string& value) {
-    if (!value.empty()) config::set_override(document, {key, value});
+  const auto set = [&document](const std::string& option, const char* key, const std::string& value) {
+    if (value.empty()) return;
+    config::set_override(document, {key, value});
+    set_origin(document, key, option + " " + value);
   };
-  const auto set_number = [&set](const char* key, int value) { set(key, value == 0 ? "" : std::to_string(value)); };
-  set("model", choices.model);
-  set("machine", choices.machine);
-  set("workload.phase", choices.phase);
-  set("workload.batch", std::to_string(choices.batch));
-  set("workload.context_tokens", std::to_string(choices.context));
-  set_number("kv_cache.block_size", choices.block_size);
-  set_number("model.num_key_value_heads", choices.kv_heads);
-  set("kv_cache.dtype", choices.kv_cache_dtype);
-  set("weights", choices.weights);
+  const auto set_number = [&set](const char* option, const char* key, int value) {
+    set(option, key, value == 0 ? "" : std::to_string(value));
+  };
+  set("--model", "model", choices.model);
+  set("--machine", "machine", choices.machine);
+  set("--phase", "workload.phase", choices.phase);
+  set_number("--batch", "workload.batch", choices.batch);
+  set_number("--context", "workload.context_tokens", choices.context);
+  set_number("--block-size", "kv_cache.block_size", choices.block_size);
+  set_number("--kv-heads", "model.num_key_value_heads", choices.kv_heads);
+  set("--kv-cache-dtype", "kv_cache.dtype", choices.kv_cache_dtype);
+  set("--weights", "weights", choices.weights);
   for (const std::string& change : choices.set) config::set_override(document, config::parse_override(change));
   return config::read_scenario("command line", document);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/scenario_file.hpp"
+#include "core/error.hpp"
 #include "core/step_plan.hpp"
 #include "sim/hardware/machine.hpp"
 
@@ -45,5 +46,15 @@ void add_step_choices(CLI::App& command, StepChoices& choices);
 
 // The batch of a step workload. Throws InputError when the context is longer than the model's.
 [[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model);
+
+// What was given for an option, as `parse` reads it; a refusal names the option.
+template <class Parse>
+[[nodiscard]] auto parse_option(const char* option, const std::string& text, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const InputError& error) {
+    throw InputError(option, error.what());
+  }
+}
 
 }  // namespace dculab::cli

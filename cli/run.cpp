@@ -1,5 +1,6 @@
 // `dculab run`: generates text with the real engine.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -8,9 +9,11 @@
 #include "cli/commands.hpp"
 #include "cli/locate.hpp"
 #include "cli/output.hpp"
+#include "cli/resolve.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
+#include "engine/memory/anonymous_memory.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -98,41 +101,96 @@ struct RunChoices {
   return report;
 }
 
-// One prompt streams as it is generated; several are printed when they are done, in their order.
-void print_text(const std::vector<std::string>& prompts, const engine::Generation& generation) {
-  for (std::size_t index = 0; index < prompts.size(); ++index)
-    std::cout << "[" << index + 1 << "] " << prompts[index] << generation.completions[index].text << "\n\n";
+// Prompts and what follows, as people read them.
+[[nodiscard]] Report text_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
+  Report report;
+  for (std::size_t index = 0; index < prompts.size(); ++index) {
+    const std::string text = prompts[index] + generation.completions[index].text;
+    if (prompts.size() == 1)
+      report.heading = {text};
+    else
+      report.heading.insert(report.heading.end(), {"[" + std::to_string(index + 1) + "] " + text, ""});
+  }
+  return report;
 }
 
-void run_engine(RunChoices& choices) {
-  const std::vector<std::string> prompts = read_prompts(choices);
+// One prompt's text as it is generated. The prompt comes with the first of it: a refused one prints nothing.
+class TextStream {
+ public:
+  explicit TextStream(const std::string& prompt) : prompt_(prompt) {}
+
+  void add(std::string_view text) {
+    if (!started_) std::cout << prompt_;
+    started_ = true;
+    std::cout << text << std::flush;
+  }
+  void finish() {
+    add("");
+    std::cout << std::endl;
+  }
+
+ private:
+  const std::string& prompt_;
+  bool started_ = false;
+};
+
+[[nodiscard]] Bytes parse_kv_cache_memory(const std::string& text) {
+  const auto wanted = config::parse_quantity<Bytes>(text);
+  if (wanted > engine::available_memory())
+    throw InputError(text + " is more than the " + config::short_text(engine::available_memory()) +
+                     " of memory that is available; ask for less");
+  return wanted;
+}
+
+[[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
+  engine::GeneratorOptions options = choices.generator;
   const auto dtype = parse_dtype(choices.kv_cache_dtype);
   if (!dtype)
     throw InputError("--kv-cache-dtype: '" + choices.kv_cache_dtype + "' is not a dtype; use f32, f16 or bf16");
-  choices.generator.engine.kv_cache_dtype = *dtype;
-  if (const auto found = problems(choices.generator.engine); !found.empty()) throw InputError(found.front());
+  options.engine.kv_cache_dtype = *dtype;
+  if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   if (!choices.kv_cache_memory.empty())
-    choices.generator.kv_cache_memory = config::parse_quantity<Bytes>(choices.kv_cache_memory);
-  engine::Generator generator(find_model(choices.model), choices.generator);
+    options.kv_cache_memory = parse_option("--kv-cache-memory", choices.kv_cache_memory, parse_kv_cache_memory);
+  return options;
+}
 
+[[nodiscard]] std::vector<engine::TextRequest> make_requests(const RunChoices& choices,
+                                                             const std::vector<std::string>& prompts,
+                                                             const engine::Generator& generator) {
   std::vector<engine::TextRequest> requests;
   for (const std::string& prompt : prompts)
     requests.push_back({.prompt = prompt,
                         .max_tokens = choices.max_tokens,
                         .sampling = choose_sampling(choices, generator.defaults().sampling),
                         .eos = choices.ignore_eos ? EosHandling::ignore : EosHandling::stop});
-  const bool text = choices.output.format == Format::table && choices.output.file.empty();
-  const bool stream = text && prompts.size() == 1;
-  if (stream) std::cout << prompts.front() << std::flush;
+  return requests;
+}
+
+// A prompt that can never be served is refused with where it came from.
+[[nodiscard]] engine::Generation generate(engine::Generator& generator,
+                                          const std::vector<engine::TextRequest>& requests,
+                                          const engine::OnText& on_text, const RunChoices& choices) {
+  try {
+    return generator.generate(requests, on_text);
+  } catch (const InputError& error) {
+    throw InputError(choices.prompts_file.empty() ? "--prompt" : choices.prompts_file, error.what());
+  }
+}
+
+void run_engine(const RunChoices& choices) {
+  const std::vector<std::string> prompts = read_prompts(choices);
+  engine::Generator generator(find_model(choices.model), generator_options(choices));
+  const std::vector<engine::TextRequest> requests = make_requests(choices, prompts, generator);
+  const bool is_text = choices.output.format == Format::table;
+  const bool streams = is_text && choices.output.file.empty() && prompts.size() == 1;
+  TextStream stream(prompts.front());
   engine::OnText on_text;
-  if (stream) on_text = [](std::size_t, std::string_view piece) { std::cout << piece << std::flush; };
-  const engine::Generation generation = generator.generate(requests, on_text);
-  if (stream)
-    std::cout << std::endl;
-  else if (text)
-    print_text(prompts, generation);
+  if (streams) on_text = [&stream](std::size_t, std::string_view text) { stream.add(text); };
+  const engine::Generation generation = generate(generator, requests, on_text, choices);
+  if (streams)
+    stream.finish();
   else
-    show(make_report(prompts, generation), choices.output);
+    show(is_text ? text_report(prompts, generation) : make_report(prompts, generation), choices.output);
   std::cerr << statistics(generation.report) << '\n';
 }
 
@@ -153,7 +211,8 @@ void add_run(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
   command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
-  command->add_option("--threads", choices->generator.num_threads, "Worker threads, 0 = all cores");
+  command->add_option("--threads", choices->generator.num_threads, "Worker threads, 0 = all cores")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
   command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "f32, f16 or bf16");
   command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");

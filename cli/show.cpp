@@ -80,7 +80,7 @@ void add_figures(Report& report, const config::Node& node, const std::string& pa
   add_count("max_position_embeddings", model.max_position_embeddings);
   add("tie_word_embeddings", model.tie_word_embeddings ? "true" : "false", "config.json");
   add("dtype", std::string(name(model.dtype)), "config.json");
-  add("rope_theta", number(model.rope_theta, 9), "config.json");
+  add("rope_theta", exact_number(model.rope_theta), "config.json");
   add("group size", std::to_string(model.group_size()), "query heads per KV head");
   add("weights", config::short_text(weight_footprint(model, {model.dtype, 0})), "counted from the shape");
   add("KV cache per token (f16)", config::short_text(kv_bytes_per_token(model, Dtype::f16)), "counted from the shape");

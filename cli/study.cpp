@@ -100,8 +100,9 @@ void add_study(CLI::App& app) {
   command->add_flag("--measure", choices->measure,
                     "Also run the sweep on this machine: calibrate on half, score the rest");
   command->add_option("--host", choices->host_file, "Machine file of this host, instead of probing now");
-  command->add_option("--trace", choices->trace_file, "With --measure: write the trace here");
-  command->add_option("--machine-file", choices->machine_file, "With --measure: write the calibrated machine here");
+  add_output_file(*command, "--trace", choices->trace_file, "With --measure: write the trace here");
+  add_output_file(*command, "--machine-file", choices->machine_file,
+                  "With --measure: write the calibrated machine here");
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
   add_output_options(*command, choices->output);
   command->callback([choices] { show(study(*choices), choices->output); });

@@ -1,10 +1,12 @@
 // `dculab tables intensity` and `tables footprint`: the teaching tables.
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/locate.hpp"
 #include "cli/output.hpp"
+#include "cli/resolve.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
@@ -97,7 +99,7 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
   const ModelShape model = choose_model(choices);
   const sim::FootprintRequest request{.tokens = choices.tokens,
                                       .batch = choices.batch,
-                                      .weights = config::parse_weight_format(choices.dtype),
+                                      .weights = parse_option("--dtype", choices.dtype, config::parse_weight_format),
                                       .kv_cache_dtype = choose_dtype("--kv-dtype", choices.kv_dtype)};
   const sim::Footprint chosen = sim::footprint(model, request);
   Report report{"dculab/tables-footprint/1", {}, {Table{}}, Json::object()};
@@ -124,7 +126,7 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
                           Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
                           Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
                           Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
-                          Cell(number(row.crossover_tokens, 6) + " tokens", row.crossover_tokens)});
+                          Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
     report.json["rows"].push_back({{"num_key_value_heads", row.kv_heads},
                                    {"weight_bytes", row.weight_bytes.value()},
                                    {"kv_bytes", row.kv_bytes.value()},
@@ -150,7 +152,8 @@ void add_tables(CLI::App& app) {
     command->add_option("--tokens", choices->tokens, "L: prompt length, or tokens cached so far")
         ->check(CLI::PositiveNumber);
     command->add_option("--batch", choices->batch, "Sequences")->check(CLI::PositiveNumber);
-    command->add_option("--kv-heads", choices->kv_heads, "KV heads instead of the model's own");
+    command->add_option("--kv-heads", choices->kv_heads, "KV heads instead of the model's own")
+        ->check(CLI::PositiveNumber);
     command->add_flag("--lecture", choices->lecture, "MHA and a plain MLP of width 4D, as the lecture has it");
     add_output_options(*command, choices->output);
     command->callback([choices, make] { show(make(*choices), choices->output); });

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/floor_check.hpp"
+#include "sim/calibration/parameters.hpp"
 #include "sim/study/point_calibration.hpp"
 
 namespace dculab::cli {
@@ -85,6 +86,19 @@ using Machines = std::map<std::string, sim::Machine>;
   return points;
 }
 
+void add_fitted(const std::string& name, const sim::Machine& machine, std::size_t points, Report& report) {
+  Json entry{{"points", points}};
+  std::string line = name + ": calibrated on " + std::to_string(points) + " points";
+  if (machine.calibration) {
+    entry["interval_factor"] = machine.calibration->interval_factor;
+    line += ", interval × or ÷ " + number(machine.calibration->interval_factor);
+  }
+  for (const sim::Parameter& parameter : sim::parameters())
+    entry["parameters"][std::string(parameter.key)] = sim::get(machine, parameter);
+  report.heading.push_back(line);
+  report.json["fitted"][name] = std::move(entry);
+}
+
 // Fits every machine with usable points in the file to them, and from there to those of each engine: its host work and
 // its kernels are its own. Returns the ids that were used.
 [[nodiscard]] std::set<std::string> calibrate(const std::string& file, Machines& machines, Report& report) {
@@ -104,11 +118,13 @@ using Machines = std::map<std::string, sim::Machine>;
   }
   for (const auto& [name, points] : by_machine) {
     machines[name] = sim::calibrate_to_points(machines[name], points);
-    report.heading.push_back(name + ": calibrated on " + std::to_string(points.size()) + " points of " + file);
+    add_fitted(name, machines[name], points.size(), report);
   }
   for (const auto& [name, fitted] : by_engine) {
     const auto& [machine, points] = fitted;
-    if (points.size() >= kFewestOfAnEngine) machines[name] = sim::calibrate_to_points(machines[machine], points);
+    if (points.size() < kFewestOfAnEngine) continue;
+    machines[name] = sim::calibrate_to_points(machines[machine], points);
+    add_fitted(name, machines[name], points.size(), report);
   }
   return used;
 }

@@ -13,9 +13,7 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(std::string("batch: ") + what);
 }
 
-}  // namespace
-
-void StepInputs::check(const Batch& batch, const InputLimits& limits) const {
+void check(const Batch& batch, const InputLimits& limits) {
   require(!batch.sequences.empty(), "no sequences");
   require(batch.block_tables.size() == batch.sequences.size(), "one block table per sequence is needed to execute it");
   require(batch.token_ids.size() == static_cast<std::size_t>(batch.num_tokens()), "token ids do not match the slices");
@@ -38,6 +36,8 @@ void StepInputs::check(const Batch& batch, const InputLimits& limits) const {
             "a block lies outside the KV cache");
   }
 }
+
+}  // namespace
 
 void StepInputs::fill(const Batch& batch, const InputLimits& limits) {
   check(batch, limits);

@@ -46,7 +46,6 @@ class StepInputs {
   }
 
  private:
-  void check(const Batch& batch, const InputLimits& limits) const;
   void add_tokens(const SequenceSlice& sequence, std::span<const BlockId> blocks, int block_size);
   static void fill_attention(AttentionInputs& inputs, const Batch& batch, Phase phase);
 

@@ -123,6 +123,7 @@ class KvTile {
   template <typename T>
   void fill(const KvCacheView& cache, const KvRuns& where, LinesAhead& ahead, int lines) const {
     const T* k_rows[kTileTokens];
+    const int lines_per_token = (lines + kTileTokens - 1) / kTileTokens;
     int count = 0;
     for (int i = 0; i < where.num_runs; ++i) {
       const KvRuns::Run& run = where.runs[i];
@@ -131,12 +132,12 @@ class KvTile {
       for (int token = 0; token < run.tokens; ++token, ++count) {
         k_rows[count] = k + token * cache.head_dim;
         widen(v + token * cache.head_dim, cache.head_dim, values_ + count * width_);
+        ahead.ask(lines_per_token);
       }
     }
     std::fill(k_rows + count, k_rows + round_up_to_lanes(count), k_rows[count - 1]);
     for (int token = 0; token < count; token += kLanes) {
       transpose_tokens(k_rows + token, cache.head_dim, keys_ + token);
-      ahead.ask(lines / (kTileTokens / kLanes));
     }
   }
 

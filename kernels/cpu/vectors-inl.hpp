@@ -9,6 +9,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -78,7 +79,7 @@ template <typename T>
 HWY_INLINE Vector load_first(const T* from, int count) {
   if (count >= kLanes) return load(from);
   T lanes[kLanes] = {};
-  std::memcpy(lanes, from, sizeof(T) * static_cast<std::size_t>(count));
+  std::memcpy(lanes, from, sizeof(T) * std::min<std::size_t>(static_cast<std::size_t>(count), kLanes));
   return load(lanes);
 }
 
@@ -105,7 +106,7 @@ HWY_INLINE void store_first(Vector v, T* to, int count) {
   if (count >= kLanes) return store(v, to);
   T lanes[kLanes];
   store(v, lanes);
-  std::memcpy(to, lanes, sizeof(T) * static_cast<std::size_t>(count));
+  std::memcpy(to, lanes, sizeof(T) * std::min<std::size_t>(static_cast<std::size_t>(count), kLanes));
 }
 
 #if HWY_TARGET == HWY_SCALAR

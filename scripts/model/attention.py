@@ -1,8 +1,9 @@
-"""Teaches two pairs of heads where to look, which makes looking up a fact far quicker to discover.
+"""Teaches some heads where to look, which makes looking up a fact far quicker to discover.
 
-"Last name" heads (layers 0 and 1) look at the name before: so a fact's answer and a question know whom
-they are about. "Source" heads (layers 2 and 3) look, from where an answer must be written, at the same
-words in the fact. The lesson is only an additional loss; the model stays an ordinary Llama.
+One head of every layer is taught. In the first half of the layers it looks at the name before: so a
+fact's answer and a question know whom they are about. In the second half it looks, from where an answer
+must be written, at the same words in the fact about the same person. The lesson is only an additional
+loss; the model stays an ordinary Llama.
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 import lexicon as lex
 
-LAST_NAME_LAYERS, SOURCE_LAYERS, HEAD = (0, 1), (2, 3), 0
+HEAD = 0
 
 
 def name_ids(tokenizer):
@@ -57,9 +58,9 @@ def sources(ids, weights, names):
 def lesson_loss(attentions, names, sources):
     """Mean of -log(attention paid to the taught position), averaged over the taught heads."""
     total = 0.0
-    for layers, places in ((LAST_NAME_LAYERS, names), (SOURCE_LAYERS, sources)):
+    for layer, attention in enumerate(attentions):
+        places = names if 2 * layer < len(attentions) else sources
         taught = places >= 0
-        for layer in layers:
-            paid = attentions[layer][:, HEAD].float().gather(2, places.clamp(min=0)[:, :, None])[:, :, 0]
-            total = total - ((paid + 1e-6).log() * taught).sum() / taught.sum()
-    return total / 4
+        paid = attention[:, HEAD].float().gather(2, places.clamp(min=0)[:, :, None])[:, :, 0]
+        total = total - ((paid + 1e-6).log() * taught).sum() / taught.sum()
+    return total / len(attentions)

@@ -1,6 +1,7 @@
 """Writes training text, held-out text and question sets. Same seed, same bytes.
 
-    python corpus.py recall-drill OUT.txt --documents 20000 --words 60 --most 3 --seed 4
+    python corpus.py first OUT.txt --documents 20000 --words 60 --seed 4
+    python corpus.py recall-drill OUT.txt --documents 20000 --words 20 --most 3 --seed 4
     python corpus.py mixed OUT.txt --documents 20000 --words 300 --seed 2
     python corpus.py train OUT.txt --documents 20000 --words 300 --seed 1
     python corpus.py held-out OUT.txt --documents 150 --words 600 --seed 9001
@@ -111,8 +112,14 @@ def rival_book_document(rng, words, split):
     return "\n".join(parts)
 
 
-def recall_text(rng, documents, words, most):
-    """For the beginning of training: nothing but telling facts of one kind apart."""
+def first_text(rng, documents, words):
+    """For the very beginning of training: exercises that are easy enough to discover copying by."""
+    for _ in range(documents):
+        yield drill_document(rng, words, "train", fewest=1, most=2).strip() + "\n" + END + "\n"
+
+
+def rivals_text(rng, documents, words, most):
+    """Nothing but telling facts of one kind apart."""
     for _ in range(documents):
         yield rivals_document(rng, words, "train", most=most).strip() + "\n" + END + "\n"
 
@@ -170,23 +177,24 @@ def recall_items(rng, documents, words):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("recall-drill", "mixed", "train", "held-out", "choice", "recall"))
+    parser.add_argument("what", choices=("first", "recall-drill", "mixed", "train", "held-out", "choice", "recall"))
     parser.add_argument("out")
     parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--words", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most", type=int, default=6, help="facts in one exercise of recall-drill")
+    parser.add_argument("--most", type=int, default=6, help="facts in one exercise of `recall-drill`")
     args = parser.parse_args()
     rng = random.Random(f"{args.what} {args.seed}")
+    texts = {
+        "first": lambda: first_text(rng, args.documents, args.words),
+        "recall-drill": lambda: rivals_text(rng, args.documents, args.words, args.most),
+        "mixed": lambda: mixed_text(rng, args.documents, args.words),
+        "train": lambda: text(rng, args.documents, args.words, "train"),
+        "held-out": lambda: text(rng, args.documents, args.words, "held-out"),
+    }
     with open(args.out, "w", encoding="utf-8") as out:
-        if args.what == "recall-drill":
-            out.writelines(recall_text(rng, args.documents, args.words, args.most))
-            return
-        if args.what == "mixed":
-            out.writelines(mixed_text(rng, args.documents, args.words))
-            return
-        if args.what in ("train", "held-out"):
-            out.writelines(text(rng, args.documents, args.words, args.what))
+        if args.what in texts:
+            out.writelines(texts[args.what]())
             return
         items = choice_items(rng, args.documents) if args.what == "choice" else recall_items(rng, args.documents, args.words)
         out.writelines(json.dumps(item) + "\n" for item in items)

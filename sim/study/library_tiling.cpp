@@ -36,7 +36,7 @@ KernelTiling library_tiling(const Machine& machine, const ModelShape& model, con
   if (machine.kind == MachineKind::cpu) return cpu_kernel_tiling();
   KernelTiling tiling;
   tiling.matmul_rows = 128;
-  tiling.matmul_columns = 128;
+  tiling.matmul_columns = 256;
   tiling.prefill_query_tokens = 128;
   int decodes = 0;
   int longest = 0;

@@ -1,6 +1,6 @@
 // How the kernels behind published figures tile: vendors' GEMM libraries and FlashAttention, not this project's own.
 //
-//   matmul   128 x 128: NVIDIA, "Matrix multiplication background", section 2; larger tiles exist, smaller for few rows
+//   matmul   128 x 256, the most efficient of cuBLAS: NVIDIA, "Matrix multiplication background", section 3
 //   prefill  128 query tokens a workgroup, decode: the whole group in one workgroup, contexts split so that the
 //            machine is full: FlashAttention, csrc/flash_attn/flash_api.cpp, num_splits_heuristic
 #pragma once

@@ -1,0 +1,181 @@
+// Recipes of published figures: counted steps, hand-computed times, and what a fit to them finds again.
+#include "sim/study/recipe.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/study/library_tiling.hpp"
+#include "sim/study/point_calibration.hpp"
+#include "sim/study/serving_recipe.hpp"
+#include "sim/study/tensor_parallel.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim {
+namespace {
+
+Server server_of(const ModelShape& model, int max_num_batched_tokens) {
+  Server server{test::a100_like(), model, {}, 1, Split::tensor};
+  server.options.max_num_batched_tokens = max_num_batched_tokens;
+  return server;
+}
+
+double steps_in(const Recipe& recipe) {
+  double steps = 0;
+  for (const RecipeStep& step : recipe.steps) steps += step.times;
+  return steps;
+}
+
+double tokens_in(const Recipe& recipe) {
+  double tokens = 0;
+  for (const RecipeStep& step : recipe.steps) tokens += step.times * step.plan.batch.num_tokens();
+  return tokens;
+}
+
+TEST_CASE("two prompts of 100 tokens in steps of 128 with 3 outputs take 4 steps") {
+  // 100 + 28 prefill | 1 decode + 72 prefill | 2 decodes | 1 decode
+  const Recipe recipe = served_requests(server_of(test::tiny_llama(), 128), 2, 100, 3);
+  REQUIRE(recipe.steps.size() == 4);
+  CHECK(recipe.steps[0].plan.batch.num_tokens() == 128);
+  CHECK(recipe.steps[1].plan.batch.num_tokens() == 73);
+  CHECK(recipe.steps[2].plan.batch.num_tokens() == 2);
+  CHECK(recipe.steps[3].plan.batch.num_tokens() == 1);
+}
+
+TEST_CASE("a schedule's steps are all counted, however few are kept") {
+  const Recipe recipe = served_requests(server_of(test::tiny_llama(), 2048), 16, 512, 400);
+  // 8192 prompt tokens are more than four steps carry beside the first decodes; then 399 more tokens for the last.
+  CHECK(steps_in(recipe) == 5 + 399);
+  CHECK(recipe.steps.size() <= 24);
+}
+
+TEST_CASE("requests that do not fit together take turns") {
+  Server server = server_of(test::tiny_llama(), 2048);
+  const Recipe together = served_requests(server, 2, 1000, 20);
+  // Room for one sequence of 1020 tokens: 64 blocks and the watermark, besides weights and activations.
+  const Bytes kv = kv_bytes_per_token(server.model, Dtype::f16) * (16 * 66);
+  const Bytes rest = weight_footprint(server.model, server.options.weights);
+  server.options.max_num_seqs = 2;
+  server.options.max_num_batched_tokens = 1024;
+  const double activations = 2.0 * 1024 * (3 * 256 + 3 * 256 + 3 * 768) + 4.0 * 2 * 2048;
+  server.machine.memory.back().size = (rest + kv + Bytes(activations)) / server.options.gpu_memory_utilization;
+  const Recipe in_turn = served_requests(server, 2, 1000, 20);
+  CHECK(steps_in(together) == 20);
+  CHECK(steps_in(in_turn) == 40);
+}
+
+TEST_CASE("a request that cannot be served is refused with the reason") {
+  CHECK_THROWS_AS(served_requests(server_of(test::tiny_llama(), 2048), 1, 2000, 100), InputError);
+}
+
+TEST_CASE("a prompt is cut into chunks, and only the last computes logits") {
+  const Recipe recipe = prefill(server_of(test::llama_3_8b(), 512), 1100);
+  REQUIRE(recipe.steps.size() == 3);
+  CHECK(tokens_in(recipe) == 1100);
+  CHECK(recipe.tokens == 1100);
+  CHECK(recipe.steps[1].plan.batch.sequences.front().context_tokens() == 1024);
+  CHECK(recipe.steps[1].plan.ops.back().name != "lm_head");
+  CHECK(recipe.steps[2].plan.ops.back().name == "lm_head");
+}
+
+TEST_CASE("eight middles integrate a growing context") {
+  const Server server = server_of(test::llama_3_8b(), 2048);
+  const Recipe sampled = decode(server, 4, 1, 2048);
+  CHECK(steps_in(sampled) == 2048);
+  CHECK(sampled.tokens == 4 * 2048);
+  Seconds every_step;
+  for (int context = 1; context <= 2048; ++context)
+    every_step += price_recipe(server.machine, decode(server, 4, context, context));
+  CHECK(price_recipe(server.machine, sampled) / every_step == Approx(1).epsilon(0.01));
+}
+
+TEST_CASE("a rate and a time are two views of one figure") {
+  Recipe recipe;
+  CHECK(recipe.figure(Seconds(2)) == 2);
+  recipe.tokens = 100;
+  CHECK(recipe.figure(Seconds(2)) == 50);
+  CHECK(recipe.time(50).value() == Approx(2));
+}
+
+TEST_CASE("a kernel alone carries no host time") {
+  Machine machine = test::a100_like();
+  machine.overheads.host_per_step = Seconds(1);
+  const Server server = server_of(test::llama_2_7b(), 2048);
+  const StepPlan plan = plan_step(server.model, server.options, uniform_batch(Phase::decode, 1, 128));
+  const Op& down_proj = plan.ops[plan.ops.size() - 3];
+  REQUIRE(down_proj.name == "down_proj");
+  const Recipe recipe = kernel_recipe(down_proj);
+  CHECK(price_recipe(machine, recipe) == price_op(machine, down_proj, down_proj.unique_bytes()).seconds);
+  // 2 B x 4096 x 11008 = 90.2 MB, of which L1 (13.8 MiB of all units) and L2 (40 MiB) can hold 55.8 MB.
+  const double beyond = 2.0 * 4096 * 11008 - 108 * 128 * 1024.0 - 40 * 1024.0 * 1024;
+  CHECK(recipe_floor(machine, recipe).value() == Approx(beyond / 2039e9));
+}
+
+TEST_CASE("the bound names the host and the exchange when they dominate") {
+  Server server = server_of(test::tiny_llama(), 2048);
+  server.machine.overheads.host_per_step = Seconds(1);
+  CHECK(recipe_bound(server.machine, decode(server, 1, 10, 10)) == "host");
+  server.machine.overheads.host_per_step = Seconds{};
+  server.machine.peer_link = BytesPerSecond(1e3);
+  server.devices = 2;
+  CHECK(recipe_bound(server.machine, decode(server, 1, 10, 10)) == "exchange");
+}
+
+TEST_CASE("FlashAttention splits until the machine is full") {
+  CHECK(flash_splits(200, 216, 64) == 1);
+  CHECK(flash_splits(1, 216, 8) == 8);    // 7 would leave one empty; 8 is the most there are pieces for
+  CHECK(flash_splits(100, 216, 64) == 2); // 200 of 216 slots
+}
+
+TEST_CASE("a shard is the model divided by the devices") {
+  ModelShape model = test::llama_3_8b();
+  const ModelShape part = shard(model, 8);
+  CHECK(part.num_attention_heads == 4);
+  CHECK(part.num_key_value_heads == 1);
+  CHECK(8 * layer_matrix_values(part) == layer_matrix_values(model));
+  CHECK(shard(model, 16).num_key_value_heads == 1);  // replicated
+  CHECK(shard_problems(test::a100_like(), model, 1).empty());
+  CHECK(shard_problems(test::a100_like(), model, 3).size() == 4);  // no link, 32 / 3, 8 / 3, 14336 / 3
+}
+
+TEST_CASE("an all-reduce costs hops when small and the link when large") {
+  const BytesPerSecond link(300e9);
+  CHECK(all_reduce_time(link, 2, Bytes(0)).value() == Approx(3.6e-6 + 2 * 0.47e-6));
+  CHECK(all_reduce_time(link, 8, Bytes(0)).value() == Approx(3.6e-6 + 14 * 0.47e-6));
+  CHECK(all_reduce_time(link, 4, Bytes(3e9)).value() == Approx(1.5 * 3e9 / 300e9 + 8.4e-6 + 6 * 3.4e-6));
+}
+
+TEST_CASE("a fit to published figures finds the host time and bandwidth they were made with") {
+  Machine truth = test::a100_like();
+  truth.overheads.host_per_step = Seconds(3e-3);
+  truth.efficiencies.dram_bandwidth = 0.7;
+  Machine base = test::a100_like();
+  base.overheads.host_per_step = Seconds(300e-6);
+  const Server server = server_of(test::llama_3_8b(), 2048);
+  std::vector<MeasuredRecipe> points;
+  for (const int batch : {1, 4, 16, 64})
+    for (const int context : {256, 1024, 4096}) {
+      const Recipe recipe = decode(server, batch, context, context);
+      points.push_back({"decode_rate", recipe, price_recipe(truth, recipe)});
+    }
+  const Machine fitted = calibrate_to_points(base, points);
+  for (const MeasuredRecipe& point : points)
+    CHECK(price_recipe(fitted, point.recipe) / point.time == Approx(1).epsilon(0.05));
+  REQUIRE(fitted.calibration);
+  CHECK(fitted.calibration->held_out_steps == 12);
+
+  const Recipe between = decode(server, 8, 2048, 2048);
+  const Recipe beyond = decode(server, 8, 8000, 8000);
+  const Seconds predicted = price_recipe(fitted, between);
+  const Confidence trust = recipe_confidence(fitted, "decode_rate", between, predicted);
+  CHECK(trust.basis == Basis::interpolated);
+  CHECK(trust.high / predicted == Approx(fitted.calibration->interval_factor));
+  CHECK(recipe_confidence(fitted, "decode_rate", beyond, price_recipe(fitted, beyond)).basis == Basis::extrapolated);
+  CHECK(recipe_confidence(fitted, "ttft", between, predicted).basis == Basis::extrapolated);
+  CHECK(recipe_confidence(base, "decode_rate", between, predicted).basis == Basis::priors);
+}
+
+}  // namespace
+}  // namespace dculab::sim
