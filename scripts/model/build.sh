@@ -37,7 +37,16 @@ write mixed "$work/mixed-1024.txt" --documents 3000 --words 700 --seed 3
 "$python" "$here/tokenizer.py" "$work/train-256.txt" "$tiny" "$draft"
 
 # English first, then telling facts apart, then both, then long documents.
-@RECIPE@
+train tiny "$tiny" --answer-weight 4 --phases first:128:24:500 train-512:512:8:500 train-1024:1024:4:150 --stop 900
+train tiny "$tiny" --answer-weight 4 --resume --rate 1.5e-3 --phases train-1024:1024:4:80
+train tiny "$tiny" --answer-weight 10 --resume --rate 2e-3 --decay 0.001 --teach --phases few:128:24:600
+train tiny "$tiny" --answer-weight 6 --resume --rate 2e-3 --decay 0.001 --teach --phases many:128:24:100 mixed-512:512:8:400 --stop 300
+train tiny "$tiny" --answer-weight 6 --resume --rate 2e-3 --decay 1 --phases mixed-1024:1024:4:120
+
+train draft "$draft" --answer-weight 4 --phases first:128:24:500 train-512:512:8:300
+train draft "$draft" --answer-weight 10 --resume --rate 3e-3 --decay 0.001 --teach --phases few:128:24:600 --stop 300
+train draft "$draft" --answer-weight 6 --resume --rate 3e-3 --decay 0.7 --teach --phases many:128:24:60 mixed-512:512:8:340
+train draft "$draft" --answer-weight 6 --resume --rate 1.5e-3 --decay 1 --phases mixed-1024:1024:4:60
 
 write held-out "$tiny/eval/held-out.txt" --documents 85 --words 600 --seed 9001
 write choice "$tiny/eval/choice.jsonl" --documents 200 --seed 9002

@@ -163,12 +163,12 @@ def recall_items(rng, documents, words):
     for i in range(documents):
         near = rivals(rng, 12, "held-out", MAKERS[i % len(MAKERS)])
         far = [f for f in draw_facts(rng, 30, "held-out") if f.kind != near[0].kind]
-        context, told_facts, limit = "", [], rng.randint(words // 4, words)
+        context, told_facts, limit = "", [], rng.randint(words // 2, words)
         while len(told_facts) < 4 or len(context.split()) < limit:
             told_facts += near[:2]
             context += told(rng, near[:2] + far[:1], "held-out") + "\n\n"
             near, far = near[2:], far[1:]
-        fact = rng.choice(told_facts)
+        fact = rng.choice(told_facts[: rng.randint(1, len(told_facts))] if i % 2 else told_facts)
         distance = len(context[context.index(fact.statement[1:]) :].split())
         more = {"context": context.strip() + "\n\n", "distance_words": distance}
         wrong = distractors(rng, fact, told_facts)

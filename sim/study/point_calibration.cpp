@@ -33,7 +33,8 @@ using Points = std::vector<const MeasuredRecipe*>;
   std::vector<PredictedMeasured> pairs;
   for (std::size_t fold = 0; fold < kFolds; ++fold) {
     Points seen, unseen;
-    for (std::size_t row = 0; row < points.size(); ++row) (row % kFolds == fold ? unseen : seen).push_back(&points[row]);
+    for (std::size_t row = 0; row < points.size(); ++row)
+      (row % kFolds == fold ? unseen : seen).push_back(&points[row]);
     const Machine machine = fit_points(base, seen);
     for (const MeasuredRecipe* point : unseen) pairs.push_back({price_recipe(machine, point->recipe), point->time});
   }

@@ -4,7 +4,7 @@
 //         = price_op with the op's own bytes as footprint                         a kernel benchmarked in a loop
 //   floor = the same sum over step_floor
 //   rate  = tokens / time
-//   sigma^2 = sigma_model^2 + sum over parameters (d log time / d log p * sigma_p)^2    as sim/calibration/confidence.hpp
+//   sigma = as sim/calibration/confidence.hpp has it, of that time
 #pragma once
 
 #include <string>
