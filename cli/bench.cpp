@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine_weights.hpp"
 #include "cli/locate.hpp"
@@ -124,18 +125,16 @@ void add_bench(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::IsMember({"prefill", "decode"}));
   const auto add_axis = [command](const char* option, std::vector<int>& values, const char* help) {
-    command->add_option(option, values, help)->delimiter(',')->check(CLI::PositiveNumber);
+    command->add_option(option, values, help)->delimiter(',')->check(at_least(1));
   };
   add_axis("--batch", choices->batches, "Sequences per step");
   add_axis("--context", choices->contexts, "Tokens per sequence");
   add_axis("--kv-heads", choices->kv_heads, "KV heads, made by mean pooling");
   add_axis("--block-size", choices->block_sizes, "Tokens per KV block");
   command->add_option("--kv-cache-dtype", choices->kv_cache_dtypes, "f32, f16, bf16")->delimiter(',');
-  command->add_option("--threads", choices->options.threads, "Worker threads, 0 = all cores")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")->check(CLI::PositiveNumber);
-  command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", choices->options.threads, "Worker threads, 0 = all cores")->check(at_least(0));
+  command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")->check(at_least(1));
+  command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")->check(at_least(0));
   add_output_file(*command, "--trace", choices->trace_file, "Write the trace here (JSON Lines)");
   add_output_options(*command, choices->output);
   command->callback([choices] { run_bench(*choices); });

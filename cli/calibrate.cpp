@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include "cli/calibrated_machine.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/refusals.hpp"
@@ -106,9 +107,7 @@ void run_calibrate(const CalibrateChoices& choices) {
   report.tables.back().notes.push_back("90 % interval of a prediction: × or ÷ " + number(factor) +
                                        " (conformal, five-fold cross-validation)");
   report.json["interval_factor"] = factor;
-  for (const sim::FittedParameter& parameter : fit.parameters)
-    config::cite(fit.machine, parameter.key, sim::Evidence::measured,
-                 "dculab calibrate on " + std::to_string(steps.size()) + " steps");
+  cite_fit(fit, steps.size());
   if (!choices.machine_file.empty())
     config::write_file_atomically(choices.machine_file, config::machine_yaml(fit.machine));
   show(report, choices.output);

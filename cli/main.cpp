@@ -21,11 +21,15 @@ const CLI::App& named_command(const CLI::App& app) {
   return parsed == named.end() ? app : named_command(**parsed);
 }
 
+// "dculab tables intensity"; a group of options has no name.
+std::string full_name(const CLI::App& command) {
+  const std::string above = command.get_parent() == nullptr ? "" : full_name(*command.get_parent());
+  return above + (above.empty() || command.get_name().empty() ? "" : " ") + command.get_name();
+}
+
 // One line. A misspelt option is named first: what it was to set then seems to be missing too.
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
-  std::string command = named_command(app).get_name();
-  for (const CLI::App* above = named_command(app).get_parent(); above != nullptr; above = above->get_parent())
-    command = above->get_name() + " " + command;
+  const std::string command = full_name(named_command(app));
   std::string unknown;
   for (const std::string& argument : app.remaining(true)) unknown += " " + argument;
   return command + ": " + (unknown.empty() ? error.what() : "not known here:" + unknown) + "; see " + command +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/calibrated_machine.hpp"
 #include "cli/engine_weights.hpp"
 #include "cli/locate.hpp"
 #include "cli/predicted_study.hpp"
@@ -157,11 +158,12 @@ MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine
   report.heading.push_back(host.description);
   report.heading.push_back(std::to_string(points.size()) + " steps measured: " + study.trace.header.timing);
   const Accepted accepted = accept(study.trace, points, host, report);
-  const sim::HoldOutScore score = sim::calibrate_with_hold_out(host, accepted.steps, scenario.measure.held_out,
-                                                               static_cast<std::uint64_t>(scenario.measure.seed));
+  sim::HoldOutScore score = sim::calibrate_with_hold_out(host, accepted.steps, scenario.measure.held_out,
+                                                         static_cast<std::uint64_t>(scenario.measure.seed));
   add_held_out_rows(accepted, score, report);
   add_summary(accepted, score, report);
   add_regret(accepted, score.fit.machine, report);
+  cite_fit(score.fit, score.fitted.size());
   study.machine = score.fit.machine;
   return study;
 }

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/host_machine.hpp"
 #include "cli/output.hpp"
@@ -108,7 +109,7 @@ void add_probe(CLI::App& app) {
   auto choices = std::make_shared<ProbeChoices>();
   command->add_flag("--quick", choices->quick, "About 10 seconds instead of a minute");
   command->add_option("--threads", choices->threads, "The most threads to measure with, 0 = all CPUs")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the machine's YAML here");
   add_output_options(*command, choices->output);
   command->callback([choices] { run_probe(*choices); });

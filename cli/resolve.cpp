@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/checks.hpp"
 #include "cli/locate.hpp"
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
@@ -15,7 +16,7 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   command.add_option("--machine", choices.machine, "Machine file, or a name under hwmodels")->required();
   command.add_option("--phase", choices.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
   const auto add_count = [&command](const char* option, int& value, const char* help) {
-    command.add_option(option, value, help)->check(CLI::PositiveNumber);
+    command.add_option(option, value, help)->check(at_least(1));
   };
   add_count("--batch", choices.batch, "Sequences in the step");
   add_count("--context", choices.context, "Tokens per sequence once the step is done");

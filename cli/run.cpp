@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/locate.hpp"
 #include "cli/output.hpp"
@@ -204,15 +205,14 @@ void add_run(CLI::App& app) {
   source->add_option("--prompt", choices->prompt, "The text to continue; streamed");
   source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously");
   source->require_option(1);
-  command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")->check(CLI::PositiveNumber);
-  command->add_option("--temperature", choices->temperature, "0 = greedy")->check(CLI::NonNegativeNumber);
-  command->add_option("--top-k", choices->top_k, "Sample from the k likeliest, 0 = all")->check(CLI::NonNegativeNumber);
+  command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")->check(at_least(1));
+  command->add_option("--temperature", choices->temperature, "0 = greedy")->check(at_least(0));
+  command->add_option("--top-k", choices->top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
   command->add_option("--top-p", choices->top_p, "Sample from the likeliest that make up p")
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
   command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
-  command->add_option("--threads", choices->generator.num_threads, "Worker threads, 0 = all cores")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", choices->generator.num_threads, "Worker threads, 0 = all cores")->check(at_least(0));
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
   command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "f32, f16 or bf16");
   command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/locate.hpp"
 #include "cli/output.hpp"
@@ -149,11 +150,9 @@ void add_tables(CLI::App& app) {
     auto choices = std::make_shared<TableChoices>();
     command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models")
         ->required();
-    command->add_option("--tokens", choices->tokens, "L: prompt length, or tokens cached so far")
-        ->check(CLI::PositiveNumber);
-    command->add_option("--batch", choices->batch, "Sequences")->check(CLI::PositiveNumber);
-    command->add_option("--kv-heads", choices->kv_heads, "KV heads instead of the model's own")
-        ->check(CLI::PositiveNumber);
+    command->add_option("--tokens", choices->tokens, "L: prompt length, or tokens cached so far")->check(at_least(1));
+    command->add_option("--batch", choices->batch, "Sequences")->check(at_least(1));
+    command->add_option("--kv-heads", choices->kv_heads, "KV heads instead of the model's own")->check(at_least(1));
     command->add_flag("--lecture", choices->lecture, "MHA and a plain MLP of width 4D, as the lecture has it");
     add_output_options(*command, choices->output);
     command->callback([choices, make] { show(make(*choices), choices->output); });

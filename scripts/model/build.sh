@@ -42,6 +42,7 @@ train tiny "$tiny" --answer-weight 4 --resume --rate 1.5e-3 --phases train-1024:
 train tiny "$tiny" --answer-weight 10 --resume --rate 2e-3 --decay 0.001 --teach --phases few:128:24:600
 train tiny "$tiny" --answer-weight 6 --resume --rate 2e-3 --decay 0.001 --teach --phases many:128:24:100 mixed-512:512:8:400 --stop 300
 train tiny "$tiny" --answer-weight 6 --resume --rate 2e-3 --decay 1 --phases mixed-1024:1024:4:120
+train tiny "$tiny" --answer-weight 6 --resume --rate 1.5e-3 --decay 1 --seed 2 --phases mixed-1024:1024:4:80
 
 train draft "$draft" --answer-weight 4 --phases first:128:24:500 train-512:512:8:300
 train draft "$draft" --answer-weight 10 --resume --rate 3e-3 --decay 0.001 --teach --phases few:128:24:600 --stop 300

@@ -78,7 +78,7 @@ def refreshed(expected, actual):
         if line == ELIDED or not rest:
             result.append(line)
             continue
-        cut = len(line) - len(ELIDED) if line.endswith(ELIDED) else None
+        cut = len(line[: -len(ELIDED)].rstrip()) if line.endswith(ELIDED) else None
         likeness = [difflib.SequenceMatcher(None, line[:cut], each[:cut]).ratio() for each in rest]
         index = likeness.index(max(likeness))
         result.append(rest[index] if cut is None else rest[index][:cut].rstrip() + " " + ELIDED)

@@ -1,0 +1,157 @@
+// Bad input: exit code 2, one line that names the file or the option, nothing on standard output, nothing written.
+#include <filesystem>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+Arguments predict(const Arguments& more) {
+  Arguments arguments{"predict", "--model", "llama-2-7b", "--machine", "z100"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+Arguments run_tiny(const Arguments& more) {
+  Arguments arguments{"run", "--model", "dculab-tiny", "--max-tokens", "4"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST_CASE("names that are not known, with those that are") {
+  check_refused({"predict", "--model", "no-model", "--machine", "z100"}, {"'no-model'", "llama-3-8b"});
+  check_refused({"predict", "--model", "llama-2-7b", "--machine", "no-machine"}, {"'no-machine'", "k100-ai"});
+  check_refused({"study", "no-scenario"}, {"'no-scenario'", "quickstart"});
+  check_refused({"show", "nothing"}, {"'nothing'"});
+  check_refused({"run", "--model", "llama-2-7b", "--prompt", "hi"}, {"llama-2-7b", "no weights"});
+}
+
+TEST_CASE("commands and options that do not exist are named, not what they hide") {
+  check_refused({}, {"subcommand is required"});
+  check_refused({"predcit", "--model", "llama-2-7b"}, {"predcit", "dculab --help"});
+  check_refused({"predict", "--machin", "z100"}, {"--machin z100", "dculab predict --help"});
+  check_refused(predict({"--bogus"}), {"--bogus"});
+  check_refused({"tables", "intensity", "--phases", "decode"}, {"--phases", "dculab tables intensity --help"});
+  check_refused({"predict", "--model", "llama-2-7b"}, {"--machine is required"});
+}
+
+TEST_CASE("values that an option does not take") {
+  check_refused(predict({"--format", "jsn"}), {"--format", "jsn", "table", "json", "csv"});
+  check_refused(predict({"--phase", "both"}), {"--phase", "both", "prefill"});
+  check_refused(predict({"--batch", "x"}), {"--batch", "x"});
+  for (const char* option : {"--batch", "--context", "--block-size", "--kv-heads"})
+    for (const char* value : {"0", "-3"}) check_refused(predict({option, value}), {option, value});
+  check_refused(predict({"--block-size", "48"}), {"--block-size 48", "power of two"});
+  check_refused(predict({"--weights", "f99"}), {"--weights f99"});
+  check_refused(predict({"--kv-heads", "5"}), {"num_key_value_heads (5)"});
+  check_refused(predict({"--context", "4097"}), {"4097", "max_position_embeddings = 4096"});
+  check_refused({"tables", "footprint", "--model", "llama-2-7b", "--dtype", "f99"}, {"--dtype", "'f99'"});
+  check_refused({"tables", "footprint", "--model", "llama-2-7b", "--kv-heads", "0"}, {"--kv-heads"});
+  check_refused({"bench", "--model", "dculab-tiny", "--warm-up", "-1"}, {"--warm-up"});
+  check_refused({"bench", "--model", "dculab-tiny", "--context", "16,0"}, {"--context"});
+}
+
+TEST_CASE("--set that is broken") {
+  check_refused(predict({"--set", "block_size"}), {"--set block_size", "key=value"});
+  check_refused(predict({"--set", "kv_cache.blocksize=16"}), {"--set kv_cache.blocksize=16", "unknown key"});
+  check_refused(predict({"--set", "kv_cache.block_size=48"}), {"--set kv_cache.block_size=48", "power of two"});
+  check_refused(predict({"--set", "kv_cache.block_size=[16"}), {"--set kv_cache.block_size=[16"});
+  check_refused({"study", "llama3_on_dcu", "--set", "workload.batch=none"}, {"--set workload.batch=none"});
+}
+
+TEST_CASE("what the engine cannot serve is refused before a word is printed") {
+  const Folder folder;
+  std::string words;
+  for (int word = 0; word < 3000; ++word) words += "word ";
+  check_refused(run_tiny({"--prompt", words}), {"--prompt", "max_position_embeddings (1024)"});
+  const std::string file = folder.write("prompts.txt", "Short\n" + words + "\n");
+  check_refused(run_tiny({"--prompts", file}), {file, "prompt 2", "max_position_embeddings (1024)"});
+  check_refused(run_tiny({"--prompts", folder.path("missing.txt")}), {folder.path("missing.txt")});
+  check_refused(run_tiny({"--prompts", folder.write("empty.txt", "\n")}), {"empty.txt", "no prompts"});
+  check_refused(run_tiny({"--prompt", "hi", "--prompts", file}), {"--prompt", "--prompts"});
+  check_refused(run_tiny({"--prompt", "hi", "--kv-cache-memory", "100000 GiB"}),
+                {"--kv-cache-memory", "100000 GiB", "available"});
+  check_refused(run_tiny({"--prompt", "hi", "--kv-cache-memory", "100"}), {"--kv-cache-memory", "no unit"});
+  check_refused(run_tiny({"--prompt", "hi", "--kv-cache-memory", "1 B"}), {"KV cache", "single block"});
+  check_refused(run_tiny({"--prompt", "hi", "--block-size", "3"}), {"block_size", "3"});
+  check_refused(run_tiny({"--prompt", "hi", "--kv-cache-dtype", "int8"}), {"int8", "f16"});
+}
+
+TEST_CASE("a file that cannot be written is refused before the work, and nothing is left") {
+  const Folder folder;
+  const std::string missing = folder.path("missing/result");
+  check_refused(predict({"--output", missing}), {"--output", missing});
+  check_refused(run_tiny({"--prompt", "hi", "--output", missing}), {"--output", missing});
+  check_refused({"bench", "--model", "dculab-tiny", "--trace", missing}, {"--trace", missing});
+  check_refused({"probe", "--quick", "--machine-file", missing}, {"--machine-file", missing});
+  check_refused({"study", "quickstart", "--measure", "--trace", missing}, {"--trace", missing});
+  check_refused(predict({"--output", std::filesystem::path(folder.path(".")).parent_path()}), {"--output", "folder"});
+  CHECK(folder.entries().empty());
+}
+
+TEST_CASE("a command that fails leaves an older result alone") {
+  const Folder folder;
+  const std::string older = folder.write("result.json", "older");
+  check_refused(predict({"--context", "9999", "--output", older}), {"9999"});
+  CHECK(read(older) == "older");
+  const std::string broken = folder.write("broken.jsonl", "{\"schema\":\n");
+  check_refused({"calibrate", broken, "--machine", "z100", "--machine-file", folder.path("machine.yaml")},
+                {broken + ":1"});
+  check_refused({"validate", broken, "--machine", "z100", "--output", folder.path("scores.json")}, {broken + ":1"});
+  check_refused({"validate"}, {"--points"});
+  CHECK(folder.entries() == std::vector<std::string>{"broken.jsonl", "result.json"});
+}
+
+TEST_CASE("host is a machine only after it was probed") {
+  check_refused({"study", "quickstart"}, {"quickstart.yaml", "--measure", "--host"});
+}
+
+// Each begins with "# expect: " and what follows the file's path in the message, with line and column.
+TEST_CASE("a bad machine or scenario file is refused with its line") {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(DCULAB_SOURCE_DIR "/tests/bad/yaml")) {
+    const std::string file = entry.path().string();
+    const std::string text = read(file), mark = "# expect: ";
+    REQUIRE(text.starts_with(mark));
+    const std::string expected = text.substr(mark.size(), text.find('\n') - mark.size());
+    const bool is_machine = entry.path().filename().string().starts_with("machine_");
+    const std::vector<Arguments> uses =
+        is_machine ? std::vector<Arguments>{{"show", file}, {"predict", "--model", "llama-2-7b", "--machine", file}}
+                   : std::vector<Arguments>{{"study", file}};
+    for (const Arguments& arguments : uses) {
+      INFO(arguments.front() << " " << file);
+      const Finished done = run_dculab(arguments);
+      CHECK(done.exit_code == 2);
+      CHECK(done.out.empty());
+      CHECK_THAT(done.err, ContainsSubstring(file));
+      CHECK_THAT(done.err, ContainsSubstring(expected));
+    }
+    ++count;
+  }
+  CHECK(count >= 30);
+}
+
+// Each folder has expected_error.txt: the whole message, {folder} for its path.
+TEST_CASE("a bad checkpoint is refused with its file") {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(DCULAB_SOURCE_DIR "/tests/bad/checkpoint")) {
+    const std::string folder = entry.path().string();
+    const std::string pattern = read(folder + "/expected_error.txt"), placeholder = "{folder}";
+    const std::size_t place = pattern.find(placeholder);
+    REQUIRE(place != std::string::npos);
+    const std::size_t rest = place + placeholder.size();
+    const std::string expected =
+        pattern.substr(0, place) + folder + pattern.substr(rest, pattern.find('\n', rest) - rest) + "\n";
+    INFO(folder);
+    const Finished done = run_dculab({"bench", "--model", folder, "--context", "4", "--repeats", "1"});
+    CHECK(done.exit_code == 2);
+    CHECK(done.out.empty());
+    CHECK(done.err == "dculab: " + expected);
+    ++count;
+  }
+  CHECK(count >= 30);
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

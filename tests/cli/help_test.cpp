@@ -1,0 +1,37 @@
+// What a user finds without reading anything else.
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+TEST_CASE("every command explains itself") {
+  const std::vector<Arguments> commands{
+      {"study"}, {"predict"}, {"tables"}, {"tables", "intensity"}, {"tables", "footprint"},
+      {"run"},   {"bench"},   {"probe"},  {"calibrate"},           {"validate"},
+      {"show"}};
+  const std::string overview = run_dculab({"--help"}).out;
+  for (Arguments command : commands) {
+    if (command.size() == 1) CHECK_THAT(overview, ContainsSubstring("\n  " + command[0] + " "));
+    INFO(command.back());
+    const bool prints_result = command != Arguments{"tables"};
+    command.emplace_back("--help");
+    const Finished done = run_dculab(command);
+    CHECK(done.exit_code == 0);
+    CHECK(done.err.empty());
+    CHECK_THAT(done.out, ContainsSubstring("Usage: "));
+    if (prints_result) {
+      CHECK_THAT(done.out, ContainsSubstring("--format table|json|csv"));
+      CHECK_THAT(done.out, ContainsSubstring("--output FILE"));
+    }
+  }
+}
+
+TEST_CASE("the version is a line") {
+  const Finished done = run_dculab({"--version"});
+  CHECK(done.exit_code == 0);
+  CHECK(done.out.starts_with("dculab "));
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

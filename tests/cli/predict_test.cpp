@@ -1,0 +1,132 @@
+// `dculab predict` and `dculab show`: the JSON that others rely on, and prices that no machine could beat.
+#include <algorithm>
+#include <map>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+Arguments predict(const Arguments& more) {
+  Arguments arguments{"predict", "--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "2048"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::map<std::string, std::string> shown_values(const std::string& what) {
+  const Json shown = run_for_json({"show", what});
+  CHECK(shown.at("schema") == "dculab/show/1");
+  std::map<std::string, std::string> values;
+  for (const Json& each : shown.at("values")) values[each.at("key")] = each.at("value");
+  return values;
+}
+
+TEST_CASE("a prediction has a step, an interval around it, and ops that add up to it") {
+  for (const char* phase : {"prefill", "decode"}) {
+    INFO(phase);
+    const Json prediction = run_for_json(predict({"--phase", phase}));
+    CHECK(prediction.at("schema") == "dculab/predict/1");
+    const double step = prediction.at("step_seconds");
+    const Json& interval = prediction.at("interval_seconds");
+    REQUIRE(interval.size() == 2);
+    CHECK(interval[0].get<double>() < step);
+    CHECK(interval[1].get<double>() > step);
+    double sum = prediction.at("host_seconds");
+    for (const Json& op : prediction.at("ops")) {
+      INFO(op.dump());
+      sum += op.at("seconds").get<double>();
+      CHECK(op.at("count").get<int>() >= 1);
+      CHECK(op.at("flops").get<double>() >= 0);
+      CHECK_FALSE(op.at("bound").get<std::string>().empty());
+      double above = std::numeric_limits<double>::infinity();
+      for (const char* level : {"L1", "L2", "DRAM"}) {
+        const double bytes = op.at("bytes").at(level);
+        CHECK(bytes <= above);
+        CHECK(op.at("hit_rate").at(level).get<double>() >= 0);
+        CHECK(op.at("hit_rate").at(level).get<double>() <= 1);
+        above = bytes;
+      }
+    }
+    CHECK(sum == Approx(step));
+  }
+}
+
+TEST_CASE("no step on a Z100 is below its bytes over the bandwidth, and more KV heads are never faster") {
+  const double bandwidth = std::stod(shown_values("z100").at("memory.DRAM.bandwidth")) * 1e9;  // "1024 GB/s"
+  REQUIRE(bandwidth > 500e9);
+  for (const char* block_size : {"1", "16", "128"}) {
+    double fewer_heads = 0;
+    for (const int kv_heads : {1, 8, 32}) {
+      INFO(block_size << " tokens per block, " << kv_heads << " KV heads");
+      const Json prediction = run_for_json(
+          predict({"--phase", "decode", "--block-size", block_size, "--kv-heads", std::to_string(kv_heads)}));
+      const double layer = 2 * 4096.0 * 4096 + 2 * 4096.0 * 128 * kv_heads + 3 * 4096.0 * 14336;
+      const double weights = 2 * (32 * layer + 128256 * 4096.0);
+      const double kv = 16 * 2048.0 * 32 * 2 * 128 * kv_heads * 2;
+      const double caches = 16 * 1024 * 1024;  // L1 and L2 of all units hold less
+      const double step = prediction.at("step_seconds");
+      CHECK(step >= (weights + kv - caches) / bandwidth);
+      CHECK(step < 3 * (weights + kv) / bandwidth);
+      CHECK(step > fewer_heads);
+      CHECK(prediction.at("interval_seconds")[0].get<double>() >= (weights + kv - caches) / bandwidth);
+      for (const Json& op : prediction.at("ops"))
+        CHECK(op.at("seconds").get<double>() >= op.at("bytes").at("DRAM").get<double>() / bandwidth * (1 - 1e-9));
+      fewer_heads = step;
+    }
+  }
+}
+
+TEST_CASE("--set and the options mean the same") {
+  const Json by_option = run_for_json(predict({"--kv-heads", "4", "--block-size", "64", "--weights", "gptq-int4"}));
+  const Json by_key =
+      run_for_json(predict({"--set", "model.num_key_value_heads=4", "kv_cache.block_size=64", "weights=gptq-int4"}));
+  CHECK(by_option == by_key);
+}
+
+TEST_CASE("a format that the machine has no published rate for is said") {
+  const std::string on_z100 = run_dculab(predict({})).out;
+  CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: the rate on z100 is assumed"));
+  CHECK_THAT(run_dculab(predict({"--kv-cache-dtype", "fp8_e4m3"})).out,
+             ContainsSubstring("warning: KV cache in fp8_e4m3: z100 has no such arithmetic"));
+  CHECK(run_for_json(predict({"--weights", "f16"})).at("warnings").empty());
+  const Json full = run_for_json(predict({"--weights", "f16", "--batch", "400", "--context", "8000"}));
+  REQUIRE(full.at("warnings").size() == 1);
+  CHECK_THAT(full.at("warnings")[0].get<std::string>(), ContainsSubstring("does not fit"));
+}
+
+TEST_CASE("a result goes to a file or to the terminal") {
+  const Folder folder;
+  const std::string file = folder.path("step.json");
+  const Finished done = run_dculab(predict({"--format", "json", "--output", file}));
+  CHECK(done.exit_code == 0);
+  CHECK(done.out.empty());
+  CHECK(Json::parse(read(file)) == run_for_json(predict({})));
+  CHECK(folder.entries() == std::vector<std::string>{"step.json"});
+}
+
+TEST_CASE("show tells every value of a machine, a model and a scenario, and where it comes from") {
+  const Json machine = run_for_json({"show", "z100"});
+  for (const Json& each : machine.at("values")) {
+    INFO(each.dump());
+    const std::string kind = each.at("kind");
+    if (each.at("key").get<std::string>().starts_with("memory."))
+      CHECK((kind != "" || each.at("key") == "memory.L1.scope" || each.at("key") == "memory.L2.scope" ||
+             each.at("key") == "memory.DRAM.scope"));
+    if (!kind.empty()) CHECK_FALSE(each.at("source").get<std::string>().empty());
+  }
+  CHECK(shown_values("z100").contains("efficiencies.dram_bandwidth"));
+
+  const auto model = shown_values("llama-3-8b");
+  CHECK(model.at("num_key_value_heads") == "8");
+  CHECK(model.at("group size") == "4");
+  CHECK(model.at("rope_theta") == "500000");
+
+  const Json scenario = run_for_json({"show", "llama3_on_dcu", "--set", "kv_cache.block_size=64"});
+  const auto overridden = [](const Json& each) { return each.at("source") == "--set kv_cache.block_size=64"; };
+  CHECK(std::count_if(scenario.at("values").begin(), scenario.at("values").end(), overridden) == 1);
+  CHECK(shown_values("llama3_on_dcu").at("kv_cache.block_size") == "16");
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

@@ -1,0 +1,83 @@
+// `dculab run` on the shipped model: what it generates does not depend on how it is run.
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+constexpr const char* kPrompt = "Once upon a time";
+
+Arguments generate(const Arguments& more) {
+  Arguments arguments{"run", "--model", "dculab-tiny", "--max-tokens", "24"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::vector<int> tokens_of(Arguments more) {
+  more.insert(more.end(), {"--prompt", kPrompt});
+  return run_for_json(generate(more)).at("completions").at(0).at("token_ids");
+}
+
+TEST_CASE("greedy text is the same whatever the threads, the blocks and the run") {
+  const std::vector<int> tokens = tokens_of({"--temperature", "0", "--threads", "2"});
+  CHECK(tokens.size() == 24);
+  CHECK(tokens_of({"--temperature", "0", "--threads", "2"}) == tokens);
+  CHECK(tokens_of({"--temperature", "0", "--threads", "1"}) == tokens);
+  for (const char* block_size : {"1", "8", "256"}) {
+    INFO(block_size);
+    CHECK(tokens_of({"--temperature", "0", "--block-size", block_size}) == tokens);
+  }
+}
+
+TEST_CASE("a seed repeats its text, another one does not") {
+  const std::vector<int> tokens = tokens_of({"--temperature", "1", "--seed", "7"});
+  CHECK(tokens_of({"--temperature", "1", "--seed", "7", "--threads", "1"}) == tokens);
+  CHECK(tokens_of({"--temperature", "1", "--seed", "8"}) != tokens);
+}
+
+TEST_CASE("prompts of a file get what each gets alone") {
+  const Folder folder;
+  const std::string file = folder.write("prompts.txt", "Once upon a time\nThe dog ran to\n\nTom and Lena\n");
+  const Json together = run_for_json(generate({"--prompts", file, "--temperature", "0"}));
+  REQUIRE(together.at("completions").size() == 3);  // the empty line is none
+  for (const Json& completion : together.at("completions")) {
+    const std::string prompt = completion.at("prompt");
+    INFO(prompt);
+    const Json alone = run_for_json(generate({"--prompt", prompt, "--temperature", "0"}));
+    CHECK(alone.at("completions").at(0).at("token_ids") == completion.at("token_ids"));
+  }
+  const std::string text = run_dculab(generate({"--prompts", file, "--temperature", "0"})).out;
+  CHECK(text.starts_with("[1] Once upon a time" + together["completions"][0]["text"].get<std::string>() + "\n"));
+  CHECK_THAT(text, ContainsSubstring("\n[3] Tom and Lena" + together["completions"][2]["text"].get<std::string>()));
+}
+
+TEST_CASE("JSON has the completion and what it took") {
+  const Json result = run_for_json(generate({"--prompt", kPrompt, "--temperature", "0", "--max-tokens", "5"}));
+  CHECK(result.at("schema") == "dculab/run/1");
+  const Json& completion = result.at("completions").at(0);
+  CHECK(completion.at("prompt") == kPrompt);
+  CHECK(completion.at("token_ids").size() == 5);
+  CHECK(completion.at("finish_reason") == "length");
+  CHECK_FALSE(completion.at("text").get<std::string>().empty());
+  CHECK(result.at("statistics").at("generated_tokens") == 5);
+  CHECK(result.at("statistics").at("duration_seconds").get<double>() > 0);
+}
+
+TEST_CASE("text streams to the terminal or goes to a file, the same text") {
+  const Folder folder;
+  const std::string file = folder.path("story.txt");
+  const Finished streamed = run_dculab(generate({"--prompt", kPrompt, "--temperature", "0"}));
+  CHECK(streamed.exit_code == 0);
+  CHECK(streamed.out.starts_with(kPrompt));
+  CHECK(streamed.out.ends_with("\n"));
+  CHECK_THAT(streamed.err, ContainsSubstring("24 generated"));
+
+  const Finished written = run_dculab(generate({"--prompt", kPrompt, "--temperature", "0", "--output", file}));
+  CHECK(written.exit_code == 0);
+  CHECK(written.out.empty());
+  CHECK(read(file) == streamed.out);
+  CHECK(folder.entries() == std::vector<std::string>{"story.txt"});
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

@@ -1,0 +1,82 @@
+// The teaching tables' JSON: the keys that others rely on, and the lecture's numbers.
+#include <algorithm>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+const Json& row(const Json& table, const std::string& op) {
+  const Json& rows = table.at("rows");
+  const auto found = std::find_if(rows.begin(), rows.end(), [&op](const Json& each) { return each.at("op") == op; });
+  INFO(op);
+  REQUIRE(found != rows.end());
+  return *found;
+}
+
+double intensity(const Json& table, const std::string& op) { return row(table, op).at("intensity").get<double>(); }
+
+TEST_CASE("the prefill table has the lecture's intensities") {
+  // L = 2048, D = 4096, H = 128
+  const Json table = run_for_json(
+      {"tables", "intensity", "--model", "llama-2-7b", "--phase", "prefill", "--tokens", "2048", "--lecture"});
+  CHECK(table.at("schema") == "dculab/tables-intensity/1");
+  for (const char* op : {"q_proj", "k_proj", "v_proj", "o_proj"}) CHECK(intensity(table, op) == 1024);  // LD/(2L+D)
+  for (const char* op : {"scores", "values"})
+    CHECK(intensity(table, op) == Approx(2048.0 * 128 / (2 * 128 + 2048)));  // LH/(2H+L)
+  for (const char* op : {"up_proj", "down_proj"})
+    CHECK(intensity(table, op) == Approx(4 * 2048.0 * 4096 / (5 * 2048 + 4 * 4096)));  // 4LD/(5L+4D)
+  CHECK(row(table, "q_proj").at("flops") == 2.0 * 2048 * 4096 * 4096);
+  CHECK(row(table, "q_proj").at("bytes") == 2.0 * (2048 * 4096 * 2 + 4096 * 4096));
+  CHECK(table.at("rows").size() == 13);
+}
+
+TEST_CASE("the decode table has the lecture's intensities") {
+  const Json table = run_for_json(
+      {"tables", "intensity", "--model", "llama-2-7b", "--phase", "decode", "--tokens", "2048", "--lecture"});
+  for (const char* op : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    CHECK(intensity(table, op) == Approx(4096.0 / 4098));  // D/(2+D)
+  for (const char* op : {"up_proj", "down_proj"}) CHECK(intensity(table, op) == Approx(4 * 4096.0 / (5 + 4 * 4096)));
+  const double heads_and_length = 2048.0 * 128;
+  for (const char* op : {"scores", "values"})  // (H+LH)/(2H+L+LH+1)
+    CHECK(intensity(table, op) == Approx((128 + heads_and_length) / (2 * 128 + 2048 + heads_and_length + 1)));
+  CHECK(table.at("rows").size() == 15);
+}
+
+TEST_CASE("a model of today shows its own ops") {
+  const Json table = run_for_json({"tables", "intensity", "--model", "llama-3-8b", "--batch", "2", "--dtype", "bf16"});
+  CHECK(row(table, "gate_proj").at("flops") == row(table, "up_proj").at("flops"));
+  CHECK(row(table, "k_proj").at("flops").get<double>() * 4 == row(table, "q_proj").at("flops"));
+  CHECK(table.at("batch") == 2);
+  CHECK(table.at("dtype") == "bf16");
+}
+
+TEST_CASE("the footprint of Llama-2-7B, counted by hand") {
+  const Json table = run_for_json({"tables", "footprint", "--model", "llama-2-7b", "--tokens", "2048", "--batch", "1"});
+  CHECK(table.at("kv_bytes") == 1073741824);  // 2 x 32 layers x 32 heads x 128 x 2 bytes x 2048 tokens
+  CHECK(table.at("kv_bytes_per_token") == 524288);
+  const double layer = 4 * 4096.0 * 4096 + 3 * 4096.0 * 11008;
+  CHECK(table.at("weight_bytes") == 2 * (32 * layer + 2 * 32000 * 4096.0 + 65 * 4096.0));
+  CHECK(table.at("rows").size() == 6);
+
+  const Json grouped = run_for_json({"tables", "footprint", "--model", "llama-2-7b", "--tokens", "2048", "--batch", "4",
+                                     "--kv-heads", "8", "--kv-dtype", "fp8_e4m3"});
+  CHECK(grouped.at("kv_bytes") == 1073741824 / 2);  // 4 sequences, a quarter of the heads, half the bytes
+}
+
+TEST_CASE("the lecture's crossover lies at 6D, and is a whole number of tokens to people") {
+  const Arguments footprint{"tables", "footprint", "--model", "llama-2-7b", "--lecture"};
+  CHECK(run_for_json(footprint).at("crossover_tokens") == 6 * 4096);
+  CHECK_THAT(run_dculab(footprint).out, ContainsSubstring(" 24576 tokens\n"));
+}
+
+TEST_CASE("CSV has the exact figures, one line per row") {
+  const Finished done = run_dculab({"tables", "footprint", "--model", "llama-2-7b", "--format", "csv"});
+  CHECK(done.exit_code == 0);
+  CHECK(std::count(done.out.begin(), done.out.end(), '\n') == 7);
+  CHECK_THAT(done.out, ContainsSubstring("\n32,MHA *,1.34768312e+10,1.07374182e+09,524288,"));
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

@@ -1,0 +1,123 @@
+// How far a prediction is trusted: intervals by hand, from priors and from a calibration.
+#include "sim/calibration/confidence.hpp"
+
+#include <cmath>
+
+#include "sim/calibration/floor_check.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/sim/random_cases.hpp"
+#include "tests/sim/synthetic_traces.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+struct Case {
+  TraceStep step;
+  StepPlan plan;
+  Seconds predicted;
+  Confidence trust;
+};
+
+Case trust_in(const Machine& machine, const TraceStep& step) {
+  Case result{step, plan_step(step.model, step.options, step.batch), {}, {}};
+  result.predicted = price_step(machine, result.plan).seconds;
+  result.trust = confidence(machine, step.model, step.options, result.plan, result.predicted);
+  return result;
+}
+
+Machine calibrated(double factor, const std::vector<TraceStep>& steps) {
+  Machine machine = mi50_like();
+  machine.calibration =
+      Calibration{.held_out_steps = 20, .coverage = 0.9, .interval_factor = factor, .domain = calibrated_domain(steps)};
+  return machine;
+}
+
+TEST_CASE("what every prior contributes adds up as variances") {
+  const Machine machine = mi50_like();
+  CHECK(prior_log_sigma(machine, [](const Machine&) { return Seconds(1); }) == Approx(0.15));
+  // time ~ 1 / bandwidth share, whose prior is 0.15 wide
+  const auto streaming = [](const Machine& moved) { return Seconds(1) / moved.efficiencies.dram_bandwidth; };
+  CHECK(prior_log_sigma(machine, streaming) == Approx(std::sqrt(2 * 0.15 * 0.15)));
+  const auto square = [](const Machine& moved) { return Seconds(std::pow(moved.efficiencies.matmul_compute, -2)); };
+  CHECK(prior_log_sigma(machine, square) == Approx(std::hypot(0.15, 2 * 0.30)));
+}
+
+TEST_CASE("without traces an interval is that of the priors") {
+  const Machine machine = mi50_like();
+  const Case each = trust_in(machine, make_step(llama_2_7b(), Phase::decode, 4, 1000));
+  CHECK(each.trust.basis == Basis::priors);
+  const auto time = [&each](const Machine& moved) { return price_step(moved, each.plan).seconds; };
+  const double factor = std::exp(kNormalQuantile95 * prior_log_sigma(machine, time));
+  CHECK((each.trust.high / each.predicted) == Approx(factor));
+  CHECK(factor > std::exp(kNormalQuantile95 * kModelLogSigma));
+}
+
+TEST_CASE("the features of a step and the box around several") {
+  TraceStep step = make_step(llama_3_8b(), Phase::decode, 1, 10, 32);
+  step.batch.sequences.push_back({1, Phase::decode, 29, 1, true});
+  const auto features = step_features(step.model, step.options, step.batch);
+  CHECK(features.at("new_tokens") == 2);
+  CHECK(features.at("context_tokens") == 30);
+  CHECK(features.at("sequences") == 2);
+  CHECK(features.at("kv_heads") == 8);
+  CHECK(features.at("block_size") == 32);
+  CHECK(features.at("weight_bytes") == weight_footprint(step.model, step.options.weights).value());
+
+  const std::vector<TraceStep> steps{step, make_step(llama_3_8b(), Phase::prefill, 1, 700, 8)};
+  const auto domain = calibrated_domain(steps);
+  CHECK(domain.at("new_tokens").low == 2);
+  CHECK(domain.at("new_tokens").high == 700);
+  CHECK(domain.at("block_size").low == 8);
+  CHECK(domain.at("block_size").high == 32);
+}
+
+TEST_CASE("inside the calibrated domain the factor holds, outside its square, and it is said") {
+  const std::vector<TraceStep> steps{make_step(llama_2_7b(), Phase::decode, 1, 100, 1),
+                                     make_step(llama_2_7b(), Phase::decode, 16, 2000, 64)};
+  const Machine machine = calibrated(1.2, steps);
+  for (const TraceStep& step : {steps[0], steps[1], make_step(llama_2_7b(), Phase::decode, 8, 700, 16)}) {
+    const Case within = trust_in(machine, step);
+    CHECK(within.trust.basis == Basis::interpolated);
+    CHECK((within.trust.high / within.predicted) == Approx(1.2));
+    CHECK((within.predicted / within.trust.low) == Approx(1.2));
+  }
+  for (const TraceStep& step :
+       {make_step(llama_2_7b(), Phase::decode, 17, 700, 16), make_step(llama_2_7b(), Phase::decode, 8, 2001, 16),
+        make_step(llama_2_7b(), Phase::decode, 8, 700, 128),
+        make_step(with_kv_heads(llama_2_7b(), 8), Phase::decode, 8, 700, 16),
+        make_step(llama_3_8b(), Phase::decode, 8, 700, 16)}) {
+    const Case beyond = trust_in(machine, step);
+    CHECK(beyond.trust.basis == Basis::extrapolated);
+    CHECK((beyond.trust.high / beyond.predicted) == Approx(1.44));
+  }
+}
+
+TEST_CASE("no interval reaches below the floor") {
+  const TraceStep step = make_step(llama_2_7b(), Phase::decode, 1, 100);
+  const Machine machine = calibrated(10, {step});
+  const Case each = trust_in(machine, step);
+  CHECK(each.trust.low == step_floor(machine, each.plan));
+  CHECK(each.trust.low > each.predicted / 10.0);
+}
+
+TEST_CASE("an interval contains its prediction and stays above the floor, on any machine") {
+  RandomCases random(11);
+  for (int trial = 0; trial < 300; ++trial) {
+    const Machine machine = random.machine();
+    TraceStep step;
+    step.model = random.model();
+    step.options = random.options();
+    step.batch = random.batch();
+    const Case each = trust_in(machine, step);
+    INFO("trial " << trial);
+    CHECK(each.trust.low <= each.predicted);
+    CHECK(each.trust.high >= each.predicted);
+    CHECK(each.trust.low >= std::min(each.predicted, step_floor(machine, each.plan)));
+    CHECK(each.predicted.value() >= step_floor(machine, each.plan).value() * (1 - 1e-12));
+  }
+}
+
+}  // namespace
+}  // namespace dculab::sim::test
