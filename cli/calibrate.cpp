@@ -36,6 +36,11 @@ struct CalibrateChoices {
   std::vector<TraceStep> accepted;
   for (const std::string& file : choices.traces) {
     const Trace trace = config::read_trace_file(file);
+    if (machine.kind == sim::MachineKind::cpu && trace.header.threads != 0 &&
+        trace.header.threads != machine.compute_units)
+      throw InputError(file, "was taken with " + std::to_string(trace.header.threads) + " threads, but " +
+                                 machine.name + " describes " + std::to_string(machine.compute_units) +
+                                 "; probe with --threads " + std::to_string(trace.header.threads));
     const auto violations = sim::floor_violations(machine, trace.steps);
     add_refusals(violations, trace, report);
     std::set<std::size_t> refused;
@@ -43,9 +48,11 @@ struct CalibrateChoices {
     for (std::size_t row = 0; row < trace.steps.size(); ++row)
       if (!refused.contains(row)) accepted.push_back(trace.steps[row]);
   }
-  if (accepted.size() < kFewestSteps)
+  if (accepted.size() < kFewestSteps) {
+    for (const std::string& line : report.heading) std::cerr << line << '\n';
     throw InputError("only " + std::to_string(accepted.size()) + " steps of these traces can be used, " +
                      std::to_string(kFewestSteps) + " are needed; run a larger grid with `dculab bench --trace`");
+  }
   return accepted;
 }
 
@@ -97,7 +104,7 @@ void run_calibrate(const CalibrateChoices& choices) {
     fit = score.fit;
     add_parameters(fit, report);
     add_error("fitted", fit.error, report);
-    add_error("held out", score.error, report);
+    add_error("held_out", score.error, report);
   } else {
     fit = sim::calibrate(base, steps);
     add_parameters(fit, report);

@@ -21,7 +21,7 @@ std::vector<std::string> refusal_lines(const std::vector<sim::FloorViolation>& v
 }
 
 void add_refusals(const std::vector<sim::FloorViolation>& violations, const Trace& trace, Report& report) {
-  report.json["refused"] = Json::array();
+  if (!report.json.contains("refused")) report.json["refused"] = Json::array();
   for (const std::string& line : refusal_lines(violations, trace)) {
     report.heading.push_back(line);
     report.json["refused"].push_back(line);

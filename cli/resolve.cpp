@@ -80,7 +80,7 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   EngineOptions defaults;
   if (kind == sim::MachineKind::cpu) {
     defaults.activation_dtype = Dtype::f32;
-    defaults.tiling = cpu_kernel_tiling();
+    defaults.tiling = cpu_kernel_tiling(model.group_size());
   }
   return config::resolve_options(scenario, model, defaults);
 }

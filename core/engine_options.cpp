@@ -1,13 +1,16 @@
 #include "core/engine_options.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace dculab {
 
-KernelTiling cpu_kernel_tiling() {
+KernelTiling cpu_kernel_tiling(int group_size) {
+  constexpr int kQueryRows = 128;
   KernelTiling tiling;
   tiling.matmul_rows = 1 << 20;
   tiling.matmul_columns = 1 << 20;
+  tiling.prefill_query_tokens = std::max(1, kQueryRows / group_size);
   return tiling;
 }
 

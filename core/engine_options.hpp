@@ -33,9 +33,9 @@ struct EngineOptions {
   KernelTiling tiling;
 };
 
-// The tiling of kernels/cpu: each weight is converted once for all rows of x, a query tile is 64 tokens, and contexts
-// are split every 512 tokens.
-[[nodiscard]] KernelTiling cpu_kernel_tiling();
+// The tiling of kernels/cpu: each weight is asked for once, a query tile is 128 rows of (token, head of a group), and
+// contexts are split every 512 tokens.
+[[nodiscard]] KernelTiling cpu_kernel_tiling(int group_size);
 
 // Everything that makes the options unusable, one sentence each; empty when they are sound.
 [[nodiscard]] std::vector<std::string> problems(const EngineOptions& options);

@@ -33,7 +33,7 @@ int flash_splits(int workgroups, int slots, int pieces) {
 }
 
 KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch) {
-  if (machine.kind == MachineKind::cpu) return cpu_kernel_tiling();
+  if (machine.kind == MachineKind::cpu) return cpu_kernel_tiling(model.group_size());
   KernelTiling tiling;
   tiling.matmul_rows = 128;
   tiling.matmul_columns = 256;

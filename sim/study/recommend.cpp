@@ -71,6 +71,11 @@ ScoredChoice recommend(std::span<const ScoredChoice> ranked, double tolerance) {
     if (candidate.seconds <= ranked.front().seconds * (1 + tolerance) &&
         candidate.choice.kv_heads > best.choice.kv_heads)
       best = candidate;
+  const ScoredChoice fastest_of_heads = best;
+  for (const ScoredChoice& candidate : ranked)
+    if (candidate.choice.kv_heads == best.choice.kv_heads && candidate.choice.block_size < best.choice.block_size &&
+        candidate.seconds <= fastest_of_heads.seconds * (1 + kTie))
+      best = candidate;
   return best;
 }
 

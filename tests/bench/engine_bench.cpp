@@ -68,7 +68,7 @@ int main(int argc, char* argv[]) {
   EngineOptions options;
   options.weights = {Dtype::f16, 0};
   options.activation_dtype = Dtype::f32;
-  options.tiling = cpu_kernel_tiling();
+  options.tiling = cpu_kernel_tiling(model.group_size());
   const engine::LlamaWeights weights = engine::random_weights(model, 1);
   const engine::BenchPoint decode_short = point(model, options, Phase::decode, kShort);
   const engine::BenchPoint decode_long = point(model, options, Phase::decode, kLong);

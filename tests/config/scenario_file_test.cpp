@@ -170,7 +170,7 @@ TEST_CASE("options are the defaults with what the scenario says") {
   model.dtype = Dtype::bf16;
   EngineOptions cpu;
   cpu.activation_dtype = Dtype::f32;
-  cpu.tiling = cpu_kernel_tiling();
+  cpu.tiling = cpu_kernel_tiling(1);
   const EngineOptions options = resolve_options(scenario, model, cpu);
   CHECK(options.activation_dtype == Dtype::f32);
   CHECK(options.tiling.matmul_rows == cpu.tiling.matmul_rows);

@@ -77,7 +77,7 @@ TEST_CASE("a model that fits in the last-level cache is read from there in every
   const Machine machine = cpu_like();
   EngineOptions options;
   options.activation_dtype = Dtype::f32;
-  options.tiling = cpu_kernel_tiling();
+  options.tiling = cpu_kernel_tiling(1);
   for (const auto& [hidden, least, most] : {std::tuple{256, 0.95, 1.0}, {2048, 0.0, 0.01}}) {
     ModelShape model = tiny_llama();
     model.hidden_size = hidden;
