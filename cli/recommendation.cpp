@@ -121,8 +121,9 @@ struct Verdict {
                      std::to_string(best.block_size);
   if (best != fastest)
     text += ": " + percent(slower(verdict.best, verdict.fastest), 2) + " slower than the fastest choice (" +
-            heads_text(fastest.kv_heads) + ", block " + std::to_string(fastest.block_size) +
-            "), and every KV head kept is accuracy kept";
+            heads_text(fastest.kv_heads) + ", block " + std::to_string(fastest.block_size) + ")" +
+            (best.kv_heads > fastest.kv_heads ? ", and every KV head kept is accuracy kept"
+                                              : ", a tie, and a smaller block wastes fewer slots");
   if (!verdict.own) return text;
   if (verdict.own->choice.kv_heads == best.kv_heads) return text + "; these are the model's own KV heads";
   return text + "; the model's own " + heads_text(verdict.own->choice.kv_heads) + " cost " +

@@ -96,6 +96,24 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
   return report;
 }
 
+void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model) {
+  const bool mha = row.kv_heads == model.num_attention_heads;
+  const std::string kind = mha ? "MHA" : row.kv_heads == 1 ? "MQA" : "GQA";
+  report.tables.front().rows.push_back(
+      {std::to_string(row.kv_heads), row.kv_heads == model.num_key_value_heads ? kind + " *" : kind,
+       Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
+       Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
+       Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
+       Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
+       Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
+       Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
+  report.json["rows"].push_back({{"num_key_value_heads", row.kv_heads},
+                                 {"weight_bytes", row.weight_bytes.value()},
+                                 {"kv_bytes", row.kv_bytes.value()},
+                                 {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
+                                 {"crossover_tokens", row.crossover_tokens}});
+}
+
 [[nodiscard]] Report footprint_report(const TableChoices& choices) {
   const ModelShape model = choose_model(choices);
   const sim::FootprintRequest request{.tokens = choices.tokens,
@@ -118,22 +136,7 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
                  {"layer_kv_bytes", chosen.layer_kv_bytes.value()},
                  {"crossover_tokens", chosen.crossover_tokens},
                  {"rows", Json::array()}};
-  for (const sim::Footprint& row : sim::footprint_table(model, request)) {
-    const bool mha = row.kv_heads == model.num_attention_heads;
-    const std::string kind = mha ? "MHA" : row.kv_heads == 1 ? "MQA" : "GQA";
-    table.rows.push_back({std::to_string(row.kv_heads), row.kv_heads == model.num_key_value_heads ? kind + " *" : kind,
-                          Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
-                          Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
-                          Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
-                          Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
-                          Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
-                          Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
-    report.json["rows"].push_back({{"num_key_value_heads", row.kv_heads},
-                                   {"weight_bytes", row.weight_bytes.value()},
-                                   {"kv_bytes", row.kv_bytes.value()},
-                                   {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
-                                   {"crossover_tokens", row.crossover_tokens}});
-  }
+  for (const sim::Footprint& row : sim::footprint_table(model, request)) add_footprint_row(report, row, model);
   table.notes = {
       "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
       "weights (6D for MHA, a 4D MLP and equal dtypes)."};

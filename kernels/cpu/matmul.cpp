@@ -45,24 +45,31 @@ template <typename T>
 void multiply_streamed(const MatmulArgs& args, const T* w, int columns, float* y, int y_stride) {
   WeightRows<T> rows;
   for (int c = 0; c < kTileColumns; ++c) rows[c] = w + std::ptrdiff_t{std::min(c, columns - 1)} * args.k;
-  for_each_tile(args.m, [&](int row, int height) {
-    with_tile_rows(height, [&](auto tile_rows) {
-      TileSums<tile_rows> sums;
-      const float* x = args.x + std::ptrdiff_t{row} * args.k;
-      if (row == 0) {
-        sums.add_streamed(x, args.k, rows, args.k);
-      } else {
-        sums.add(x, args.k, rows, args.k);
-      }
-      sums.finish(y + std::ptrdiff_t{row} * y_stride, y_stride, columns);
-    });
+  for_each_tile(args.m, [&](int row, auto tile_rows) {
+    TileSums<tile_rows> sums;
+    const float* x = args.x + std::ptrdiff_t{row} * args.k;
+    if (row == 0) {
+      sums.add_streamed(x, args.k, rows, args.k);
+    } else {
+      sums.add(x, args.k, rows, args.k);
+    }
+    sums.finish(y + std::ptrdiff_t{row} * y_stride, y_stride, columns);
   });
+}
+
+// Rows of w per task: about kStreamBytes, but as many tasks as make all threads end together.
+int choose_stream_rows(int n, std::size_t row_bytes, int num_threads) {
+  const int most_rows = std::max(kTileColumns, static_cast<int>(kStreamBytes / row_bytes));
+  const int tasks = (n + most_rows - 1) / most_rows;
+  const int even_tasks = (tasks + num_threads - 1) / num_threads * num_threads;
+  const int rows = (n + even_tasks - 1) / even_tasks;
+  return (rows + kTileColumns - 1) / kTileColumns * kTileColumns;
 }
 
 void stream(ThreadPool& threads, const MatmulArgs& args) {
   const int n = total_rows(args);
   const std::size_t row_bytes = static_cast<std::size_t>(args.k) * (args.weights[0].dtype == Dtype::f32 ? 4 : 2);
-  const int rows_per_task = std::max(4, static_cast<int>(kStreamBytes / row_bytes) / 4 * 4);
+  const int rows_per_task = choose_stream_rows(n, row_bytes, threads.num_threads());
   const auto task = [&](int index, int) {
     const int begin = index * rows_per_task;
     for_each_piece(args, begin, std::min(n, begin + rows_per_task),
@@ -130,21 +137,17 @@ HWY_NOINLINE void multiply_tile(const float* x, int k, int begin, const WeightRo
   }
 }
 
-// y[rows of x, columns of the panel], one x tile at a time, the panel staying in L2.
-void multiply_panel(const MatmulArgs& args, const Panel& panel, int columns, int row_begin, int row_end, float* paused,
-                    float* y, int y_stride) {
-  for_each_tile(row_end - row_begin, [&](int row, int height) {
-    const float* x = args.x + std::ptrdiff_t{row_begin + row} * args.k;
-    float* out = y + std::ptrdiff_t{row_begin + row} * y_stride;
+// y[:, columns of the panel], one x tile at a time, the panel staying in L2.
+void multiply_panel(const MatmulArgs& args, const Panel& panel, int columns, float* paused, float* y, int y_stride) {
+  for_each_tile(args.m, [&](int row, auto tile_rows) {
+    const float* x = args.x + std::ptrdiff_t{row} * args.k;
+    float* out = y + std::ptrdiff_t{row} * y_stride;
     for (int begin = 0; begin < args.k; begin += kBlockK) {
       for (int c = 0; c < columns; c += kTileColumns) {
         WeightRows<float> rows;
         for (int i = 0; i < kTileColumns; ++i) rows[i] = panel.row(std::min(c + i, columns - 1), begin / kBlockK);
-        float* tile_paused = paused + c / kTileColumns * kTileFloats;
-        with_tile_rows(height, [&](auto tile_rows) {
-          multiply_tile<tile_rows>(x, args.k, begin, rows, tile_paused, out + c, y_stride,
-                                   columns - c < kTileColumns ? columns - c : kTileColumns);
-        });
+        multiply_tile<tile_rows>(x, args.k, begin, rows, paused + c / kTileColumns * kTileFloats, out + c, y_stride,
+                                 std::min(columns - c, +kTileColumns));
       }
     }
   });
@@ -167,7 +170,7 @@ void tile(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
                    [&](const WeightView& weight, int first, int rows, int column) {
                      with_stored_type(weight.data, weight.dtype,
                                       [&](auto* data) { panel.fill(data + std::ptrdiff_t{first} * args.k, rows); });
-                     multiply_panel(args, panel, rows, 0, args.m, mine + panel_floats, args.y + column, n);
+                     multiply_panel(args, panel, rows, mine + panel_floats, args.y + column, n);
                    });
   });
 }

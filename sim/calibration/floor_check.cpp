@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
 
 namespace dculab::sim {
@@ -12,19 +13,18 @@ struct Floor {
   std::string limit;
 };
 
-[[nodiscard]] FlopsPerSecond highest_peak(const Machine& machine) {
-  FlopsPerSecond highest;
-  for (const auto& [dtype, peak] : machine.peaks)
-    highest = std::max({highest, peak.vector, peak.matrix.value_or(peak.vector)});
-  return highest;
+// All executions of `op`, multiplied in its activations' format the fastest way the machine has.
+[[nodiscard]] Seconds least_arithmetic_time(const Machine& machine, const Op& op) {
+  const Peak peak = multiply_format(machine, op.activation_dtype).peak;
+  return op.flops * op.count / std::max(peak.vector, peak.matrix.value_or(peak.vector));
 }
 
 [[nodiscard]] Bytes capacity_of(const Machine& machine, const MemoryLevel& level) {
   return level.scope == Scope::compute_unit ? level.size * machine.compute_units : level.size;
 }
 
-[[nodiscard]] Floor least_time(const Machine& machine, FlopCount flops, Bytes distinct) {
-  Floor floor{flops / highest_peak(machine), "arithmetic peak"};
+[[nodiscard]] Floor least_time(const Machine& machine, Seconds arithmetic, Bytes distinct) {
+  Floor floor{arithmetic, "arithmetic peak"};
   Bytes beyond = distinct;  // cannot be in the levels above
   for (const MemoryLevel& level : machine.memory) {
     const Seconds time = std::max(beyond, Bytes(0)) / level.bandwidth;
@@ -43,7 +43,9 @@ struct Floor {
 }
 
 [[nodiscard]] Floor floor_of_step(const Machine& machine, const StepPlan& plan) {
-  return least_time(machine, total_flops(plan), step_footprint(plan));
+  Seconds arithmetic;
+  for (const Op& op : plan.ops) arithmetic += least_arithmetic_time(machine, op);
+  return least_time(machine, arithmetic, step_footprint(plan));
 }
 
 }  // namespace
@@ -62,7 +64,7 @@ std::vector<FloorViolation> floor_violations(const Machine& machine, std::span<c
     for (std::size_t index = 0; index < plan.ops.size(); ++index) {
       const Op& op = plan.ops[index];
       check(std::string(op.name), step.op_durations[index],
-            least_time(machine, op.flops * op.count, persistent_bytes(op) * op.count));
+            least_time(machine, least_arithmetic_time(machine, op), persistent_bytes(op) * op.count));
     }
   }
   return found;

@@ -1,6 +1,6 @@
 // Which measurements cannot be: faster than the machine's peaks allow. They are refused before anything is fitted.
 //
-//   step >= FLOP / peak
+//   step >= FLOP / peak of the format they are multiplied in
 //   step >= (distinct weight and KV bytes - what the levels above l can hold) / peak bandwidth of l,   for every level
 //   l
 //
@@ -20,7 +20,7 @@ namespace dculab::sim {
 struct FloorViolation {
   std::size_t row = 0;  // index of the step in the trace
   std::string what;     // "step" or the op's name
-  std::string limit;    // "FP peak" or the memory level's name
+  std::string limit;    // "arithmetic peak" or the memory level's name
   Seconds measured;
   Seconds floor;
 };

@@ -10,6 +10,11 @@ namespace {
 
 constexpr double kMatrixRows = 16;
 constexpr double kInstructionsPerScore = 10;
+// The CPU kernel widens a tile of 64 tokens once for the whole group, transposes K (log2 of 16 lanes: 4 shuffles) and
+// stores both; blocks shorter than the tile are gathered run by run.
+constexpr int kCpuTileTokens = 64;
+constexpr double kCpuTileInstructions = 3;
+constexpr double kCpuGatherInstructions = 1;
 
 // The work of an op, by the pipe it runs on.
 struct Work {
@@ -33,6 +38,13 @@ struct Work {
   return work;
 }
 
+// Instructions per value of K and V that bring a tile into the shape the kernel multiplies in. GPU kernels multiply
+// from where the loads put the values.
+[[nodiscard]] double tile_instructions(const Machine& machine, int block_size) {
+  if (machine.kind == MachineKind::gpu) return 0;
+  return kCpuTileInstructions + (block_size < kCpuTileTokens ? kCpuGatherInstructions : 0);
+}
+
 [[nodiscard]] Work attention_work(const Machine& machine, const Op& op, Dtype multiplied) {
   const AttentionWork& attention = op.attention;
   const double padded = padding(machine, op);
@@ -41,7 +53,8 @@ struct Work {
   work.rows = op.kind == OpKind::attention_decode ? attention.heads_per_workgroup : kMatrixRows;
   work.efficiency = machine.efficiencies.attention_compute;
   const double values = 2.0 * attention.head_dim * walked_tokens(op) * padded;
-  const double conversions = values * conversion_instructions(machine, attention.kv_dtype, multiplied);
+  const double conversions = values * (conversion_instructions(machine, attention.kv_dtype, multiplied) +
+                                       tile_instructions(machine, attention.block_size));
   const double scores = attention.score_pairs * attention.num_query_heads * padded;
   work.vector_instructions = FlopCount(conversions / machine.efficiencies.conversion_compute +
                                        scores * kInstructionsPerScore / machine.efficiencies.attention_compute);

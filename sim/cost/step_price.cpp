@@ -50,7 +50,7 @@ struct LevelBytes {
     const Bytes here = bytes.arriving[level];
     const bool last = level + 1 == levels;
     price.hit_rate[level] = last || here <= Bytes{} ? 1 : 1 - bytes.arriving[level + 1] / here;
-    const BytesPerSecond deliverable_here = deliverable(machine, level, price.parallel.active_units, latencies[level]);
+    const BytesPerSecond deliverable_here = deliverable(machine, level, price.parallel.active_units);
     price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
     times[level] = here / deliverable_here;
     price.floor = std::max(price.floor, here / machine.memory[level].bandwidth);
@@ -62,7 +62,8 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   price.lookups = op.attention.block_lookups * machine.efficiencies.block_lookup / price.parallel.concurrent;
   const int forked = op.attention.partitions_combined > 0 ? 2 : 1;
   const int launches = price.parallel.team == Team::caller ? 0 : forked;
-  price.launch = launches * machine.overheads.kernel_launch + price.parallel.rounds * machine.overheads.workgroup_start;
+  const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
+  price.launch = launches * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
 
 [[nodiscard]] Bound bound_of(const OpPrice& price, const PerLevel<Seconds>& levels) {

@@ -32,14 +32,14 @@ PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& 
   return result;
 }
 
-BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units, Seconds mean_latency) {
+BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units) {
   const MemoryLevel& level = machine.memory[index];
   const bool dram = index + 1 == machine.memory.size();
   const double efficiency = dram ? machine.efficiencies.dram_bandwidth : machine.efficiencies.cache_bandwidth;
   const bool alone_known = level.bandwidth_per_unit > BytesPerSecond{};
   const BytesPerSecond per_unit = alone_known ? level.bandwidth_per_unit : level.bandwidth / machine.compute_units;
   BytesPerSecond result = efficiency * std::min(level.bandwidth, active_units * per_unit);
-  if (level.outstanding > 0) result = std::min(result, active_units * level.outstanding * level.line / mean_latency);
+  if (level.outstanding > 0) result = std::min(result, active_units * level.outstanding * level.line / level.latency);
   return result;
 }
 

@@ -71,10 +71,13 @@ ScoredChoice recommend(std::span<const ScoredChoice> ranked, double tolerance) {
     if (candidate.seconds <= ranked.front().seconds * (1 + tolerance) &&
         candidate.choice.kv_heads > best.choice.kv_heads)
       best = candidate;
-  const ScoredChoice fastest_of_heads = best;
+  Seconds fastest_of_heads = best.seconds;  // ranked.front() need not be: a tie is ranked by its blocks
+  for (const ScoredChoice& candidate : ranked)
+    if (candidate.choice.kv_heads == best.choice.kv_heads)
+      fastest_of_heads = std::min(fastest_of_heads, candidate.seconds);
   for (const ScoredChoice& candidate : ranked)
     if (candidate.choice.kv_heads == best.choice.kv_heads && candidate.choice.block_size < best.choice.block_size &&
-        candidate.seconds <= fastest_of_heads.seconds * (1 + kTie))
+        candidate.seconds <= fastest_of_heads * (1 + kTie))
       best = candidate;
   return best;
 }

@@ -33,7 +33,8 @@ struct ScoredChoice {
 [[nodiscard]] std::vector<ScoredChoice> rank_choices(std::span<const ChoiceTime> times);
 
 // The choice to recommend: among those within `tolerance` of the fastest, the most KV heads, because accuracy falls
-// with every head that is merged; among these the smallest block within 0.1 % of the fastest. Precondition: ranked is not empty.
+// with every head that is merged; among these the smallest block within 0.1 % of the fastest.
+// Precondition: ranked is not empty.
 [[nodiscard]] ScoredChoice recommend(std::span<const ScoredChoice> ranked, double tolerance);
 
 struct Regret {

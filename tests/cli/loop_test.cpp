@@ -1,5 +1,6 @@
 // The loop: bench writes a trace, calibrate fits a machine to it, validate and predict use that machine.
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "tests/cli/program.hpp"
@@ -35,6 +36,35 @@ overheads:
   kernel_launch: {value: 5 us, kind: assumed, source: for this test}
 )";
 
+// Tokens per second are those of the step.
+void check_rates(const Json& bench) {
+  for (const Json& point : bench.at("points")) {
+    INFO(point.dump());
+    const bool decode = point.at("phase") == "decode";
+    const double rate = point.at(decode ? "decode_tokens_per_second" : "prefill_tokens_per_second");
+    const double tokens = point.at("batch").get<double>() * (decode ? 1 : point.at("context_tokens").get<double>());
+    CHECK(rate == Approx(tokens / point.at("step_seconds").get<double>()));
+  }
+}
+
+double median_abs_error(const Json& points) {
+  std::vector<double> errors;
+  for (const Json& point : points)
+    errors.push_back(std::abs(point.at("predicted").get<double>() / point.at("measured").get<double>() - 1));
+  std::sort(errors.begin(), errors.end());
+  return (errors[(errors.size() - 1) / 2] + errors[errors.size() / 2]) / 2;
+}
+
+// Steps between those of the grid below are interpolated, longer ones are not.
+void check_domain(const std::string& fitted) {
+  const Arguments predict{"predict", "--model", "dculab-tiny", "--machine", fitted, "--batch", "2"};
+  Arguments inside = predict, outside = predict;
+  inside.insert(inside.end(), {"--context", "100"});
+  outside.insert(outside.end(), {"--context", "900"});
+  CHECK(run_for_json(inside).at("basis") == "interpolated");
+  CHECK(run_for_json(outside).at("basis") == "extrapolated");
+}
+
 TEST_CASE("a trace goes from bench to calibrate to validate to predict") {
   const Folder folder;
   const std::string cpu = folder.write("cpu.yaml", kGenerousCpu);
@@ -43,13 +73,7 @@ TEST_CASE("a trace goes from bench to calibrate to validate to predict") {
                                    "--kv-heads", "2,8", "--repeats", "3", "--threads", "2", "--trace", trace});
   CHECK(bench.at("schema") == "dculab/bench/1");
   REQUIRE(bench.at("points").size() == 16);
-  for (const Json& point : bench.at("points")) {
-    INFO(point.dump());
-    const bool decode = point.at("phase") == "decode";
-    const double rate = point.at(decode ? "decode_tokens_per_second" : "prefill_tokens_per_second");
-    const double tokens = point.at("batch").get<double>() * (decode ? 1 : point.at("context_tokens").get<double>());
-    CHECK(rate == Approx(tokens / point.at("step_seconds").get<double>()));
-  }
+  check_rates(bench);
   std::istringstream lines(read(trace));
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line); ++count) CHECK(Json::parse(line).is_object());
@@ -59,7 +83,7 @@ TEST_CASE("a trace goes from bench to calibrate to validate to predict") {
   CHECK(fit.at("schema") == "dculab/calibrate/1");
   CHECK(fit.at("refused").empty());
   CHECK(fit.at("fitted").at("count") == 12);
-  CHECK(fit.at("held out").at("count") == 4);
+  CHECK(fit.at("held_out").at("count") == 4);
   CHECK(fit.at("interval_factor").get<double>() >= 1);
 
   const Json scores = run_for_json({"validate", trace, "--machine", fitted});
@@ -71,15 +95,8 @@ TEST_CASE("a trace goes from bench to calibrate to validate to predict") {
     CHECK(score.at("measured").get<double>() == Approx(bench.at("points")[index].at("step_seconds").get<double>()));
     CHECK(score.at("unit") == "s");
   }
-  const Json uncalibrated = run_for_json({"validate", trace, "--machine", cpu});
-  CHECK(scores.at("summary").at("median_abs_error") < uncalibrated.at("summary").at("median_abs_error"));
-
-  const Arguments predict{"predict", "--model", "dculab-tiny", "--machine", fitted, "--batch", "2"};
-  Arguments inside = predict, outside = predict;
-  inside.insert(inside.end(), {"--context", "100"});
-  outside.insert(outside.end(), {"--context", "900"});
-  CHECK(run_for_json(inside).at("basis") == "interpolated");
-  CHECK(run_for_json(outside).at("basis") == "extrapolated");
+  CHECK(scores.at("summary").at("median_abs_error").get<double>() == Approx(median_abs_error(scores.at("points"))));
+  check_domain(fitted);
   CHECK(folder.entries() == std::vector<std::string>{"cpu.yaml", "fitted.yaml", "trace.jsonl"});
 }
 
@@ -93,9 +110,44 @@ TEST_CASE("a trace faster than the machine is refused, row by row, and then ther
   const Json scores = run_for_json({"validate", trace, "--machine", machine});
   CHECK(scores.at("refused").size() >= 2);
   CHECK_THAT(scores.at("refused")[0].at("reason").get<std::string>(), ContainsSubstring("DRAM"));
-  check_refused({"calibrate", trace, "--machine", machine, "--machine-file", folder.path("fitted.yaml")},
-                {"only 0 steps"});
+  const Finished fit =
+      run_dculab({"calibrate", trace, "--machine", machine, "--machine-file", folder.path("fitted.yaml")});
+  CHECK(fit.exit_code == 2);
+  CHECK(fit.out.empty());
+  CHECK_THAT(fit.err, ContainsSubstring("refused: row 1 ("));
+  CHECK_THAT(fit.err, ContainsSubstring("only 0 steps"));
   CHECK(folder.entries() == std::vector<std::string>{"slow.yaml", "trace.jsonl"});
+}
+
+TEST_CASE("a study that measures calibrates on one half and scores the other") {
+  const Folder folder;
+  const std::string cpu = folder.write("cpu.yaml", kGenerousCpu);
+  const std::string scenario = folder.write("small.yaml", R"(schema: dculab/scenario/1
+question: Which block size here?
+model: dculab-tiny
+machine: host
+workload: {phase: decode, batch: 1, context_tokens: 40}
+sweep: {kv_cache.block_size: [1, 16, 64], model.num_key_value_heads: [2, 8], workload.batch: [1, 4]}
+measure: {repeats: 3, warm_up: 1, held_out: 0.5, threads: 2}
+)");
+  const std::string trace = folder.path("trace.jsonl"), fitted = folder.path("fitted.yaml");
+  const Json study =
+      run_for_json({"study", scenario, "--measure", "--host", cpu, "--trace", trace, "--machine-file", fitted});
+  CHECK(study.at("refused").empty());
+  REQUIRE(study.at("points").size() == 6);
+  for (const Json& point : study.at("points")) {
+    CHECK(point.at("measured_seconds").get<double>() > 0);
+    CHECK(point.at("interval_seconds")[0].get<double>() <= point.at("predicted_seconds").get<double>());
+  }
+  CHECK(study.at("summary").at("count") == 6);
+  CHECK(study.at("summary").at("median_spread").get<double>() >= 0);
+  CHECK(study.at("regret").at("regret").get<double>() >= 0);
+  CHECK(study.at("regret").at("worst_single_workload").get<double>() >= 0);
+  CHECK(folder.entries() == std::vector<std::string>{"cpu.yaml", "fitted.yaml", "small.yaml", "trace.jsonl"});
+  CHECK(run_for_json({"validate", trace, "--machine", fitted}).at("points").size() == 12);
+
+  check_refused({"study", scenario, "--measure", "--host", cpu, "--set", "workload.batch=1", "kv_cache.block_size=16"},
+                {"needed"});
 }
 
 // About ten seconds: kept out of the default run, see CMakeLists.txt.

@@ -90,7 +90,7 @@ TEST_CASE("a format that the machine has no published rate for is said") {
   CHECK_THAT(run_dculab(predict({"--kv-cache-dtype", "fp8_e4m3"})).out,
              ContainsSubstring("warning: KV cache in fp8_e4m3: z100 has no such arithmetic"));
   CHECK(run_for_json(predict({"--weights", "f16"})).at("warnings").empty());
-  const Json full = run_for_json(predict({"--weights", "f16", "--batch", "400", "--context", "8000"}));
+  const Json full = run_for_json(predict({"--weights", "f16", "--set", "workload.batch=400"}));
   REQUIRE(full.at("warnings").size() == 1);
   CHECK_THAT(full.at("warnings")[0].get<std::string>(), ContainsSubstring("does not fit"));
 }

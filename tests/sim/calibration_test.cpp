@@ -161,16 +161,18 @@ TEST_CASE("a fit to a noisy synthetic trace predicts points it did not see") {
   CHECK(after.p90_abs_error < 0.03);
   CHECK(fit.error.median_abs_error < 0.015);
 
+  // No parameter is further from the truth than the fit itself says it may be; what traces show well is close.
   for (const Parameter& parameter : parameters()) {
     const FittedParameter& fitted = find(fit, parameter.key);
-    UNSCOPED_INFO(parameter.key << " " << fitted.prior << " -> " << fitted.value << " of " << get(gpu_truth(), parameter)
-                       << " log sigma " << fitted.log_sigma << " off by sigmas " << std::log(fitted.value / get(gpu_truth(), parameter))/fitted.log_sigma);
+    INFO(parameter.key << " " << fitted.value << ", sigma " << fitted.log_sigma);
+    CHECK(std::abs(std::log(fitted.value / get(gpu_truth(), parameter))) < 4 * fitted.log_sigma);
   }
-  CHECK(fit.machine.efficiencies.dram_bandwidth == Approx(0.70).epsilon(0.03));
-  // Everything is multiplied in the format it is stored in: nothing about conversions can be learned, save from the
-  // small BF16 model.
+  CHECK(fit.machine.efficiencies.dram_bandwidth == Approx(0.70).epsilon(0.08));
+  CHECK(fit.machine.efficiencies.matmul_compute == Approx(0.52).epsilon(0.03));
+  CHECK(fit.machine.overheads.host_per_step.value() == Approx(800e-6).epsilon(0.1));
+  // Everything but the small model is multiplied in the format it is stored in.
   const FittedParameter& conversion = find(fit, "efficiencies.conversion_compute");
-  CHECK(conversion.log_sigma > 0.5 * conversion.prior_log_sigma);
+  CHECK(conversion.log_sigma > 0.9 * conversion.prior_log_sigma);
 }
 
 TEST_CASE("fitted values stay inside their bounds") {

@@ -106,11 +106,12 @@ TEST_CASE("T_eff is H * T_cache + (1 - H) * T_DRAM") {
 TEST_CASE("Little's law: outstanding lines over latency, per active unit") {
   Machine machine = cpu_like();
   machine.efficiencies.dram_bandwidth = 1;
-  CHECK(deliverable(machine, 3, 1, Seconds(160e-9)).value() == Approx(17e9));
-  CHECK(deliverable(machine, 3, 2, Seconds(160e-9)).value() == Approx(31e9));
+  CHECK(deliverable(machine, 3, 1).value() == Approx(17e9));
+  CHECK(deliverable(machine, 3, 2).value() == Approx(31e9));
   machine.memory[3].outstanding = 10;
-  CHECK(deliverable(machine, 3, 1, Seconds(160e-9)).value() == Approx(10 * 64 / 160e-9));
-  CHECK(deliverable(machine, 3, 2, Seconds(160e-9)).value() == Approx(2 * 10 * 64 / 160e-9));
+  machine.memory[3].latency = Seconds(160e-9);
+  CHECK(deliverable(machine, 3, 1).value() == Approx(10 * 64 / 160e-9));
+  CHECK(deliverable(machine, 3, 2).value() == Approx(2 * 10 * 64 / 160e-9));
 }
 
 TEST_CASE("bytes in flight: full waves of four 16-byte loads, less when KV blocks are short") {

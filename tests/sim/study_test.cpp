@@ -45,6 +45,14 @@ TEST_CASE("the most KV heads within the tolerance are recommended, with their fa
   CHECK(recommend(ranked, 1.0).choice == Choice{8, 32});
 }
 
+TEST_CASE(
+    "among equally many KV heads the smallest block within a tenth of a percent is recommended, ties not chained") {
+  const std::vector<ChoiceTime> times{took(1, 64, 0, 1.0), took(2, 32, 0, 1.0300), took(2, 16, 0, 1.0305)};
+  CHECK(recommend(rank_choices(times), 0.05).choice == Choice{2, 16});
+  const std::vector<ChoiceTime> chain{took(8, 128, 0, 1.0), took(8, 16, 0, 1.0009), took(8, 8, 0, 1.0017)};
+  CHECK(recommend(rank_choices(chain), 0.05).choice == Choice{8, 16});
+}
+
 TEST_CASE("regret is what following the prediction costs in measured time") {
   // Means over the two workloads: predicted {2, 3}, measured {sqrt(2 * 1.1 * 3), sqrt(2 * 2)}.
   const std::vector<ChoiceTime> predicted{took(8, 16, 0, 1), took(8, 16, 1, 4), took(8, 64, 0, 3), took(8, 64, 1, 3)};

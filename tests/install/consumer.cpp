@@ -1,0 +1,25 @@
+// A stranger prices a decode step on a machine of his own.
+#include <cstdio>
+
+#include "sim/cost/step_price.hpp"
+
+int main() {
+  dculab::sim::Machine machine;
+  machine.name = "toy";
+  machine.compute_units = 4;
+  machine.peaks[dculab::Dtype::f16] = {dculab::FlopsPerSecond(1e12), {}};
+  machine.memory = {{.name = "DRAM",
+                     .size = 16 * dculab::kGiB,
+                     .line = dculab::Bytes(64),
+                     .bandwidth = dculab::BytesPerSecond(1e11),
+                     .latency = 500 * dculab::kNanosecond}};
+  dculab::ModelShape model{.name = "toy", .hidden_size = 256, .intermediate_size = 1024, .num_hidden_layers = 2};
+  model.num_attention_heads = model.num_key_value_heads = 4;
+  model.head_dim = 64;
+  model.vocab_size = 1000;
+  model.max_position_embeddings = 1024;
+  const auto plan = dculab::plan_step(model, {}, dculab::uniform_batch(dculab::Phase::decode, 1, 100));
+  const double seconds = dculab::sim::price_step(machine, plan).seconds.value();
+  std::printf("%.3g s\n", seconds);
+  return seconds > 0 ? 0 : 1;
+}
