@@ -45,15 +45,17 @@ template <typename T>
 void multiply_streamed(const MatmulArgs& args, const T* w, int columns, float* y, int y_stride) {
   WeightRows<T> rows;
   for (int c = 0; c < kTileColumns; ++c) rows[c] = w + std::ptrdiff_t{std::min(c, columns - 1)} * args.k;
-  for_each_tile(args.m, [&](int row, auto tile_rows) {
-    TileSums<tile_rows> sums;
-    const float* x = args.x + std::ptrdiff_t{row} * args.k;
-    if (row == 0) {
-      sums.add_streamed(x, args.k, rows, args.k);
-    } else {
-      sums.add(x, args.k, rows, args.k);
-    }
-    sums.finish(y + std::ptrdiff_t{row} * y_stride, y_stride, columns);
+  for_each_tile(args.m, [&](int row, int height) {
+    with_tile_rows(height, [&](auto tile_rows) {
+      TileSums<tile_rows> sums;
+      const float* x = args.x + std::ptrdiff_t{row} * args.k;
+      if (row == 0) {
+        sums.add_streamed(x, args.k, rows, args.k);
+      } else {
+        sums.add(x, args.k, rows, args.k);
+      }
+      sums.finish(y + std::ptrdiff_t{row} * y_stride, y_stride, columns);
+    });
   });
 }
 
@@ -137,17 +139,21 @@ HWY_NOINLINE void multiply_tile(const float* x, int k, int begin, const WeightRo
   }
 }
 
-// y[:, columns of the panel], one x tile at a time, the panel staying in L2.
-void multiply_panel(const MatmulArgs& args, const Panel& panel, int columns, float* paused, float* y, int y_stride) {
-  for_each_tile(args.m, [&](int row, auto tile_rows) {
-    const float* x = args.x + std::ptrdiff_t{row} * args.k;
-    float* out = y + std::ptrdiff_t{row} * y_stride;
+// y[rows of x, columns of the panel], one x tile at a time, the panel staying in L2.
+void multiply_panel(const MatmulArgs& args, const Panel& panel, int columns, int row_begin, int row_end, float* paused,
+                    float* y, int y_stride) {
+  for_each_tile(row_end - row_begin, [&](int row, int height) {
+    const float* x = args.x + std::ptrdiff_t{row_begin + row} * args.k;
+    float* out = y + std::ptrdiff_t{row_begin + row} * y_stride;
     for (int begin = 0; begin < args.k; begin += kBlockK) {
       for (int c = 0; c < columns; c += kTileColumns) {
         WeightRows<float> rows;
         for (int i = 0; i < kTileColumns; ++i) rows[i] = panel.row(std::min(c + i, columns - 1), begin / kBlockK);
-        multiply_tile<tile_rows>(x, args.k, begin, rows, paused + c / kTileColumns * kTileFloats, out + c, y_stride,
-                                 std::min(columns - c, +kTileColumns));
+        float* tile_paused = paused + c / kTileColumns * kTileFloats;
+        with_tile_rows(height, [&](auto tile_rows) {
+          multiply_tile<tile_rows>(x, args.k, begin, rows, tile_paused, out + c, y_stride,
+                                   columns - c < kTileColumns ? columns - c : kTileColumns);
+        });
       }
     }
   });
@@ -170,7 +176,7 @@ void tile(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
                    [&](const WeightView& weight, int first, int rows, int column) {
                      with_stored_type(weight.data, weight.dtype,
                                       [&](auto* data) { panel.fill(data + std::ptrdiff_t{first} * args.k, rows); });
-                     multiply_panel(args, panel, rows, mine + panel_floats, args.y + column, n);
+                     multiply_panel(args, panel, rows, 0, args.m, mine + panel_floats, args.y + column, n);
                    });
   });
 }

@@ -67,10 +67,14 @@ class TileSums {
   // Writes the first `columns` of each row to y.
   HWY_INLINE void finish(float* y, std::ptrdiff_t y_stride, int columns) const {
     unrolled<kRows>([&](auto row) DCULAB_INLINE {
-      constexpr int kFirst = row * kTileColumns;
-      float lanes[kTileColumns];
-      sum_each(sums_[kFirst], sums_[kFirst + 1], sums_[kFirst + 2], sums_[kFirst + 3], lanes);
-      std::copy_n(lanes, columns, y + row * y_stride);
+      const Vector* sums = sums_ + row * kTileColumns;
+      if (columns == kTileColumns) {
+        sum_each(sums[0], sums[1], sums[2], sums[3], y + row * y_stride);
+      } else {
+        float lanes[kTileColumns];
+        sum_each(sums[0], sums[1], sums[2], sums[3], lanes);
+        std::memcpy(y + row * y_stride, lanes, sizeof(float) * static_cast<std::size_t>(columns));
+      }
     });
   }
 
@@ -103,11 +107,24 @@ class TileSums {
   Vector sums_[kVectors];  // [kRows, 4]
 };
 
-// Cuts `rows` of x into tiles: body(first row, std::integral_constant<int, rows of the tile>).
+// Calls body(std::integral_constant<int, rows>) for rows in [1, kMaxTileRows].
 template <int kRows = kMaxTileRows, typename Body>
-HWY_INLINE void for_each_tile(int rows, Body&& body, int row = 0) {
-  for (; row + kRows <= rows; row += kRows) body(row, std::integral_constant<int, kRows>());
-  if constexpr (kRows > 1) for_each_tile<kRows == 6 ? 4 : kRows / 2>(rows, body, row);
+HWY_INLINE void with_tile_rows(int rows, Body&& body) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return with_tile_rows<kRows - 1>(rows, body);
+  }
+  body(std::integral_constant<int, kRows>());
+}
+
+// Cuts `rows` of x into tiles of nearly equal height, none above kMaxTileRows: body(first row, rows).
+template <typename Body>
+HWY_INLINE void for_each_tile(int rows, Body&& body) {
+  int tiles = (rows + kMaxTileRows - 1) / kMaxTileRows;
+  for (int row = 0; tiles > 0; --tiles) {
+    const int height = (rows - row + tiles - 1) / tiles;
+    body(row, height);
+    row += height;
+  }
 }
 
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE

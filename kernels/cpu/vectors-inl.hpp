@@ -74,17 +74,13 @@ HWY_INLINE Vector load(const Bf16* from) {
   return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(bits32, hn::LoadU(bits, &from->bits))));
 }
 
-template <typename T>
-HWY_NOINLINE Vector load_part(const T* from, int count) {
-  T lanes[kLanes] = {};
-  std::memcpy(lanes, from, sizeof(T) * std::min<std::size_t>(static_cast<std::size_t>(count), kLanes));
-  return load(lanes);
-}
-
 // The first `count` lanes, 0 in the others; reads nothing beyond them.
 template <typename T>
 HWY_INLINE Vector load_first(const T* from, int count) {
-  return count >= kLanes ? load(from) : load_part(from, count);
+  if (count >= kLanes) return load(from);
+  T lanes[kLanes] = {};
+  std::memcpy(lanes, from, sizeof(T) * std::min<std::size_t>(static_cast<std::size_t>(count), kLanes));
+  return load(lanes);
 }
 
 HWY_INLINE void store(Vector v, float* to) { hn::StoreU(v, F32(), to); }
@@ -106,15 +102,11 @@ HWY_INLINE void store(Vector v, Bf16* to) {
 }
 
 template <typename T>
-HWY_NOINLINE void store_part(Vector v, T* to, int count) {
+HWY_INLINE void store_first(Vector v, T* to, int count) {
+  if (count >= kLanes) return store(v, to);
   T lanes[kLanes];
   store(v, lanes);
   std::memcpy(to, lanes, sizeof(T) * std::min<std::size_t>(static_cast<std::size_t>(count), kLanes));
-}
-
-template <typename T>
-HWY_INLINE void store_first(Vector v, T* to, int count) {
-  count >= kLanes ? store(v, to) : store_part(v, to, count);
 }
 
 #if HWY_TARGET == HWY_SCALAR
