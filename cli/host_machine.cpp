@@ -54,7 +54,8 @@ void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
   if (f32 == host.peaks.end()) throw InputError("the probe has no F32 multiply-add rate");
   for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
     machine.peaks[dtype] = {best(f32->rate), std::nullopt};
-    config::cite(machine, "peaks." + std::string(name(dtype)) + ".vector", Evidence::measured,
+    config::cite(machine, "peaks." + std::string(name(dtype)) + ".vector",
+                 dtype == Dtype::f32 ? Evidence::measured : Evidence::assumed,
                  dtype == Dtype::f32 ? explain(host, "peaks") : "F32's rate: the engine widens and multiplies in F32");
   }
 }

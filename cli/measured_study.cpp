@@ -65,7 +65,7 @@ struct Accepted {
 
 void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score, Report& report) {
   Table table;
-  table.title = "Held-out half: what the simulator, calibrated on the other half, predicts";
+  table.title = "Held-out steps: what the simulator, calibrated on the others, predicts";
   for (const auto& [key, value] : accepted.points.front()->choices) table.columns.push_back(axis_title(key));
   for (const char* column : {"predicted", "measured", "ratio", "bound", "90 % interval", "run-to-run"})
     table.columns.emplace_back(column);
@@ -140,7 +140,7 @@ void add_regret(const Accepted& accepted, const sim::Machine& machine, Report& r
   report.tables.back().notes.push_back("predicted best: " + choice_text(regret->predicted_best) +
                                        "; measured best: " + choice_text(regret->measured_best) + "; decision regret " +
                                        percent(regret->regret) + " (at worst " + percent(regret->worst_single) +
-                                       " when each workload is decided on its own)");
+                                       " when each workload is decided on its own), over all measured steps");
   report.json["regret"] = {{"predicted_best", choice_text(regret->predicted_best)},
                            {"measured_best", choice_text(regret->measured_best)},
                            {"regret", regret->regret},

@@ -34,6 +34,7 @@ struct Prediction {
 
 [[nodiscard]] Prediction predict(const StepChoices& choices) {
   const config::Scenario scenario = to_scenario(choices);
+  refuse_unsupported(scenario);
   Prediction prediction;
   prediction.machine = resolve_machine(scenario.machines.front());
   prediction.model = resolve_model(scenario);
@@ -86,11 +87,11 @@ struct Prediction {
     case sim::Basis::interpolated:
       return "interpolated between this machine's traces";
     case sim::Basis::extrapolated:
-      return "extrapolated beyond this machine's traces: interval doubled";
+      return "extrapolated beyond this machine's traces: interval factor squared";
     case sim::Basis::priors:
       break;
   }
-  return "extrapolated: no traces of this machine, from its data sheet and priors";
+  return "priors: no traces of this machine, from its data sheet";
 }
 
 // Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published.

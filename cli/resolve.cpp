@@ -93,4 +93,17 @@ Batch resolve_batch(const config::Workload& workload, const ModelShape& model) {
   return uniform_batch(workload.phase, workload.batch, workload.context_tokens);
 }
 
+// What a scenario may ask and the price of single steps cannot answer: better no answer than one to another question.
+void refuse_unsupported(const config::Scenario& scenario) {
+  const auto refuse = [&scenario](bool asked, const char* what) {
+    if (asked) throw InputError(scenario.file, what);
+  };
+  refuse(scenario.workload.kind == config::WorkloadKind::serving,
+         "workload: serving (`requests`) is not simulated yet; ask for a step with phase, batch and context_tokens");
+  refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
+  refuse(scenario.tensor_parallel_size != 1, "engine.tensor_parallel_size: a study prices one device");
+  refuse(scenario.objective.metric != config::Objective{}.metric || !scenario.objective.subject_to.empty(),
+         "objective: a study minimizes step_time and takes no constraints yet; leave it out");
+}
+
 }  // namespace dculab::cli

@@ -57,4 +57,8 @@ template <class Parse>
   }
 }
 
+// Throws InputError for what the scenario asks and the price of single steps cannot answer: serving, more than one
+// device, other objectives.
+void refuse_unsupported(const config::Scenario& scenario);
+
 }  // namespace dculab::cli

@@ -60,18 +60,6 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
   return std::find(scenario.machines.begin(), scenario.machines.end(), kHost) != scenario.machines.end();
 }
 
-// What a scenario may ask and a study of single steps cannot answer: better no answer than one to another question.
-void refuse_unsupported(const config::Scenario& scenario) {
-  const auto refuse = [&scenario](bool asked, const char* what) {
-    if (asked) throw InputError(scenario.file, what);
-  };
-  refuse(scenario.workload.kind == config::WorkloadKind::serving,
-         "workload: serving (`requests`) is not simulated yet; ask for a step with phase, batch and context_tokens");
-  refuse(scenario.tensor_parallel_size != 1, "engine.tensor_parallel_size: a study prices one device");
-  refuse(scenario.objective.metric != config::Objective{}.metric || !scenario.objective.subject_to.empty(),
-         "objective: a study minimizes step_time and takes no constraints yet; leave it out");
-}
-
 // The scenarios that `then` names, beside the first one's file or among the shipped ones.
 void study_followers(const config::Scenario& scenario, Report& report) {
   for (const std::string& follower : scenario.then) {

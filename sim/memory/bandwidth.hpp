@@ -1,13 +1,13 @@
 // What each memory level delivers to an op: Little's law.
 //
-//   T(l)          = mean latency of the requests that reach level l: they end there or further down
-//   latency(l)    = of level l itself: prefetchers start the reads of a deeper level early, so those do not hold up
-//   what
-//                   level l serves, and the deeper level has lines in flight of its own
-//   bandwidth(l)  = min( peak * efficiency,
-//                        active units * one unit's bandwidth * efficiency,
-//                        active units * outstanding lines * line / latency(l),   what a unit keeps in flight on data of
-//                        l bytes in flight / T(l) )                               GPU: loads of the waves in flight
+//   T(l)         = mean latency of the requests that reach level l: they end there or further down
+//   latency(l)   = of level l itself. Prefetchers start the reads of deeper levels early, so those do not hold up what
+//                  level l serves; the deeper level has lines in flight of its own.
+//   bandwidth(l) = smallest of
+//                    peak * efficiency
+//                    active units * one unit's bandwidth * efficiency
+//                    active units * outstanding lines * line / latency(l)
+//                    bytes in flight / T(l)                                  GPU: loads of the waves in flight
 //   bytes in flight = concurrent workgroups * waves * min(lanes * 16 B * 4 loads, 2 runs)
 //
 // A run is the contiguous bytes of a KV block that one load stream has before it must follow the block table again:

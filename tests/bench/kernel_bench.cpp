@@ -60,11 +60,12 @@ void streaming_read(State& state) {
 }
 
 #if defined(__x86_64__)
-// The multiply-add rate that a plain loop reaches: 16 independent chains of 512-bit vectors.
-__attribute__((target("avx512f"))) float multiply_add_avx512(int rounds) {
-  __m512 sums[16] = {};
+// The multiply-add rate that a plain loop reaches: 16 different chains of 512-bit vectors.
+__attribute__((target("avx512f"))) float multiply_add_avx512(int rounds, float start) {
+  __m512 sums[16];
+  for (int i = 0; i < 16; ++i) sums[i] = _mm512_set1_ps(start + static_cast<float>(i));
   const __m512 a = _mm512_set1_ps(0.5F), b = _mm512_set1_ps(0.25F);
-  for (int i = 0; i < rounds; ++i) {
+  for (int round = 0; round < rounds; ++round) {
     for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
   }
   float total = 0;
@@ -77,7 +78,9 @@ void multiply_add(State& state) {
   cpu::ThreadPool threads(static_cast<int>(state.range(0)));
   constexpr int kRounds = 1 << 16, kTasks = 64;
   for (auto _ : state) {
-    threads.parallel_for(kTasks, [&](int, int) { benchmark::DoNotOptimize(multiply_add_avx512(kRounds)); });
+    threads.parallel_for(kTasks, [&](int task, int) {
+      benchmark::DoNotOptimize(multiply_add_avx512(kRounds, static_cast<float>(task)));
+    });
   }
   report(state, 0, 2.0 * 16 * 16 * kRounds * kTasks);
 }

@@ -7,6 +7,7 @@ int main() {
   dculab::sim::Machine machine;
   machine.name = "toy";
   machine.compute_units = 4;
+  machine.peaks[dculab::Dtype::f32] = {dculab::FlopsPerSecond(5e11), {}};
   machine.peaks[dculab::Dtype::f16] = {dculab::FlopsPerSecond(1e12), {}};
   machine.memory = {{.name = "DRAM",
                      .size = 16 * dculab::kGiB,

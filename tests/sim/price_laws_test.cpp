@@ -195,7 +195,7 @@ TEST_CASE("a larger KV block never adds look-ups, and on a CPU never adds time")
   });
 }
 
-TEST_CASE("fewer KV heads never add KV bytes or step time, all else alike") {
+TEST_CASE("fewer KV heads never add KV bytes, all else alike") {
   for_random_cases(12, [](const Case& each, RandomCases&) {
     if (each.model.num_key_value_heads == 1) return;
     const ModelShape fewer = with_kv_heads(each.model, each.model.num_key_value_heads / 2);
