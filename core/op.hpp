@@ -62,9 +62,9 @@ struct Op {
   int count = 1;  // executions in the step; figures below are for one
   // matmul: y[m, n] = x[m, k] w[n, k]^T. Other kinds: m rows of n values, k = 0.
   std::int64_t m = 0, n = 0, k = 0;
-  WeightFormat weight_format;  // matmul and embedding
+  WeightFormat weight_format;           // matmul and embedding
   Dtype activation_dtype = Dtype::f16;  // what the op reads, multiplies in and writes
-  AttentionWork attention;     // attention kinds only
+  AttentionWork attention;              // attention kinds only
   FlopCount flops;
   std::array<Operand, 5> operand_storage;
   int num_operands = 0;

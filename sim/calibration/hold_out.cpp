@@ -60,11 +60,15 @@ HoldOutScore calibrate_with_hold_out(const Machine& base, const std::vector<Trac
   score.fit = calibrate(base, select(steps, score.fitted));
   score.pairs = compare_steps(score.fit.machine, select(steps, score.held_out));
   score.error = summarize_errors(score.pairs);
-  const double factor = score.fit.machine.calibration->interval_factor;
-  const auto inside = std::count_if(score.pairs.begin(), score.pairs.end(), [factor](const PredictedMeasured& pair) {
-    return std::abs(std::log(pair.predicted / pair.measured)) <= std::log(factor);
-  });
-  score.covered = static_cast<double>(inside) / static_cast<double>(score.pairs.size());
+  int inside = 0;
+  for (std::size_t index = 0; index < score.pairs.size(); ++index) {
+    const TraceStep& step = steps[score.held_out[index]];
+    const PredictedMeasured& pair = score.pairs[index];
+    const Confidence trust = confidence(score.fit.machine, step.model, step.options,
+                                        plan_step(step.model, step.options, step.batch), pair.predicted);
+    if (pair.measured >= trust.low && pair.measured <= trust.high) ++inside;
+  }
+  score.covered = inside / static_cast<double>(score.pairs.size());
   return score;
 }
 

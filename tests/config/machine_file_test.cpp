@@ -8,6 +8,7 @@
 #include "config/machine_fields.hpp"
 #include "config/node.hpp"
 #include "core/error.hpp"
+#include "sim/calibration/parameters.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -155,6 +156,15 @@ TEST_CASE("citing again replaces the evidence") {
   cite(machine, "clock", sim::Evidence::measured, "a run");
   CHECK(machine.assumed.empty());
   CHECK(machine.sources.at("clock") == "measured: a run");
+}
+
+TEST_CASE("every figure that calibration fits can be written to a machine file") {
+  std::vector<std::string> writable;
+  for (const auto& field : kOverheads) writable.push_back("overheads." + std::string(field.key));
+  for (const auto& field : kEfficiencies) writable.push_back("efficiencies." + std::string(field.key));
+  REQUIRE(writable.size() == sim::parameters().size());
+  for (const sim::Parameter& parameter : sim::parameters())
+    CHECK(std::find(writable.begin(), writable.end(), parameter.key) != writable.end());
 }
 
 TEST_CASE("a figure without a source is not written") {

@@ -39,10 +39,18 @@ const Operand& operand(const Op& op, OperandRole role) {
 
 TEST_CASE("a decode step has every op of a Llama layer, once, with the layer count") {
   const StepPlan plan = plan_step(small_model(), {}, uniform_batch(Phase::decode, 2, 100));
-  const std::vector<std::string_view> expected{
-      "embed_tokens", "input_layernorm",          "qkv_proj",     "rope_and_cache", "attention_decode",
-      "o_proj",       "post_attention_layernorm", "gate_up_proj", "silu_and_mul",   "down_proj",
-      "norm",         "lm_head"};
+  const std::vector<std::string_view> expected{"embed_tokens",
+                                               "input_layernorm",
+                                               "qkv_proj",
+                                               "rope_and_cache",
+                                               "attention_decode",
+                                               "o_proj",
+                                               "post_attention_layernorm",
+                                               "gate_up_proj",
+                                               "silu_and_mul",
+                                               "down_proj",
+                                               "norm",
+                                               "lm_head"};
   REQUIRE(plan.ops.size() == expected.size());
   for (std::size_t index = 0; index < expected.size(); ++index) {
     CHECK(plan.ops[index].name == expected[index]);
@@ -80,7 +88,7 @@ TEST_CASE("decode attention loads each KV block once for a whole group, or once 
   CHECK(work.heads_per_workgroup == 2);
   CHECK(work.context_tokens == 200);
   CHECK(work.score_pairs == 200);
-  CHECK(work.kv_blocks == 14);         // ceil(100 / 16) = 7 for each sequence
+  CHECK(work.kv_blocks == 14);  // ceil(100 / 16) = 7 for each sequence
   CHECK(work.padded_tokens == 224);
   CHECK(work.workgroups == 2 * 2 * 2);  // sequences x KV heads x partitions
   CHECK(work.block_lookups == 2 * 7 * 2);
