@@ -201,13 +201,10 @@ TEST_CASE("fewer KV heads never add KV bytes, all else alike") {
     const ModelShape fewer = with_kv_heads(each.model, each.model.num_key_value_heads / 2);
     const StepPlan plan = plan_step(fewer, each.options, each.plan.batch);
     const StepPrice price = price_step(each.machine, plan);
-    const std::size_t dram = each.machine.memory.size() - 1;
     for (std::size_t op = 0; op < plan.ops.size(); ++op)
       if (plan.ops[op].kind == OpKind::attention_decode && each.options.tiling.query_heads_per_workgroup == 0)
         CHECK(price.ops[op].bytes[0] < each.price.ops[op].bytes[0]);
     CHECK(step_footprint(plan) < step_footprint(each.plan));
-    CHECK(plan.ops.size() == each.plan.ops.size());
-    CHECK(price.ops.front().bytes[dram] <= each.price.ops.front().bytes[dram] * (1 + kRounding));
   });
 }
 
