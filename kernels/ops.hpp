@@ -54,8 +54,9 @@ struct SiluMulArgs {
 struct KvCacheView {
   void* k = nullptr;         // [num_blocks, num_kv_heads, block_size, head_dim]
   void* v = nullptr;         // [num_blocks, num_kv_heads, block_size, head_dim]
-  Dtype dtype = Dtype::f16;  // f32, f16 or bf16
+  Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3 or fp8_e5m2 (the CPU kernels: not fp8)
   int num_blocks = 0, num_kv_heads = 0, block_size = 0, head_dim = 0;
+  float k_scale = 1.0F, v_scale = 1.0F;  // fp8: a stored value stands for value * scale, as in vLLM
 };
 
 // Rotates Q and K by their positions (half-split pairs (i, i + head_dim / 2), as Hugging Face's Llama does),
@@ -82,6 +83,115 @@ struct PagedAttentionArgs {
   float* out = nullptr;                           // [num_tokens, num_heads * head_dim]
   int num_seqs = 0, num_heads = 0;
   float scale = 1.0F;  // 1 / sqrt(head_dim)
+  // ALiBi: slope * (position of the key - position of the query) is added to a score. [num_heads], or null.
+  // Source: Press et al., arXiv:2108.12409.
+  const float* alibi_slopes = nullptr;
+  int sliding_window = 0;  // a query sees itself and the window - 1 tokens before it; 0 = all
+};
+
+// Writes K and V of new tokens to their slots. Opt-KV's write filter (LLM-CoOpt, arXiv:2602.09323): a token whose slot
+// is negative, or in the skip set, is not written.
+struct ReshapeAndCacheArgs {
+  const float* k = nullptr;                    // [num_tokens, kv_stride], first num_kv_heads * head_dim used
+  const float* v = nullptr;                    // [num_tokens, kv_stride]
+  std::int64_t kv_stride = 0;                  // values between tokens
+  const std::int64_t* slot_mapping = nullptr;  // [num_tokens]
+  const std::uint32_t* skip_set = nullptr;     // bit s % 32 of word s / 32 is set when slot s is skipped; or null
+  KvCacheView cache;
+  int num_tokens = 0;
+};
+
+// Copies the cached K and V of whole sequences into contiguous rows.
+struct GatherCachedKvArgs {
+  KvCacheView cache;
+  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
+  int max_blocks_per_seq = 0;
+  const std::int32_t* context_start_loc = nullptr;  // [num_seqs + 1], cumulative tokens
+  float* k = nullptr;                               // [context_start_loc[num_seqs], num_kv_heads * head_dim]
+  float* v = nullptr;                               // the same
+  int num_seqs = 0;
+};
+
+// Duplicates KV blocks, in order.
+struct CopyBlocksArgs {
+  KvCacheView cache;
+  const std::int32_t* pairs = nullptr;  // [num_pairs, 2]: source, destination
+  int num_pairs = 0;
+};
+
+struct LayerNormArgs {
+  const float* x = nullptr;       // [num_tokens, width]
+  const float* weight = nullptr;  // [width]
+  const float* bias = nullptr;    // [width], may be null
+  float* out = nullptr;           // [num_tokens, width]
+  int num_tokens = 0, width = 0;
+  float epsilon = 1e-5F;
+};
+
+enum class GeluKind : std::uint8_t { erf, tanh };  // exact; Hugging Face's "gelu_new" and BLOOM's
+
+struct GeluArgs {
+  const float* x = nullptr;  // [count]
+  float* out = nullptr;      // [count]
+  std::int64_t count = 0;
+  GeluKind kind = GeluKind::erf;
+};
+
+struct SoftmaxArgs {
+  const float* x = nullptr;  // [rows, width]
+  float* out = nullptr;      // [rows, width]
+  int rows = 0, width = 0;
+  float temperature = 1.0F;  // > 0
+};
+
+struct ArgmaxArgs {
+  const float* x = nullptr;     // [rows, width]
+  std::int32_t* out = nullptr;  // [rows]: the first of the largest values; NaN is never the largest
+  int rows = 0, width = 0;
+};
+
+struct TopKArgs {
+  const float* x = nullptr;         // [rows, width]
+  float* values = nullptr;          // [rows, k], descending
+  std::int32_t* indices = nullptr;  // [rows, k]; of equal values the lower index comes first
+  int rows = 0, width = 0, k = 0;   // 1 <= k <= min(width, 64)
+};
+
+// A GPTQ int4 matrix as checkpoints store it: eight consecutive in-features per word, lowest nibble first.
+// weight[k, n] = scales[group(k), n] * (q[k, n] - (zero[group(k), n] + zero_offset))
+struct GptqWeightView {
+  const std::uint32_t* qweight = nullptr;  // [in_features / 8, out_features]
+  const std::uint32_t* qzeros = nullptr;   // [groups, out_features / 8], packed along out_features
+  const std::uint16_t* scales = nullptr;   // [groups, out_features], F16
+  const std::int32_t* g_idx = nullptr;     // [in_features] group of each row (act-order), or null: k / group_size
+  int in_features = 0, out_features = 0;   // both multiples of 8
+  int group_size = 128;                    // 32, 64, 128, or in_features (checkpoints write -1)
+  int zero_offset = 1;                     // "gptq" (v1) checkpoints store zero - 1: 1; "gptq_v2": 0
+};
+
+struct GptqMatmulArgs {
+  const float* x = nullptr;  // [m, in_features]
+  GptqWeightView weight;
+  float* y = nullptr;  // [m, out_features]
+  int m = 0;
+};
+
+// W8A8: y[m, n] = x_scale[m] * w_scale[n] * sum over k of x[m, k] * w[n, k], summed in int32.
+struct Int8MatmulArgs {
+  const std::int8_t* x = nullptr;  // [m, k]
+  const float* x_scale = nullptr;  // [m]
+  const std::int8_t* w = nullptr;  // [n, k]
+  const float* w_scale = nullptr;  // [n]
+  float* y = nullptr;              // [m, n]
+  int m = 0, n = 0, k = 0;         // k a multiple of 4
+};
+
+// x_q[m, k] = round(x[m, k] / x_scale[m]), x_scale[m] = max over k of |x[m, k]| / 127.
+struct QuantizeRowsArgs {
+  const float* x = nullptr;    // [m, k]
+  std::int8_t* out = nullptr;  // [m, k]
+  float* scale = nullptr;      // [m]
+  int m = 0, k = 0;
 };
 
 }  // namespace dculab::kernels

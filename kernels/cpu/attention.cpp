@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/preconditions.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention.cpp"
@@ -207,6 +208,9 @@ namespace dculab::kernels::cpu {
 HWY_EXPORT(paged_attention_impl);
 
 void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args) {
+  require_plain_floats(args.cache.dtype, "paged_attention", "KV cache");
+  require(args.alibi_slopes == nullptr, "paged_attention", "ALiBi is not supported");
+  require(args.sliding_window == 0, "paged_attention", "a sliding window is not supported");
   HWY_DYNAMIC_DISPATCH(paged_attention_impl)(threads, workspace, args);
 }
 

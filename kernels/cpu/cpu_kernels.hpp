@@ -1,5 +1,6 @@
 // The kernels of a transformer layer on the CPU: Highway, dispatched at run time to the widest vectors there are.
-// Every result is bit for bit the same for any number of threads, any batch composition and any KV block size,
+// Throw std::invalid_argument for what they do not serve: weights or KV other than f32, f16 and bf16, ALiBi, sliding
+// windows. Every result is bit for bit the same for any number of threads, any batch composition and any KV block size,
 // and the same whether a token was computed by decode or by (chunked) prefill.
 #pragma once
 

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/preconditions.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/layers.cpp"
@@ -142,10 +143,17 @@ HWY_EXPORT(embedding_impl);
 HWY_EXPORT(silu_mul_impl);
 HWY_EXPORT(rope_and_cache_impl);
 
-void rms_norm(ThreadPool& threads, const RmsNormArgs& args) { HWY_DYNAMIC_DISPATCH(rms_norm_impl)(threads, args); }
-void embedding(ThreadPool& threads, const EmbeddingArgs& args) { HWY_DYNAMIC_DISPATCH(embedding_impl)(threads, args); }
+void rms_norm(ThreadPool& threads, const RmsNormArgs& args) {
+  require_plain_floats(args.weight.dtype, "rms_norm", "weight");
+  HWY_DYNAMIC_DISPATCH(rms_norm_impl)(threads, args);
+}
+void embedding(ThreadPool& threads, const EmbeddingArgs& args) {
+  require_plain_floats(args.table.dtype, "embedding", "table");
+  HWY_DYNAMIC_DISPATCH(embedding_impl)(threads, args);
+}
 void silu_mul(ThreadPool& threads, const SiluMulArgs& args) { HWY_DYNAMIC_DISPATCH(silu_mul_impl)(threads, args); }
 void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args) {
+  require_plain_floats(args.cache.dtype, "rope_and_cache", "KV cache");
   HWY_DYNAMIC_DISPATCH(rope_and_cache_impl)(threads, args);
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/preconditions.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/matmul.cpp"
@@ -200,6 +201,9 @@ namespace dculab::kernels::cpu {
 HWY_EXPORT(matmul_impl);
 
 void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
+  for (int i = 0; i < args.num_weights; ++i) {
+    require_plain_floats(args.weights[static_cast<std::size_t>(i)].dtype, "matmul", "weight");
+  }
   HWY_DYNAMIC_DISPATCH(matmul_impl)(threads, workspace, args);
 }
 

@@ -1,4 +1,5 @@
 // What every kernel must compute: double precision, one plain loop nest each. Slow, and the truth for the others.
+// Arguments, shapes and formulas: kernels/ops.hpp. Preconditions are the caller's duty and are not checked.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -6,10 +7,47 @@
 namespace dculab::kernels::reference {
 
 void matmul(const MatmulArgs& args);
+
+// One dequantised weight, exact in double. `g_idx` may name the groups in any order (act-order).
+// The sum zero + zero_offset is not cut to four bits: a stored 15 of a "gptq" checkpoint is a zero point of 16.
+[[nodiscard]] double gptq_weight(const GptqWeightView& weight, int k, int n);
+void gptq_matmul(const GptqMatmulArgs& args);
+
+// Precondition: k < 2^17, so that the int32 sum cannot overflow.
+void int8_matmul(const Int8MatmulArgs& args);
+
+// Divides in F32 and rounds ties to even, so that bytes can be compared; a row of zeros has scale 0. -128 is not used.
+// Precondition: x is finite.
+void quantize_rows(const QuantizeRowsArgs& args);
+
 void rms_norm(const RmsNormArgs& args);
+void layer_norm(const LayerNormArgs& args);
 void embedding(const EmbeddingArgs& args);
 void silu_mul(const SiluMulArgs& args);
+void gelu(const GeluArgs& args);
+
+// Preconditions: no NaN and no +infinity; each row has a finite value (-infinity gives 0).
+void softmax(const SoftmaxArgs& args);
+
+// -0 and +0 are equal. Of a row of NaNs, the first.
+void argmax(const ArgmaxArgs& args);
+
+// -0 and +0 are equal. NaN comes after every number.
+void top_k(const TopKArgs& args);
+
+// Preconditions of what uses the cache: each slot and block id within the cache; head_dim even for rope_and_cache;
+// num_heads a multiple of num_kv_heads; k_scale, v_scale > 0 where the cache is FP8 (they are ignored elsewhere).
+// No two tokens of a call have the same slot.
 void rope_and_cache(const RopeAndCacheArgs& args);
+
+// The skip set has a bit for each slot of the cache.
+void reshape_and_cache(const ReshapeAndCacheArgs& args);
+void gather_cached_kv(const GatherCachedKvArgs& args);
+
+// In order: a later pair may copy what an earlier one wrote.
+void copy_blocks(const CopyBlocksArgs& args);
+
+// context_lens[i] >= the new tokens of sequence i, whose keys and values are in the cache already.
 void paged_attention(const PagedAttentionArgs& args);
 
 }  // namespace dculab::kernels::reference

@@ -1,0 +1,199 @@
+// What each GPU kernel is given. Passed by value to the kernel, so plain data only; every pointer is device memory.
+// Shapes beside each pointer, slowest dimension first. The meaning of each operation is stated in kernels/ops.hpp
+// and, in double precision, in kernels/reference.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.hpp"
+#include "kernels/ops.hpp"
+
+namespace dculab::kernels::gpu {
+
+// A tensor that a kernel reads or writes, in a format known at run time. Activations are f16 or f32; all activations
+// of one launch share a format unless said otherwise.
+struct Input {
+  const void* data = nullptr;
+  Dtype dtype = Dtype::f16;
+};
+struct Output {
+  void* data = nullptr;
+  Dtype dtype = Dtype::f16;
+};
+
+// y[m, n] = x[m, k] * w[n, k]^T. Weights are f16, bf16 or f32; k is a multiple of 8.
+struct Matmul {
+  Input x;   // [m, k]
+  Input w;   // [n, k]
+  Output y;  // [m, y_stride], the first n used; f32 is allowed with f16 x (logits)
+  int m = 0, n = 0, k = 0;
+  int y_stride = 0;            // values between rows of y, >= n: several matrices may fill one row side by side
+  float* workspace = nullptr;  // partial sums of split k: see matmul_workspace()
+};
+
+// x_perm (act-order): the rows of qweight were sorted by group when they were loaded; row i belongs to in-feature
+// x_perm[i]. null: rows are in order. weight.g_idx is not read on the GPU.
+struct GptqMatmul {
+  Input x;  // [m, in_features]
+  GptqWeightView weight;
+  const std::int32_t* x_perm = nullptr;  // [in_features]
+  Output y;                              // [m, y_stride]
+  int m = 0;
+  int y_stride = 0;
+  float* workspace = nullptr;
+};
+
+struct Int8Matmul {
+  const std::int8_t* x = nullptr;  // [m, k]
+  const float* x_scale = nullptr;  // [m]
+  const std::int8_t* w = nullptr;  // [n, k]
+  const float* w_scale = nullptr;  // [n]
+  Output y;                        // [m, y_stride]
+  int m = 0, n = 0, k = 0;         // k a multiple of 16
+  int y_stride = 0;
+};
+
+struct QuantizeRows {
+  Input x;                     // [m, k]
+  std::int8_t* out = nullptr;  // [m, k]
+  float* scale = nullptr;      // [m]
+  int m = 0, k = 0;
+};
+
+// residual += x (when x is given); out = residual / rms(residual) * weight. The residual is kept in f32.
+struct RmsNorm {
+  Input x;                    // [num_tokens, width], data may be null
+  float* residual = nullptr;  // [num_tokens, width]
+  Input weight;               // [width], f32, f16 or bf16
+  Output out;                 // [num_tokens, width]
+  int num_tokens = 0, width = 0;
+  float epsilon = 1e-6F;
+};
+
+struct LayerNorm {
+  Input x;       // [num_tokens, width], f16 or f32
+  Input weight;  // [width], f32, f16 or bf16
+  Input bias;    // [width], data may be null
+  Output out;    // [num_tokens, width]
+  int num_tokens = 0, width = 0;
+  float epsilon = 1e-5F;
+};
+
+struct Embedding {
+  const std::int32_t* token_ids = nullptr;  // [num_tokens]
+  Input table;                              // [vocab, width], f32, f16 or bf16
+  Output out;                               // [num_tokens, width]
+  int num_tokens = 0, width = 0;
+};
+
+struct SiluAndMul {
+  Input gate_up;  // [num_tokens, 2 * width]
+  Output out;     // [num_tokens, width]
+  int num_tokens = 0, width = 0;
+};
+
+struct Gelu {
+  Input x;     // [count]
+  Output out;  // [count]
+  std::int64_t count = 0;
+  GeluKind kind = GeluKind::erf;
+};
+
+// Rotates Q and K in place, half-split pairs (i, i + head_dim / 2).
+struct RotaryEmbedding {
+  Output qkv;                               // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
+  const std::int32_t* positions = nullptr;  // [num_tokens]
+  const float* cos_sin = nullptr;           // [max_position, head_dim]: cos of head_dim / 2 angles, then sin
+  int num_tokens = 0, num_heads = 0, num_kv_heads = 0, head_dim = 0;
+};
+
+// Opt-KV's write filter: slots < 0 or in the skip set are not written.
+struct ReshapeAndCache {
+  Input k;                                     // [num_tokens, kv_stride], first num_kv_heads * head_dim used
+  Input v;                                     // the same
+  std::int64_t kv_stride = 0;                  // values between tokens
+  const std::int64_t* slot_mapping = nullptr;  // [num_tokens]
+  const std::uint32_t* skip_set = nullptr;     // bit s % 32 of word s / 32: slot s is skipped; or null
+  KvCacheView cache;                           // f16, bf16, fp8_e4m3 or fp8_e5m2
+  int num_tokens = 0;
+};
+
+struct GatherCachedKv {
+  KvCacheView cache;
+  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
+  int max_blocks_per_seq = 0;
+  const std::int32_t* context_start_loc = nullptr;  // [num_seqs + 1]
+  Output k;                                         // [tokens, num_kv_heads * head_dim]
+  Output v;                                         // the same
+  int num_seqs = 0;
+  int num_tokens = 0;  // context_start_loc[num_seqs], known to the host
+};
+
+// Copies whole blocks between or within caches of one layer (copy-on-write; the device side of a swap).
+struct CopyBlocks {
+  const void* source = nullptr;         // [num_blocks, block_bytes]
+  void* destination = nullptr;          // [num_blocks, block_bytes]
+  const std::int32_t* pairs = nullptr;  // [num_pairs, 2]; no block is both source and destination
+  int num_pairs = 0;
+  std::int64_t block_bytes = 0;  // a multiple of 16
+};
+
+// Decode: one query token per sequence.
+struct PagedAttention {
+  Input q;                    // [num_seqs, q_stride], first num_heads * head_dim used
+  std::int64_t q_stride = 0;  // values between tokens of q
+  KvCacheView cache;
+  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
+  int max_blocks_per_seq = 0;
+  const std::int32_t* context_lens = nullptr;  // [num_seqs], tokens in the cache, the query's own included
+  int max_context_len = 0;                     // largest of context_lens, known to the host
+  Output out;                                  // [num_seqs, num_heads * head_dim]
+  int num_seqs = 0, num_heads = 0;
+  float scale = 1.0F;
+  const float* alibi_slopes = nullptr;  // [num_heads], or null
+  int sliding_window = 0;               // 0 = all
+  int heads_per_workgroup = 0;          // query heads that one workgroup serves: 0 = the whole group, 1 = one head
+  int partition_tokens = 0;             // context tokens per workgroup; 0 = single pass
+  // Two-pass only. [num_seqs, num_heads, partitions, head_dim], then [num_seqs, num_heads, partitions] twice:
+  // numerators, maxima and sums of each partition. See paged_attention_workspace().
+  float* workspace = nullptr;
+};
+
+// Prefill, chunks included: the new tokens of each sequence are already in the cache.
+struct PrefillAttention {
+  Input q;  // [num_tokens, q_stride]
+  std::int64_t q_stride = 0;
+  KvCacheView cache;
+  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
+  int max_blocks_per_seq = 0;
+  const std::int32_t* query_start_loc = nullptr;  // [num_seqs + 1], cumulative new tokens
+  const std::int32_t* context_lens = nullptr;     // [num_seqs], tokens in the cache, new ones included
+  int max_query_len = 0;                          // largest number of new tokens, known to the host
+  Output out;                                     // [num_tokens, num_heads * head_dim]
+  int num_seqs = 0, num_heads = 0;
+  float scale = 1.0F;
+  const float* alibi_slopes = nullptr;
+  int sliding_window = 0;
+};
+
+struct Softmax {
+  Input x;     // [rows, width]
+  Output out;  // [rows, width]
+  int rows = 0, width = 0;
+  float temperature = 1.0F;
+};
+
+struct Argmax {
+  Input x;                      // [rows, width]
+  std::int32_t* out = nullptr;  // [rows]
+  int rows = 0, width = 0;
+};
+
+struct TopK {
+  Input x;                          // [rows, width]
+  float* values = nullptr;          // [rows, k], descending
+  std::int32_t* indices = nullptr;  // [rows, k]
+  int rows = 0, width = 0, k = 0;   // 1 <= k <= min(width, 64)
+};
+
+}  // namespace dculab::kernels::gpu

@@ -1,0 +1,64 @@
+// Runs workgroups on the host: each lane is a fibre that runs alone until it meets the others, at a barrier (the whole
+// workgroup) or a shuffle (its wave).
+//
+// As on the hardware: a lane that has left is missed by nobody; a shuffle that reads from it gives 0 (AMD: what
+// ds_bpermute returns for an inactive lane). Stricter than the hardware: the lanes of a wave must all wait at the same
+// place, and shared memory starts as 0xFF bytes (NaN), so that forgotten barriers and initialisations show.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "core/op.hpp"
+#include "kernels/gpu/host/address_recorder.hpp"
+
+namespace dculab::kernels::gpu::host {
+
+// In which order the waves of a workgroup, and the lanes of a wave, get their turns.
+enum class LaneOrder : std::uint8_t { forward, reversed, shuffled };
+
+struct HostOptions {
+  int wave_size = 64;  // 32 or 64
+  LaneOrder order = LaneOrder::forward;
+  std::uint64_t seed = 1;               // of LaneOrder::shuffled
+  AddressRecorder* recorder = nullptr;  // null: nothing is recorded
+};
+
+struct Grid {
+  int x = 1, y = 1, z = 1;  // workgroups
+  int threads = 64;         // of one workgroup, a multiple of nothing in particular
+
+  [[nodiscard]] int workgroups() const { return x * y * z; }
+};
+
+// Runs `lane` once for every lane of the grid. Throws what a lane throws, and std::logic_error when lanes that belong
+// together wait at different places.
+void run_grid(const Grid& grid, const HostOptions& options, const std::function<void()>& lane);
+
+// ---- What runs inside a lane. ----
+
+struct LaneIndex {
+  int thread = 0;  // in its workgroup
+  int workgroup_x = 0, workgroup_y = 0, workgroup_z = 0;
+};
+[[nodiscard]] const LaneIndex& lane_index();
+[[nodiscard]] const Grid& current_grid();
+
+void wait_for_workgroup();
+
+// Hands `bits` to the wave and returns what lane `source` of the wave handed over (0 if it has left, or if source is
+// no lane of the wave).
+[[nodiscard]] std::uint64_t exchange(std::uint64_t bits, int source);
+// The lanes of the wave that hand over something else than 0.
+[[nodiscard]] std::uint64_t ballot(bool vote);
+
+// One instance per workgroup; `tag` tells the variables of a kernel apart.
+[[nodiscard]] void* shared_variable(const void* tag, std::size_t bytes, std::size_t alignment);
+
+// Bytes of shared memory that the last run_grid on this thread used per workgroup.
+[[nodiscard]] std::size_t last_shared_bytes();
+
+void note_access(const void* address, std::uint32_t bytes, AccessKind kind);
+
+}  // namespace dculab::kernels::gpu::host

@@ -1,0 +1,32 @@
+// Starts the kernel, or kernels, of one operation on a stream. Implemented by the other files of this folder, each
+// compiled once per build (runtime.hpp). Throws InputError for what no kernel is compiled for.
+#pragma once
+
+#include "kernels/gpu/args.hpp"
+#include "kernels/gpu/runtime_api.hpp"
+
+namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+void start(Stream& stream, const Embedding& args);
+void start(Stream& stream, const RmsNorm& args);
+void start(Stream& stream, const LayerNorm& args);
+void start(Stream& stream, const RotaryEmbedding& args);
+void start(Stream& stream, const SiluAndMul& args);
+void start(Stream& stream, const Gelu& args);
+void start(Stream& stream, const Softmax& args);
+void start(Stream& stream, const Argmax& args);
+void start(Stream& stream, const TopK& args);
+
+void start(Stream& stream, const ReshapeAndCache& args);
+void start(Stream& stream, const GatherCachedKv& args);
+void start(Stream& stream, const CopyBlocks& args);
+
+void start(Stream& stream, const PagedAttention& args);
+void start(Stream& stream, const PrefillAttention& args);
+
+void start(Stream& stream, const Matmul& args);
+void start(Stream& stream, const GptqMatmul& args);
+void start(Stream& stream, const Int8Matmul& args);
+void start(Stream& stream, const QuantizeRows& args);
+
+}  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

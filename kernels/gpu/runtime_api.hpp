@@ -1,0 +1,168 @@
+// What the host does with a GPU: memory, copies, events, launches. HIP and CUDA name these functions alike, so one
+// text with a prefix serves both; the host build does the work at once.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "core/error.hpp"
+#include "kernels/gpu/device.hpp"
+#include "kernels/gpu/runtime.hpp"
+
+#if DCULAB_GPU_HIP
+#define DCULAB_API(name) hip##name
+#elif DCULAB_GPU_CUDA
+#define DCULAB_API(name) cuda##name
+using cudaDeviceProp_t = cudaDeviceProp;
+#else
+#include <chrono>
+#endif
+
+namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+// Workgroups of a launch, and lanes of one of them.
+struct LaunchShape {
+  int x = 1, y = 1, z = 1;
+  int threads = 64;
+};
+
+inline constexpr std::size_t kAllocationAlignment = 256;
+
+enum class CopyKind : std::uint8_t { upload, download, within };
+
+#if DCULAB_GPU_HOST
+
+struct Stream {
+  host::HostOptions options;
+};
+
+inline DeviceInfo describe(const host::HostOptions& options) {
+  return {"host build, waves of " + std::to_string(options.wave_size), options.wave_size, 1, Bytes(), Bytes()};
+}
+
+inline void* allocate(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(kAllocationAlignment)); }
+inline void release(void* memory) noexcept { ::operator delete(memory, std::align_val_t(kAllocationAlignment)); }
+inline void copy(Stream&, void* destination, const void* source, std::size_t bytes, CopyKind) {
+  std::memcpy(destination, source, bytes);
+}
+inline void fill(Stream&, void* destination, int byte, std::size_t bytes) { std::memset(destination, byte, bytes); }
+inline void synchronize(Stream&) {}
+
+class Mark {
+ public:
+  void record(Stream&) { time_ = std::chrono::steady_clock::now(); }
+  [[nodiscard]] double seconds_until(const Mark& later) const {
+    return std::chrono::duration<double>(later.time_ - time_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point time_;
+};
+
+template <typename... Parameters>
+void launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Parameters...),
+            const std::type_identity_t<Parameters>&... arguments) {
+  host::run_grid({shape.x, shape.y, shape.z, shape.threads}, stream.options, [&] { kernel(arguments...); });
+}
+
+#else
+
+inline void check(DCULAB_API(Error_t) result, const char* what) {
+  if (result != DCULAB_API(Success))
+    throw std::runtime_error(std::string("the GPU could not ") + what + ": " + DCULAB_API(GetErrorString)(result));
+}
+
+struct Stream {
+  DCULAB_API(Stream_t) handle = nullptr;
+};
+
+// Makes device `index` the one that this program works on.
+inline Stream open_stream(int index) {
+  int count = 0;
+  if (const auto result = DCULAB_API(GetDeviceCount)(&count); result != DCULAB_API(Success) || count == 0)
+    throw InputError(std::string("no GPU was found (") + DCULAB_API(GetErrorString)(result) +
+                     "); check the driver and the permissions of the device files, or use --device cpu");
+  if (index < 0 || index >= count)
+    throw InputError("there is no GPU " + std::to_string(index) + "; devices are numbered 0 to " +
+                     std::to_string(count - 1));
+  check(DCULAB_API(SetDevice)(index), "open the device");
+  Stream stream;
+  check(DCULAB_API(StreamCreate)(&stream.handle), "create a stream");
+  return stream;
+}
+
+inline DeviceInfo describe(int index) {
+  DCULAB_API(DeviceProp_t) properties{};
+  check(DCULAB_API(GetDeviceProperties)(&properties, index), "describe itself");
+  std::size_t free = 0, total = 0;
+  check(DCULAB_API(MemGetInfo)(&free, &total), "tell its memory");
+  return {properties.name, properties.warpSize, properties.multiProcessorCount, Bytes(static_cast<double>(total)),
+          Bytes(static_cast<double>(free))};
+}
+
+inline void* allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  check(DCULAB_API(Malloc)(&memory, bytes), "allocate memory");
+  return memory;
+}
+inline void release(void* memory) noexcept { (void)DCULAB_API(Free)(memory); }
+inline void copy(Stream& stream, void* destination, const void* source, std::size_t bytes, CopyKind kind) {
+  const auto direction = kind == CopyKind::upload     ? DCULAB_API(MemcpyHostToDevice)
+                         : kind == CopyKind::download ? DCULAB_API(MemcpyDeviceToHost)
+                                                      : DCULAB_API(MemcpyDeviceToDevice);
+  check(DCULAB_API(MemcpyAsync)(destination, source, bytes, direction, stream.handle), "copy memory");
+}
+inline void fill(Stream& stream, void* destination, int byte, std::size_t bytes) {
+  check(DCULAB_API(MemsetAsync)(destination, byte, bytes, stream.handle), "fill memory");
+}
+inline void synchronize(Stream& stream) { check(DCULAB_API(StreamSynchronize)(stream.handle), "finish its work"); }
+
+class Mark {
+ public:
+  Mark() { check(DCULAB_API(EventCreate)(&event_), "create an event"); }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+  ~Mark() { (void)DCULAB_API(EventDestroy)(event_); }
+
+  void record(Stream& stream) { check(DCULAB_API(EventRecord)(event_, stream.handle), "record an event"); }
+  [[nodiscard]] double seconds_until(const Mark& later) const {
+    check(DCULAB_API(EventSynchronize)(later.event_), "finish its work");
+    float milliseconds = 0;
+    check(DCULAB_API(EventElapsedTime)(&milliseconds, event_, later.event_), "take a time");
+    return milliseconds * 1e-3;
+  }
+
+ private:
+  DCULAB_API(Event_t) event_ = nullptr;
+};
+
+template <typename... Parameters>
+void launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Parameters...),
+            const std::type_identity_t<Parameters>&... arguments) {
+  void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
+  const dim3 grid(static_cast<unsigned>(shape.x), static_cast<unsigned>(shape.y), static_cast<unsigned>(shape.z));
+  const dim3 workgroup(static_cast<unsigned>(shape.threads));
+  check(DCULAB_API(LaunchKernel)(reinterpret_cast<const void*>(kernel), grid, workgroup, pointers, 0, stream.handle),
+        "start a kernel");
+}
+
+#endif
+
+// Calls `function.operator()<kWave>()` for the wave size of the device; each build compiles those that it can meet.
+template <typename Function>
+void with_wave_size([[maybe_unused]] const Stream& stream, Function function) {
+#if DCULAB_GPU_HIP
+  function.template operator()<64>();
+#elif DCULAB_GPU_CUDA
+  function.template operator()<32>();
+#else
+  if (stream.options.wave_size == 32) return function.template operator()<32>();
+  function.template operator()<64>();
+#endif
+}
+
+}  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -1,0 +1,57 @@
+// Sums and maxima over the lanes of a wave, or of a workgroup.
+#pragma once
+
+#include "kernels/gpu/runtime.hpp"
+
+namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+// Over each group of kWidth neighbouring lanes, kStep apart: all lanes of the group get the sum.
+template <int kWave, int kWidth = kWave, int kStep = 1>
+__device__ __forceinline__ float wave_sum(float value) {
+  DCULAB_UNROLL
+  for (int mask = kStep; mask < kWidth; mask *= 2) value += shuffle_xor<kWave>(value, mask);
+  return value;
+}
+
+template <int kWave, int kWidth = kWave, int kStep = 1>
+__device__ __forceinline__ float wave_max(float value) {
+  DCULAB_UNROLL
+  for (int mask = kStep; mask < kWidth; mask *= 2) value = larger(value, shuffle_xor<kWave>(value, mask));
+  return value;
+}
+
+// One value per wave of the largest workgroup.
+struct WavePartials {
+  float values[1024 / 32];
+};
+
+// Sum over all lanes of a workgroup of kThreads. Two barriers: `partials` may be used again right after.
+template <int kWave, int kThreads>
+__device__ __forceinline__ float workgroup_sum(float value, WavePartials& partials) {
+  constexpr int kWaves = kThreads / kWave;
+  value = wave_sum<kWave>(value);
+  if constexpr (kWaves > 1) {
+    if (lane_index<kWave>() == 0) partials.values[wave_index<kWave>()] = value;
+    barrier();
+    value = 0;
+    for (int i = 0; i < kWaves; ++i) value += partials.values[i];
+    barrier();
+  }
+  return value;
+}
+
+template <int kWave, int kThreads>
+__device__ __forceinline__ float workgroup_max(float value, WavePartials& partials) {
+  constexpr int kWaves = kThreads / kWave;
+  value = wave_max<kWave>(value);
+  if constexpr (kWaves > 1) {
+    if (lane_index<kWave>() == 0) partials.values[wave_index<kWave>()] = value;
+    barrier();
+    value = partials.values[0];
+    for (int i = 1; i < kWaves; ++i) value = larger(value, partials.values[i]);
+    barrier();
+  }
+  return value;
+}
+
+}  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD
