@@ -1,0 +1,62 @@
+// Do the CPU kernels refuse what they cannot compute, and say what it is?
+#include <stdexcept>
+
+#include "tests/kernels/paged_sequences.hpp"
+
+namespace dculab::kernels {
+namespace {
+
+// The message of the refusal, or "" when there was none.
+template <typename Call>
+std::string refusal(Call&& call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("CPU attention refuses ALiBi, sliding windows and FP8 KV") {
+  cpu::ThreadPool threads(1);
+  cpu::Workspace workspace;
+  const std::vector<float> slopes(4, 0.5F);
+  const PagedSequences sequences({4, 2, 8, Dtype::f16}, {9});
+  const auto message = [&](auto&& change) {
+    return refusal([&] {
+      (void)sequences.run({{0, 9, 1}}, [&](PagedAttentionArgs args) {
+        change(args);
+        cpu::paged_attention(threads, workspace, args);
+      });
+    });
+  };
+  CHECK(message([](PagedAttentionArgs&) {}).empty());
+  CHECK_THAT(message([&](PagedAttentionArgs& args) { args.alibi_slopes = slopes.data(); }),
+             ContainsSubstring("paged_attention") && ContainsSubstring("ALiBi"));
+  CHECK_THAT(message([](PagedAttentionArgs& args) { args.sliding_window = 4; }), ContainsSubstring("sliding window"));
+  for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8}) {
+    CHECK_THAT(message([&](PagedAttentionArgs& args) { args.cache.dtype = dtype; }),
+               ContainsSubstring("KV cache in " + std::string(name(dtype))));
+  }
+}
+
+TEST_CASE("the other CPU kernels refuse formats they do not read or write") {
+  cpu::ThreadPool threads(1);
+  cpu::Workspace workspace;
+  RopeAndCacheArgs rope;
+  rope.cache.dtype = Dtype::fp8_e5m2;
+  CHECK_THAT(refusal([&] { cpu::rope_and_cache(threads, rope); }), ContainsSubstring("rope_and_cache"));
+  RmsNormArgs norm;
+  norm.weight.dtype = Dtype::fp8_e4m3;
+  CHECK_THAT(refusal([&] { cpu::rms_norm(threads, norm); }), ContainsSubstring("rms_norm: weight in fp8_e4m3"));
+  EmbeddingArgs embedding;
+  embedding.table.dtype = Dtype::int8;
+  CHECK_THAT(refusal([&] { cpu::embedding(threads, embedding); }), ContainsSubstring("embedding: table in int8"));
+  MatmulArgs matmul;
+  matmul.num_weights = 2, matmul.weights[1].dtype = Dtype::int4;
+  CHECK_THAT(refusal([&] { cpu::matmul(threads, workspace, matmul); }), ContainsSubstring("matmul: weight in int4"));
+}
+
+}  // namespace dculab::kernels
