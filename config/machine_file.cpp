@@ -93,6 +93,7 @@ class MachineReader {
     figure(reader, "latency", level.latency);
     optional_figure(reader, "outstanding", level.outstanding, at_least(0));
     optional_figure(reader, "bandwidth_per_unit", level.bandwidth_per_unit, above(0));
+    optional_figure(reader, "ways", level.ways, allowed<int>());
     reader.finish();
     machine_.memory.push_back(level);
   }

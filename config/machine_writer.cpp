@@ -78,6 +78,7 @@ class MachineWriter {
       figure("    ", path, "latency", level.latency);
       if (level.outstanding != 0) figure("    ", path, "outstanding", level.outstanding);
       if (level.bandwidth_per_unit.value() != 0) figure("    ", path, "bandwidth_per_unit", level.bandwidth_per_unit);
+      if (level.ways != 0) figure("    ", path, "ways", level.ways);
     }
   }
 

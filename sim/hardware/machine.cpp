@@ -34,6 +34,7 @@ void check_memory(Problems& found, const Machine& machine) {
     require_positive(found, key + ".latency", level.latency.value());
     require_not_negative(found, key + ".outstanding", level.outstanding);
     require_not_negative(found, key + ".bandwidth_per_unit", level.bandwidth_per_unit.value());
+    require_not_negative(found, key + ".ways", level.ways);
   }
   for (std::size_t index = 1; index < machine.memory.size(); ++index) {
     const MemoryLevel& above = machine.memory[index - 1];

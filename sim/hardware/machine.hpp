@@ -35,6 +35,7 @@ struct MemoryLevel {
   double outstanding = 0;    // lines in flight that one compute unit can have towards this level; 0 = not limiting
   // Bandwidth one compute unit can draw alone; 0 = its share, bandwidth / compute units.
   BytesPerSecond bandwidth_per_unit;
+  int ways = 0;  // lines of a set of the cache; 0 = not known, see sim/memory/set_associative_cache.hpp
 };
 
 // Throughput of the instruction that an op of a given dtype would use.

@@ -67,6 +67,7 @@ TEST_CASE("every shipped machine is written and read back the same") {
       CHECK(again.memory[index].latency == machine.memory[index].latency);
       CHECK(again.memory[index].bandwidth == machine.memory[index].bandwidth);
       CHECK(again.memory[index].size == machine.memory[index].size);
+      CHECK(again.memory[index].ways == machine.memory[index].ways);
     }
     CHECK(again.peaks.at(Dtype::f16).matrix == machine.peaks.at(Dtype::f16).matrix);
     CHECK(again.waves.lds_per_unit == machine.waves.lds_per_unit);
