@@ -27,6 +27,7 @@ struct BenchChoices {
   std::vector<int> kv_heads;
   std::vector<int> block_sizes{16};
   std::vector<std::string> kv_cache_dtypes{"f16"};
+  std::string device = "cpu";
   engine::BenchOptions options;
   std::string trace_file;
   OutputOptions output;
@@ -35,6 +36,7 @@ struct BenchChoices {
 // All combinations of the axes, as points of a grid.
 [[nodiscard]] std::vector<engine::BenchPoint> make_grid(const BenchChoices& choices, const ModelShape& model) {
   std::vector<engine::BenchPoint> points;
+  const bool on_cpu = choices.options.device.kind == engine::DeviceKind::cpu;
   const std::vector<int> all_kv_heads =
       choices.kv_heads.empty() ? std::vector<int>{model.num_key_value_heads} : choices.kv_heads;
   for (const std::string& phase : choices.phases)
@@ -56,7 +58,8 @@ struct BenchChoices {
               const config::Scenario scenario = to_scenario(step);
               ModelShape shape = resolve_model(scenario);
               shape.dtype = model.dtype;
-              const EngineOptions options = resolve_options(scenario, shape, sim::MachineKind::cpu);
+              const EngineOptions options =
+                  resolve_options(scenario, shape, on_cpu ? sim::MachineKind::cpu : sim::MachineKind::gpu);
               const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) +
                                      " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
                                      " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
@@ -101,7 +104,8 @@ struct BenchChoices {
   return report;
 }
 
-void run_bench(const BenchChoices& choices) {
+void run_bench(BenchChoices choices) {
+  choices.options.device = parse_option("--device", choices.device, engine::parse_device);
   const std::filesystem::path folder = find_model(choices.model);
   const engine::LlamaWeights weights = load_or_make_weights(folder, choices.random_weights);
   const std::vector<engine::BenchPoint> points = make_grid(choices, weights.shape);
@@ -131,8 +135,11 @@ void add_bench(CLI::App& app) {
   add_axis("--context", choices->contexts, "Tokens per sequence");
   add_axis("--kv-heads", choices->kv_heads, "KV heads, made by mean pooling");
   add_axis("--block-size", choices->block_sizes, "Tokens per KV block");
-  command->add_option("--kv-cache-dtype", choices->kv_cache_dtypes, "f32, f16, bf16")->delimiter(',');
-  command->add_option("--threads", choices->options.threads, "Worker threads, 0 = all cores")->check(at_least(0));
+  command->add_option("--kv-cache-dtype", choices->kv_cache_dtypes, "f16, bf16; CPU: f32; GPU: fp8_e4m3, fp8_e5m2")
+      ->delimiter(',');
+  command->add_option("--device", choices->device,
+                      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
+  command->add_option("--threads", choices->options.threads, "CPU: worker threads, 0 = all cores")->check(at_least(0));
   command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")->check(at_least(1));
   command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")->check(at_least(0));
   add_output_file(*command, "--trace", choices->trace_file, "Write the trace here (JSON Lines)");

@@ -13,6 +13,8 @@ void add_tables(CLI::App& app);
 void add_run(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_probe(CLI::App& app);
+void add_import(CLI::App& app);
+void add_replay(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_show(CLI::App& app);
@@ -24,6 +26,8 @@ inline void add_commands(CLI::App& app) {
   add_run(app);
   add_bench(app);
   add_probe(app);
+  add_import(app);
+  add_replay(app);
   add_calibrate(app);
   add_validate(app);
   add_show(app);

@@ -81,6 +81,8 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   if (kind == sim::MachineKind::cpu) {
     defaults.activation_dtype = Dtype::f32;
     defaults.tiling = cpu_kernel_tiling(model.group_size());
+  } else {
+    defaults.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
   }
   return config::resolve_options(scenario, model, defaults);
 }

@@ -28,7 +28,9 @@ struct RunChoices {
   std::optional<int> top_k;
   std::optional<std::uint64_t> seed;
   bool ignore_eos = false;
+  std::string device = "cpu";
   std::string kv_cache_dtype = "f16";
+  std::string activation_dtype = "f16";
   std::string kv_cache_memory;
   engine::GeneratorOptions generator;
   OutputOptions output;
@@ -143,12 +145,17 @@ class TextStream {
   return wanted;
 }
 
+[[nodiscard]] Dtype parse_dtype_option(const char* option, const std::string& text, const char* choices) {
+  const auto dtype = parse_dtype(text);
+  if (!dtype) throw InputError(std::string(option) + ": '" + text + "' is not a dtype; use " + choices);
+  return *dtype;
+}
+
 [[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
   engine::GeneratorOptions options = choices.generator;
-  const auto dtype = parse_dtype(choices.kv_cache_dtype);
-  if (!dtype)
-    throw InputError("--kv-cache-dtype: '" + choices.kv_cache_dtype + "' is not a dtype; use f32, f16 or bf16");
-  options.engine.kv_cache_dtype = *dtype;
+  options.device = parse_option("--device", choices.device, engine::parse_device);
+  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype, "f32, f16 or bf16");
+  options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   if (!choices.kv_cache_memory.empty())
     options.kv_cache_memory = parse_option("--kv-cache-memory", choices.kv_cache_memory, parse_kv_cache_memory);
@@ -212,9 +219,13 @@ void add_run(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
   command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
-  command->add_option("--threads", choices->generator.num_threads, "Worker threads, 0 = all cores")->check(at_least(0));
+  command->add_option("--device", choices->device,
+                      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
+  command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
+      ->check(at_least(0));
+  command->add_option("--activation-dtype", choices->activation_dtype, "GPU: f16 or f32");
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
-  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "f32, f16 or bf16");
+  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "f16, bf16; CPU: f32; GPU: fp8_e4m3, fp8_e5m2");
   command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
   command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");
   command->add_option("--max-num-batched-tokens", choices->generator.engine.max_num_batched_tokens,

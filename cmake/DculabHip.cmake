@@ -3,8 +3,9 @@
 # CMake's own HIP language does not work with Debian's packages (it looks for ROCm outside the multiarch folders), hence
 # a custom command with a depfile.
 find_program(HIPCC hipcc REQUIRED)
-find_package(hip CONFIG QUIET)
 find_library(AMDHIP64 amdhip64 REQUIRED)
+# The tools beside hipcc's clang.
+find_path(DCULAB_HIP_LLVM clang-offload-bundler PATHS /usr/lib/llvm-15/bin /opt/rocm/llvm/bin NO_DEFAULT_PATH REQUIRED)
 
 set(DCULAB_HIP_ARCHITECTURES gfx906 gfx908 gfx90a CACHE STRING "GPUs that the HIP kernels are compiled for")
 set(DCULAB_HIP_FLAGS -std=c++20 -O3 -fPIC -Wall -Wextra -Wpedantic -Wshadow)
@@ -26,7 +27,17 @@ function(dculab_hip_sources target)
       DEPFILE ${object}.d
       COMMENT "hipcc ${source}"
       VERBATIM)
-    target_sources(${target} PRIVATE ${object})
+    list(APPEND objects ${object})
   endforeach()
+  target_sources(${target} PRIVATE ${objects})
   target_link_libraries(${target} PUBLIC ${AMDHIP64})
+  set(DCULAB_HIP_OBJECTS ${objects} CACHE INTERNAL "")
+
+  # Rewrites the committed table of what the kernels ask for: to be run, and committed, after a kernel has changed.
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)
+  add_custom_target(kernel_resources
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/gpu/kernel_resources.py --llvm ${DCULAB_HIP_LLVM}
+            --output ${PROJECT_SOURCE_DIR}/sim/compute/compiled_kernels.csv ${objects}
+    DEPENDS ${objects}
+    VERBATIM)
 endfunction()

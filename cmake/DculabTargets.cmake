@@ -1,5 +1,6 @@
 # dculab_library(NAME sources...)  a static library dculab_NAME, known to others as dculab::NAME
 # dculab_test(NAME sources...)     one Catch2 program per module, its cases registered with CTest
+# dculab_host_lanes(TARGET)        its sources contain GPU kernels that run on the host
 
 function(dculab_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
@@ -25,4 +26,13 @@ function(dculab_test name)
   target_compile_definitions(test_${name} PRIVATE DCULAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   dculab_compile_options(test_${name})
   add_test(NAME ${name} COMMAND test_${name})
+endfunction()
+
+# The host build knows a barrier, a shuffle or an access by its address in the program. GCC must not copy one to several
+# places, as it would where a condition differs between lanes (Clang is told in kernels/gpu/host/workgroup.hpp). Without
+# that it mistakes what lanes use for unset, and strings for overlapping.
+function(dculab_host_lanes target)
+  set(one_place -fno-thread-jumps -fno-unswitch-loops -fno-split-loops -fno-split-paths
+      -fno-version-loops-for-strides -freorder-blocks-algorithm=simple -Wno-maybe-uninitialized -Wno-restrict)
+  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:${one_place}>")
 endfunction()

@@ -53,6 +53,7 @@ class MachineReader {
     reader.required("name", machine_.name);
     reader.required("description", machine_.description);
     reader.required("kind", machine_.kind, kKinds);
+    reader.optional("kernel_target", machine_.kernel_target);
   }
 
   void read_peaks(MapReader peaks) {

@@ -42,6 +42,7 @@ class MachineWriter {
     const bool gpu = machine_.kind == sim::MachineKind::gpu;
     text_ = "schema: " + std::string(kMachineSchema) + "\nname: " + quoted(machine_.name) +
             "\ndescription: " + quoted(machine_.description) + "\nkind: " + (gpu ? "gpu" : "cpu") + "\n";
+    if (!machine_.kernel_target.empty()) text_ += "kernel_target: " + quoted(machine_.kernel_target) + "\n";
     figure("", "", "compute_units", machine_.compute_units);
     figure("", "", "clock", machine_.clock);
     write_peaks();

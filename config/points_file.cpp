@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "config/csv_text.hpp"
 #include "config/map_reader.hpp"
 
 namespace dculab::config {
@@ -30,29 +31,6 @@ const KindRow& row(PointKind kind) {
   for (const KindRow& candidate : kKinds)
     if (candidate.kind == kind) return candidate;
   return kKinds.front();
-}
-
-// One CSV line; a cell may be quoted, with "" for a quote. Throws InputError without a place.
-std::vector<std::string> split_csv(std::string_view line) {
-  std::vector<std::string> cells(1);
-  bool inside = false;
-  for (std::size_t index = 0; index < line.size(); ++index) {
-    const char letter = line[index];
-    const bool doubled = inside && letter == '"' && index + 1 < line.size() && line[index + 1] == '"';
-    if (doubled) {
-      cells.back() += '"';
-      ++index;
-    } else if (letter == '"') {
-      if (!inside && !cells.back().empty()) throw InputError("a quote inside an unquoted cell; quote the whole cell");
-      inside = !inside;
-    } else if (letter == ',' && !inside) {
-      cells.emplace_back();
-    } else {
-      cells.back() += letter;
-    }
-  }
-  if (inside) throw InputError("a quoted cell does not end; close the quote");
-  return cells;
 }
 
 // A row as a map, so that the strict reader serves CSV too. Empty cells are absent keys.
@@ -111,27 +89,16 @@ PublishedPoint read_point(const Node& node, ProblemList& problems) {
   return point;
 }
 
-struct Lines {
-  std::string_view rest;
-  int number = 0;
-
-  bool next(std::string_view& line) {
-    if (rest.empty()) return false;
-    const std::size_t end = rest.find('\n');
-    line = rest.substr(0, end);
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    ++number;
-    return true;
-  }
-};
-
-std::vector<std::string> read_columns(const std::string& file, std::string_view line) {
+std::vector<std::string> read_columns(const std::string& file, CsvReader& reader) {
+  CsvRecord record;
+  bool is_there = false;
   try {
-    return split_csv(line);
+    is_there = reader.next(record);
   } catch (const InputError& error) {
-    throw InputError(file, 1, error.what());
+    throw InputError(file, record.line, error.what());
   }
+  if (!is_there) throw InputError(file, "is empty; its first line must name the columns");
+  return record.cells;
 }
 
 }  // namespace
@@ -139,27 +106,27 @@ std::vector<std::string> read_columns(const std::string& file, std::string_view 
 std::string_view name(PointKind kind) { return row(kind).word; }
 
 std::vector<PublishedPoint> read_points(const std::string& file, const std::string& text) {
-  Lines lines{text};
-  std::string_view line;
-  if (!lines.next(line)) throw InputError(file, "is empty; its first line must name the columns");
-  const std::vector<std::string> columns = read_columns(file, line);
+  CsvReader reader(text);
+  const std::vector<std::string> columns = read_columns(file, reader);
   ProblemList problems(file);
   std::vector<PublishedPoint> points;
   std::map<std::string, int> line_of_id;
-  while (lines.next(line)) {
-    if (line.empty()) continue;
-    Node place;
-    place.place = {lines.number, 0};
+  CsvRecord record;
+  const auto read_next = [&] {
+    if (!reader.next(record)) return false;
+    if (record.cells.size() != columns.size())
+      throw InputError(std::to_string(record.cells.size()) + " cells, but the first line names " +
+                       std::to_string(columns.size()) + " columns");
+    points.push_back(read_point(row_node(columns, std::move(record.cells), record.line), problems));
+    const auto [first, is_new] = line_of_id.emplace(points.back().id, record.line);
+    if (!is_new) throw InputError("id: stands on line " + std::to_string(first->second) + " too; rename one");
+    return true;
+  };
+  for (bool more = true; more;) {
     try {
-      std::vector<std::string> cells = split_csv(line);
-      if (cells.size() != columns.size())
-        throw InputError(std::to_string(cells.size()) + " cells, but the first line names " +
-                         std::to_string(columns.size()) + " columns");
-      points.push_back(read_point(row_node(columns, std::move(cells), lines.number), problems));
-      const auto [first, is_new] = line_of_id.emplace(points.back().id, lines.number);
-      if (!is_new) problems.add(place, "id: stands on line " + std::to_string(first->second) + " too; rename one");
+      more = read_next();
     } catch (const InputError& error) {
-      problems.add(place, error.what());
+      problems.add({record.line, 0}, "", error.what());
     }
   }
   problems.throw_if_any();

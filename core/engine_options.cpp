@@ -14,6 +14,15 @@ KernelTiling cpu_kernel_tiling(int group_size) {
   return tiling;
 }
 
+KernelTiling gpu_kernel_tiling(int group_size, int head_dim) {
+  const int query_rows = head_dim <= 160 ? 64 : 32;
+  KernelTiling tiling;
+  tiling.matmul_rows = 128;
+  tiling.matmul_columns = 128;
+  tiling.prefill_query_tokens = std::max(1, query_rows / group_size);
+  return tiling;
+}
+
 std::vector<std::string> problems(const EngineOptions& options) {
   std::vector<std::string> found;
   const auto refuse = [&found](bool wrong, std::string text) {

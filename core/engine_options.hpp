@@ -37,6 +37,11 @@ struct EngineOptions {
 // contexts are split every 512 tokens.
 [[nodiscard]] KernelTiling cpu_kernel_tiling(int group_size);
 
+// The tiling of kernels/gpu (kernels/gpu/tiling.hpp): matmul tiles of 128 x 128 (fewer rows when m is small, where each
+// weight is asked for once anyway), a query tile of 64 rows (32 of heads above 160 values) of (token, head of a group),
+// contexts split every 512 tokens.
+[[nodiscard]] KernelTiling gpu_kernel_tiling(int group_size, int head_dim);
+
 // Everything that makes the options unusable, one sentence each; empty when they are sound.
 [[nodiscard]] std::vector<std::string> problems(const EngineOptions& options);
 

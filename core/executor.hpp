@@ -11,7 +11,8 @@ namespace dculab {
 
 struct StepResult {
   Seconds duration;                   // of the whole step, host work included
-  std::vector<Seconds> op_durations;  // [plan.ops.size()], all `count` executions of each op together
+  std::vector<Seconds> op_durations;  // [plan.ops.size()], all `count` executions of each op together;
+                                      // empty when the executor was told not to time ops
 };
 
 // Copy-on-write: the contents of a KV block that a step needs duplicated before it runs.

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <initializer_list>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
+#include "engine/executors/plan_checks.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -20,11 +20,6 @@ constexpr int kHeadDimMultiple = 8;  // of the attention kernel
 
 Seconds between(SteadyClock::time_point start, SteadyClock::time_point end) {
   return Seconds(std::chrono::duration<double>(end - start).count());
-}
-
-// A plan that does not fit is a mistake of the program, not of its user.
-void require(bool holds, const Op& op, const char* what) {
-  if (!holds) throw std::invalid_argument("plan: op '" + std::string(op.name) + "' " + what);
 }
 
 void require_runnable(const ModelShape& shape) {
@@ -235,6 +230,12 @@ void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
        .num_seqs = inputs.num_seqs,
        .num_heads = shape.num_attention_heads,
        .scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim))});
+}
+
+std::string CpuExecutor::device_name() const { return "CPU, " + std::to_string(num_threads()) + " threads"; }
+
+std::string CpuExecutor::build_name() const {
+  return std::string("g++ ") + __VERSION__ + ", Highway " + std::string(kernels::cpu::vector_targets().front());
 }
 
 std::span<const float> CpuExecutor::logits(int row) const {

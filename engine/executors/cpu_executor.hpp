@@ -2,10 +2,11 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
-#include "core/executor.hpp"
 #include "engine/checkpoint/llama_weights.hpp"
+#include "engine/executors/model_executor.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "engine/executors/step_inputs.hpp"
 #include "engine/kv/kv_storage.hpp"
@@ -15,7 +16,7 @@ namespace dculab::engine {
 
 // The plan decides what runs: ops in its order, each found by kind and name. After the first step of a size nothing is
 // allocated but the StepResult.
-class CpuExecutor final : public Executor {
+class CpuExecutor final : public ModelExecutor {
  public:
   // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory.
   CpuExecutor(LlamaWeights weights, const KvCacheOptions& kv_cache, int num_threads);
@@ -23,17 +24,20 @@ class CpuExecutor final : public Executor {
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
 
   // See KvStorage::fill_randomly.
-  void fill_kv_cache(std::uint64_t seed) { kv_.fill_randomly(seed); }
+  void fill_kv_cache(std::uint64_t seed) override { kv_.fill_randomly(seed); }
+
+  // Ops are always timed: it costs nothing.
+  void set_op_timing(OpTiming) override {}
 
   // Throws InputError for token ids outside the vocabulary, and std::invalid_argument for a plan that was not made for
   // these weights, their dtype, this KV cache.
   StepResult run(const StepPlan& plan) override;
 
-  // Of the last step: [vocab_size] logits of the row-th sequence that needs them, in the order of the batch.
-  [[nodiscard]] std::span<const float> logits(int row) const;
-
-  [[nodiscard]] const ModelShape& shape() const { return weights_.shape; }
-  [[nodiscard]] const KvCacheOptions& kv_cache() const { return kv_.options(); }
+  [[nodiscard]] std::span<const float> logits(int row) const override;
+  [[nodiscard]] const ModelShape& shape() const override { return weights_.shape; }
+  [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
+  [[nodiscard]] std::string device_name() const override;
+  [[nodiscard]] std::string build_name() const override;
   [[nodiscard]] int num_threads() const { return threads_.num_threads(); }
 
  private:

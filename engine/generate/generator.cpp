@@ -8,16 +8,15 @@
 
 #include "core/error.hpp"
 #include "engine/generate/wall_clock.hpp"
-#include "engine/memory/anonymous_memory.hpp"
 #include "engine/sampling/sampler.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 
 namespace dculab::engine {
 namespace {
 
-EngineOptions options_for(EngineOptions options, const ModelShape& shape) {
+EngineOptions options_for(const GeneratorOptions& asked, const ModelShape& shape) {
+  EngineOptions options = options_on(asked.device, asked.engine, shape);
   options.weights = {.dtype = shape.dtype, .group_size = 0};
-  options.activation_dtype = Dtype::f32;
   const auto found = problems(options);
   if (!found.empty()) throw InputError(found.front());
   return options;
@@ -28,24 +27,29 @@ int thread_count(int wanted) {
   return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-CpuExecutor make_executor(LlamaWeights weights, const EngineOptions& options, const GeneratorOptions& asked) {
-  const KvCacheOptions kv{.num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory),
+std::unique_ptr<ModelExecutor> open_executor(LlamaWeights weights, const EngineOptions& options,
+                                             const GeneratorOptions& asked) {
+  const OpenDevice device = open_device(asked.device);
+  Bytes free = device.free_memory();
+  // On a CPU the weights are in memory already.
+  if (device.gpu != nullptr) free = std::max(Bytes(), free - weight_footprint(weights.shape, options.weights));
+  const KvCacheOptions kv{.num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free),
                           .block_size = options.block_size,
                           .dtype = options.kv_cache_dtype};
-  return {std::move(weights), kv, thread_count(asked.num_threads)};
+  return make_executor(device, std::move(weights), kv, options, thread_count(asked.num_threads));
 }
 
 // Samples from the logits that the executor has just computed.
 class LogitsSource final : public TokenSource {
  public:
-  explicit LogitsSource(const CpuExecutor& executor) : executor_(executor) {}
+  explicit LogitsSource(const ModelExecutor& executor) : executor_(executor) {}
   TokenId next_token(const Sequence& sequence, int logits_row) override {
     return sampler_.sample(executor_.logits(logits_row), sequence.request.sampling,
                            static_cast<std::uint64_t>(sequence.num_tokens()));
   }
 
  private:
-  const CpuExecutor& executor_;
+  const ModelExecutor& executor_;
   Sampler sampler_;
 };
 
@@ -87,9 +91,10 @@ class TextCollector {
 
 }  // namespace
 
-int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std::optional<Bytes> kv_cache_memory) {
+int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std::optional<Bytes> kv_cache_memory,
+                      Bytes free_memory) {
   const Bytes block = kv_block_bytes(model, options.block_size, options.kv_cache_dtype);
-  const double fit = kv_cache_memory.value_or(available_memory() * options.gpu_memory_utilization) / block;
+  const double fit = kv_cache_memory.value_or(free_memory * options.gpu_memory_utilization) / block;
   const double blocks_per_context = (model.max_position_embeddings + options.block_size - 1) / options.block_size;
   const double useful = kv_cache_memory ? fit : std::min(fit, blocks_per_context * options.max_num_seqs);
   if (useful < 1) throw InputError("the KV cache has no room for a single block; give it more memory");
@@ -102,8 +107,10 @@ Generator::Generator(const std::filesystem::path& folder, const GeneratorOptions
 Generator::Generator(const std::filesystem::path& folder, LlamaWeights weights, const GeneratorOptions& options)
     : tokenizer_(Tokenizer::load(folder / "tokenizer.json")),
       defaults_(read_generation_config(folder)),
-      options_(options_for(options.engine, weights.shape)),
-      executor_(make_executor(std::move(weights), options_, options)) {}
+      options_(options_for(options, weights.shape)),
+      executor_(open_executor(std::move(weights), options_, options)) {
+  executor_->set_op_timing(OpTiming::off);
+}
 
 Request Generator::to_request(const TextRequest& request, std::size_t index) const {
   const auto found = problems(request.sampling);
@@ -118,12 +125,12 @@ Request Generator::to_request(const TextRequest& request, std::size_t index) con
 }
 
 Generation Generator::generate(std::span<const TextRequest> requests, const OnText& on_text) {
-  Scheduler scheduler(options_, {.num_blocks = executor_.kv_cache().num_blocks,
-                                 .max_position_embeddings = executor_.shape().max_position_embeddings});
-  LogitsSource tokens(executor_);
+  Scheduler scheduler(options_, {.num_blocks = executor_->kv_cache().num_blocks,
+                                 .max_position_embeddings = executor_->shape().max_position_embeddings});
+  LogitsSource tokens(*executor_);
   WallClock clock;
   TextCollector collector(tokenizer_, requests.size(), on_text);
-  ServingLoop loop({executor_.shape(), options_, scheduler, executor_, tokens, clock},
+  ServingLoop loop({executor_->shape(), options_, scheduler, *executor_, tokens, clock},
                    {.on_token = [&](const Sequence& sequence) { collector.add_token(sequence); },
                     .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
   for (std::size_t index = 0; index < requests.size(); ++index)

@@ -1,9 +1,10 @@
-// Prompts in, text out: a model folder, its tokenizer, the scheduler and the CPU executor put together.
+// Prompts in, text out: a model folder, its tokenizer, the scheduler and an executor put together.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,16 +14,17 @@
 #include "core/serving_loop.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
-#include "engine/executors/cpu_executor.hpp"
+#include "engine/executors/open_executor.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 
 namespace dculab::engine {
 
 struct GeneratorOptions {
-  EngineOptions engine;                  // weights and activation_dtype are overwritten: the model decides
-  int num_threads = 0;                   // 0 = all cores
+  EngineOptions engine;  // weights are overwritten: the model decides; on the CPU also activation_dtype
+  DeviceChoice device{};
+  int num_threads = 0;                   // CPU: 0 = all cores
   std::optional<Bytes> kv_cache_memory;  // absent: what max_num_seqs full contexts need, but at most
-                                         // gpu_memory_utilization of the memory that is available
+                                         // gpu_memory_utilization of the memory that is free
   WeightMemory weight_memory = WeightMemory::huge_pages;
 };
 
@@ -58,8 +60,8 @@ class Generator {
   [[nodiscard]] Generation generate(std::span<const TextRequest> requests, const OnText& on_text = {});
 
   [[nodiscard]] const GenerationConfig& defaults() const { return defaults_; }
-  [[nodiscard]] const ModelShape& shape() const { return executor_.shape(); }
-  [[nodiscard]] const CpuExecutor& executor() const { return executor_; }
+  [[nodiscard]] const ModelShape& shape() const { return executor_->shape(); }
+  [[nodiscard]] const ModelExecutor& executor() const { return *executor_; }
   [[nodiscard]] const EngineOptions& engine_options() const { return options_; }
   [[nodiscard]] const Tokenizer& tokenizer() const { return tokenizer_; }
 
@@ -70,11 +72,12 @@ class Generator {
   Tokenizer tokenizer_;
   GenerationConfig defaults_;
   EngineOptions options_;
-  CpuExecutor executor_;
+  std::unique_ptr<ModelExecutor> executor_;
 };
 
-// KV blocks that GeneratorOptions ask for. Throws InputError when not even one fits.
+// KV blocks that GeneratorOptions ask for, on a device with `free_memory` left for them. Throws InputError when not
+// even one fits.
 [[nodiscard]] int choose_num_blocks(const ModelShape& model, const EngineOptions& options,
-                                    std::optional<Bytes> kv_cache_memory);
+                                    std::optional<Bytes> kv_cache_memory, Bytes free_memory);
 
 }  // namespace dculab::engine

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/stored_values.hpp"
+#include "engine/kv/random_values.hpp"
 
 namespace dculab::engine {
 
@@ -56,12 +55,7 @@ void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
 }
 
 void KvStorage::fill_randomly(std::uint64_t seed) {
-  constexpr std::size_t kPatternValues = 65521;  // a prime, so that no two blocks are alike
-  std::mt19937_64 random(seed);
-  std::vector<float> values(kPatternValues);
-  for (float& value : values) value = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1.0);
-  std::vector<std::byte> pattern(kPatternValues * static_cast<std::size_t>(bits(options_.dtype)) / 8);
-  narrow(values, options_.dtype, pattern.data());
+  const std::vector<std::byte> pattern = random_kv_values(options_.dtype, seed);
   for (std::size_t offset = 0; offset < memory_.size_bytes(); offset += pattern.size())
     std::memcpy(memory_.data() + offset, pattern.data(), std::min(pattern.size(), memory_.size_bytes() - offset));
 }

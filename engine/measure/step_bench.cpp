@@ -5,13 +5,12 @@
 #include <ctime>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <random>
 #include <thread>
 #include <tuple>
 
 #include "core/error.hpp"
-#include "engine/executors/cpu_executor.hpp"
+#include "engine/measure/scattered_batch.hpp"
 #include "engine/regroup/mean_pool.hpp"
 
 namespace dculab::engine {
@@ -26,6 +25,7 @@ using VariantKey = std::tuple<int, int, Dtype>;
 struct Variant {
   std::vector<std::size_t> points;
   int num_blocks = 0;
+  EngineOptions options;  // with limits that let the largest batch through
 };
 
 // What one point has been measured at, round by round.
@@ -38,32 +38,12 @@ struct Samples {
   return {point.model.num_key_value_heads, point.options.block_size, point.options.kv_cache_dtype};
 }
 
-[[nodiscard]] int blocks_of(const SequenceSlice& sequence, int block_size) {
-  return (sequence.context_tokens() + block_size - 1) / block_size;
-}
-
 [[nodiscard]] double quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   const double rank = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(rank);
   const std::size_t above = std::min(below + 1, values.size() - 1);
   return values[below] + (rank - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
-// Token ids at random, blocks in random order.
-[[nodiscard]] Batch executable(const BenchPoint& point, int num_blocks, std::mt19937_64& random) {
-  Batch batch = point.batch;
-  std::uniform_int_distribution<TokenId> token(0, point.model.vocab_size - 1);
-  std::vector<BlockId> free(static_cast<std::size_t>(num_blocks));
-  std::iota(free.begin(), free.end(), 0);
-  std::shuffle(free.begin(), free.end(), random);
-  for (const SequenceSlice& sequence : batch.sequences) {
-    for (int index = 0; index < sequence.num_new_tokens; ++index) batch.token_ids.push_back(token(random));
-    const auto first = free.end() - blocks_of(sequence, point.options.block_size);
-    batch.block_tables.emplace_back(first, free.end());
-    free.erase(first, free.end());
-  }
-  return batch;
 }
 
 void add_sample(Samples& samples, const StepResult& result) {
@@ -74,15 +54,22 @@ void add_sample(Samples& samples, const StepResult& result) {
 }
 
 // The fastest of a few steps in a row: an interruption only ever slows one. Long steps are run once, they average
-// over interruptions themselves.
-void measure_point(CpuExecutor& executor, const BenchPoint& point, const BenchOptions& options, std::mt19937_64& random,
-                   Samples& samples) {
+// over interruptions themselves. Ops are timed in a step of their own where that slows the step.
+void measure_point(ModelExecutor& executor, const BenchPoint& point, const BenchOptions& options,
+                   std::mt19937_64& random, Samples& samples) {
+  const int block_size = point.options.block_size;
   const StepPlan plan =
-      plan_step(point.model, point.options, executable(point, executor.kv_cache().num_blocks, random));
+      plan_step(point.model, point.options,
+                scattered_batch(point.batch, point.model, block_size, executor.kv_cache().num_blocks, random));
+  executor.set_op_timing(OpTiming::off);
   for (int step = 0; step < options.warm_up; ++step) (void)executor.run(plan);
   StepResult best = executor.run(plan);
   for (int step = 1; step < kStepsPerRound && best.duration < kLongStep; ++step)
     if (StepResult next = executor.run(plan); next.duration < best.duration) best = std::move(next);
+  if (best.op_durations.empty()) {
+    executor.set_op_timing(OpTiming::on);
+    best.op_durations = executor.run(plan).op_durations;
+  }
   add_sample(samples, best);
 }
 
@@ -108,10 +95,13 @@ void measure_point(CpuExecutor& executor, const BenchPoint& point, const BenchOp
   for (std::size_t index = 0; index < points.size(); ++index) {
     Variant& variant = variants[variant_of(points[index])];
     variant.points.push_back(index);
-    int blocks = 0;
-    for (const SequenceSlice& sequence : points[index].batch.sequences)
-      blocks += blocks_of(sequence, points[index].options.block_size);
-    variant.num_blocks = std::max(variant.num_blocks, blocks);
+    const Batch& batch = points[index].batch;
+    variant.num_blocks = std::max(variant.num_blocks, blocks_of(batch, points[index].options.block_size));
+    const EngineOptions so_far = variant.options;
+    variant.options = points[index].options;
+    const bool first = variant.points.size() == 1;
+    variant.options.max_num_batched_tokens = std::max(first ? 1 : so_far.max_num_batched_tokens, batch.num_tokens());
+    variant.options.max_num_seqs = std::max(first ? 1 : so_far.max_num_seqs, static_cast<int>(batch.sequences.size()));
   }
   return variants;
 }
@@ -125,15 +115,17 @@ void measure_point(CpuExecutor& executor, const BenchPoint& point, const BenchOp
   return text;
 }
 
-[[nodiscard]] TraceHeader make_header(const BenchOptions& options, int threads) {
+[[nodiscard]] TraceHeader make_header(const BenchOptions& options, const ModelExecutor& executor, int threads) {
   TraceHeader header;
   header.machine = "host";
-  header.device = "CPU, " + std::to_string(threads) + " threads";
-  header.build = std::string("g++ ") + __VERSION__ + ", Highway " + std::string(kernels::cpu::vector_targets().front());
-  header.threads = threads;
+  header.device = executor.device_name();
+  header.build = executor.build_name();
+  const bool on_cpu = options.device.kind == DeviceKind::cpu;
+  header.threads = on_cpu ? threads : 0;
   header.timing = "median of " + std::to_string(options.repeats) + " rounds, each after " +
                   std::to_string(options.warm_up) + " warm-up steps the best of " + std::to_string(kStepsPerRound) +
                   " (steps over 20 ms: of one), std::chrono::steady_clock";
+  if (!on_cpu) header.timing += "; ops by the device's events, in a step of their own";
   header.created = now_iso8601();
   return header;
 }
@@ -143,7 +135,9 @@ void measure_point(CpuExecutor& executor, const BenchPoint& point, const BenchOp
 Trace measure_steps(const LlamaWeights& weights, std::span<const BenchPoint> points, const BenchOptions& options,
                     const BenchProgress& progress) {
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  const OpenDevice device = open_device(options.device);
   const std::map<VariantKey, Variant> variants = group_points(points);
+  Trace trace;
   std::map<int, LlamaWeights> regrouped_weights;
   for (const BenchPoint& point : points)
     if (const int kv_heads = point.model.num_key_value_heads; !regrouped_weights.contains(kv_heads))
@@ -156,15 +150,15 @@ Trace measure_steps(const LlamaWeights& weights, std::span<const BenchPoint> poi
   for (int round = 0; round < options.repeats; ++round)
     for (const auto& [key, variant] : variants) {
       const auto& [kv_heads, block_size, kv_dtype] = key;
-      CpuExecutor executor(regrouped_weights.at(kv_heads), {variant.num_blocks, block_size, kv_dtype}, threads);
-      executor.fill_kv_cache(random());
+      const auto executor = make_executor(device, regrouped_weights.at(kv_heads),
+                                          {variant.num_blocks, block_size, kv_dtype}, variant.options, threads);
+      executor->fill_kv_cache(random());
+      trace.header = make_header(options, *executor, threads);
       for (const std::size_t index : variant.points) {
-        measure_point(executor, points[index], options, random, samples[index]);
+        measure_point(*executor, points[index], options, random, samples[index]);
         progress("measuring " + points[index].id, ++done / total);
       }
     }
-  Trace trace;
-  trace.header = make_header(options, threads);
   for (std::size_t index = 0; index < points.size(); ++index)
     trace.steps.push_back(to_trace_step(points[index], samples[index]));
   return trace;

@@ -1,4 +1,4 @@
-// Measures steps of a grid on the CPU engine: what `bench` and `study --measure` write into a trace.
+// Measures steps of a grid on the engine: what `bench` and `study --measure` write into a trace.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "core/trace.hpp"
 #include "engine/checkpoint/llama_weights.hpp"
+#include "engine/executors/open_executor.hpp"
 
 namespace dculab::engine {
 
@@ -21,7 +22,8 @@ struct BenchPoint {
 };
 
 struct BenchOptions {
-  int threads = 0;  // 0 = all cores
+  DeviceChoice device{};
+  int threads = 0;  // CPU: 0 = all cores
   int repeats = 7;  // rounds through the whole grid
   int warm_up = 2;  // untimed steps of a point in each round
   std::uint64_t seed = 1;

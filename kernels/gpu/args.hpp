@@ -31,8 +31,8 @@ struct Matmul {
   float* workspace = nullptr;  // partial sums of split k: see matmul_workspace()
 };
 
-// x_perm (act-order): the rows of qweight were sorted by group when they were loaded; row i belongs to in-feature
-// x_perm[i]. null: rows are in order. weight.g_idx is not read on the GPU.
+// x_perm (act-order): the rows of qweight were sorted by group when they were loaded (gptq_layout.hpp); row i belongs to
+// in-feature x_perm[i]. null: rows are in order. weight.g_idx is not read on the GPU. in_features is a multiple of 32.
 struct GptqMatmul {
   Input x;  // [m, in_features]
   GptqWeightView weight;
@@ -40,7 +40,7 @@ struct GptqMatmul {
   Output y;                              // [m, y_stride]
   int m = 0;
   int y_stride = 0;
-  float* workspace = nullptr;
+  float* workspace = nullptr;  // partial sums of split k: see gptq_matmul_workspace(); null: k is not split
 };
 
 struct Int8Matmul {

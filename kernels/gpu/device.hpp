@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/op.hpp"
 #include "core/units.hpp"
 #include "kernels/gpu/args.hpp"
 
@@ -35,8 +36,8 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual DeviceInfo info() const = 0;
 
-  // Memory of the device, 256-byte aligned; contents are not defined.
-  [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+  // Memory of the device, 256-byte aligned; contents are not defined. `holds` is for address traces.
+  [[nodiscard]] virtual void* allocate(std::size_t bytes, OperandRole holds = OperandRole::activation) = 0;
   virtual void release(void* memory) noexcept = 0;
   virtual void upload(void* destination, const void* source, std::size_t bytes) = 0;    // from the host
   virtual void download(void* destination, const void* source, std::size_t bytes) = 0;  // to the host, waits for it

@@ -2,55 +2,93 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
-#include "kernels/gpu/numbers.hpp"
+#include "kernels/gpu/rows.hpp"
 #include "kernels/gpu/wave.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
 inline constexpr int kNormThreads = 256;
 
+// Adds x to the residual where it is given, and returns the sum of the lane's squares.
+__device__ __forceinline__ float add_and_square(const RmsNorm& args, std::int64_t row, int wide) {
+  float squares = 0;
+  for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
+    constexpr int kCount = decltype(count)::value;
+    auto values = load_numbers<kCount>(args.residual, Dtype::f32, row + i);
+    if (args.x.data != nullptr) {
+      const auto x = load_numbers<kCount>(args.x.data, args.x.dtype, row + i);
+      DCULAB_UNROLL
+      for (int j = 0; j < kCount; ++j) values[j] += x[j];
+      store_numbers<kCount>(args.residual, Dtype::f32, row + i, values);
+    }
+    DCULAB_UNROLL
+    for (int j = 0; j < kCount; ++j) squares += values[j] * values[j];
+  });
+  return squares;
+}
+
 template <int kWave>
 __global__ void __launch_bounds__(kNormThreads) rms_norm_kernel(RmsNorm args) {
   DCULAB_SHARED(WavePartials, partials);
   const std::int64_t row = static_cast<std::int64_t>(workgroup_x()) * args.width;
-  float squares = 0;
-  for (int i = thread_index(); i < args.width; i += kNormThreads) {
-    float value = load(args.residual + row + i);
-    if (args.x.data != nullptr) {
-      value += load_number(args.x.data, args.x.dtype, row + i);
-      store(args.residual + row + i, value);
-    }
-    squares += value * value;
-  }
-  squares = workgroup_sum<kWave, kNormThreads>(squares, partials);
+  const int wide = wide_part(args.width, args.width, args.x.data, args.residual, args.weight.data, args.out.data);
+  const float squares = workgroup_sum<kWave, kNormThreads>(add_and_square(args, row, wide), partials);
   const float factor = reciprocal_sqrt(squares / static_cast<float>(args.width) + args.epsilon);
-  for (int i = thread_index(); i < args.width; i += kNormThreads) {
-    const float weight = load_number(args.weight.data, args.weight.dtype, i);
-    store_number(args.out.data, args.out.dtype, row + i, load(args.residual + row + i) * factor * weight);
-  }
+  for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
+    constexpr int kCount = decltype(count)::value;
+    auto values = load_numbers<kCount>(args.residual, Dtype::f32, row + i);
+    const auto weight = load_numbers<kCount>(args.weight.data, args.weight.dtype, i);
+    DCULAB_UNROLL
+    for (int j = 0; j < kCount; ++j) values[j] *= factor * weight[j];
+    store_numbers<kCount>(args.out.data, args.out.dtype, row + i, values);
+  });
+}
+
+// Mean and 1 / standard deviation of a row.
+struct RowMoments {
+  float mean, factor;
+};
+
+template <int kWave>
+__device__ __forceinline__ RowMoments row_moments(const LayerNorm& args, std::int64_t row, int wide,
+                                                  WavePartials& partials) {
+  const auto width = static_cast<float>(args.width);
+  float sum = 0;
+  for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
+    const auto x = load_numbers<decltype(count)::value>(args.x.data, args.x.dtype, row + i);
+    DCULAB_UNROLL
+    for (int j = 0; j < decltype(count)::value; ++j) sum += x[j];
+  });
+  const float mean = workgroup_sum<kWave, kNormThreads>(sum, partials) / width;
+  float squares = 0;  // of the distances: no cancellation
+  for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
+    const auto x = load_numbers<decltype(count)::value>(args.x.data, args.x.dtype, row + i);
+    DCULAB_UNROLL
+    for (int j = 0; j < decltype(count)::value; ++j) squares += (x[j] - mean) * (x[j] - mean);
+  });
+  squares = workgroup_sum<kWave, kNormThreads>(squares, partials);
+  return {mean, reciprocal_sqrt(squares / width + args.epsilon)};
 }
 
 template <int kWave>
 __global__ void __launch_bounds__(kNormThreads) layer_norm_kernel(LayerNorm args) {
   DCULAB_SHARED(WavePartials, partials);
   const std::int64_t row = static_cast<std::int64_t>(workgroup_x()) * args.width;
-  float sum = 0;
-  for (int i = thread_index(); i < args.width; i += kNormThreads)
-    sum += load_number(args.x.data, args.x.dtype, row + i);
-  const float mean = workgroup_sum<kWave, kNormThreads>(sum, partials) / static_cast<float>(args.width);
-  float squares = 0;  // of the distances: no cancellation
-  for (int i = thread_index(); i < args.width; i += kNormThreads) {
-    const float distance = load_number(args.x.data, args.x.dtype, row + i) - mean;
-    squares += distance * distance;
-  }
-  squares = workgroup_sum<kWave, kNormThreads>(squares, partials);
-  const float factor = reciprocal_sqrt(squares / static_cast<float>(args.width) + args.epsilon);
-  for (int i = thread_index(); i < args.width; i += kNormThreads) {
-    float value = (load_number(args.x.data, args.x.dtype, row + i) - mean) * factor;
-    value *= load_number(args.weight.data, args.weight.dtype, i);
-    if (args.bias.data != nullptr) value += load_number(args.bias.data, args.bias.dtype, i);
-    store_number(args.out.data, args.out.dtype, row + i, value);
-  }
+  const int wide = wide_part(args.width, args.width, args.x.data, args.weight.data, args.bias.data, args.out.data);
+  const RowMoments moments = row_moments<kWave>(args, row, wide, partials);
+  for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
+    constexpr int kCount = decltype(count)::value;
+    auto values = load_numbers<kCount>(args.x.data, args.x.dtype, row + i);
+    const auto weight = load_numbers<kCount>(args.weight.data, args.weight.dtype, i);
+    DCULAB_UNROLL
+    for (int j = 0; j < kCount; ++j) values[j] = (values[j] - moments.mean) * moments.factor * weight[j];
+    if (args.bias.data != nullptr) {
+      const auto bias = load_numbers<kCount>(args.bias.data, args.bias.dtype, i);
+      DCULAB_UNROLL
+      for (int j = 0; j < kCount; ++j) values[j] += bias[j];
+    }
+    store_numbers<kCount>(args.out.data, args.out.dtype, row + i, values);
+  });
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/dtype.hpp"
 #include "kernels/gpu/runtime.hpp"
 #include "kernels/number_format.hpp"
 
@@ -85,15 +86,82 @@ template <>
   return Bf16{static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16)};
 }
 
+// The bits of number_format.hpp, which uses integers only: no FMA and no flushed subnormals can change them.
+template <>
+[[nodiscard]] __device__ __forceinline__ Fp8E4M3 from_float<Fp8E4M3>(float value) {
+  constexpr Fp8Format kFormat = kFp8E4m3;
+  return Fp8E4M3{fp8_from_f32(kFormat, value)};
+}
+
+template <>
+[[nodiscard]] __device__ __forceinline__ Fp8E5M2 from_float<Fp8E5M2>(float value) {
+  constexpr Fp8Format kFormat = kFp8E5m2;
+  return Fp8E5M2{fp8_from_f32(kFormat, value)};
+}
+
+__device__ __forceinline__ HalfPair pair_of(Half low, Half high) {
+  return HalfPair{static_cast<std::uint32_t>(low.bits) | static_cast<std::uint32_t>(high.bits) << 16};
+}
+__device__ __forceinline__ Half low_half(HalfPair pair) { return Half{static_cast<std::uint16_t>(pair.bits)}; }
+__device__ __forceinline__ Half high_half(HalfPair pair) { return Half{static_cast<std::uint16_t>(pair.bits >> 16)}; }
+
+#if DCULAB_GPU_CUDA
+__device__ __forceinline__ __half2 as_half2(HalfPair pair) { return *reinterpret_cast<const __half2*>(&pair); }
+__device__ __forceinline__ HalfPair of_half2(__half2 pair) { return *reinterpret_cast<const HalfPair*>(&pair); }
+#endif
+
+// Both halves at once, rounded to nearest even (gfx906: v_pk_add_f16, v_pk_mul_f16).
+__device__ __forceinline__ HalfPair operator+(HalfPair a, HalfPair b) {
+#if DCULAB_GPU_HIP
+  using Pair = _Float16 __attribute__((ext_vector_type(2)));
+  return HalfPair{
+      __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(Pair, a.bits) + __builtin_bit_cast(Pair, b.bits))};
+#elif DCULAB_GPU_CUDA
+  return of_half2(__hadd2(as_half2(a), as_half2(b)));
+#else
+  return pair_of(from_float<Half>(to_float(low_half(a)) + to_float(low_half(b))),
+                 from_float<Half>(to_float(high_half(a)) + to_float(high_half(b))));
+#endif
+}
+__device__ __forceinline__ HalfPair operator*(HalfPair a, HalfPair b) {
+#if DCULAB_GPU_HIP
+  using Pair = _Float16 __attribute__((ext_vector_type(2)));
+  return HalfPair{
+      __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(Pair, a.bits) * __builtin_bit_cast(Pair, b.bits))};
+#elif DCULAB_GPU_CUDA
+  return of_half2(__hmul2(as_half2(a), as_half2(b)));
+#else
+  return pair_of(from_float<Half>(to_float(low_half(a)) * to_float(low_half(b))),
+                 from_float<Half>(to_float(high_half(a)) * to_float(high_half(b))));
+#endif
+}
+
+// Two FP8 values, in the lower 16 bits, as halves: exact.
+template <typename T>
+[[nodiscard]] __device__ __forceinline__ HalfPair to_half_pair(std::uint32_t bits);
+
+template <>
+[[nodiscard]] __device__ __forceinline__ HalfPair to_half_pair<Fp8E5M2>(std::uint32_t bits) {
+  return HalfPair{(bits & 0xFFU) << 8 | (bits & 0xFF00U) << 16};
+}
+
+// As to_float(Fp8E4M3), for both at once.
+template <>
+[[nodiscard]] __device__ __forceinline__ HalfPair to_half_pair<Fp8E4M3>(std::uint32_t bits) {
+  const std::uint32_t upper = to_half_pair<Fp8E5M2>(bits).bits, magnitudes = upper & 0x7F007F00U;
+  const HalfPair product = HalfPair{(upper & 0x80008000U) | magnitudes >> 1} * HalfPair{0x5C005C00U};  // 256
+  const std::uint32_t nan = (magnitudes + 0x01000100U) & 0x80008000U;                                  // of 0x7F
+  return HalfPair{product.bits | (nan - (nan >> 6))};
+}
+
 // sum + a.x * b.x + a.y * b.y, products and sum in f32 (gfx906: v_dot2_f32_f16).
 __device__ __forceinline__ float dot2(HalfPair a, HalfPair b, float sum) {
 #if DCULAB_GPU_HIP
   using Pair = _Float16 __attribute__((ext_vector_type(2)));
   return __builtin_amdgcn_fdot2(__builtin_bit_cast(Pair, a.bits), __builtin_bit_cast(Pair, b.bits), sum, false);
 #else
-  const auto low = [](HalfPair pair) { return to_float(Half{static_cast<std::uint16_t>(pair.bits & 0xFFFFU)}); };
-  const auto high = [](HalfPair pair) { return to_float(Half{static_cast<std::uint16_t>(pair.bits >> 16)}); };
-  return fused_multiply_add(high(a), high(b), fused_multiply_add(low(a), low(b), sum));
+  sum = fused_multiply_add(to_float(low_half(a)), to_float(low_half(b)), sum);
+  return fused_multiply_add(to_float(high_half(a)), to_float(high_half(b)), sum);
 #endif
 }
 

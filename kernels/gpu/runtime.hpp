@@ -36,11 +36,13 @@
 #define __launch_bounds__(...)
 #endif
 
-// Before a loop whose count is known when it is compiled.
+// Before a loop whose count is known when it is compiled; ROLLED: it stays a loop, to save registers.
 #if DCULAB_GPU_HOST
 #define DCULAB_UNROLL
+#define DCULAB_ROLLED
 #else
 #define DCULAB_UNROLL _Pragma("unroll")
+#define DCULAB_ROLLED _Pragma("unroll 1")
 #endif
 
 // Shared memory of a workgroup: DCULAB_SHARED(Type, name); contents are not defined at the start.
@@ -110,6 +112,28 @@ __device__ __forceinline__ void wave_barrier() {
 #endif
 }
 
+// The compiler moves no access to memory across this. It costs no instruction; between the parts of an unrolled loop it
+// keeps the loads of all parts from being gathered at the front, where their results fill the registers.
+__device__ __forceinline__ void keep_order() {
+#if !DCULAB_GPU_HOST
+  asm volatile("" ::: "memory");
+#endif
+}
+
+// condition ? a : b, for what lanes hand to each other. The compiler of the host build may turn ?: into branches and
+// copy the meeting that follows into both: the lanes would wait at different places. T has 4 bytes.
+template <typename T>
+__device__ __forceinline__ T choose(bool condition, T a, T b) {
+  static_assert(sizeof(T) == 4);
+#if DCULAB_GPU_HOST
+  std::uint32_t mask = condition ? 0xFFFFFFFFU : 0U;
+  asm volatile("" : "+r"(mask));
+  return std::bit_cast<T>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
+#else
+  return condition ? a : b;
+#endif
+}
+
 // The value of lane (own lane ^ mask). All lanes of the wave must take part; T has 4 bytes. mask < kWidth, a power of
 // two, keeps the exchange within groups of kWidth lanes.
 template <int kWave, typename T>
@@ -126,6 +150,17 @@ __device__ __forceinline__ T shuffle_xor(T value, int mask) {
 #endif
 }
 
+// `value` is added to a counter in shared memory; returns what the counter was before.
+__device__ __forceinline__ std::uint32_t add_shared(std::uint32_t& counter, std::uint32_t value) {
+#if DCULAB_GPU_HOST
+  const std::uint32_t before = counter;
+  counter += value;
+  return before;
+#else
+  return atomicAdd(&counter, value);
+#endif
+}
+
 // The value of lane `source` of each group of kWidth neighbouring lanes (source counted within the group).
 template <int kWave, int kWidth, typename T>
 __device__ __forceinline__ T shuffle(T value, int source) {
@@ -138,6 +173,17 @@ __device__ __forceinline__ T shuffle(T value, int source) {
   return __shfl(value, source, kWidth);
 #else
   return __shfl_sync(0xFFFFFFFFU, value, source, kWidth);
+#endif
+}
+
+// Whether `vote` is true in any lane of the wave. All lanes of the wave must take part.
+__device__ __forceinline__ bool any_lane(bool vote) {
+#if DCULAB_GPU_HOST
+  return host::ballot(vote) != 0;
+#elif DCULAB_GPU_HIP
+  return __any(vote) != 0;
+#else
+  return __any_sync(0xFFFFFFFFU, vote) != 0;
 #endif
 }
 
@@ -187,19 +233,19 @@ __device__ __forceinline__ float reciprocal_sqrt(float x) {
 #endif
 }
 
-__device__ __forceinline__ float error_function(float x) {
+__device__ __forceinline__ float round_to_even(float x) {
 #if DCULAB_GPU_HOST
-  return std::erf(x);
+  return std::nearbyint(x);
 #else
-  return erff(x);
+  return rintf(x);
 #endif
 }
 
-__device__ __forceinline__ float hyperbolic_tangent(float x) {
+__device__ __forceinline__ float complementary_error_function(float x) {
 #if DCULAB_GPU_HOST
-  return std::tanh(x);
+  return std::erfc(x);
 #else
-  return tanhf(x);
+  return erfcf(x);
 #endif
 }
 
@@ -212,6 +258,7 @@ __device__ __forceinline__ float fused_multiply_add(float a, float b, float c) {
 }
 
 __device__ __forceinline__ float larger(float a, float b) { return a > b ? a : b; }
+__device__ __forceinline__ int smaller(int a, int b) { return a < b ? a : b; }
 
 // sum + the products of four signed bytes of a and b.
 __device__ __forceinline__ std::int32_t dot4(std::uint32_t a, std::uint32_t b, std::int32_t sum) {

@@ -28,6 +28,8 @@ namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 struct LaunchShape {
   int x = 1, y = 1, z = 1;
   int threads = 64;
+
+  [[nodiscard]] bool is_empty() const { return x == 0 || y == 0 || z == 0; }
 };
 
 inline constexpr std::size_t kAllocationAlignment = 256;
@@ -44,8 +46,15 @@ inline DeviceInfo describe(const host::HostOptions& options) {
   return {"host build, waves of " + std::to_string(options.wave_size), options.wave_size, 1, Bytes(), Bytes()};
 }
 
-inline void* allocate(std::size_t bytes) { return ::operator new(bytes, std::align_val_t(kAllocationAlignment)); }
-inline void release(void* memory) noexcept { ::operator delete(memory, std::align_val_t(kAllocationAlignment)); }
+inline void* allocate(Stream& stream, std::size_t bytes, OperandRole holds) {
+  void* memory = ::operator new(bytes, std::align_val_t(kAllocationAlignment));
+  if (stream.options.recorder != nullptr) stream.options.recorder->add_buffer(memory, bytes, holds);
+  return memory;
+}
+inline void release(Stream& stream, void* memory) noexcept {
+  if (stream.options.recorder != nullptr) stream.options.recorder->remove_buffer(memory);
+  ::operator delete(memory, std::align_val_t(kAllocationAlignment));
+}
 inline void copy(Stream&, void* destination, const void* source, std::size_t bytes, CopyKind) {
   std::memcpy(destination, source, bytes);
 }
@@ -66,6 +75,7 @@ class Mark {
 template <typename... Parameters>
 void launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Parameters...),
             const std::type_identity_t<Parameters>&... arguments) {
+  if (shape.is_empty()) return;
   host::run_grid({shape.x, shape.y, shape.z, shape.threads}, stream.options, [&] { kernel(arguments...); });
 }
 
@@ -104,12 +114,12 @@ inline DeviceInfo describe(int index) {
           Bytes(static_cast<double>(free))};
 }
 
-inline void* allocate(std::size_t bytes) {
+inline void* allocate(Stream&, std::size_t bytes, OperandRole) {
   void* memory = nullptr;
   check(DCULAB_API(Malloc)(&memory, bytes), "allocate memory");
   return memory;
 }
-inline void release(void* memory) noexcept { (void)DCULAB_API(Free)(memory); }
+inline void release(Stream&, void* memory) noexcept { (void)DCULAB_API(Free)(memory); }
 inline void copy(Stream& stream, void* destination, const void* source, std::size_t bytes, CopyKind kind) {
   const auto direction = kind == CopyKind::upload     ? DCULAB_API(MemcpyHostToDevice)
                          : kind == CopyKind::download ? DCULAB_API(MemcpyDeviceToHost)
@@ -143,6 +153,7 @@ class Mark {
 template <typename... Parameters>
 void launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Parameters...),
             const std::type_identity_t<Parameters>&... arguments) {
+  if (shape.is_empty()) return;
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
   const dim3 grid(static_cast<unsigned>(shape.x), static_cast<unsigned>(shape.y), static_cast<unsigned>(shape.z));
   const dim3 workgroup(static_cast<unsigned>(shape.threads));

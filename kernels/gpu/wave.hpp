@@ -20,6 +20,25 @@ __device__ __forceinline__ float wave_max(float value) {
   return value;
 }
 
+// The sums of kCount values each over groups of kLanes neighbouring lanes, spread over the lanes of the group: lane j
+// gets sums j, j + n, j + 2 n, ... as values[0], values[1], ..., with n = min(kCount, kLanes) (lanes j >= n those of
+// j % n). Takes about kCount shuffles where a sum per value would take kCount log2(kLanes). Powers of two.
+template <int kWave, int kCount, int kLanes, int kMask = 1, typename T>
+__device__ __forceinline__ void wave_transpose_sum(T* values) {
+  if constexpr (kMask < kLanes && kCount > 1) {
+    const bool upper = (lane_index<kWave>() & kMask) != 0;
+    DCULAB_UNROLL
+    for (int i = 0; i < kCount / 2; ++i) {
+      const T even = values[2 * i], odd = values[2 * i + 1];
+      values[i] = choose(upper, odd, even) + shuffle_xor<kWave>(choose(upper, even, odd), kMask);
+    }
+    wave_transpose_sum<kWave, kCount / 2, kLanes, kMask * 2>(values);
+  } else if constexpr (kMask < kLanes) {
+    values[0] += shuffle_xor<kWave>(values[0], kMask);
+    wave_transpose_sum<kWave, 1, kLanes, kMask * 2>(values);
+  }
+}
+
 // One value per wave of the largest workgroup.
 struct WavePartials {
   float values[1024 / 32];

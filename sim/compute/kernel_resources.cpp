@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/compute/compiled_kernels.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -47,12 +49,13 @@ MatmulTile matmul_tile(const Op& op) {
   return tile;
 }
 
-KernelResources kernel_resources(const Op& op, int wave_size) {
+KernelResources kernel_resources(const Machine& machine, const Op& op) {
+  if (const auto compiled = compiled_resources(machine, op)) return *compiled;
   switch (op.kind) {
     case OpKind::matmul:
       return matmul_resources(op);
     case OpKind::attention_decode:
-      return decode_resources(op.attention, wave_size);
+      return decode_resources(op.attention, machine.waves.wave_size);
     case OpKind::attention_prefill:
       return prefill_resources(op.attention);
     case OpKind::embedding:

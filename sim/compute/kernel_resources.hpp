@@ -1,4 +1,5 @@
-// What the GPU kernel of an op asks of a compute unit, when no compiled kernel says so.
+// What the GPU kernel of an op asks of a compute unit: the compiled kernel's own figures (compiled_kernels.hpp), and
+// where no kernel of ours is compiled for the machine, these:
 //
 // Registers per lane = fixed part (addresses, staging) + accumulators + operands kept across the loop:
 //   matmul     32 + tile_rows * tile_columns / threads
@@ -8,16 +9,17 @@
 //   matmul     2 * (tile_rows + tile_columns) * 32 values       (two stages of a slab of k)
 //   decode     heads * (64 scores in F32 + a query)
 //   prefill    a tile of K and one of V, 64 tokens each
-// So a larger group costs registers and LDS, hence workgroups in flight. All are assumptions about kernels like
-// vLLM's paged attention and a tiled GEMM; compiled kernels' own figures are to be preferred.
+// So a larger group costs registers and LDS, hence workgroups in flight. These are assumptions about kernels
+// like vLLM's paged attention and a tiled GEMM.
 #pragma once
 
 #include "core/op.hpp"
 #include "sim/compute/occupancy.hpp"
+#include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
 
-[[nodiscard]] KernelResources kernel_resources(const Op& op, int wave_size);
+[[nodiscard]] KernelResources kernel_resources(const Machine& machine, const Op& op);
 
 // Tile of y that one workgroup of a matmul computes, from how often each operand is asked for.
 struct MatmulTile {

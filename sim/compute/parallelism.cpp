@@ -59,7 +59,7 @@ Parallelism parallelism(const Machine& machine, const Op& op, Team team) {
   result.team = team;
   if (team == Team::caller) return result;
   if (machine.kind == MachineKind::gpu) {
-    const KernelResources kernel = kernel_resources(op, machine.waves.wave_size);
+    const KernelResources kernel = kernel_resources(machine, op);
     result.workgroups_per_unit = std::max(1, workgroups_per_unit(machine.waves, kernel));
     result.waves_per_workgroup = waves_per_workgroup(machine.waves, kernel);
   }

@@ -97,6 +97,9 @@ struct Machine {
   std::string name;
   std::string description;
   MachineKind kind = MachineKind::gpu;
+  // GPU: the compiler's name of the target whose kernels' registers and LDS are used here ("gfx906"); empty where no
+  // kernel of ours is compiled for anything like it.
+  std::string kernel_target;
   int compute_units = 0;  // CUs, SMs or CPU threads
   Hertz clock;
   std::map<Dtype, Peak> peaks;      // by dtype of the multiplied values

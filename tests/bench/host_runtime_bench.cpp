@@ -36,12 +36,14 @@ void BM_Shuffle(benchmark::State& state) {
 BENCHMARK(BM_Shuffle)->Arg(64)->Arg(256)->Arg(1024);
 
 void BM_LaneThatMeetsNobody(benchmark::State& state) {
-  measure(state, static_cast<int>(state.range(0)), [] { benchmark::DoNotOptimize(thread_index()); }, 1);
+  measure(
+      state, static_cast<int>(state.range(0)), [] { benchmark::DoNotOptimize(thread_index()); }, 1);
 }
 BENCHMARK(BM_LaneThatMeetsNobody)->Arg(256);
 
 void BM_LaneThatMeetsOnce(benchmark::State& state) {
-  measure(state, static_cast<int>(state.range(0)), [] { barrier(); }, 1);
+  measure(
+      state, static_cast<int>(state.range(0)), [] { barrier(); }, 1);
 }
 BENCHMARK(BM_LaneThatMeetsOnce)->Arg(256);
 

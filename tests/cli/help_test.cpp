@@ -6,10 +6,18 @@ namespace dculab::cli::test {
 namespace {
 
 TEST_CASE("every command explains itself") {
-  const std::vector<Arguments> commands{
-      {"study"}, {"predict"}, {"tables"}, {"tables", "intensity"}, {"tables", "footprint"},
-      {"run"},   {"bench"},   {"probe"},  {"calibrate"},           {"validate"},
-      {"show"}};
+  const std::vector<Arguments> commands{{"study"},
+                                        {"predict"},
+                                        {"tables"},
+                                        {"tables", "intensity"},
+                                        {"tables", "footprint"},
+                                        {"run"},
+                                        {"bench"},
+                                        {"probe"},
+                                        {"import"},
+                                        {"calibrate"},
+                                        {"validate"},
+                                        {"show"}};
   const std::string overview = run_dculab({"--help"}).out;
   for (Arguments command : commands) {
     if (command.size() == 1) CHECK_THAT(overview, ContainsSubstring("\n  " + command[0] + " "));

@@ -30,6 +30,8 @@ FENCES = {
     "utf8proc.h": ["engine/tokenizer/"],
     "hip/": ["kernels/gpu/runtime.hpp"],
     "cuda": ["kernels/gpu/runtime.hpp"],
+    "rocblas/": ["kernels/gpu/runtime_blas.hpp"],
+    "cublas": ["kernels/gpu/runtime_blas.hpp"],
 }
 
 # Headers of the standard library that a folder must do without: it also compiles to WebAssembly, or has no policy.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace dculab::kernels::gpu::host {
 namespace {
@@ -17,6 +18,11 @@ void AddressRecorder::add_buffer(const void* data, std::size_t bytes, OperandRol
   const auto place = std::upper_bound(buffers_.begin(), buffers_.end(), begin,
                                       [](std::uintptr_t value, const Buffer& other) { return value < other.begin; });
   buffers_.insert(place, buffer);
+}
+
+void AddressRecorder::remove_buffer(const void* data) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  std::erase_if(buffers_, [begin](const Buffer& buffer) { return buffer.begin == begin; });
 }
 
 void AddressRecorder::begin_launch(int workgroups, int waves_per_workgroup, int wave_size) {
@@ -108,11 +114,9 @@ void AddressRecorder::end_epoch(int wave_of_launch) {
   open_wave_ = -1;
 }
 
-void AddressRecorder::end_launch() { end_epoch(open_wave_); }
-
-AddressTrace AddressRecorder::take(std::string kernel) {
-  AddressTrace trace;
-  trace.kernel = std::move(kernel);
+void AddressRecorder::end_launch() {
+  end_epoch(open_wave_);
+  AddressTrace& trace = launches_.emplace_back();
   trace.wave_size = wave_size_;
   trace.waves_per_workgroup = waves_per_workgroup_;
   trace.workgroups = workgroups_;
@@ -125,7 +129,15 @@ AddressTrace AddressRecorder::take(std::string kernel) {
     wave = {};
   }
   trace.wave_begin.push_back(trace.accesses.size());
-  return trace;
 }
+
+AddressTrace AddressRecorder::take(std::string kernel) {
+  AddressTrace last = std::move(launches_.back());
+  launches_.clear();
+  last.kernel = std::move(kernel);
+  return last;
+}
+
+std::vector<AddressTrace> AddressRecorder::take_launches() { return std::exchange(launches_, {}); }
 
 }  // namespace dculab::kernels::gpu::host

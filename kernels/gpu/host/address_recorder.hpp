@@ -18,6 +18,7 @@ class AddressRecorder {
  public:
   // Memory that kernels may touch. Everything else is a mistake of the kernel: record() throws std::out_of_range.
   void add_buffer(const void* data, std::size_t bytes, OperandRole role);
+  void remove_buffer(const void* data);
 
   // Called by the runtime: around a launch, and whenever the lanes of a wave have met.
   void begin_launch(int workgroups, int waves_per_workgroup, int wave_size);
@@ -26,8 +27,10 @@ class AddressRecorder {
   void end_epoch(int wave_of_launch);
   void end_launch();
 
-  // Of the last launch; the recorder is empty of accesses afterwards, and keeps its buffers.
+  // Of the last launch, or of all since the last time, in order. The recorder is empty of accesses afterwards, and
+  // keeps its buffers.
   [[nodiscard]] AddressTrace take(std::string kernel);
+  [[nodiscard]] std::vector<AddressTrace> take_launches();
 
  private:
   struct Buffer {
@@ -61,7 +64,8 @@ class AddressRecorder {
   std::vector<Buffer> buffers_;  // by begin
   std::uint64_t next_address_ = 0;
   int wave_size_ = 64, waves_per_workgroup_ = 1, workgroups_ = 0;
-  std::vector<Wave> waves_;  // of the launch
+  std::vector<Wave> waves_;             // of the launch
+  std::vector<AddressTrace> launches_;  // that have ended
   // Of the epoch that one wave is in; the runtime runs a wave until its lanes meet before it turns to the next.
   int open_wave_ = -1;
   std::vector<Instruction> epoch_;

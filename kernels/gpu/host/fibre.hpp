@@ -1,36 +1,56 @@
-// A function that can be left in the middle and resumed: Boost.Context, with what AddressSanitizer must be told.
+// A stack of its own to run functions on, left and gone on with in the middle; AddressSanitizer is told.
 #pragma once
 
-#include <boost/context/fiber.hpp>
 #include <cstddef>
-#include <functional>
+#include <memory>
+
+#include "kernels/gpu/host/stack_switch.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 namespace dculab::kernels::gpu::host {
 
 class Fibre {
  public:
-  // Runs `body` each time it is resumed after having finished.
-  explicit Fibre(std::function<void()> body);
+  // Stands for the stack that its owner runs on.
+  Fibre() = default;
+  // A stack that calls body(*this) again and again, from the first switch to it. `number` counts the fibres of a
+  // thread: their stacks start at different places of a page, or they would share few sets of the caches.
+  Fibre(int number, void (*body)(Fibre&));
+  // Precondition of the destruction: nothing on its stack is left to be destroyed.
   Fibre(Fibre&&) = delete;
-  ~Fibre();
 
-  // Goes on inside until the body leaves or ends. Precondition: called from outside.
-  void resume();
-  // Back to who resumed. Precondition: called from inside.
-  void leave();
+  // Goes on where `next` was left; returns when someone switches back. Precondition: this is the one that runs.
+  void switch_to(Fibre& next) {
+    next.came_from_ = this;
+    void* fake_stack = nullptr;
+    before_switch(&fake_stack, next);
+    switch_stacks(place_, next.place_, &next);
+    after_switch(fake_stack);
+  }
+  // The first thing that runs on the stack.
+  [[noreturn]] void enter();
 
  private:
-  void enter_inside();
+  void before_switch([[maybe_unused]] void** fake_stack, [[maybe_unused]] const Fibre& next) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(fake_stack, next.bottom_, next.bytes_);
+#endif
+  }
+  void after_switch([[maybe_unused]] void* fake_stack) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake_stack, &came_from_->bottom_, &came_from_->bytes_);
+#endif
+  }
 
-  std::function<void()> body_;
-  bool in_body_ = false;
-  bool stopping_ = false;
-  boost::context::fiber inside_;
-  boost::context::fiber outside_;
-  const void* outside_stack_ = nullptr;
-  std::size_t outside_size_ = 0;
-  const void* inside_stack_ = nullptr;
-  std::size_t inside_size_ = 0;
+  StackPlace place_ = nullptr;  // where it was left
+  Fibre* came_from_ = nullptr;
+  void (*body_)(Fibre&) = nullptr;
+  std::unique_ptr<std::byte[]> stack_;
+  const void* bottom_ = nullptr;  // of the stack; its owner's own is known once it has been left
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace dculab::kernels::gpu::host

@@ -1,4 +1,4 @@
-// Runs workgroups on the host: each lane is a fibre that runs alone until it meets the others, at a barrier (the whole
+// Runs workgroups on the host: each lane runs alone, on a fibre, until it meets the others: at a barrier (the whole
 // workgroup) or a shuffle (its wave).
 //
 // As on the hardware: a lane that has left is missed by nobody; a shuffle that reads from it gives 0 (AMD: what
@@ -33,7 +33,7 @@ struct Grid {
 };
 
 // Runs `lane` once for every lane of the grid. Throws what a lane throws, and std::logic_error when lanes that belong
-// together wait at different places.
+// together wait at different places; lanes that wait then are unwound.
 void run_grid(const Grid& grid, const HostOptions& options, const std::function<void()>& lane);
 
 // ---- What runs inside a lane. ----
@@ -42,16 +42,32 @@ struct LaneIndex {
   int thread = 0;  // in its workgroup
   int workgroup_x = 0, workgroup_y = 0, workgroup_z = 0;
 };
-[[nodiscard]] const LaneIndex& lane_index();
-[[nodiscard]] const Grid& current_grid();
 
-void wait_for_workgroup();
+// Of the lane that this thread runs; asked for all the time, hence not behind a call.
+struct Running {
+  const LaneIndex* lane = nullptr;
+  const Grid* grid = nullptr;
+  bool is_recorded = false;
+};
+inline constinit thread_local Running running;
+
+[[nodiscard]] inline const LaneIndex& lane_index() { return *running.lane; }
+[[nodiscard]] inline const Grid& current_grid() { return *running.grid; }
+
+// Clang must not copy a call of these to several places (GCC: cmake/DculabTargets.cmake).
+#if defined(__clang__)
+#define DCULAB_ONE_PLACE [[clang::convergent]]
+#else
+#define DCULAB_ONE_PLACE
+#endif
+
+DCULAB_ONE_PLACE void wait_for_workgroup();
 
 // Hands `bits` to the wave and returns what lane `source` of the wave handed over (0 if it has left, or if source is
 // no lane of the wave).
-[[nodiscard]] std::uint64_t exchange(std::uint64_t bits, int source);
+DCULAB_ONE_PLACE [[nodiscard]] std::uint64_t exchange(std::uint64_t bits, int source);
 // The lanes of the wave that hand over something else than 0.
-[[nodiscard]] std::uint64_t ballot(bool vote);
+DCULAB_ONE_PLACE [[nodiscard]] std::uint64_t ballot(bool vote);
 
 // One instance per workgroup; `tag` tells the variables of a kernel apart.
 [[nodiscard]] void* shared_variable(const void* tag, std::size_t bytes, std::size_t alignment);
@@ -59,6 +75,11 @@ void wait_for_workgroup();
 // Bytes of shared memory that the last run_grid on this thread used per workgroup.
 [[nodiscard]] std::size_t last_shared_bytes();
 
-void note_access(const void* address, std::uint32_t bytes, AccessKind kind);
+// Where it is called from tells the instructions of a kernel apart: call it through note_access().
+DCULAB_ONE_PLACE void record_access(const void* address, std::uint32_t bytes, AccessKind kind);
+
+[[gnu::always_inline]] inline void note_access(const void* address, std::uint32_t bytes, AccessKind kind) {
+  if (running.is_recorded) record_access(address, bytes, kind);
+}
 
 }  // namespace dculab::kernels::gpu::host

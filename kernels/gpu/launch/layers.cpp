@@ -1,10 +1,52 @@
+#include "kernels/gpu/layers.hip.hpp"
+
 #include "kernels/gpu/launch/start.hpp"
+#include "kernels/gpu/launch/supported.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+namespace {
 
-void start(Stream&, const Embedding&) { throw std::logic_error("Embedding: not built yet"); }
-void start(Stream&, const RotaryEmbedding&) { throw std::logic_error("RotaryEmbedding: not built yet"); }
-void start(Stream&, const SiluAndMul&) { throw std::logic_error("SiluAndMul: not built yet"); }
-void start(Stream&, const Gelu&) { throw std::logic_error("Gelu: not built yet"); }
+int pieces(int count) { return (count + kLayerPiece - 1) / kLayerPiece; }
+
+}  // namespace
+
+void start(Stream& stream, const Embedding& args) {
+  require_weight("an embedding table", args.table.dtype);
+  require_activation("the result of an embedding", args.out.dtype);
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, {.x = args.num_tokens, .y = pieces(args.width), .threads = kLayerThreads}, embedding_kernel<kWave>,
+           args);
+  });
+}
+
+void start(Stream& stream, const RotaryEmbedding& args) {
+  require_activation("a rotary embedding", args.qkv.dtype);
+  if (args.head_dim % 2 != 0)
+    throw InputError("a rotary embedding of heads of " + std::to_string(args.head_dim) +
+                     " has no GPU kernel; the head size must be even");
+  const int pairs = (args.num_heads + args.num_kv_heads) * args.head_dim / 2;
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, {.x = args.num_tokens, .y = pieces(pairs), .threads = kLayerThreads}, rotary_embedding_kernel<kWave>,
+           args);
+  });
+}
+
+void start(Stream& stream, const SiluAndMul& args) {
+  require_activation("the input of silu_and_mul", args.gate_up.dtype);
+  require_activation("the result of silu_and_mul", args.out.dtype);
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, {.x = args.num_tokens, .y = pieces(args.width), .threads = kLayerThreads},
+           silu_and_mul_kernel<kWave>, args);
+  });
+}
+
+void start(Stream& stream, const Gelu& args) {
+  require_activation("the input of gelu", args.x.dtype);
+  require_activation("the result of gelu", args.out.dtype);
+  const auto workgroups = static_cast<int>((args.count + kLayerPiece - 1) / kLayerPiece);
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, {.x = workgroups, .threads = kLayerThreads}, gelu_kernel<kWave>, args);
+  });
+}
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -1,7 +1,72 @@
+#include "kernels/gpu/matmul.hip.hpp"
+
+#include "kernels/gpu/launch/dispatch.hpp"
 #include "kernels/gpu/launch/start.hpp"
+#include "kernels/gpu/launch/supported.hpp"
+#include "kernels/gpu/runtime_blas.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+namespace {
 
-void start(Stream&, const Matmul&) { throw std::logic_error("Matmul: not built yet"); }
+constexpr int kMostInFeatures = 1 << 22;  // within a tile of kGemmLargeRows rows, bytes are counted in 32 bits
+
+void require_supported(const Matmul& args) {
+  require_activation("the input of matmul", args.x.dtype);
+  require_weight("the weight of matmul", args.w.dtype);
+  require_activation("the result of matmul", args.y.dtype);
+  require_multiple("matmul", "in-features", args.k, 8);
+  require_fitting_rows("matmul", args.n, args.y_stride);
+  if (args.k > kMostInFeatures)
+    throw InputError("matmul of " + std::to_string(args.k) + " in-features has no GPU kernel; there is one for " +
+                     std::to_string(kMostInFeatures) + " at most");
+}
+
+// Calls function.operator()<X, W>() for the formats.
+template <typename Function>
+void with_formats(Dtype x, Dtype w, Function function) {
+  const auto with_x = [&]<typename X>() {
+    if (w == Dtype::f16) return function.template operator()<X, Half>();
+    if (w == Dtype::bf16) return function.template operator()<X, Bf16>();
+    function.template operator()<X, float>();
+  };
+  if (x == Dtype::f16) return with_x.template operator()<Half>();
+  with_x.template operator()<float>();
+}
+
+void start_gemv(Stream& stream, const Matmul& args, int rows) {
+  with_wave_size(stream, [&]<int kWave>() {
+    const int workgroups = ceiling_quotient(args.n, kGemvThreads / kWave * kGemvColumns);
+    with_formats(args.x.dtype, args.w.dtype, [&]<typename X, typename W>() {
+      with_count<1, 2, 4, 8>(rows, [&]<int kRows>() {
+        launch(stream, {.x = workgroups, .threads = kGemvThreads}, gemv_kernel<kWave, kRows, X, W>, args);
+      });
+    });
+  });
+}
+
+void start_gemm(Stream& stream, const Matmul& args, const MatmulPlan& plan) {
+  const LaunchShape shape{plan.row_tiles, plan.column_tiles, plan.split.parts, kGemmThreads};
+  with_formats(args.x.dtype, args.w.dtype, [&]<typename X, typename W>() {
+    with_count<kGemmSmallRows, kGemmMediumRows, kGemmLargeRows>(
+        plan.rows, [&]<int kRows>() { launch(stream, shape, gemm_kernel<kRows, X, W>, args, plan.split.k_per_part); });
+  });
+}
+
+}  // namespace
+
+void start(Stream& stream, const Matmul& args) {
+  require_supported(args);
+  if (args.m == 0 || args.n == 0) return;
+  MatmulPlan plan = plan_matmul(args.m, args.n, args.k);
+  if (plan.kernel == MatmulKernel::gemv) return start_gemv(stream, args, plan.rows);
+  if (multiply_with_blas(stream, args)) return;
+  if (args.workspace == nullptr) plan.split = {1, args.k};
+  if (plan.split.parts == 1) return start_gemm(stream, args, plan);
+  Matmul partial = args;
+  partial.y = {args.workspace, Dtype::f32};
+  partial.y_stride = args.n;
+  start_gemm(stream, partial, plan);
+  start(stream, SplitKSum{args.workspace, args.y, plan.split.parts, args.m, args.n, args.y_stride});
+}
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

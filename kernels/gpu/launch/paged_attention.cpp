@@ -1,7 +1,99 @@
+#include <bit>
+#include <string>
+
+#include "kernels/gpu/launch/cache_type.hpp"
 #include "kernels/gpu/launch/start.hpp"
+#include "kernels/gpu/paged_attention.hip.hpp"
+#include "kernels/gpu/paged_attention_combine.hip.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+namespace {
 
-void start(Stream&, const PagedAttention&) { throw std::logic_error("PagedAttention: not built yet"); }
+void require(bool holds, const std::string& what, int given, const std::string& supported) {
+  if (holds) return;
+  std::string message = "decode attention on the GPU: ";
+  message.append(what).append(" ").append(std::to_string(given)).append(" is not supported; use ").append(supported);
+  throw InputError(message);
+}
+
+void check(const PagedAttention& args) {
+  const KvCacheView& cache = args.cache;
+  require_dtype("the query of decode attention", args.q.dtype, {Dtype::f32, Dtype::f16});
+  require_dtype("the result of decode attention", args.out.dtype, {Dtype::f32, Dtype::f16});
+  require(cache.head_dim >= 32 && cache.head_dim <= kPagedAttentionMaxHeadDim && cache.head_dim % 16 == 0, "head size",
+          cache.head_dim, "a multiple of 16 from 32 to 256");
+  require(
+      cache.block_size >= 1 && cache.block_size <= 256 && std::has_single_bit(static_cast<unsigned>(cache.block_size)),
+      "block size", cache.block_size, "a power of two from 1 to 256");
+  require(args.num_heads % cache.num_kv_heads == 0, "number of query heads", args.num_heads,
+          std::string("a multiple of ") + std::to_string(cache.num_kv_heads) + ", the KV heads");
+  const int group_size = args.num_heads / cache.num_kv_heads;
+  require(
+      args.heads_per_workgroup >= 0 && (args.heads_per_workgroup == 0 || group_size % args.heads_per_workgroup == 0),
+      "heads_per_workgroup", args.heads_per_workgroup,
+      std::string("0 or a divisor of ") + std::to_string(group_size) + ", the group size");
+  require(args.partition_tokens >= 0, "partition_tokens", args.partition_tokens, "0 or more");
+  const int alignment = 128 / bits(args.q.dtype);
+  require(args.q_stride % alignment == 0, "q_stride", static_cast<int>(args.q_stride),
+          std::string("a multiple of ") + std::to_string(alignment));
+}
+
+template <int kWave, typename Cache, int kTokenLanes, int kHeads, LaneTeam kTeam>
+void start_tile(Stream& stream, const PagedAttentionLaunch& described) {
+  using Tile = PagedAttentionTile<kWave, Cache, kTokenLanes, kHeads, kTeam>;
+  const PagedAttention& args = described.args;
+  require(described.team <= Tile::kGroups, "heads_per_workgroup", described.heads,
+          std::string("at most ") + std::to_string(Tile::kGroups * kHeads) + " with this head size");
+  launch(stream,
+         {.x = args.num_heads / described.heads,
+          .y = args.num_seqs,
+          .z = described.partitions,
+          .threads = kPagedAttentionThreads},
+         paged_attention_kernel<Tile>, described);
+  if (described.partitions > 1)
+    launch(stream, {.x = args.num_heads, .y = args.num_seqs, .threads = kCombineThreads},
+           paged_attention_combine_kernel<kWave>, described);
+}
+
+template <int kWave, typename Cache, int kTokenLanes>
+void start_heads_of_lane(Stream& stream, const PagedAttentionLaunch& described, int lane_heads) {
+  constexpr int kMost = kPagedAttentionLaneSums / (16 / static_cast<int>(sizeof(Cache)));
+  if (described.team > 1) return start_tile<kWave, Cache, kTokenLanes, kMost, LaneTeam::shared>(stream, described);
+  if (lane_heads == 1) return start_tile<kWave, Cache, kTokenLanes, 1, LaneTeam::alone>(stream, described);
+  if (lane_heads == 2) return start_tile<kWave, Cache, kTokenLanes, 2, LaneTeam::alone>(stream, described);
+  if constexpr (kMost == 4) start_tile<kWave, Cache, kTokenLanes, 4, LaneTeam::alone>(stream, described);
+}
+
+template <int kWave, typename Cache>
+void start_token_lanes(Stream& stream, const PagedAttentionLaunch& described, const PagedAttentionTiling& tiling) {
+  constexpr int kFewest = 32 * static_cast<int>(sizeof(Cache)) / 16;  // of head size 32
+  if (tiling.token_lanes == kFewest) start_heads_of_lane<kWave, Cache, kFewest>(stream, described, tiling.lane_heads);
+  if (tiling.token_lanes == 2 * kFewest)
+    start_heads_of_lane<kWave, Cache, 2 * kFewest>(stream, described, tiling.lane_heads);
+  if (tiling.token_lanes == 4 * kFewest)
+    start_heads_of_lane<kWave, Cache, 4 * kFewest>(stream, described, tiling.lane_heads);
+  if (tiling.token_lanes == 8 * kFewest)
+    start_heads_of_lane<kWave, Cache, 8 * kFewest>(stream, described, tiling.lane_heads);
+}
+
+}  // namespace
+
+void start(Stream& stream, const PagedAttention& args) {
+  check(args);
+  PagedAttentionLaunch described{.args = args};
+  described.heads = args.heads_per_workgroup > 0 ? args.heads_per_workgroup : args.num_heads / args.cache.num_kv_heads;
+  described.partitions = paged_attention_partitions(args.max_context_len, args.partition_tokens);
+  if (described.partitions > 1 && args.workspace == nullptr)
+    throw InputError("decode attention on the GPU: two passes need a workspace; see paged_attention_workspace()");
+  described.block_shift = std::countr_zero(static_cast<unsigned>(args.cache.block_size));
+  const bool is_scaled = bits(args.cache.dtype) == 8;
+  described.score_scale = args.scale * (is_scaled ? args.cache.k_scale : 1.0F);
+  described.output_scale = is_scaled ? args.cache.v_scale : 1.0F;
+  with_cache_type(args.cache.dtype, [&]<typename Cache>() {
+    const PagedAttentionTiling tiling = tile_paged_attention(args.cache.dtype, args.cache.head_dim, described.heads);
+    described.team = tiling.team;
+    with_wave_size(stream, [&]<int kWave>() { start_token_lanes<kWave, Cache>(stream, described, tiling); });
+  });
+}
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

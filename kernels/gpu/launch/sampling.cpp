@@ -1,9 +1,33 @@
+#include "kernels/gpu/sampling.hip.hpp"
+
 #include "kernels/gpu/launch/start.hpp"
+#include "kernels/gpu/launch/supported.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
-void start(Stream&, const Softmax&) { throw std::logic_error("Softmax: not built yet"); }
-void start(Stream&, const Argmax&) { throw std::logic_error("Argmax: not built yet"); }
-void start(Stream&, const TopK&) { throw std::logic_error("TopK: not built yet"); }
+void start(Stream& stream, const Softmax& args) {
+  require_activation("the input of softmax", args.x.dtype);
+  require_activation("the result of softmax", args.out.dtype);
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, {.x = args.rows, .threads = kSamplingThreads}, softmax_kernel<kWave>, args);
+  });
+}
+
+void start(Stream& stream, const Argmax& args) {
+  require_activation("the input of argmax", args.x.dtype);
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, {.x = args.rows, .threads = kSamplingThreads}, argmax_kernel<kWave>, args);
+  });
+}
+
+void start(Stream& stream, const TopK& args) {
+  require_activation("the input of top_k", args.x.dtype);
+  if (args.k < 1 || args.k > std::min(kMaxTopK, args.width))
+    throw InputError("top_k of " + std::to_string(args.k) + " out of " + std::to_string(args.width) +
+                     " has no GPU kernel; k is 1 to " + std::to_string(kMaxTopK) + ", and not more than there are");
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, {.x = args.rows, .threads = kSamplingThreads}, top_k_kernel<kWave>, args);
+  });
+}
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

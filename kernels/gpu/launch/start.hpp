@@ -4,6 +4,7 @@
 
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/runtime_api.hpp"
+#include "kernels/gpu/split_k.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -28,5 +29,6 @@ void start(Stream& stream, const Matmul& args);
 void start(Stream& stream, const GptqMatmul& args);
 void start(Stream& stream, const Int8Matmul& args);
 void start(Stream& stream, const QuantizeRows& args);
+void start(Stream& stream, const SplitKSum& args);
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -20,8 +20,10 @@ class StreamDevice final : public Device {
 
   [[nodiscard]] DeviceInfo info() const override { return info_; }
 
-  [[nodiscard]] void* allocate(std::size_t bytes) override { return DCULAB_GPU_BUILD::allocate(bytes); }
-  void release(void* memory) noexcept override { DCULAB_GPU_BUILD::release(memory); }
+  [[nodiscard]] void* allocate(std::size_t bytes, OperandRole holds) override {
+    return DCULAB_GPU_BUILD::allocate(stream_, bytes, holds);
+  }
+  void release(void* memory) noexcept override { DCULAB_GPU_BUILD::release(stream_, memory); }
   void upload(void* destination, const void* source, std::size_t bytes) override {
     DCULAB_GPU_BUILD::copy(stream_, destination, source, bytes, CopyKind::upload);
   }

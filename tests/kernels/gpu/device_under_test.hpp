@@ -40,8 +40,8 @@ inline void for_each_device(const std::function<void(Device&)>& body) {
 // Values on a device, in a stored format; there as long as this lives.
 class DeviceTensor {
  public:
-  DeviceTensor(Device& device, const void* bytes, std::size_t count)
-      : device_(&device), bytes_(count), memory_(device.allocate(std::max<std::size_t>(count, 1))) {
+  DeviceTensor(Device& device, const void* bytes, std::size_t count, OperandRole holds = OperandRole::activation)
+      : device_(&device), bytes_(count), memory_(device.allocate(std::max<std::size_t>(count, 1), holds)) {
     device.upload(memory_, bytes, count);
     device.synchronize();
   }
@@ -51,8 +51,8 @@ class DeviceTensor {
     device.fill(memory_, 0xFF, count);
   }
   template <typename T>
-  DeviceTensor(Device& device, const std::vector<T>& values)
-      : DeviceTensor(device, values.data(), values.size() * sizeof(T)) {}
+  DeviceTensor(Device& device, const std::vector<T>& values, OperandRole holds = OperandRole::activation)
+      : DeviceTensor(device, values.data(), values.size() * sizeof(T), holds) {}
   DeviceTensor(const DeviceTensor&) = delete;
   DeviceTensor& operator=(const DeviceTensor&) = delete;
   ~DeviceTensor() { device_->release(memory_); }

@@ -1,0 +1,162 @@
+#include "config/profile/profile_file.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "config/csv_text.hpp"
+#include "config/map_reader.hpp"
+#include "config/profile/hipprof_json.hpp"
+#include "config/profile/profile_columns.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr std::size_t kLargestProfile = std::size_t{1} << 30;
+constexpr int kLastHeaderLine = 64;   // nsys and wrapper scripts print a few lines before the table
+constexpr int kMostProblems = 20;     // a wrong file would name every line
+constexpr double kLatestTime = 9e18;  // ns that fit in 63 bits
+
+// Nanoseconds, in whole or decimal figures of `unit_ns`. Throws InputError without a place.
+std::int64_t read_time(std::string_view column, std::string_view text, double unit_ns) {
+  std::int64_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  if (is_whole && unit_ns == 1 && whole >= 0) return whole;
+  double value = 0;
+  const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_time = failure == std::errc() && stop == text.data() + text.size() && value >= 0;
+  if (!is_time || !(value * unit_ns < kLatestTime))
+    throw InputError(std::string(column) + ": '" + std::string(text) + "' is not a time; export the table again");
+  return std::llround(value * unit_ns);
+}
+
+KernelRecord read_record(const CsvRecord& record, const ProfileColumns& columns) {
+  if (record.cells.size() != columns.count)
+    throw InputError(std::to_string(record.cells.size()) + " cells, but the header names " +
+                     std::to_string(columns.count) + " columns; quote names that hold commas");
+  KernelRecord kernel;
+  kernel.line = record.line;
+  kernel.name = record.cells[columns.name];
+  if (kernel.name.empty()) throw InputError("the kernel has no name; export the table again");
+  kernel.begin_ns = read_time("begin", record.cells[columns.begin], columns.begin_unit_ns);
+  kernel.end_ns =
+      columns.end ? read_time("end", record.cells[*columns.end], 1)
+                  : kernel.begin_ns + read_time("duration", record.cells[*columns.duration], columns.duration_unit_ns);
+  if (kernel.end_ns < kernel.begin_ns)
+    throw InputError("the kernel ends before it begins; the profiler lost its clock, record again");
+  if (columns.device) kernel.device = record.cells[*columns.device];
+  return kernel;
+}
+
+std::string name_list(Profiler profiler) {
+  if (profiler != Profiler::automatic) return std::string(name(profiler));
+  return "rocprof, rocprofv3, hipprof or nsys";
+}
+
+[[noreturn]] void refuse_summary(const std::string& file, int line, Profiler profiler) {
+  std::string how;
+  for (const Profiler each : {Profiler::rocprof, Profiler::rocprofv3, Profiler::hipprof, Profiler::nsys})
+    if (profiler == each || profiler == Profiler::automatic)
+      how.append(how.empty() ? "" : "; or ").append(how_to_record(each));
+  throw InputError(file, line,
+                   "totals per kernel name (they have neither times nor order, so no step can be found in them); "
+                   "record single kernels: " +
+                       how);
+}
+
+// Reads up to the header, over whatever lines stand before it.
+ProfileColumns read_header(const std::string& file, CsvReader& reader, Profiler profiler) {
+  CsvRecord record;
+  while (true) {
+    try {
+      if (!reader.next(record) || record.line > kLastHeaderLine) break;
+    } catch (const InputError&) {
+      continue;  // a line of prose may hold quotes
+    }
+    if (const auto columns = find_columns(record.cells, profiler)) return *columns;
+    if (begins_summary(record.cells)) refuse_summary(file, record.line, profiler);
+  }
+  const std::string wanted = profiler == Profiler::automatic ? "" : " (" + wanted_columns(profiler) + ")";
+  throw InputError(file, "no table of kernels of " + name_list(profiler) + wanted + " in the first " +
+                             std::to_string(kLastHeaderLine) +
+                             " lines; give the file that docs/howto/import-a-profile.md describes");
+}
+
+void read_rows(const std::string& file, CsvReader& reader, const ProfileColumns& columns, Profile& profile) {
+  ProblemList problems(file);
+  CsvRecord record;
+  int found = 0;
+  for (bool more = true; more && found < kMostProblems;) {
+    try {
+      more = reader.next(record);
+      if (!more) break;
+      const bool is_kernel =
+          !columns.kind || record.cells.size() != columns.count || record.cells[*columns.kind] == "KERNEL_DISPATCH";
+      if (is_kernel) profile.kernels.push_back(read_record(record, columns));
+    } catch (const InputError& error) {
+      problems.add({record.line, 0}, "", error.what());
+      ++found;
+    }
+  }
+  problems.throw_if_any();
+}
+
+void refuse_several_devices(const Profile& profile) {
+  std::set<std::string> devices;
+  for (const KernelRecord& kernel : profile.kernels) devices.insert(kernel.device);
+  if (devices.size() < 2) return;
+  std::string text;
+  for (const std::string& device : devices)
+    text.append(text.empty() ? "" : ", ").append(device.empty() ? "''" : device);
+  throw InputError(profile.file, "kernels of " + std::to_string(devices.size()) + " devices (" + text +
+                                     "); a step is imported for one: profile with HIP_VISIBLE_DEVICES=0 or "
+                                     "CUDA_VISIBLE_DEVICES=0, or keep the rows of one device");
+}
+
+}  // namespace
+
+std::string_view name(Profiler profiler) {
+  switch (profiler) {
+    case Profiler::automatic:
+      return "auto";
+    case Profiler::rocprof:
+      return "rocprof";
+    case Profiler::rocprofv3:
+      return "rocprofv3";
+    case Profiler::hipprof:
+      return "hipprof";
+    case Profiler::nsys:
+      return "nsys";
+  }
+  return "";
+}
+
+Profile read_profile(const std::string& file, const std::string& text, Profiler profiler) {
+  Profile profile;
+  profile.file = file;
+  if (is_hipprof_json(text)) {
+    if (profiler != Profiler::automatic && profiler != Profiler::hipprof)
+      throw InputError(file, "is JSON, but " + std::string(name(profiler)) +
+                                 " is read from CSV: " + std::string(how_to_record(profiler)));
+    profile.profiler = Profiler::hipprof;
+    profile.kernels = read_hipprof_json(file, text);
+  } else {
+    CsvReader reader(text);
+    const ProfileColumns columns = read_header(file, reader, profiler);
+    profile.profiler = columns.profiler;
+    read_rows(file, reader, columns, profile);
+  }
+  if (profile.kernels.empty()) throw InputError(file, "no kernel in the table; profile a run that uses the device");
+  refuse_several_devices(profile);
+  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
+                   [](const KernelRecord& a, const KernelRecord& b) { return a.begin_ns < b.begin_ns; });
+  return profile;
+}
+
+Profile read_profile_file(const std::string& path, Profiler profiler) {
+  return read_profile(path, read_text_file(path, kLargestProfile), profiler);
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,70 @@
+#include "engine/executors/gpu_buffers.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace dculab::engine {
+namespace {
+
+using DevicePointer = std::shared_ptr<kernels::gpu::Device>;
+
+[[nodiscard]] DeviceMemory make_tensor(const DevicePointer& device, Dtype dtype, int rows, int columns) {
+  return {device, static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) *
+                      static_cast<std::size_t>(bits(dtype)) / 8};
+}
+
+template <typename T>
+[[nodiscard]] DeviceMemory make_array(const DevicePointer& device, std::size_t count) {
+  return {device, count * sizeof(T)};
+}
+
+template <typename T>
+void upload_span(kernels::gpu::Device& device, const DeviceMemory& to, std::span<const T> values) {
+  if (!values.empty()) device.upload(to.as(), values.data(), values.size_bytes());
+}
+
+[[nodiscard]] GpuStepInputs::Attention make_attention(const DevicePointer& device, int max_num_seqs,
+                                                      int max_blocks_per_seq) {
+  const auto seqs = static_cast<std::size_t>(max_num_seqs);
+  return {make_array<std::int32_t>(device, seqs + 1), make_array<std::int32_t>(device, seqs),
+          DeviceMemory(device, seqs * static_cast<std::size_t>(max_blocks_per_seq) * sizeof(std::int32_t),
+                       OperandRole::block_table)};
+}
+
+}  // namespace
+
+GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& shape, Dtype activation,
+                               const GpuStepLimits& limits)
+    : residual(make_tensor(device, Dtype::f32, limits.max_num_batched_tokens, shape.hidden_size)),
+      normed(make_tensor(device, activation, limits.max_num_batched_tokens, shape.hidden_size)),
+      qkv(make_tensor(device, activation, limits.max_num_batched_tokens, shape.query_width() + 2 * shape.kv_width())),
+      attention(make_tensor(device, activation, limits.max_num_batched_tokens, shape.query_width())),
+      projected(make_tensor(device, activation, limits.max_num_batched_tokens, shape.hidden_size)),
+      gate_up(make_tensor(device, activation, limits.max_num_batched_tokens, 2 * shape.intermediate_size)),
+      activated(make_tensor(device, activation, limits.max_num_batched_tokens, shape.intermediate_size)),
+      logits(make_tensor(device, Dtype::f32, limits.max_num_seqs, shape.vocab_size)) {}
+
+GpuStepInputs::GpuStepInputs(const DevicePointer& device, const GpuStepLimits& limits, int max_blocks_per_seq)
+    : token_ids(make_array<TokenId>(device, static_cast<std::size_t>(limits.max_num_batched_tokens))),
+      positions(make_array<std::int32_t>(device, static_cast<std::size_t>(limits.max_num_batched_tokens))),
+      slot_mapping(make_array<std::int64_t>(device, static_cast<std::size_t>(limits.max_num_batched_tokens))),
+      prefill(make_attention(device, limits.max_num_seqs, max_blocks_per_seq)),
+      decode(make_attention(device, limits.max_num_seqs, max_blocks_per_seq)),
+      device_(device) {}
+
+void GpuStepInputs::upload_attention(const AttentionInputs& inputs, const Attention& to) {
+  if (inputs.num_seqs == 0) return;
+  upload_span(*device_, to.query_start_loc, std::span<const std::int32_t>(inputs.query_start_loc));
+  upload_span(*device_, to.context_lens, std::span<const std::int32_t>(inputs.context_lens));
+  upload_span(*device_, to.block_tables, std::span<const std::int32_t>(inputs.block_tables));
+}
+
+void GpuStepInputs::upload(const StepInputs& inputs) {
+  upload_span(*device_, token_ids, inputs.token_ids());
+  upload_span(*device_, positions, inputs.positions());
+  upload_span(*device_, slot_mapping, inputs.slot_mapping());
+  upload_attention(inputs.attention(Phase::prefill), prefill);
+  upload_attention(inputs.attention(Phase::decode), decode);
+}
+
+}  // namespace dculab::engine

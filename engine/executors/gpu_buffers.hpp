@@ -1,0 +1,59 @@
+// What a step needs on the device besides weights and KV: its inputs and activations, allocated once for the largest
+// step.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/model_shape.hpp"
+#include "engine/executors/step_inputs.hpp"
+#include "engine/memory/device_memory.hpp"
+
+namespace dculab::engine {
+
+struct GpuStepLimits {
+  int max_num_batched_tokens = 0;
+  int max_num_seqs = 0;
+};
+
+// Formats: `activation` is f16 or f32; the residual and the logits are always f32.
+struct GpuActivations {
+  GpuActivations(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape, Dtype activation,
+                 const GpuStepLimits& limits);
+
+  DeviceMemory residual;   // [tokens, hidden_size]
+  DeviceMemory normed;     // [tokens, hidden_size]
+  DeviceMemory qkv;        // [tokens, query_width + 2 * kv_width]
+  DeviceMemory attention;  // [tokens, query_width]
+  DeviceMemory projected;  // [tokens, hidden_size]
+  DeviceMemory gate_up;    // [tokens, 2 * intermediate_size]
+  DeviceMemory activated;  // [tokens, intermediate_size]
+  DeviceMemory logits;     // [max_num_seqs, vocab_size]
+};
+
+// StepInputs on the device.
+class GpuStepInputs {
+ public:
+  GpuStepInputs(const std::shared_ptr<kernels::gpu::Device>& device, const GpuStepLimits& limits,
+                int max_blocks_per_seq);
+
+  // Starts the copies; `inputs` must stay as it is until the device is synchronized.
+  void upload(const StepInputs& inputs);
+
+  struct Attention {
+    DeviceMemory query_start_loc;  // [max_num_seqs + 1]
+    DeviceMemory context_lens;     // [max_num_seqs]
+    DeviceMemory block_tables;     // [max_num_seqs, max_blocks_per_seq]
+  };
+  DeviceMemory token_ids;     // [tokens]
+  DeviceMemory positions;     // [tokens]
+  DeviceMemory slot_mapping;  // [tokens]
+  Attention prefill, decode;
+
+ private:
+  void upload_attention(const AttentionInputs& inputs, const Attention& to);
+
+  std::shared_ptr<kernels::gpu::Device> device_;
+};
+
+}  // namespace dculab::engine

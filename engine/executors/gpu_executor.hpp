@@ -1,0 +1,76 @@
+// Runs a step plan with the GPU kernels: on a DCU or another GPU, or on the host for checking.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine_options.hpp"
+#include "engine/executors/gpu_buffers.hpp"
+#include "engine/executors/gpu_weights.hpp"
+#include "engine/executors/model_executor.hpp"
+#include "engine/kv/gpu_kv_storage.hpp"
+
+namespace dculab::engine {
+
+struct GpuExecutorOptions {
+  Dtype activation_dtype = Dtype::f16;  // f16 or f32
+  KernelTiling tiling;                  // partition_tokens and query_heads_per_workgroup are the caller's choice
+  GpuStepLimits limits;
+};
+
+// Weights are uploaded once; everything a step needs is allocated when the executor is made. One stream. Ops are timed
+// with the device's events, a whole step with the host's clock.
+class GpuExecutor final : public ModelExecutor {
+ public:
+  // Throws InputError when the kernels cannot run the model, or it does not fit on the device.
+  GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const LlamaWeights& weights, const KvCacheOptions& kv_cache,
+              const GpuExecutorOptions& options);
+  ~GpuExecutor() override;
+
+  void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
+  void fill_kv_cache(std::uint64_t seed) override { kv_.fill_randomly(seed); }
+  void set_op_timing(OpTiming timing) override { timing_ = timing; }
+
+  // Throws as CpuExecutor::run does, and std::invalid_argument for a step beyond the limits.
+  StepResult run(const StepPlan& plan) override;
+
+  [[nodiscard]] std::span<const float> logits(int row) const override;
+  [[nodiscard]] const ModelShape& shape() const override { return shape_; }
+  [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
+  [[nodiscard]] std::string device_name() const override { return device_->info().name; }
+  [[nodiscard]] std::string build_name() const override;
+
+ private:
+  void fill_inputs(const StepPlan& plan);
+  void run_stage(const StepPlan& plan, Stage stage, int layer);
+  void execute(const Op& op, int layer);
+  void execute_norm(const Op& op, int layer);
+  void execute_matmul(const Op& op, int layer);
+  void execute_rope_and_cache(const Op& op, int layer);
+  void execute_attention(const Op& op, int layer, Phase phase);
+  void keep_logits_rows();
+  void record_mark();
+  [[nodiscard]] std::vector<Seconds> op_durations(const StepPlan& plan) const;
+  [[nodiscard]] kernels::gpu::Matmul bind_matmul(const Op& op, int layer) const;
+  [[nodiscard]] std::size_t workspace_floats() const;
+
+  std::shared_ptr<kernels::gpu::Device> device_;
+  ModelShape shape_;
+  GpuExecutorOptions options_;
+  GpuWeights weights_;
+  GpuKvStorage kv_;
+  GpuActivations activations_;
+  int max_blocks_per_seq_;
+  GpuStepInputs device_inputs_;
+  DeviceMemory cos_sin_;    // [max_position_embeddings, head_dim]
+  DeviceMemory workspace_;  // of split-k matmuls and of partitioned attention, one after the other
+  StepInputs inputs_;
+  std::vector<float> logits_;  // [max_num_seqs, vocab_size]
+  OpTiming timing_ = OpTiming::on;
+  std::vector<std::unique_ptr<kernels::gpu::TimeMark>> marks_;  // before each executed op, and after the last
+  std::vector<std::size_t> marked_ops_;                         // of the plan, in order of execution
+};
+
+}  // namespace dculab::engine

@@ -1,0 +1,36 @@
+// An executor that holds a model: what the generator and the step benchmark need of it besides running plans.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/executor.hpp"
+#include "core/model_shape.hpp"
+#include "engine/kv/kv_storage.hpp"
+
+namespace dculab::engine {
+
+// Whether the ops of a step are timed one by one. On a GPU the events that it takes slow the step a little.
+enum class OpTiming : std::uint8_t { off, on };
+
+class ModelExecutor : public Executor {
+ public:
+  // Of the last step: [vocab_size] logits of the row-th sequence that needs them, in the order of the batch.
+  [[nodiscard]] virtual std::span<const float> logits(int row) const = 0;
+
+  [[nodiscard]] virtual const ModelShape& shape() const = 0;
+  [[nodiscard]] virtual const KvCacheOptions& kv_cache() const = 0;
+
+  // Random values everywhere, so that decode steps can be measured without a prefill.
+  virtual void fill_kv_cache(std::uint64_t seed) = 0;
+
+  // OpTiming::off leaves StepResult::op_durations empty where timing costs time. Default: on.
+  virtual void set_op_timing(OpTiming timing) = 0;
+
+  // What runs it, in words: "CPU, 2 threads"; and how it was built: "g++ 12.2.0, Highway AVX3".
+  [[nodiscard]] virtual std::string device_name() const = 0;
+  [[nodiscard]] virtual std::string build_name() const = 0;
+};
+
+}  // namespace dculab::engine

@@ -1,0 +1,80 @@
+#include "engine/executors/open_executor.hpp"
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "engine/executors/cpu_executor.hpp"
+#include "engine/executors/gpu_executor.hpp"
+#include "engine/memory/anonymous_memory.hpp"
+#include "kernels/gpu/open_device.hpp"
+
+namespace dculab::engine {
+namespace {
+
+[[nodiscard]] std::optional<int> parse_index(std::string_view text) {
+  int index = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error != std::errc() || end != text.data() + text.size() || index < 0) return std::nullopt;
+  return index;
+}
+
+}  // namespace
+
+DeviceChoice parse_device(std::string_view text) {
+  if (text == "cpu") return {DeviceKind::cpu, 0};
+  if (text == "host-gpu") return {DeviceKind::host_gpu, 0};
+  const auto colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  if ((kind == "hip" || kind == "cuda") && colon != std::string_view::npos)
+    if (const auto index = parse_index(text.substr(colon + 1)))
+      return {kind == "hip" ? DeviceKind::hip : DeviceKind::cuda, *index};
+  throw InputError("'" + std::string(text) + "' is not a device; use cpu, host-gpu, hip:0 or cuda:0");
+}
+
+Bytes OpenDevice::free_memory() const {
+  return gpu == nullptr || choice.kind == DeviceKind::host_gpu ? available_memory() : gpu->info().free_memory;
+}
+
+OpenDevice open_device(const DeviceChoice& choice) {
+  switch (choice.kind) {
+    case DeviceKind::cpu:
+      break;
+    case DeviceKind::host_gpu:
+      return {choice, kernels::gpu::open_host_device({})};
+    case DeviceKind::hip:
+      return {choice, kernels::gpu::open_hip_device(choice.index)};
+    case DeviceKind::cuda:
+      return {choice, kernels::gpu::open_cuda_device(choice.index)};
+  }
+  return {choice, nullptr};
+}
+
+EngineOptions options_on(const DeviceChoice& device, EngineOptions options, const ModelShape& model) {
+  if (device.kind == DeviceKind::cpu) {
+    options.activation_dtype = Dtype::f32;
+    options.tiling = cpu_kernel_tiling(model.group_size());
+    return options;
+  }
+  const KernelTiling wanted = options.tiling;
+  options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
+  options.tiling.partition_tokens = wanted.partition_tokens;
+  options.tiling.query_heads_per_workgroup = wanted.query_heads_per_workgroup;
+  return options;
+}
+
+std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, LlamaWeights weights,
+                                             const KvCacheOptions& kv_cache, const EngineOptions& options,
+                                             int num_threads) {
+  if (device.gpu == nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, num_threads);
+  return std::make_unique<GpuExecutor>(
+      device.gpu, weights, kv_cache,
+      GpuExecutorOptions{
+          .activation_dtype = options.activation_dtype,
+          .tiling = options.tiling,
+          .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,44 @@
+// From what the user calls a device to an executor on it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/engine_options.hpp"
+#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/executors/model_executor.hpp"
+#include "kernels/gpu/device.hpp"
+
+namespace dculab::engine {
+
+enum class DeviceKind : std::uint8_t { cpu, host_gpu, hip, cuda };
+
+struct DeviceChoice {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;  // hip and cuda
+};
+
+// "cpu", "host-gpu", "hip:N" or "cuda:N"; throws InputError.
+[[nodiscard]] DeviceChoice parse_device(std::string_view text);
+
+// A device that is open; `gpu` is null for the CPU.
+struct OpenDevice {
+  DeviceChoice choice;
+  std::shared_ptr<kernels::gpu::Device> gpu;
+
+  // Memory that weights and KV cache can take.
+  [[nodiscard]] Bytes free_memory() const;
+};
+
+// Throws InputError when there is no such device, or the program was built without it.
+[[nodiscard]] OpenDevice open_device(const DeviceChoice& choice);
+
+// `options` completed with what the device's kernels do: activation_dtype (f32 on the CPU) and tiling.
+[[nodiscard]] EngineOptions options_on(const DeviceChoice& device, EngineOptions options, const ModelShape& model);
+
+[[nodiscard]] std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, LlamaWeights weights,
+                                                           const KvCacheOptions& kv_cache, const EngineOptions& options,
+                                                           int num_threads);
+
+}  // namespace dculab::engine

@@ -1,0 +1,94 @@
+#include "engine/kv/gpu_kv_storage.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "engine/kv/random_values.hpp"
+
+namespace dculab::engine {
+namespace {
+
+constexpr std::size_t kMaxPairs = 256;  // of one launch
+
+[[nodiscard]] bool is_supported(Dtype dtype) {
+  return dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
+}
+
+}  // namespace
+
+GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& model,
+                           const KvCacheOptions& options)
+    : device_(std::move(device)),
+      options_(options),
+      num_kv_heads_(model.num_key_value_heads),
+      head_dim_(model.head_dim) {
+  if (!is_supported(options.dtype))
+    throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
+                     " is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2");
+  if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
+  block_bytes_ = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(model.kv_width()) *
+                 static_cast<std::size_t>(bits(options.dtype)) / 8;
+  for (int pool = 0; pool < 2 * model.num_hidden_layers; ++pool)
+    pools_.emplace_back(device_, block_bytes_ * static_cast<std::size_t>(options.num_blocks), OperandRole::kv_read);
+  pairs_ = DeviceMemory(device_, kMaxPairs * 2 * sizeof(std::int32_t));
+}
+
+kernels::KvCacheView GpuKvStorage::layer(int index) const {
+  const auto first = static_cast<std::size_t>(index) * 2;
+  return {.k = pools_[first].as(),
+          .v = pools_[first + 1].as(),
+          .dtype = options_.dtype,
+          .num_blocks = options_.num_blocks,
+          .num_kv_heads = num_kv_heads_,
+          .block_size = options_.block_size,
+          .head_dim = head_dim_};
+}
+
+// A launch copies its pairs in any order, so a block that one pair writes must not be in another.
+void GpuKvStorage::copy_blocks(std::span<const BlockCopy> copies) {
+  std::size_t first = 0;
+  std::set<BlockId> read, written;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const BlockCopy& copy = copies[i];
+    if (written.contains(copy.source) || written.contains(copy.destination) || read.contains(copy.destination) ||
+        i - first == kMaxPairs) {
+      copy_independent_blocks(copies.subspan(first, i - first));
+      first = i;
+      read.clear();
+      written.clear();
+    }
+    read.insert(copy.source);
+    written.insert(copy.destination);
+  }
+  copy_independent_blocks(copies.subspan(first));
+}
+
+void GpuKvStorage::copy_independent_blocks(std::span<const BlockCopy> copies) {
+  if (copies.empty()) return;
+  host_pairs_.clear();
+  for (const BlockCopy& copy : copies) host_pairs_.insert(host_pairs_.end(), {copy.source, copy.destination});
+  device_->upload(pairs_.as(), host_pairs_.data(), host_pairs_.size() * sizeof(std::int32_t));
+  for (const DeviceMemory& pool : pools_)
+    device_->copy_blocks({.source = pool.as(),
+                          .destination = pool.as(),
+                          .pairs = pairs_.as<std::int32_t>(),
+                          .num_pairs = static_cast<int>(copies.size()),
+                          .block_bytes = static_cast<std::int64_t>(block_bytes_)});
+  device_->synchronize();  // host_pairs_ is used again
+}
+
+void GpuKvStorage::fill_randomly(std::uint64_t seed) {
+  const std::vector<std::byte> pattern = random_kv_values(options_.dtype, seed);
+  const std::size_t pool_bytes = block_bytes_ * static_cast<std::size_t>(options_.num_blocks);
+  for (const DeviceMemory& pool : pools_) {
+    device_->upload(pool.as(), pattern.data(), std::min(pattern.size(), pool_bytes));
+    for (std::size_t filled = pattern.size(); filled < pool_bytes; filled *= 2)
+      device_->copy(pool.as<std::byte>() + filled, pool.as(), std::min(filled, pool_bytes - filled));
+  }
+  device_->synchronize();
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,16 @@
+// Values for a KV cache that is measured without a prefill.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/dtype.hpp"
+
+namespace dculab::engine {
+
+// A stretch of values in [-1, 1), stored in `dtype`, to be repeated over the whole cache. Its length is a prime, so
+// that no two blocks are alike.
+[[nodiscard]] std::vector<std::byte> random_kv_values(Dtype dtype, std::uint64_t seed);
+
+}  // namespace dculab::engine

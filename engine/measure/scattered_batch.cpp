@@ -1,0 +1,36 @@
+#include "engine/measure/scattered_batch.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace dculab::engine {
+namespace {
+
+[[nodiscard]] int blocks_of(const SequenceSlice& sequence, int block_size) {
+  return (sequence.context_tokens() + block_size - 1) / block_size;
+}
+
+}  // namespace
+
+int blocks_of(const Batch& batch, int block_size) {
+  int blocks = 0;
+  for (const SequenceSlice& sequence : batch.sequences) blocks += blocks_of(sequence, block_size);
+  return blocks;
+}
+
+Batch scattered_batch(Batch batch, const ModelShape& model, int block_size, int num_blocks, std::mt19937_64& random) {
+  std::uniform_int_distribution<TokenId> token(0, model.vocab_size - 1);
+  std::vector<BlockId> free(static_cast<std::size_t>(num_blocks));
+  std::iota(free.begin(), free.end(), 0);
+  std::shuffle(free.begin(), free.end(), random);
+  for (const SequenceSlice& sequence : batch.sequences) {
+    for (int index = 0; index < sequence.num_new_tokens; ++index) batch.token_ids.push_back(token(random));
+    const auto first = free.end() - blocks_of(sequence, block_size);
+    batch.block_tables.emplace_back(first, free.end());
+    free.erase(first, free.end());
+  }
+  return batch;
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,18 @@
+// A batch of given lengths that an executor can run: token ids at random, KV blocks scattered over the cache.
+#pragma once
+
+#include <random>
+
+#include "core/batch.hpp"
+#include "core/model_shape.hpp"
+
+namespace dculab::engine {
+
+// KV blocks that the sequences of `batch` hold.
+[[nodiscard]] int blocks_of(const Batch& batch, int block_size);
+
+// Precondition: blocks_of(batch, block_size) <= num_blocks.
+[[nodiscard]] Batch scattered_batch(Batch batch, const ModelShape& model, int block_size, int num_blocks,
+                                    std::mt19937_64& random);
+
+}  // namespace dculab::engine

@@ -1,0 +1,74 @@
+#include "engine/recording/op_recorder.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/executors/gpu_executor.hpp"
+#include "engine/measure/scattered_batch.hpp"
+#include "kernels/gpu/open_device.hpp"
+
+namespace dculab::engine {
+namespace {
+
+constexpr int kShortVocabulary = 256;
+
+// The layers' ops are alike, and only the head needs the whole vocabulary.
+[[nodiscard]] ModelShape one_layer(ModelShape model, std::string_view op_name) {
+  model.num_hidden_layers = 1;
+  if (op_name != "lm_head" && op_name != "embed_tokens")
+    model.vocab_size = std::min(model.vocab_size, kShortVocabulary);
+  return model;
+}
+
+// All weights are the same zeros, as long as the largest.
+[[nodiscard]] LlamaWeights zero_weights(const ModelShape& model, WeightFormat format) {
+  LlamaWeights weights;
+  weights.shape = model;
+  std::size_t most = 0;
+  const std::vector<WeightSlot> slots = weight_slots(weights);
+  for (const WeightSlot& slot : slots) most = std::max(most, slot.values());
+  auto zeros = std::make_shared<std::vector<std::byte>>(most * static_cast<std::size_t>(bits(format.dtype)) / 8);
+  for (const WeightSlot& slot : slots) *slot.view = {zeros->data(), format.dtype, slot.rows};
+  tie_head(weights);
+  weights.memory.emplace_back(std::move(zeros));
+  return weights;
+}
+
+[[nodiscard]] StepPlan only(StepPlan plan, std::string_view op_name) {
+  std::string known;
+  for (const Op& op : plan.ops) known += (known.empty() ? "" : ", ") + std::string(op.name);
+  std::erase_if(plan.ops, [op_name](const Op& op) { return op.name != op_name; });
+  if (plan.ops.empty()) throw InputError("this step has no op '" + std::string(op_name) + "'; it has " + known);
+  return plan;
+}
+
+}  // namespace
+
+RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
+                     std::string_view op_name, int wave_size) {
+  const ModelShape layer = one_layer(model, op_name);
+  std::mt19937_64 random(1);
+  const int num_blocks = blocks_of(batch, options.block_size);
+  const StepPlan plan =
+      only(plan_step(layer, options, scattered_batch(batch, layer, options.block_size, num_blocks, random)), op_name);
+
+  kernels::gpu::host::AddressRecorder recorder;
+  GpuExecutor executor(kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder}),
+                       zero_weights(layer, options.weights), {num_blocks, options.block_size, options.kv_cache_dtype},
+                       {.activation_dtype = options.activation_dtype,
+                        .tiling = options.tiling,
+                        .limits = {.max_num_batched_tokens = batch.num_tokens(),
+                                   .max_num_seqs = static_cast<int>(batch.sequences.size())}});
+  executor.set_op_timing(OpTiming::off);
+  (void)executor.run(plan);
+  RecordedOp recorded{plan.ops.front(), recorder.take_launches()};
+  for (AddressTrace& launch : recorded.launches) launch.kernel = recorded.op.name;
+  return recorded;
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,27 @@
+// Address traces of the ops of a step: the GPU kernels run on the host, lane by lane, on one layer of a model whose
+// values do not matter.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/address_trace.hpp"
+#include "core/batch.hpp"
+#include "core/engine_options.hpp"
+#include "core/model_shape.hpp"
+#include "core/op.hpp"
+
+namespace dculab::engine {
+
+struct RecordedOp {
+  Op op;                               // as planned, one execution
+  std::vector<AddressTrace> launches;  // of its kernels, in order: two for partitioned decode attention
+};
+
+// Runs the op called `op_name` of the plan of (model, options, batch) once. KV blocks are scattered over the cache, as
+// in a server that has run for a while; `batch` has lengths only. Throws InputError when the plan has no such op, or
+// the kernels cannot run it.
+[[nodiscard]] RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
+                                   std::string_view op_name, int wave_size);
+
+}  // namespace dculab::engine

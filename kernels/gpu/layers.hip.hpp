@@ -1,0 +1,106 @@
+// The element-wise kernels of a layer: embedding, rotary embedding, SiLU and multiply, GELU.
+#pragma once
+
+#include "kernels/gpu/args.hpp"
+#include "kernels/gpu/rows.hpp"
+
+namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+inline constexpr int kLayerThreads = 256;
+// Numbers of a row that one workgroup serves: one wide step of each lane.
+inline constexpr int kLayerPiece = kLayerThreads * kWide;
+
+// Workgroup (token, piece of the row).
+template <int kWave>
+__global__ void __launch_bounds__(kLayerThreads) embedding_kernel(Embedding args) {
+  const int token = workgroup_x();
+  const int begin = workgroup_y() * kLayerPiece;
+  const int count = smaller(args.width - begin, kLayerPiece);
+  const std::int64_t from = static_cast<std::int64_t>(load(args.token_ids + token)) * args.width + begin;
+  const std::int64_t to = static_cast<std::int64_t>(token) * args.width + begin;
+  const int wide = wide_part(count, args.width, args.table.data, args.out.data);
+  for_each_number<kLayerThreads>(wide, count, [&](auto numbers, int i) {
+    constexpr int kCount = decltype(numbers)::value;
+    const auto values = load_numbers<kCount>(args.table.data, args.table.dtype, from + i);
+    store_numbers<kCount>(args.out.data, args.out.dtype, to + i, values);
+  });
+}
+
+// Rotates kCount pairs (x[at + j], x[at + half + j]) by the angles i + j of a position's cosines and sines.
+template <int kCount>
+__device__ __forceinline__ void rotate(const Output& x, std::int64_t at, int half, const float* cos_sin, int i) {
+  const auto cosine = load_numbers<kCount>(cos_sin, Dtype::f32, i);
+  const auto sine = load_numbers<kCount>(cos_sin, Dtype::f32, half + i);
+  auto first = load_numbers<kCount>(x.data, x.dtype, at);
+  auto second = load_numbers<kCount>(x.data, x.dtype, at + half);
+  DCULAB_UNROLL
+  for (int j = 0; j < kCount; ++j) {
+    const float turned = first[j] * cosine[j] - second[j] * sine[j];
+    second[j] = second[j] * cosine[j] + first[j] * sine[j];
+    first[j] = turned;
+  }
+  store_numbers<kCount>(x.data, x.dtype, at, first);
+  store_numbers<kCount>(x.data, x.dtype, at + half, second);
+}
+
+// Workgroup (token, piece of its pairs): pair i is pair i % half of head i / half, the query heads first.
+template <int kWave>
+__global__ void __launch_bounds__(kLayerThreads) rotary_embedding_kernel(RotaryEmbedding args) {
+  const int token = workgroup_x();
+  const int half = args.head_dim / 2;
+  const int pairs = (args.num_heads + args.num_kv_heads) * half;
+  const int begin = workgroup_y() * kLayerPiece;
+  const int count = smaller(pairs - begin, kLayerPiece);
+  const float* cos_sin = args.cos_sin + static_cast<std::int64_t>(load(args.positions + token)) * args.head_dim;
+  const std::int64_t row = static_cast<std::int64_t>(token) * (args.num_heads + 2 * args.num_kv_heads) * args.head_dim;
+  const int wide = wide_part(count, half, args.qkv.data, args.cos_sin);
+  for_each_number<kLayerThreads>(wide, count, [&](auto numbers, int i) {
+    const int head = (begin + i) / half, pair = (begin + i) % half;
+    rotate<decltype(numbers)::value>(args.qkv, row + head * args.head_dim + pair, half, cos_sin, pair);
+  });
+}
+
+// Workgroup (token, piece of the row). silu(x) = x / (1 + e^-x).
+template <int kWave>
+__global__ void __launch_bounds__(kLayerThreads) silu_and_mul_kernel(SiluAndMul args) {
+  const int token = workgroup_x();
+  const int begin = workgroup_y() * kLayerPiece;
+  const int count = smaller(args.width - begin, kLayerPiece);
+  const std::int64_t to = static_cast<std::int64_t>(token) * args.width + begin;
+  const std::int64_t gate_at = static_cast<std::int64_t>(token) * 2 * args.width + begin;
+  const int wide = wide_part(count, args.width, args.gate_up.data, args.out.data);
+  for_each_number<kLayerThreads>(wide, count, [&](auto numbers, int i) {
+    constexpr int kCount = decltype(numbers)::value;
+    const auto gate = load_numbers<kCount>(args.gate_up.data, args.gate_up.dtype, gate_at + i);
+    auto values = load_numbers<kCount>(args.gate_up.data, args.gate_up.dtype, gate_at + args.width + i);
+    DCULAB_UNROLL
+    for (int j = 0; j < kCount; ++j) values[j] *= gate[j] / (1.0F + fast_exp(-gate[j]));
+    store_numbers<kCount>(args.out.data, args.out.dtype, to + i, values);
+  });
+}
+
+// erf: x * (1 + erf(x / sqrt 2)) / 2, through erfc, which does not cancel far below zero.
+// tanh: x * (1 + tanh(a)) / 2 = x / (1 + e^-2a) with a = sqrt(2 / pi) * (x + 0.044715 x^3).
+// Source: Hendrycks and Gimpel, arXiv:1606.08415.
+__device__ __forceinline__ float gelu(float x, GeluKind kind) {
+  if (kind == GeluKind::erf) return 0.5F * x * complementary_error_function(-0.70710678F * x);
+  const float angle = 0.79788456F * (x + 0.044715F * x * x * x);
+  return x / (1.0F + fast_exp(-2.0F * angle));
+}
+
+// Workgroup: a piece of all numbers.
+template <int kWave>
+__global__ void __launch_bounds__(kLayerThreads) gelu_kernel(Gelu args) {
+  const std::int64_t begin = static_cast<std::int64_t>(workgroup_x()) * kLayerPiece;
+  const int count = args.count - begin < kLayerPiece ? static_cast<int>(args.count - begin) : kLayerPiece;
+  const int wide = wide_part(count, kLayerPiece, args.x.data, args.out.data);
+  for_each_number<kLayerThreads>(wide, count, [&](auto numbers, int i) {
+    constexpr int kCount = decltype(numbers)::value;
+    auto values = load_numbers<kCount>(args.x.data, args.x.dtype, begin + i);
+    DCULAB_UNROLL
+    for (int j = 0; j < kCount; ++j) values[j] = gelu(values[j], args.kind);
+    store_numbers<kCount>(args.out.data, args.out.dtype, begin + i, values);
+  });
+}
+
+}  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -1,0 +1,249 @@
+// Attention of new tokens over paged K and V, tile by tile with an online softmax: no score outlives its tile.
+//
+// A workgroup serves one KV head of one sequence: its rows are pairs of a new token and a query head of the group, so
+// that a tile of K and V serves the group. 16 lanes share a few rows: lane c has the scores of tokens c and c + 16, and
+// 1/16 of the columns of the output. Source of the recurrence: Dao et al., FlashAttention, arXiv:2205.14135.
+#pragma once
+
+#include "kernels/gpu/prefill_tiles.hip.hpp"
+#include "kernels/gpu/wave.hpp"
+
+namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+// The softmax's weights, relative to the largest of a row, times 2^15: as halves they are normal down to 2^-29.
+inline constexpr float kWeightScaleLog = 15 * 0.693147181F;
+inline constexpr float kNoScore = -3e38F;  // less than every score; finite, so that differences are numbers
+
+// The rows of one sequence and KV head, of which a workgroup has a tile.
+struct QueryRows {
+  int first_token;     // of the sequence in the launch
+  int first_position;  // of that token in the sequence
+  int group, kv_head;
+  int first, count;  // of the tile; of the sequence: tokens x group
+
+  [[nodiscard]] __device__ bool has(int row) const { return first + row < count; }
+  [[nodiscard]] __device__ std::int64_t token(int row) const { return first_token + (first + row) / group; }
+  [[nodiscard]] __device__ int head(int row) const { return kv_head * group + (first + row) % group; }
+  [[nodiscard]] __device__ int position(int row) const { return first_position + (first + row) / group; }
+};
+
+// The scores, maxima, sums and outputs of the rows of a lane.
+template <int kWave, typename Word, int kHeadDim>
+class PrefillLane {
+ public:
+  using Tiles = PrefillTiles<Word, kHeadDim>;
+  static constexpr int kRows = Tiles::kTile.rows * kPrefillLanes / kPrefillThreads;
+  static constexpr int kColumns = kHeadDim / kPrefillLanes;
+  static constexpr int kTokens = kValuesPerWord<Word>;
+
+  __device__ __forceinline__ PrefillLane() {
+    DCULAB_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      maxima_[i] = kNoScore;
+      sums_[i] = 0;
+      DCULAB_UNROLL
+      for (int d = 0; d < kColumns; ++d) outputs_[i][d] = 0;
+    }
+  }
+
+  // scores = queries * keys, unscaled.
+  __device__ __forceinline__ void multiply_keys(const Tiles& tiles) {
+    DCULAB_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      DCULAB_UNROLL
+      for (int t = 0; t < kTokens; ++t) scores_[i][t] = 0;
+    }
+    DCULAB_ROLLED
+    for (int word = 0; word < Tiles::kRowWords; word += 4) {
+      Pack<Word, 4> keys[kTokens];
+      DCULAB_UNROLL
+      for (int t = 0; t < kTokens; ++t) keys[t] = four(tiles.keys[lane() + t * kPrefillLanes] + word);
+      DCULAB_UNROLL
+      for (int i = 0; i < kRows; ++i) {
+        const auto query = four(tiles.queries[tile_row(i)] + word);
+        DCULAB_UNROLL
+        for (int t = 0; t < kTokens; ++t) {
+          DCULAB_UNROLL
+          for (int w = 0; w < 4; ++w) scores_[i][t] = multiply_add(query[w], keys[t][w], scores_[i][t]);
+        }
+      }
+    }
+  }
+
+  // Scales and masks the scores of the tile from token `first` on, and turns them into weights in shared memory.
+  __device__ __forceinline__ void update_softmax(float scale, int window, int first, Tiles& tiles) {
+    DCULAB_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const QueryRow row = tiles.rows[tile_row(i)];
+      float largest = kNoScore;
+      DCULAB_UNROLL
+      for (int t = 0; t < kTokens; ++t) {
+        const int distance = first + lane() + t * kPrefillLanes - row.position;
+        const bool visible = distance <= 0 && distance > -window;
+        scores_[i][t] = visible ? scores_[i][t] * scale + row.alibi_slope * static_cast<float>(distance) : -INFINITY;
+        largest = larger(largest, scores_[i][t]);
+      }
+      const float maximum = larger(maxima_[i], wave_max<kWave, kPrefillLanes>(largest));
+      const float correction = fast_exp(maxima_[i] - maximum);
+      maxima_[i] = maximum;
+      sums_[i] *= correction;
+      DCULAB_UNROLL
+      for (int d = 0; d < kColumns; ++d) outputs_[i][d] *= correction;
+      DCULAB_UNROLL
+      for (int t = 0; t < kTokens; ++t) scores_[i][t] = fast_exp(scores_[i][t] - (maximum - kWeightScaleLog));
+      store_weights(i, scores_[i], tiles);
+    }
+  }
+
+  // outputs += weights * values
+  __device__ __forceinline__ void multiply_values(const Tiles& tiles) {
+    DCULAB_ROLLED
+    for (int word = 0; word < kPrefillLanes; word += 4) {
+      Pack<Word, 4> weights[kRows];
+      DCULAB_UNROLL
+      for (int i = 0; i < kRows; ++i) weights[i] = four(tiles.weights[tile_row(i)] + word);
+      DCULAB_UNROLL
+      for (int w = 0; w < 4; ++w) {
+        each_run([&]<int kRun>(Count<kRun>, int d, int column) {
+          const auto values = *reinterpret_cast<const Pack<Word, kRun>*>(&tiles.values[word + w][column]);
+          DCULAB_UNROLL
+          for (int i = 0; i < kRows; ++i) {
+            DCULAB_UNROLL
+            for (int r = 0; r < kRun; ++r)
+              outputs_[i][d + r] = multiply_add(weights[i][w], values[r], outputs_[i][d + r]);
+          }
+        });
+      }
+    }
+  }
+
+  __device__ __forceinline__ void store_outputs(const PrefillAttention& args, const QueryRows& rows,
+                                                float v_scale) const {
+    DCULAB_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const float factor = v_scale / wave_sum<kWave, kPrefillLanes>(sums_[i]);
+      const int row = tile_row(i);
+      if (!rows.has(row)) continue;
+      const std::int64_t out = (rows.token(row) * args.num_heads + rows.head(row)) * kHeadDim;
+      each_run([&]<int kRun>(Count<kRun>, int d, int column) {
+        Numbers<kRun> numbers;
+        DCULAB_UNROLL
+        for (int r = 0; r < kRun; ++r) numbers[r] = outputs_[i][d + r] * factor;
+        store_numbers(args.out.data, args.out.dtype, out + column, numbers);
+      });
+    }
+  }
+
+ private:
+  __device__ __forceinline__ static int lane() { return thread_index() % kPrefillLanes; }
+  __device__ __forceinline__ static int tile_row(int i) { return thread_index() / kPrefillLanes * kRows + i; }
+  __device__ __forceinline__ static Pack<Word, 4> four(const Word* words) {
+    return *reinterpret_cast<const Pack<Word, 4>*>(words);
+  }
+
+  // What is summed is what is multiplied: the weights as they were rounded.
+  __device__ __forceinline__ void store_weights(int i, const float (&weights)[2],
+                                                PrefillTiles<HalfPair, kHeadDim>& tiles) {
+    const HalfPair pair = pair_of(from_float<Half>(weights[0]), from_float<Half>(weights[1]));
+    sums_[i] += to_float(low_half(pair)) + to_float(high_half(pair));
+    tiles.weights[tile_row(i)][lane()] = pair;
+  }
+  __device__ __forceinline__ void store_weights(int i, const float (&weights)[1],
+                                                PrefillTiles<float, kHeadDim>& tiles) {
+    sums_[i] += weights[0];
+    tiles.weights[tile_row(i)][lane()] = weights[0];
+  }
+
+  // The columns of a lane, in runs of 4, 2 and 1 so that the runs of 16 lanes are neighbours: body(Count<length>, index
+  // among the lane's columns, column).
+  template <typename Body>
+  __device__ __forceinline__ static void each_run(Body body) {
+    constexpr int kFours = kHeadDim / 64;
+    if constexpr (kFours > 0) {
+      DCULAB_UNROLL
+      for (int j = 0; j < kFours; ++j) body(Count<4>{}, 4 * j, 64 * j + 4 * lane());
+    }
+    if constexpr (kHeadDim % 64 >= 32) body(Count<2>{}, 4 * kFours, 64 * kFours + 2 * lane());
+    if constexpr (kHeadDim % 32 >= 16) body(Count<1>{}, kColumns - 1, kHeadDim - 16 + lane());
+  }
+
+  float maxima_[kRows];
+  float sums_[kRows];  // of this lane's weights
+  float scores_[kRows][kTokens];
+  float outputs_[kRows][kColumns];
+};
+
+template <typename Word, int kHeadDim>
+__device__ __forceinline__ void load_queries(const PrefillAttention& args, const QueryRows& rows,
+                                             PrefillTiles<Word, kHeadDim>& tiles) {
+  constexpr int kParts = kHeadDim / 8, kWords = 8 / kValuesPerWord<Word>;
+  for (int i = thread_index(); i < tiles.kTile.rows * kParts; i += kPrefillThreads) {
+    const int row = i / kParts, part = i % kParts;
+    Numbers<8> numbers{};
+    if (rows.has(row)) {
+      const std::int64_t place = rows.token(row) * args.q_stride + rows.head(row) * kHeadDim + part * 8;
+      numbers = load_numbers<8>(args.q.data, args.q.dtype, place);
+    }
+    Word words[kWords];
+    DCULAB_UNROLL
+    for (int w = 0; w < kWords; ++w) {
+      if constexpr (kValuesPerWord<Word> == 2)
+        words[w] = pair_of(from_float<Half>(numbers[2 * w]), from_float<Half>(numbers[2 * w + 1]));
+      else
+        words[w] = numbers[w];
+    }
+    store_words(&tiles.queries[row][part * kWords], words);
+  }
+  if (const int row = thread_index(); row < tiles.kTile.rows) {
+    const bool has_slope = rows.has(row) && args.alibi_slopes != nullptr;
+    tiles.rows[row] = {rows.has(row) ? rows.position(row) : kNoPosition,
+                       has_slope ? load(args.alibi_slopes + rows.head(row)) : 0.0F};
+  }
+}
+
+// Grid: tiles of rows (the longest contexts first), KV heads, sequences.
+template <int kWave, typename Word, int kHeadDim>
+__global__ void __launch_bounds__(kPrefillThreads, (kPrefillWorkgroups<Word, kHeadDim>))
+    prefill_attention_kernel(PrefillAttention args) {
+  using Tiles = PrefillTiles<Word, kHeadDim>;
+  static_assert(kWave % kPrefillLanes == 0);
+  DCULAB_SHARED(Tiles, tiles);
+  const int seq = workgroup_z(), kv_head = workgroup_y(), group = args.num_heads / args.cache.num_kv_heads;
+  const int first_token = load(args.query_start_loc + seq);
+  const int query_len = load(args.query_start_loc + seq + 1) - first_token, context_len = load(args.context_lens + seq);
+  const int first_row = (workgroups_x() - 1 - workgroup_x()) * Tiles::kTile.rows;
+  const QueryRows rows{first_token, context_len - query_len, group, kv_head, first_row, query_len * group};
+  if (!rows.has(0)) return;
+
+  const int rows_left = rows.count - first_row;
+  const int last_row = (rows_left < Tiles::kTile.rows ? rows_left : Tiles::kTile.rows) - 1;
+  const KvSequence sequence{args.cache, args.block_tables + static_cast<std::int64_t>(seq) * args.max_blocks_per_seq,
+                            kv_head, rows.position(last_row) + 1};
+  const int window = args.sliding_window == 0 ? context_len : args.sliding_window;
+  const int first_visible = rows.position(0) + 1 - window;
+  const float scale = args.scale * k_scale_of(args.cache);
+
+  KvCourier<Word, kHeadDim> courier;
+  PrefillLane<kWave, Word, kHeadDim> lane;
+  load_queries(args, rows, tiles);
+  int first = first_visible > 0 ? first_visible : 0;
+  courier.locate(sequence, first);
+  courier.fetch(args.cache.k);
+  for (; first < sequence.end; first += Tiles::kTile.tokens) {
+    courier.put_keys(sequence, tiles);
+    barrier();
+    courier.fetch(args.cache.v);  // arrives while the keys are multiplied
+    lane.multiply_keys(tiles);
+    lane.update_softmax(scale, window, first, tiles);
+    barrier();
+    courier.put_values(sequence, tiles);
+    barrier();
+    courier.locate(sequence, first + Tiles::kTile.tokens);
+    courier.fetch(args.cache.k);
+    lane.multiply_values(tiles);
+    barrier();
+  }
+  lane.store_outputs(args, rows, v_scale_of(args.cache));
+}
+
+}  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

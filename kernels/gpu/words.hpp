@@ -1,0 +1,59 @@
+// What the matmul kernels multiply: 4-byte words along k, each one float, two halves or four int8 values.
+//
+// Halves stay halves only where both operands are: bf16 has a range that halves have not, so it is widened to float.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/gpu/numbers.hpp"
+
+namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+struct alignas(4) Int8Quad {
+  std::uint32_t bits;
+};
+
+template <typename X, typename W>
+using WordOf = std::conditional_t<std::is_same_v<X, Half> && std::is_same_v<W, Half>, HalfPair,
+                                  std::conditional_t<std::is_same_v<X, std::int8_t>, Int8Quad, float>>;
+
+// What products of words are summed in.
+template <typename Word>
+using SumOf = std::conditional_t<std::is_same_v<Word, Int8Quad>, std::int32_t, float>;
+
+template <typename Word>
+inline constexpr int kWordValues = std::is_same_v<Word, HalfPair>   ? 2
+                                   : std::is_same_v<Word, Int8Quad> ? 4
+                                                                    : 1;
+
+__device__ __forceinline__ float multiply_add(float a, float b, float sum) { return fused_multiply_add(a, b, sum); }
+__device__ __forceinline__ float multiply_add(HalfPair a, HalfPair b, float sum) { return dot2(a, b, sum); }
+__device__ __forceinline__ std::int32_t multiply_add(Int8Quad a, Int8Quad b, std::int32_t sum) {
+  return dot4(a.bits, b.bits, sum);
+}
+
+// Neighbouring values of a row, as they lie in memory; element i is the i-th word of them.
+template <typename T, typename Word, int kCount = 16 / sizeof(T)>
+struct Piece {
+  static constexpr int kValues = kCount;
+  static constexpr int kWords = kCount / kWordValues<Word>;
+  static constexpr bool kIsWords = sizeof(T) * kWordValues<Word> == sizeof(Word);
+  using Unit = std::conditional_t<kIsWords, Word, T>;
+
+  Pack<Unit, kCount * sizeof(T) / sizeof(Unit)> units;
+
+  __device__ __forceinline__ Word operator[](int i) const {
+    if constexpr (kIsWords)
+      return units[i];
+    else
+      return to_float(units[i]);
+  }
+};
+
+// From `bytes` behind `data` on. Offsets of 32 bits from an address that all lanes share leave registers free.
+template <typename T, typename Word, int kCount, typename Offset>
+__device__ __forceinline__ void load_piece(Piece<T, Word, kCount>& piece, const T* data, Offset bytes) {
+  piece.units = load(reinterpret_cast<const decltype(piece.units)*>(reinterpret_cast<const char*>(data) + bytes));
+}
+
+}  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

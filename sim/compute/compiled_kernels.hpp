@@ -1,0 +1,27 @@
+// What our own GPU kernels ask of a compute unit, as the compiler built them: compiled_kernels.csv, which
+// `cmake --build --preset hip --target kernel_resources` reads from the code objects of hipcc.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/op.hpp"
+#include "sim/compute/occupancy.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+struct CompiledKernel {
+  std::string_view target;  // "gfx906"
+  std::string_view name;    // with its template arguments: "rms_norm_kernel<64>"
+  KernelResources resources;
+};
+
+// By target, then name.
+[[nodiscard]] std::span<const CompiledKernel> compiled_kernels();
+
+// The kernel that runs `op` on `machine`; none where the table has no such target, or our kernels not such an op.
+[[nodiscard]] std::optional<KernelResources> compiled_resources(const Machine& machine, const Op& op);
+
+}  // namespace dculab::sim

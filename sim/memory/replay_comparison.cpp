@@ -1,0 +1,65 @@
+#include "sim/memory/replay_comparison.hpp"
+
+#include <algorithm>
+
+#include "sim/compute/compiled_kernels.hpp"
+#include "sim/compute/kernel_name.hpp"
+#include "sim/compute/kernel_resources.hpp"
+#include "sim/compute/occupancy.hpp"
+#include "sim/cost/step_price.hpp"
+
+namespace dculab::sim {
+namespace {
+
+// So many other bytes have passed since the operands were last touched that no cache holds any of them.
+constexpr double kColdFootprint = 1e18;
+
+[[nodiscard]] double hit_rate(Bytes here, Bytes next) { return here > Bytes{} ? 1 - next / here : 1; }
+
+void add_launch(ReplayComparison& comparison, const CacheReplay& replay) {
+  for (std::size_t level = 0; level < replay.levels.size(); ++level)
+    comparison.levels[level].replayed += replay.levels[level].total().bytes;
+}
+
+void add_closed_form(ReplayComparison& comparison, const Machine& machine, const Op& op) {
+  const OpPrice price = price_op(machine, op, Bytes(kColdFootprint));
+  for (std::size_t level = 0; level < machine.memory.size(); ++level)
+    comparison.levels[level].closed_form = price.bytes[level];
+}
+
+void fill_hit_rates(std::vector<ComparedLevel>& levels) {
+  for (std::size_t level = 0; level + 1 < levels.size(); ++level) {
+    levels[level].replayed_hit_rate = hit_rate(levels[level].replayed, levels[level + 1].replayed);
+    levels[level].closed_hit_rate = hit_rate(levels[level].closed_form, levels[level + 1].closed_form);
+  }
+  levels.back().replayed_hit_rate = levels.back().closed_hit_rate = 1;
+}
+
+}  // namespace
+
+ReplayComparison compare_with_replay(const Machine& machine, const Op& op, std::span<const AddressTrace> launches,
+                                     ReuseMeasurement reuse) {
+  const KernelResources kernel = kernel_resources(machine, op);
+  ReplayComparison comparison;
+  comparison.op = op.name;
+  comparison.kernel =
+      compiled_resources(machine, op) ? kernel_name(op, machine.waves.wave_size) : std::string("assumed");
+  comparison.workgroups_per_unit = std::max(1, workgroups_per_unit(machine.waves, kernel));
+  for (const MemoryLevel& level : machine.memory) comparison.levels.push_back({level.name, {}, {}, 0, 0});
+  for (const AddressTrace& launch : launches) {
+    const CacheReplay replay =
+        replay_cache(machine, launch, {.workgroups_per_unit = comparison.workgroups_per_unit, .reuse = reuse});
+    add_launch(comparison, replay);
+    comparison.accesses += launch.accesses.size();
+    if (&launch != &launches.front()) continue;
+    comparison.workgroups = launch.workgroups;
+    comparison.coalescing = replay.loads.efficiency();
+    comparison.lines_per_load = replay.loads.lines_per_instruction();
+    comparison.reuse = replay.reuse;
+  }
+  add_closed_form(comparison, machine, op);
+  fill_hit_rates(comparison.levels);
+  return comparison;
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,41 @@
+// The closed forms of traffic.hpp, reuse.hpp and hit_rate.hpp beside the replay of what the kernel really touched.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/address_trace.hpp"
+#include "core/op.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/memory/cache_replay.hpp"
+
+namespace dculab::sim {
+
+struct ComparedLevel {
+  std::string name;
+  Bytes replayed;     // that reach the level, loads and stores
+  Bytes closed_form;  // the same
+  double replayed_hit_rate = 0;
+  double closed_hit_rate = 0;
+};
+
+struct ReplayComparison {
+  std::string op;
+  std::string kernel;  // that decides the occupancy; "assumed" where none is compiled for the machine
+  int workgroups = 0;  // of the first launch
+  int workgroups_per_unit = 0;
+  std::uint64_t accesses = 0;
+  double coalescing = 0;  // bytes that lanes asked for / bytes of the lines they touched
+  double lines_per_load = 0;
+  std::vector<ComparedLevel> levels;  // as Machine::memory
+  std::optional<ReuseHistogram> reuse;
+};
+
+// `launches` are those of one execution of `op`. Both sides start with cold caches. A launch that follows finds nothing
+// of the one before in the caches: what partial results gain there is left out on both sides.
+[[nodiscard]] ReplayComparison compare_with_replay(const Machine& machine, const Op& op,
+                                                   std::span<const AddressTrace> launches, ReuseMeasurement reuse);
+
+}  // namespace dculab::sim

@@ -1,0 +1,358 @@
+// Do the GPU's KV cache kernels write, read and copy the bytes that the reference does?
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "kernels/gpu/numbers.hpp"
+#include "kernels/gpu/swap_blocks.hpp"
+#include "kernels/reference/reference_kernels.hpp"
+#include "tests/kernels/gpu/device_under_test.hpp"
+#include "tests/kernels/tensors.hpp"
+
+namespace dculab::kernels::gpu {
+namespace {
+
+// A cache of zeros; the reference writes `k` and `v`.
+struct HostCache {
+  HostCache(KvCacheView shape, std::byte content) : view(shape), k(bytes(shape), content), v(bytes(shape), content) {
+    view.k = k.data();
+    view.v = v.data();
+  }
+  static std::size_t bytes(const KvCacheView& shape) {
+    return bytes_of(shape.dtype, static_cast<std::size_t>(shape.num_blocks) * shape.num_kv_heads * shape.block_size *
+                                     shape.head_dim);
+  }
+
+  KvCacheView view;
+  std::vector<std::byte> k, v;
+};
+
+KvCacheView on_device(KvCacheView view, const DeviceTensor& k, const DeviceTensor& v) {
+  view.k = k.as();
+  view.v = v.as();
+  return view;
+}
+
+// The values of the 256 codes, from the formula of the specification: (1 + m / 2^bits) * 2^(e - bias), and m / 2^bits *
+// 2^(1 - bias) where e is 0.
+std::vector<double> fp8_values(Dtype dtype) {
+  const int mantissa_bits = dtype == Dtype::fp8_e4m3 ? 3 : 2, bias = dtype == Dtype::fp8_e4m3 ? 7 : 15;
+  std::vector<double> values(256);
+  for (int code = 0; code < 256; ++code) {
+    const int exponent = (code & 0x7F) >> mantissa_bits, mantissa = code & ((1 << mantissa_bits) - 1);
+    const double fraction = static_cast<double>(mantissa) / (1 << mantissa_bits);
+    double value = exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
+    if (dtype == Dtype::fp8_e4m3 && (code & 0x7F) == 0x7F) value = NAN;
+    if (dtype == Dtype::fp8_e5m2 && exponent == 31) value = mantissa == 0 ? INFINITY : NAN;
+    values[static_cast<std::size_t>(code)] = code >= 128 ? -value : value;
+  }
+  return values;
+}
+
+int largest_finite_code(Dtype dtype) { return dtype == Dtype::fp8_e4m3 ? 0x7E : 0x7B; }
+
+// The nearest code by search: of two equally near ones the even; what is beyond the largest finite value becomes it.
+std::uint8_t nearest_code(Dtype dtype, const std::vector<double>& values, float value) {
+  const int sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value)) return static_cast<std::uint8_t>(sign | (dtype == Dtype::fp8_e4m3 ? 0x7F : 0x7E));
+  const double magnitude = std::abs(double{value});
+  const auto first = values.begin(), last = first + largest_finite_code(dtype);
+  const auto above = std::lower_bound(first, last + 1, magnitude);
+  auto code = static_cast<int>(std::min(above, last) - first);
+  if (code > 0 && above <= last) {
+    const double up = values[static_cast<std::size_t>(code)] - magnitude;
+    const double down = magnitude - values[static_cast<std::size_t>(code - 1)];
+    if (down < up || (down == up && code % 2 == 1)) --code;
+  }
+  return static_cast<std::uint8_t>(sign | code);
+}
+
+// One token per 1024 values of K and V, which lie in the cache as they lie here.
+KvCacheView rows_of_values(Dtype dtype, std::size_t count) {
+  KvCacheView view;
+  view.dtype = dtype;
+  view.num_blocks = static_cast<int>(count / 1024), view.num_kv_heads = 1, view.block_size = 1, view.head_dim = 1024;
+  return view;
+}
+
+std::vector<std::uint8_t> stored_codes(Device& device, Dtype dtype, std::vector<float> values) {
+  values.resize((values.size() + 1023) / 1024 * 1024);
+  const KvCacheView shape = rows_of_values(dtype, values.size());
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(shape.num_blocks));
+  std::iota(slots.begin(), slots.end(), 0);
+  const DeviceTensor k(device, values.size()), v(device, values.size()), source(device, values), slot(device, slots);
+  device.reshape_and_cache({.k = {source.as(), Dtype::f32},
+                            .v = {source.as(), Dtype::f32},
+                            .kv_stride = 1024,
+                            .slot_mapping = slot.as<std::int64_t>(),
+                            .cache = on_device(shape, k, v),
+                            .num_tokens = shape.num_blocks});
+  auto codes = k.read<std::uint8_t>();
+  REQUIRE(codes == v.read<std::uint8_t>());
+  return codes;
+}
+
+// 10^6 values of every size that a format tells apart, all codes, all midpoints and their neighbours.
+std::vector<float> values_to_round(Dtype dtype) {
+  std::vector<float> values;
+  const auto codes = fp8_values(dtype);
+  for (int code = 0; code <= largest_finite_code(dtype); ++code) {
+    const double value = codes[static_cast<std::size_t>(code)];
+    const double next = code == largest_finite_code(dtype) ? 2 * value - codes[static_cast<std::size_t>(code - 1)]
+                                                           : codes[static_cast<std::size_t>(code + 1)];
+    const auto middle = static_cast<float>((value + next) / 2);
+    for (const float each :
+         {static_cast<float>(value), middle, std::nextafter(middle, 0.0F), std::nextafter(middle, INFINITY)}) {
+      values.push_back(each);
+      values.push_back(-each);
+    }
+  }
+  for (const float each : {std::numeric_limits<float>::denorm_min(), 0x1p-127F, 1e6F, 3e38F, INFINITY, NAN}) {
+    values.push_back(each);
+    values.push_back(-each);
+  }
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> exponent(-20.0F, 18.0F), sign(-1.0F, 1.0F);
+  while (values.size() < 1'000'000) values.push_back(std::copysign(std::exp2(exponent(random)), sign(random)));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("GPU FP8: every code is read as its value", "[gpu]") {
+  const auto dtype = GENERATE(Dtype::fp8_e4m3, Dtype::fp8_e5m2);
+  CAPTURE(name(dtype));
+  std::vector<std::uint8_t> codes(1024);
+  std::iota(codes.begin(), codes.end(), std::uint8_t{0});
+  const auto expected = fp8_values(dtype);
+  for_each_device([&](Device& device) {
+    const DeviceTensor cache(device, codes), tables(device, std::vector<std::int32_t>{0});
+    const DeviceTensor starts(device, std::vector<std::int32_t>{0, 1});
+    const DeviceTensor k(device, 4096), v(device, 4096);
+    device.gather_cached_kv({.cache = on_device(rows_of_values(dtype, 1024), cache, cache),
+                             .block_tables = tables.as<std::int32_t>(),
+                             .max_blocks_per_seq = 1,
+                             .context_start_loc = starts.as<std::int32_t>(),
+                             .k = {k.as(), Dtype::f32},
+                             .v = {v.as(), Dtype::f32},
+                             .num_seqs = 1,
+                             .num_tokens = 1});
+    const auto got = k.read<float>();
+    for (std::size_t i = 0; i < 256; ++i) {
+      CAPTURE(i);
+      REQUIRE(std::isnan(got[i]) == std::isnan(expected[i]));
+      if (!std::isnan(expected[i])) REQUIRE(double{got[i]} == expected[i]);
+      REQUIRE(std::signbit(got[i]) == (i >= 128));
+    }
+  });
+}
+
+TEST_CASE("FP8 pairs become the halves of their values") {
+  using namespace host_build;
+  const auto check = []<typename T>(T) {
+    for (std::uint32_t low = 0; low < 256; ++low) {
+      const std::uint32_t high = 255 - low;
+      const HalfPair pair = to_half_pair<T>(low | high << 8 | 0xABCD0000U);
+      for (const auto& [half, code] : {std::pair{low_half(pair), low}, std::pair{high_half(pair), high}}) {
+        const float expected = to_float(T{static_cast<std::uint8_t>(code)});
+        CAPTURE(code);
+        REQUIRE(std::isnan(to_float(half)) == std::isnan(expected));
+        if (!std::isnan(expected))
+          REQUIRE(std::bit_cast<std::uint32_t>(to_float(half)) == std::bit_cast<std::uint32_t>(expected));
+      }
+    }
+  };
+  check(Fp8E4M3{});
+  check(Fp8E5M2{});
+}
+
+TEST_CASE("GPU FP8: every number is stored as the nearest code", "[gpu]") {
+  const auto dtype = GENERATE(Dtype::fp8_e4m3, Dtype::fp8_e5m2);
+  CAPTURE(name(dtype));
+  const auto table = fp8_values(dtype);
+  const auto values = values_to_round(dtype);
+  std::vector<std::uint8_t> expected;
+  for (const float value : values) expected.push_back(nearest_code(dtype, table, value));
+  for_each_device([&](Device& device) {
+    auto got = stored_codes(device, dtype, values);
+    got.resize(values.size());
+    const auto [wrong, right] = std::mismatch(got.begin(), got.end(), expected.begin());
+    if (wrong != got.end()) FAIL("of " << values[static_cast<std::size_t>(wrong - got.begin())]);
+    SUCCEED();
+  });
+}
+
+TEST_CASE("GPU reshape_and_cache writes what the reference writes, and nothing else", "[gpu]") {
+  const auto cache_dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2);
+  const auto source_dtype = GENERATE(Dtype::f32, Dtype::f16);
+  const auto& [heads, head_dim, block_size] =
+      GENERATE(table<int, int, int>({{1, 8, 1}, {2, 80, 16}, {5, 128, 7}, {3, 32, 256}}));
+  CAPTURE(name(cache_dtype), name(source_dtype), heads, head_dim, block_size);
+  constexpr int kTokens = 9;
+  KvCacheView shape;
+  shape.dtype = cache_dtype;
+  shape.num_blocks = 2 + 12 / block_size, shape.num_kv_heads = heads, shape.block_size = block_size;
+  shape.head_dim = head_dim, shape.k_scale = 0.37F, shape.v_scale = 3.0F;
+
+  TensorSource source(3);
+  const int width = heads * head_dim, stride = 2 * width + 8;  // K and V side by side
+  const auto kv = source.stored(static_cast<std::size_t>(kTokens * stride), source_dtype, 4.0F);
+  const auto wide = widen(kv, source_dtype);
+  std::vector<std::int64_t> slots{3, -1, 1, 11, 0, 7, -5, 10, 2};
+  const std::vector<std::uint32_t> skip_set{1U << 11 | 1U << 2, 0};
+  const bool skips = GENERATE(false, true);
+  HostCache expected(shape, std::byte{0xFF});
+  reference::reshape_and_cache({.k = wide.data(),
+                                .v = wide.data() + width,
+                                .kv_stride = stride,
+                                .slot_mapping = slots.data(),
+                                .skip_set = skips ? skip_set.data() : nullptr,
+                                .cache = expected.view,
+                                .num_tokens = kTokens});
+  for_each_device([&](Device& device) {
+    const DeviceTensor k(device, expected.k.size()), v(device, expected.v.size()), skip(device, skip_set);
+    const DeviceTensor values(device, kv), slot(device, slots);
+    device.reshape_and_cache(
+        {.k = {values.as(), source_dtype},
+         .v = {values.as<std::byte>() + bytes_of(source_dtype, static_cast<std::size_t>(width)), source_dtype},
+         .kv_stride = stride,
+         .slot_mapping = slot.as<std::int64_t>(),
+         .skip_set = skips ? skip.as<std::uint32_t>() : nullptr,
+         .cache = on_device(shape, k, v),
+         .num_tokens = kTokens});
+    CHECK(k.read<std::byte>() == expected.k);
+    CHECK(v.read<std::byte>() == expected.v);
+  });
+}
+
+TEST_CASE("GPU gather_cached_kv reads what the reference reads", "[gpu]") {
+  const auto cache_dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2);
+  const auto out_dtype = GENERATE(Dtype::f32, Dtype::f16);
+  const auto& [heads, head_dim, block_size] = GENERATE(table<int, int, int>({{1, 8, 1}, {2, 80, 16}, {5, 128, 7}}));
+  CAPTURE(name(cache_dtype), name(out_dtype), heads, head_dim, block_size);
+  const std::vector<std::int32_t> starts{0, 1, 1, 1 + block_size, 2 + 2 * block_size, 2 + 2 * block_size};
+  const int num_seqs = 5, num_tokens = starts.back();
+  constexpr int kTableWidth = 3;
+  std::vector<std::int32_t> tables(static_cast<std::size_t>(num_seqs * kTableWidth), -1);
+  tables[0] = 4, tables[2 * kTableWidth] = 1, tables[3 * kTableWidth] = 3, tables[3 * kTableWidth + 1] = 0;
+
+  KvCacheView shape;
+  shape.dtype = cache_dtype;
+  shape.num_blocks = 5, shape.num_kv_heads = heads, shape.block_size = block_size, shape.head_dim = head_dim;
+  shape.k_scale = 0.37F, shape.v_scale = 3.0F;
+  TensorSource source(4);
+  HostCache cache(shape, std::byte{0});
+  const auto count = static_cast<std::size_t>(5 * heads * block_size * head_dim);
+  cache.k = source.stored(count, cache_dtype), cache.v = source.stored(count, cache_dtype);
+  cache.view.k = cache.k.data(), cache.view.v = cache.v.data();
+
+  std::vector<float> expected_k(static_cast<std::size_t>(num_tokens * heads * head_dim)), expected_v = expected_k;
+  reference::gather_cached_kv({.cache = cache.view,
+                               .block_tables = tables.data(),
+                               .max_blocks_per_seq = kTableWidth,
+                               .context_start_loc = starts.data(),
+                               .k = expected_k.data(),
+                               .v = expected_v.data(),
+                               .num_seqs = num_seqs});
+  for (auto* values : {&expected_k, &expected_v})
+    for (float& value : *values)
+      if (out_dtype == Dtype::f16) value = f32_from_f16(f16_from_f32(value));
+  for_each_device([&](Device& device) {
+    const DeviceTensor k(device, cache.k), v(device, cache.v), table(device, tables), start(device, starts);
+    const DeviceTensor out_k(device, bytes_of(out_dtype, expected_k.size()));
+    const DeviceTensor out_v(device, bytes_of(out_dtype, expected_v.size()));
+    device.gather_cached_kv({.cache = on_device(shape, k, v),
+                             .block_tables = table.as<std::int32_t>(),
+                             .max_blocks_per_seq = kTableWidth,
+                             .context_start_loc = start.as<std::int32_t>(),
+                             .k = {out_k.as(), out_dtype},
+                             .v = {out_v.as(), out_dtype},
+                             .num_seqs = num_seqs,
+                             .num_tokens = num_tokens});
+    CHECK(largest_difference(out_k.read_numbers(out_dtype), expected_k) == 0);
+    CHECK(largest_difference(out_v.read_numbers(out_dtype), expected_v) == 0);
+  });
+}
+
+TEST_CASE("GPU copy_blocks copies whole blocks within a cache and between caches", "[gpu]") {
+  const int block_bytes = GENERATE(16, 80, 4096, 4112);
+  constexpr std::size_t kBlocks = 6;
+  std::vector<std::uint8_t> blocks(kBlocks * static_cast<std::size_t>(block_bytes));
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
+  const std::vector<std::int32_t> pairs{4, 0, 2, 5, 4, 3};
+  const bool within = GENERATE(true, false);
+  CAPTURE(block_bytes, within);
+  auto expected = within ? blocks : std::vector<std::uint8_t>(blocks.size(), 0xFF);
+  for (std::size_t pair = 0; pair < 3; ++pair)
+    std::copy_n(blocks.begin() + pairs[2 * pair] * block_bytes, block_bytes,
+                expected.begin() + pairs[2 * pair + 1] * block_bytes);
+  for_each_device([&](Device& device) {
+    const DeviceTensor source(device, blocks), other(device, blocks.size()), pair(device, pairs);
+    const DeviceTensor& destination = within ? source : other;
+    device.copy_blocks({.source = source.as(),
+                        .destination = destination.as(),
+                        .pairs = pair.as<std::int32_t>(),
+                        .num_pairs = 3,
+                        .block_bytes = block_bytes});
+    CHECK(destination.read<std::uint8_t>() == expected);
+  });
+}
+
+TEST_CASE("neighbouring blocks are swapped in one copy") {
+  const std::vector<BlockPair> pairs{{7, 3}, {5, 1}, {6, 2}, {8, 0}, {9, 5}, {10, 6}, {2, 7}};
+  const auto runs = block_runs(pairs);
+  REQUIRE(runs.size() == 4);
+  const std::array<BlockRun, 4> expected{{{8, 0, 1}, {5, 1, 3}, {9, 5, 2}, {2, 7, 1}}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(runs[i].source == expected[i].source);
+    CHECK(runs[i].destination == expected[i].destination);
+    CHECK(runs[i].count == expected[i].count);
+  }
+  CHECK(block_runs({}).empty());
+}
+
+TEST_CASE("GPU blocks that are swapped out and in again are the same elsewhere", "[gpu]") {
+  constexpr std::size_t kBytes = 48, kBlocks = 4;
+  std::vector<std::uint8_t> blocks(kBytes * kBlocks);
+  std::iota(blocks.begin(), blocks.end(), std::uint8_t{0});
+  for_each_device([&](Device& device) {
+    const DeviceTensor pool(device, blocks), copies(device, blocks.size());
+    std::vector<std::uint8_t> host(blocks.size(), 0);
+    const std::vector<BlockPair> out{{2, 0}, {3, 1}, {0, 2}}, in{{0, 0}, {1, 1}, {2, 3}};
+    swap_blocks(device, {pool.as(), host.data(), out, kBytes, SwapDirection::to_host});
+    swap_blocks(device, {host.data(), pool.as(), in, kBytes, SwapDirection::to_device});
+    device.synchronize();
+    auto expected = blocks;
+    for (const auto& [from, to] : {std::pair{2, 0}, {3, 1}, {0, 3}})
+      std::copy_n(blocks.begin() + from * int{kBytes}, kBytes, expected.begin() + to * int{kBytes});
+    CHECK(pool.read<std::uint8_t>() == expected);
+
+    const std::vector<BlockPair> all{{0, 1}, {1, 2}, {2, 3}, {3, 0}};
+    swap_blocks(device, {pool.as(), copies.as(), all, kBytes, SwapDirection::within_device});
+    std::rotate(expected.begin(), expected.end() - int{kBytes}, expected.end());
+    CHECK(copies.read<std::uint8_t>() == expected);
+  });
+}
+
+TEST_CASE("GPU KV cache kernels refuse what they are not compiled for, and say what they are", "[gpu]") {
+  for_each_device([&](Device& device) {
+    const DeviceTensor memory(device, 1024);
+    KvCacheView cache{memory.as(), memory.as(), Dtype::f16, 1, 1, 1, 20};
+    ReshapeAndCache args{.k = {memory.as(), Dtype::f16},
+                         .v = {memory.as(), Dtype::f16},
+                         .kv_stride = 32,
+                         .cache = cache,
+                         .num_tokens = 1};
+    CHECK_THROWS_WITH(device.reshape_and_cache(args),
+                      ContainsSubstring("head_dim 20") && ContainsSubstring("multiples of 8"));
+    args.cache.head_dim = 16, args.kv_stride = 17;
+    CHECK_THROWS_WITH(device.reshape_and_cache(args), ContainsSubstring("17"));
+    args.kv_stride = 16, args.cache.dtype = Dtype::f32;
+    CHECK_THROWS_WITH(device.reshape_and_cache(args), ContainsSubstring("f32") && ContainsSubstring("fp8_e4m3"));
+    CHECK_THROWS_WITH(device.copy_blocks({memory.as(), memory.as(), nullptr, 1, 24}), ContainsSubstring("24"));
+  });
+}
+
+}  // namespace dculab::kernels::gpu
