@@ -28,11 +28,12 @@ struct Matmul {
   Output y;  // [m, y_stride], the first n used; f32 is allowed with f16 x (logits)
   int m = 0, n = 0, k = 0;
   int y_stride = 0;            // values between rows of y, >= n: several matrices may fill one row side by side
-  float* workspace = nullptr;  // partial sums of split k: see matmul_workspace()
+  float* workspace = nullptr;  // partial sums of split k: matmul_workspace() of tiling.hpp; null: not split
 };
 
-// x_perm (act-order): the rows of qweight were sorted by group when they were loaded (gptq_layout.hpp); row i belongs to
-// in-feature x_perm[i]. null: rows are in order. weight.g_idx is not read on the GPU. in_features is a multiple of 32.
+// x_perm (act-order): the rows of qweight were sorted by group when they were loaded (gptq_layout.hpp); row i belongs
+// to in-feature x_perm[i]. null: rows are in order. weight.g_idx is not read on the GPU. in_features is a multiple
+// of 32.
 struct GptqMatmul {
   Input x;  // [m, in_features]
   GptqWeightView weight;

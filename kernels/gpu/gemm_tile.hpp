@@ -14,9 +14,9 @@ namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 inline constexpr int kGemmSide = 16;  // threads along the rows, and along the columns, of a tile
 static_assert(kGemmSide * kGemmSide == kGemmThreads);
 
-// One operand's rows of the tile and words of the slab. The words of a row would all stand in the same bank: every
-// fourth word's rows are moved by 8 banks of the 32 (an XOR, so that groups of four rows stay together), and neither
-// writing pieces of rows nor reading neighbouring rows meets in a bank.
+// One operand's rows of the tile and words of the slab. Of the 32 banks of shared memory, a row would have all its
+// words in one; so every four words the rows are moved by eight banks (an XOR: groups of four rows stay together). Then
+// neither writing pieces of rows nor reading neighbouring rows has two lanes at different words of a bank.
 template <typename Word, int kRows>
 struct Slab {
   alignas(16) Word words[kGemmSlabWords][kRows];

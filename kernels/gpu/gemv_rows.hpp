@@ -14,17 +14,20 @@ namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
 template <int kWave, int kRows, typename X, typename W>
 class GemvRows {
- public:
   using Word = WordOf<X, W>;
   using Sum = SumOf<Word>;
+  using OwnPiece = Piece<W, Word>;
+  using XPiece = Piece<X, Word, std::min<int>(OwnPiece::kValues, 16 / sizeof(X))>;
+  static constexpr int kParts = OwnPiece::kValues / XPiece::kValues;     // pieces of x to one of w
+  static constexpr int kStep = kWave * OwnPiece::kValues;                // values of k that a wave takes at a time
+  static constexpr int kSlab = kGemvSlabBytes / kRows / int{sizeof(X)};  // values of k in a slab
   static constexpr int kSums = kRows * kGemvColumns;
-  static_assert(kSums <= kWave);
+  static_assert(kSlab % kStep == 0 && kSums <= kWave);
 
-  // Of x, kRows rows. What a lane needs at a time is one piece, or two (f32 and narrower weights) that stand apart, so
-  // that neighbouring lanes read neighbouring pieces.
+ public:
+  // Of x. The pieces to one of w stand apart, so that neighbouring lanes read neighbouring pieces.
   struct Slab {
-    Piece<X, Word, std::min<int>(16 / sizeof(W), 16 / sizeof(X))>
-        x[kRows][std::max<int>(1, sizeof(X) / sizeof(W))][kGemvSlabBytes / kRows / sizeof(X) * sizeof(W) / 16];
+    XPiece x[kRows][kParts][kSlab / OwnPiece::kValues];
   };
 
   // x [m, k], w [n, k]. Returns in lane l < kSums the value of row l / kGemvColumns and column
@@ -49,13 +52,6 @@ class GemvRows {
   }
 
  private:
-  using OwnPiece = Piece<W, Word>;
-  using XPiece = std::remove_reference_t<decltype(Slab{}.x[0][0][0])>;
-  static constexpr int kParts = OwnPiece::kValues / XPiece::kValues;     // pieces of x to one of w
-  static constexpr int kStep = kWave * OwnPiece::kValues;                // values of k that a wave takes at a time
-  static constexpr int kSlab = kGemvSlabBytes / kRows / int{sizeof(X)};  // values of k in a slab
-  static_assert(kSlab % kStep == 0 && sizeof(Slab) == kGemvSlabBytes);
-
   // The lane's values of the step of k that begins at `step`.
   __device__ __forceinline__ void fetch(const W* w, int n, int k, int first_column, int step) {
     const int ahead = lane_index<kWave>() * OwnPiece::kValues;

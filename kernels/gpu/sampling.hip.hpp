@@ -1,5 +1,5 @@
-// From logits to the choice of a token: softmax, argmax, top-k. One workgroup per row: 128,256 logits of f32 are half
-// a megabyte, which one compute unit reads in some ten microseconds.
+// From logits to the choice of a token: softmax, argmax, top-k. One workgroup per row: 128,256 logits of f32 are 8,000
+// clocks of the 64 bytes per clock that a compute unit of GCN gets from L2.
 #pragma once
 
 #include "kernels/gpu/args.hpp"

@@ -47,15 +47,14 @@ struct Work {
 
 [[nodiscard]] Work attention_work(const Machine& machine, const Op& op, Dtype multiplied) {
   const AttentionWork& attention = op.attention;
-  const double padded = padding(machine, op);
   Work work;
-  work.multiply = op.flops * padded;
+  work.multiply = op.flops;
   work.rows = op.kind == OpKind::attention_decode ? attention.heads_per_workgroup : kMatrixRows;
   work.efficiency = machine.efficiencies.attention_compute;
-  const double values = 2.0 * attention.head_dim * walked_tokens(op) * padded;
+  const double values = 2.0 * attention.head_dim * walked_tokens(op);
   const double conversions = values * (conversion_instructions(machine, attention.kv_dtype, multiplied) +
                                        tile_instructions(machine, attention.block_size));
-  const double scores = attention.score_pairs * attention.num_query_heads * padded;
+  const double scores = attention.score_pairs * attention.num_query_heads;
   work.vector_instructions = FlopCount(conversions / machine.efficiencies.conversion_compute +
                                        scores * kInstructionsPerScore / machine.efficiencies.attention_compute);
   return work;
@@ -71,12 +70,6 @@ struct Work {
 }
 
 }  // namespace
-
-double padding(const Machine& machine, const Op& op) {
-  const AttentionWork& work = op.attention;
-  if (machine.kind == MachineKind::cpu || work.context_tokens <= 0) return 1;
-  return work.padded_tokens / work.context_tokens;
-}
 
 ComputeTime compute_time(const Machine& machine, const Op& op, const Parallelism& parallel) {
   const double busy_share = parallel.active_units / machine.compute_units;

@@ -27,7 +27,4 @@ struct ComputeTime {
 
 [[nodiscard]] ComputeTime compute_time(const Machine& machine, const Op& op, const Parallelism& parallel);
 
-// KV tokens computed for each token of context: whole blocks on a GPU, whose lanes cannot stop inside one.
-[[nodiscard]] double padding(const Machine& machine, const Op& op);
-
 }  // namespace dculab::sim

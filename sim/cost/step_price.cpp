@@ -5,40 +5,14 @@
 
 #include "sim/compute/compute_time.hpp"
 #include "sim/cost/smooth_max.hpp"
-#include "sim/memory/reuse.hpp"
-#include "sim/memory/traffic.hpp"
+#include "sim/memory/level_bytes.hpp"
 
 namespace dculab::sim {
 namespace {
 
-struct LevelBytes {
-  PerLevel<Bytes> arriving{};
-  Bytes read;  // asked of the fastest level
-};
-
-[[nodiscard]] LevelBytes bytes_by_level(const Machine& machine, const Op& op, const Parallelism& parallel,
-                                        Bytes footprint) {
-  const auto reuse = reuse_of(machine, op, parallel, footprint);
-  LevelBytes result;
-  for (std::size_t operand = 0; operand < op.operands().size(); ++operand) {
-    const Bytes once = moved_once(machine, op, op.operands()[operand]);
-    const bool read = !is_written(op.operands()[operand].role);
-    Arrivals arrivals = all_requests(reuse[operand]);
-    for (std::size_t level = 0; level < machine.memory.size(); ++level) {
-      const Bytes arriving = once * arrivals.total();
-      result.arriving[level] += arriving;
-      if (read && level == 0) result.read += arriving;
-      const MemoryLevel& cache = machine.memory[level];
-      arrivals = cache.scope == Scope::device ? misses_of_shared(arrivals, reuse[operand], cache.size)
-                                              : misses_of_private(arrivals, reuse[operand], cache.size);
-    }
-  }
-  return result;
-}
-
 // Fills in bytes, hit rates, bandwidths, T_eff and floor; returns each level's time.
 [[nodiscard]] PerLevel<Seconds> price_memory(OpPrice& price, const Machine& machine, const Op& op, Bytes footprint) {
-  const LevelBytes bytes = bytes_by_level(machine, op, price.parallel, footprint);
+  const LevelBytes bytes = level_bytes(machine, op, price.parallel, footprint, CacheStart::in_step);
   const PerLevel<Seconds> latencies = mean_latencies(machine, bytes.arriving);
   const Bytes in_flight = bytes_in_flight(machine, op, price.parallel);
   const std::size_t levels = machine.memory.size();

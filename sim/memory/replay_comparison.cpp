@@ -6,13 +6,10 @@
 #include "sim/compute/kernel_name.hpp"
 #include "sim/compute/kernel_resources.hpp"
 #include "sim/compute/occupancy.hpp"
-#include "sim/cost/step_price.hpp"
+#include "sim/memory/level_bytes.hpp"
 
 namespace dculab::sim {
 namespace {
-
-// So many other bytes have passed since the operands were last touched that no cache holds any of them.
-constexpr double kColdFootprint = 1e18;
 
 [[nodiscard]] double hit_rate(Bytes here, Bytes next) { return here > Bytes{} ? 1 - next / here : 1; }
 
@@ -22,9 +19,9 @@ void add_launch(ReplayComparison& comparison, const CacheReplay& replay) {
 }
 
 void add_closed_form(ReplayComparison& comparison, const Machine& machine, const Op& op) {
-  const OpPrice price = price_op(machine, op, Bytes(kColdFootprint));
+  const LevelBytes bytes = level_bytes(machine, op, parallelism(machine, op), op.unique_bytes(), CacheStart::cold);
   for (std::size_t level = 0; level < machine.memory.size(); ++level)
-    comparison.levels[level].closed_form = price.bytes[level];
+    comparison.levels[level].closed_form = bytes.arriving[level];
 }
 
 void fill_hit_rates(std::vector<ComparedLevel>& levels) {

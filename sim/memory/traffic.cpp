@@ -1,14 +1,12 @@
 #include "sim/memory/traffic.hpp"
 
 #include <algorithm>
-#include <cmath>
-
-#include "sim/compute/compute_time.hpp"
+#include <cstdint>
+#include <numeric>
 
 namespace dculab::sim {
 namespace {
 
-// Whether the runs lie apart: KV blocks and embedding rows. The rows of other tensors follow one another.
 [[nodiscard]] bool is_scattered(const Op& op, const Operand& operand) {
   const bool kv = operand.role == OperandRole::kv_read || operand.role == OperandRole::kv_write;
   return kv || (op.kind == OpKind::embedding && operand.role == OperandRole::weight);
@@ -16,14 +14,11 @@ namespace {
 
 }  // namespace
 
-Bytes moved_once(const Machine& machine, const Op& op, const Operand& operand) {
-  Bytes line;
-  for (const MemoryLevel& level : machine.memory) line = std::max(line, level.line);
-  Bytes moved = operand.unique;
-  const Bytes run = std::min(operand.contiguous_run, operand.unique);
-  if (run > Bytes{} && is_scattered(op, operand)) moved *= std::ceil(run / line) * line / run;
-  if (operand.role == OperandRole::kv_read) moved *= padding(machine, op);
-  return moved;
+double line_rounding(const Op& op, const Operand& operand, Bytes line) {
+  const auto run = static_cast<std::int64_t>(std::min(operand.contiguous_run, operand.unique).value());
+  const auto line_bytes = static_cast<std::int64_t>(line.value());
+  if (run <= 0 || line_bytes <= 0 || !is_scattered(op, operand)) return 1;
+  return static_cast<double>(run + line_bytes - std::gcd(run, line_bytes)) / static_cast<double>(run);
 }
 
 }  // namespace dculab::sim

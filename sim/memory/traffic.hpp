@@ -1,19 +1,21 @@
-// The bytes an op asks of the fastest memory level.
+// The bytes that one pass over an operand moves at a memory level.
 //
-//   requested = unique * requests * line rounding * padding
-//   line rounding = ceil(run / line) * line / run      a run shorter than a line still moves the whole line
-//   padding       = whole KV blocks / context          where the kernel loads the unused slots of the last block
+//   moved     = unique * line rounding
+//   line rounding = (run + line - gcd(run, line)) / run      scattered runs that start at multiples of their length:
+//                                                            the mean number of lines they touch
 //
-// `requests` is the kernel's own tiling: how many workgroups load each byte (core/op.hpp).
+// KV blocks and embedding rows are scattered; the rows of other tensors follow one another. Unused slots of the last KV
+// block are not loaded: kernels walk valid tokens only (Opt-Pa). A line that two runs share is fetched once below a
+// cache that keeps it from the one to the other: see level_bytes.hpp.
 #pragma once
 
 #include "core/op.hpp"
-#include "sim/hardware/machine.hpp"
+#include "core/units.hpp"
 
 namespace dculab::sim {
 
-// Distinct bytes that `operand` of `op` moves, rounded up to whole lines and whole KV blocks.
-[[nodiscard]] Bytes moved_once(const Machine& machine, const Op& op, const Operand& operand);
+// Of the bytes that `operand` of `op` moves where lines are `line` long, over its distinct bytes. At least 1.
+[[nodiscard]] double line_rounding(const Op& op, const Operand& operand, Bytes line);
 
 [[nodiscard]] inline bool is_written(OperandRole role) {
   return role == OperandRole::output || role == OperandRole::kv_write;

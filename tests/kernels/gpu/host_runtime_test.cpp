@@ -3,30 +3,19 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "kernels/gpu/runtime.hpp"
+#include "tests/kernels/gpu/host_options.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::kernels::gpu::host_build {
 namespace {
 
-using host::Grid;
 using host::HostOptions;
 using host::LaneOrder;
-
-constexpr LaneOrder kOrders[] = {LaneOrder::forward, LaneOrder::reversed, LaneOrder::shuffled};
-
-// body(options) for waves of 64 and 32 in each order of lanes.
-template <typename Body>
-void for_each_option(Body body) {
-  for (const int wave_size : {64, 32})
-    for (const LaneOrder order : kOrders) {
-      INFO("waves of " << wave_size << ", lane order " << static_cast<int>(order));
-      body(HostOptions{.wave_size = wave_size, .order = order});
-    }
-}
 
 struct Cells {
   int values[256];
@@ -47,8 +36,6 @@ std::vector<int> pass_on(const HostOptions& options, int threads, Barrier kept) 
   return got;
 }
 
-int lane_in_wave(const HostOptions& options) { return thread_index() % options.wave_size; }
-
 }  // namespace
 
 TEST_CASE("a forgotten barrier shows: results depend on the order of lanes", "[gpu]") {
@@ -59,7 +46,7 @@ TEST_CASE("a forgotten barrier shows: results depend on the order of lanes", "[g
     });
   }
   std::set<std::vector<int>> results;
-  for (const LaneOrder order : kOrders) results.insert(pass_on({.order = order}, 256, Barrier::forgotten));
+  for (const LaneOrder order : kLaneOrders) results.insert(pass_on({.order = order}, 256, Barrier::forgotten));
   CHECK(results.size() == 3);
 }
 
@@ -69,73 +56,6 @@ TEST_CASE("another seed shuffles the lanes in another way, the same one in the s
   };
   CHECK(result(1) == result(1));
   CHECK(result(1) != result(2));
-}
-
-TEST_CASE("a wave is 64 or 32 lanes, the last one what is left", "[gpu]") {
-  for (const int threads : {1, 31, 32, 33, 63, 64, 65, 100, 256}) {
-    for_each_option([&](const HostOptions& options) {
-      std::vector<std::uint64_t> votes(static_cast<std::size_t>(threads));
-      host::run_grid({.threads = threads}, options,
-                     [&] { votes[static_cast<std::size_t>(thread_index())] = host::ballot(true); });
-      for (int i = 0; i < threads; ++i) {
-        const int lanes = std::min(options.wave_size, threads - i / options.wave_size * options.wave_size);
-        REQUIRE(votes[static_cast<std::size_t>(i)] == (lanes == 64 ? ~0ULL : (1ULL << lanes) - 1));
-      }
-    });
-  }
-}
-
-TEST_CASE("ballot gathers the votes of the own wave alone", "[gpu]") {
-  for_each_option([](const HostOptions& options) {
-    std::vector<std::uint64_t> votes(128);
-    host::run_grid({.threads = 128}, options, [&] {
-      const int wave = thread_index() / options.wave_size;
-      votes[static_cast<std::size_t>(thread_index())] = host::ballot(lane_in_wave(options) % (wave + 2) == 0);
-    });
-    for (int i = 0; i < 128; ++i) {
-      std::uint64_t expected = 0;
-      for (int lane = 0; lane < options.wave_size; ++lane)
-        if (lane % (i / options.wave_size + 2) == 0) expected |= 1ULL << lane;
-      REQUIRE(votes[static_cast<std::size_t>(i)] == expected);
-    }
-  });
-}
-
-TEMPLATE_TEST_CASE_SIG("a shuffle stays within its group of lanes, in every part of the wave", "[gpu]",
-                       ((int kWave, int kWidth), kWave, kWidth), (64, 64), (64, 32), (64, 16), (64, 8), (64, 4),
-                       (64, 1), (32, 32), (32, 16), (32, 8), (32, 4)) {
-  for (const LaneOrder order : kOrders) {
-    std::vector<int> read(128), exchanged(128);
-    host::run_grid({.threads = 128}, {.wave_size = kWave, .order = order}, [&] {
-      const auto i = static_cast<std::size_t>(thread_index());
-      read[i] = shuffle<kWave, kWidth>(thread_index(), 3);
-      exchanged[i] = shuffle_xor<kWave>(thread_index(), kWidth / 2);
-    });
-    for (int i = 0; i < 128; ++i) {
-      REQUIRE(read[static_cast<std::size_t>(i)] == i / kWidth * kWidth + 3 % kWidth);
-      REQUIRE(exchanged[static_cast<std::size_t>(i)] == (i ^ kWidth / 2));
-    }
-  }
-}
-
-TEST_CASE("a shuffle may be followed by another before all lanes have read the first", "[gpu]") {
-  for_each_option([](const HostOptions& options) {
-    std::vector<std::uint64_t> sums(64);
-    host::run_grid({.threads = 64}, options, [&] {
-      const auto own = static_cast<std::uint64_t>(thread_index());
-      const int next = (lane_in_wave(options) + 1) % options.wave_size;
-      std::uint64_t sum = 0;
-      for (std::uint64_t round = 0; round < 5; ++round) sum = sum * 100 + host::exchange(own + round, next);
-      sums[own] = sum;
-    });
-    for (std::size_t i = 0; i < 64; ++i) {
-      const auto size = static_cast<std::size_t>(options.wave_size);
-      const std::uint64_t next = i / size * size + (i + 1) % size;
-      std::uint64_t expected = 0;
-      for (std::uint64_t round = 0; round < 5; ++round) expected = expected * 100 + next + round;
-      REQUIRE(sums[i] == expected);
-    }
-  });
 }
 
 TEST_CASE("lanes that leave early run once, are missed by nobody, and shuffles from them give 0", "[gpu]") {
@@ -331,6 +251,17 @@ TEST_CASE("every lane of every workgroup runs once and knows where it is", "[gpu
     CHECK(std::get<0>(visits.rbegin()->first) == 2);
     CHECK(std::get<2>(visits.rbegin()->first) == 3);
   });
+}
+
+TEST_CASE("grids run on several threads at once", "[gpu]") {
+  std::vector<std::vector<int>> results(3);
+  std::vector<std::thread> threads;
+  for (auto& result : results) threads.emplace_back([&] { result = pass_on({}, 200, Barrier::present); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& result : results) {
+    REQUIRE(result.size() == 200);
+    for (int i = 0; i < 200; ++i) REQUIRE(result[static_cast<std::size_t>(i)] == (i + 199) % 200);
+  }
 }
 
 }  // namespace dculab::kernels::gpu::host_build

@@ -1,0 +1,34 @@
+// The bytes that reach each memory level: what the workgroups ask for, less what the caches above answer.
+//
+//   bytes(operand, 0)     = unique * requests * line rounding
+//   bytes(operand, l + 1) = what reuse.hpp and hit_rate.hpp leave of them, rounded to the lines of level l + 1. Where
+//                           two scattered runs share a line, the second finds it in a shared cache with the probability
+//                           stays(unique, cache): the operand's other runs lie between them.
+//
+// Held against the replay of the kernels' own addresses: docs/reference/cache-replay.md.
+#pragma once
+
+#include "core/op.hpp"
+#include "core/units.hpp"
+#include "sim/compute/parallelism.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/memory/bandwidth.hpp"
+
+namespace dculab::sim {
+
+// What the caches hold when the op begins.
+enum class CacheStart : std::uint8_t {
+  in_step,  // what the ops before have left; results stay for the ops after
+  cold,     // nothing, and results are written back: an op recorded or benchmarked alone
+};
+
+struct LevelBytes {
+  PerLevel<Bytes> arriving{};
+  Bytes read;  // asked of the fastest level
+};
+
+// `footprint`: distinct weight and KV bytes of the whole step.
+[[nodiscard]] LevelBytes level_bytes(const Machine& machine, const Op& op, const Parallelism& parallel, Bytes footprint,
+                                     CacheStart start);
+
+}  // namespace dculab::sim
