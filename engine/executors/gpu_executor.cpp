@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
+#include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/plan_checks.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "kernels/gpu/paged_attention_tiling.hpp"
@@ -16,7 +16,6 @@ namespace dculab::engine {
 namespace {
 
 using kernels::gpu::Input;
-using kernels::gpu::Output;
 using SteadyClock = std::chrono::steady_clock;
 
 [[nodiscard]] const LlamaWeights& runnable(const LlamaWeights& weights, const GpuExecutorOptions& options) {
@@ -41,10 +40,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 [[nodiscard]] int blocks_of_longest(const ModelShape& shape, const KvCacheOptions& kv) {
   return std::min(kv.num_blocks, (shape.max_position_embeddings + kv.block_size - 1) / kv.block_size);
-}
-
-[[nodiscard]] int largest(const std::vector<std::int32_t>& values) {
-  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
 }  // namespace
@@ -115,6 +110,9 @@ void GpuExecutor::fill_inputs(const StepPlan& plan) {
   if (inputs_.num_tokens() > options_.limits.max_num_batched_tokens ||
       static_cast<int>(plan.batch.sequences.size()) > options_.limits.max_num_seqs)
     throw std::invalid_argument("plan: the batch is larger than the executor was made for");
+  for (const Phase phase : {Phase::prefill, Phase::decode})
+    if (inputs_.attention(phase).max_blocks_per_seq > max_blocks_per_seq_)
+      throw std::invalid_argument("plan: a block table is longer than any sequence can be");
   device_inputs_.upload(inputs_);
 }
 
@@ -275,44 +273,17 @@ void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
           op, "has another shape");
   require(op.attention.block_size == kv_.options().block_size && op.attention.kv_dtype == kv_.options().dtype, op,
           "is planned for another KV cache");
-  const GpuStepInputs::Attention& on_device = phase == Phase::prefill ? device_inputs_.prefill : device_inputs_.decode;
-  const Dtype dtype = options_.activation_dtype;
-  const std::int64_t stride = shape_.query_width() + 2 * shape_.kv_width();
-  const Input q{activations_.qkv.as<std::byte>() + inputs.first_token * stride * bits(dtype) / 8, dtype};
-  const Output out{activations_.attention.as<std::byte>() +
-                       std::int64_t{inputs.first_token} * shape_.query_width() * bits(dtype) / 8,
-                   dtype};
-  const float scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
-  if (phase == Phase::decode)
-    return device_->paged_attention({.q = q,
-                                     .q_stride = stride,
-                                     .cache = kv_.layer(layer),
-                                     .block_tables = on_device.block_tables.as<std::int32_t>(),
-                                     .max_blocks_per_seq = inputs.max_blocks_per_seq,
-                                     .context_lens = on_device.context_lens.as<std::int32_t>(),
-                                     .max_context_len = largest(inputs.context_lens),
-                                     .out = out,
-                                     .num_seqs = inputs.num_seqs,
-                                     .num_heads = shape_.num_attention_heads,
-                                     .scale = scale,
-                                     .heads_per_workgroup = options_.tiling.query_heads_per_workgroup,
-                                     .partition_tokens = options_.tiling.partition_tokens,
-                                     .workspace = workspace_.as<float>()});
-  int max_query_len = 0;
-  for (std::size_t i = 0; i + 1 < inputs.query_start_loc.size(); ++i)
-    max_query_len = std::max(max_query_len, inputs.query_start_loc[i + 1] - inputs.query_start_loc[i]);
-  device_->prefill_attention({.q = q,
-                              .q_stride = stride,
-                              .cache = kv_.layer(layer),
-                              .block_tables = on_device.block_tables.as<std::int32_t>(),
-                              .max_blocks_per_seq = inputs.max_blocks_per_seq,
-                              .query_start_loc = on_device.query_start_loc.as<std::int32_t>(),
-                              .context_lens = on_device.context_lens.as<std::int32_t>(),
-                              .max_query_len = max_query_len,
-                              .out = out,
-                              .num_seqs = inputs.num_seqs,
-                              .num_heads = shape_.num_attention_heads,
-                              .scale = scale});
+  const GpuAttention attention{.shape = shape_,
+                               .tiling = options_.tiling,
+                               .activation_dtype = options_.activation_dtype,
+                               .cache = kv_.layer(layer),
+                               .inputs = inputs,
+                               .on_device = phase == Phase::prefill ? device_inputs_.prefill : device_inputs_.decode,
+                               .qkv = activations_.qkv.as<std::byte>(),
+                               .out = activations_.attention.as<std::byte>(),
+                               .workspace = workspace_.as<float>()};
+  if (phase == Phase::decode) return device_->paged_attention(attention.decode());
+  device_->prefill_attention(attention.prefill());
 }
 
 std::span<const float> GpuExecutor::logits(int row) const {

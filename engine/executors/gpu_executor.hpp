@@ -24,7 +24,8 @@ struct GpuExecutorOptions {
 // with the device's events, a whole step with the host's clock.
 class GpuExecutor final : public ModelExecutor {
  public:
-  // Throws InputError when the kernels cannot run the model, or it does not fit on the device.
+  // Throws InputError when the kernels have no such activations, weights or KV cache, or the model does not fit on the
+  // device.
   GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const LlamaWeights& weights, const KvCacheOptions& kv_cache,
               const GpuExecutorOptions& options);
   ~GpuExecutor() override;
@@ -33,7 +34,8 @@ class GpuExecutor final : public ModelExecutor {
   void fill_kv_cache(std::uint64_t seed) override { kv_.fill_randomly(seed); }
   void set_op_timing(OpTiming timing) override { timing_ = timing; }
 
-  // Throws as CpuExecutor::run does, and std::invalid_argument for a step beyond the limits.
+  // Throws as CpuExecutor::run does, std::invalid_argument for a step beyond the limits, and InputError for a head size
+  // that no kernel is compiled for.
   StepResult run(const StepPlan& plan) override;
 
   [[nodiscard]] std::span<const float> logits(int row) const override;

@@ -25,15 +25,19 @@ constexpr int kShortVocabulary = 256;
   return model;
 }
 
-// All weights are the same zeros, as long as the largest.
-[[nodiscard]] LlamaWeights zero_weights(const ModelShape& model, WeightFormat format) {
+// All weights are the same zeros, as long as the largest. As in the plan, embedding, norms and head are in the model's
+// dtype, the matrices of the layer in `layer_dtype`.
+[[nodiscard]] LlamaWeights zero_weights(const ModelShape& model, Dtype layer_dtype) {
   LlamaWeights weights;
   weights.shape = model;
   std::size_t most = 0;
   const std::vector<WeightSlot> slots = weight_slots(weights);
   for (const WeightSlot& slot : slots) most = std::max(most, slot.values());
-  auto zeros = std::make_shared<std::vector<std::byte>>(most * static_cast<std::size_t>(bits(format.dtype)) / 8);
-  for (const WeightSlot& slot : slots) *slot.view = {zeros->data(), format.dtype, slot.rows};
+  auto zeros = std::make_shared<std::vector<std::byte>>(most * sizeof(float));
+  for (const WeightSlot& slot : slots) {
+    const bool is_of_layer = slot.columns != 0 && slot.name.starts_with("model.layers.");
+    *slot.view = {zeros->data(), is_of_layer ? layer_dtype : model.dtype, slot.rows};
+  }
   tie_head(weights);
   weights.memory.emplace_back(std::move(zeros));
   return weights;
@@ -44,6 +48,10 @@ constexpr int kShortVocabulary = 256;
   for (const Op& op : plan.ops) known += (known.empty() ? "" : ", ") + std::string(op.name);
   std::erase_if(plan.ops, [op_name](const Op& op) { return op.name != op_name; });
   if (plan.ops.empty()) throw InputError("this step has no op '" + std::string(op_name) + "'; it has " + known);
+  const Dtype weights = plan.ops.front().weight_format.dtype;
+  if (plan.ops.front().kind == OpKind::matmul && bits(weights) < 16)
+    throw InputError("'" + std::string(op_name) + "' with weights of " + std::string(name(weights)) +
+                     " cannot be recorded: the engine runs weights of f32, f16 and bf16");
   return plan;
 }
 
@@ -59,7 +67,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
 
   kernels::gpu::host::AddressRecorder recorder;
   GpuExecutor executor(kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder}),
-                       zero_weights(layer, options.weights), {num_blocks, options.block_size, options.kv_cache_dtype},
+                       zero_weights(layer, options.weights.dtype), {num_blocks, options.block_size, options.kv_cache_dtype},
                        {.activation_dtype = options.activation_dtype,
                         .tiling = options.tiling,
                         .limits = {.max_num_batched_tokens = batch.num_tokens(),

@@ -44,7 +44,7 @@ template <typename... Arguments>
     separator = ", ";
   };
   (add(arguments), ...);
-  return name + (name.back() == '>' ? " >" : ">");
+  return name + ">";
 }
 
 [[nodiscard]] std::string decode_name(const AttentionWork& work, int wave_size) {

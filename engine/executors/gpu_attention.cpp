@@ -1,0 +1,57 @@
+#include "engine/executors/gpu_attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dculab::engine {
+namespace {
+
+[[nodiscard]] int longest_query(const AttentionInputs& inputs) {
+  int longest = 0;
+  for (std::size_t i = 0; i + 1 < inputs.query_start_loc.size(); ++i)
+    longest = std::max(longest, inputs.query_start_loc[i + 1] - inputs.query_start_loc[i]);
+  return longest;
+}
+
+}  // namespace
+
+float GpuAttention::scale() const { return 1.0F / std::sqrt(static_cast<float>(shape.head_dim)); }
+
+std::byte* GpuAttention::first_row(std::byte* rows, std::int64_t row_values) const {
+  return rows + inputs.first_token * row_values * bits(activation_dtype) / 8;
+}
+
+kernels::gpu::PagedAttention GpuAttention::decode() const {
+  const auto longest = std::max_element(inputs.context_lens.begin(), inputs.context_lens.end());
+  return {.q = {first_row(qkv, q_stride()), activation_dtype},
+          .q_stride = q_stride(),
+          .cache = cache,
+          .block_tables = on_device.block_tables.as<std::int32_t>(),
+          .max_blocks_per_seq = inputs.max_blocks_per_seq,
+          .context_lens = on_device.context_lens.as<std::int32_t>(),
+          .max_context_len = longest == inputs.context_lens.end() ? 0 : *longest,
+          .out = {first_row(out, shape.query_width()), activation_dtype},
+          .num_seqs = inputs.num_seqs,
+          .num_heads = shape.num_attention_heads,
+          .scale = scale(),
+          .heads_per_workgroup = std::min(tiling.query_heads_per_workgroup, shape.group_size()),
+          .partition_tokens = tiling.partition_tokens,
+          .workspace = workspace};
+}
+
+kernels::gpu::PrefillAttention GpuAttention::prefill() const {
+  return {.q = {first_row(qkv, q_stride()), activation_dtype},
+          .q_stride = q_stride(),
+          .cache = cache,
+          .block_tables = on_device.block_tables.as<std::int32_t>(),
+          .max_blocks_per_seq = inputs.max_blocks_per_seq,
+          .query_start_loc = on_device.query_start_loc.as<std::int32_t>(),
+          .context_lens = on_device.context_lens.as<std::int32_t>(),
+          .max_query_len = longest_query(inputs),
+          .out = {first_row(out, shape.query_width()), activation_dtype},
+          .num_seqs = inputs.num_seqs,
+          .num_heads = shape.num_attention_heads,
+          .scale = scale()};
+}
+
+}  // namespace dculab::engine
