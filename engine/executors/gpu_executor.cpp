@@ -9,7 +9,7 @@
 #include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/plan_checks.hpp"
 #include "engine/executors/rope_table.hpp"
-#include "kernels/gpu/paged_attention_tiling.hpp"
+#include "kernels/gpu/attention/paged_attention_tiling.hpp"
 #include "kernels/gpu/tiling.hpp"
 
 namespace dculab::engine {

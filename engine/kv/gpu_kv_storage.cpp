@@ -81,14 +81,8 @@ void GpuKvStorage::copy_independent_blocks(std::span<const BlockCopy> copies) {
 }
 
 void GpuKvStorage::fill_randomly(std::uint64_t seed) {
-  const std::vector<std::byte> pattern = random_kv_values(options_.dtype, seed);
   const std::size_t pool_bytes = block_bytes_ * static_cast<std::size_t>(options_.num_blocks);
-  for (const DeviceMemory& pool : pools_) {
-    device_->upload(pool.as(), pattern.data(), std::min(pattern.size(), pool_bytes));
-    for (std::size_t filled = pattern.size(); filled < pool_bytes; filled *= 2)
-      device_->copy(pool.as<std::byte>() + filled, pool.as(), std::min(filled, pool_bytes - filled));
-  }
-  device_->synchronize();
+  for (const DeviceMemory& pool : pools_) engine::fill_randomly(*device_, pool.as(), pool_bytes, options_.dtype, seed);
 }
 
 }  // namespace dculab::engine

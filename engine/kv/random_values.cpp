@@ -1,5 +1,6 @@
 #include "engine/kv/random_values.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include "engine/checkpoint/stored_values.hpp"
@@ -21,6 +22,14 @@ std::vector<std::byte> random_kv_values(Dtype dtype, std::uint64_t seed) {
     stored[i] = std::byte{dtype == Dtype::fp8_e4m3 ? kernels::fp8_e4m3_from_f32(values[i])
                                                    : kernels::fp8_e5m2_from_f32(values[i])};
   return stored;
+}
+
+void fill_randomly(kernels::gpu::Device& device, void* memory, std::size_t bytes, Dtype dtype, std::uint64_t seed) {
+  const std::vector<std::byte> pattern = random_kv_values(dtype, seed);
+  device.upload(memory, pattern.data(), std::min(pattern.size(), bytes));
+  for (std::size_t filled = pattern.size(); filled < bytes; filled *= 2)
+    device.copy(static_cast<std::byte*>(memory) + filled, memory, std::min(filled, bytes - filled));
+  device.synchronize();
 }
 
 }  // namespace dculab::engine

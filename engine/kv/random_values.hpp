@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "kernels/gpu/device.hpp"
 
 namespace dculab::engine {
 
 // A stretch of values in [-1, 1), stored in `dtype`, to be repeated over the whole cache. Its length is a prime, so
 // that no two blocks are alike.
 [[nodiscard]] std::vector<std::byte> random_kv_values(Dtype dtype, std::uint64_t seed);
+
+// Fills memory of a device with them: uploaded once, then copied within the device. Waits until it is done.
+void fill_randomly(kernels::gpu::Device& device, void* memory, std::size_t bytes, Dtype dtype, std::uint64_t seed);
 
 }  // namespace dculab::engine

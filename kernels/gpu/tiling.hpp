@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/dtype.hpp"
-#include "kernels/gpu/split_k.hpp"
+#include "kernels/gpu/matmul/split_k.hpp"
 
 namespace dculab::kernels::gpu {
 

@@ -31,4 +31,3 @@ void switch_stacks(StackPlace& left, StackPlace next, void* argument) {
 }
 
 }  // namespace dculab::kernels::gpu::host
-

@@ -1,9 +1,9 @@
 #include <bit>
 
 #include "core/error.hpp"
-#include "kernels/gpu/gptq_matmul.hip.hpp"
 #include "kernels/gpu/launch/start.hpp"
 #include "kernels/gpu/launch/supported.hpp"
+#include "kernels/gpu/matmul/gptq_matmul.hip.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 namespace {

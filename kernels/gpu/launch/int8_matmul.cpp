@@ -1,4 +1,4 @@
-#include "kernels/gpu/int8_matmul.hip.hpp"
+#include "kernels/gpu/matmul/int8_matmul.hip.hpp"
 
 #include "kernels/gpu/launch/dispatch.hpp"
 #include "kernels/gpu/launch/start.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/gpu/kv_cache.hip.hpp"
+#include "kernels/gpu/kv_cache/kv_cache.hip.hpp"
 
 #include "kernels/gpu/launch/cache_type.hpp"
 #include "kernels/gpu/launch/start.hpp"

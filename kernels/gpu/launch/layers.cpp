@@ -1,4 +1,4 @@
-#include "kernels/gpu/layers.hip.hpp"
+#include "kernels/gpu/layers/layers.hip.hpp"
 
 #include "kernels/gpu/launch/start.hpp"
 #include "kernels/gpu/launch/supported.hpp"

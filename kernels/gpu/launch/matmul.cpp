@@ -1,4 +1,4 @@
-#include "kernels/gpu/matmul.hip.hpp"
+#include "kernels/gpu/matmul/matmul.hip.hpp"
 
 #include "kernels/gpu/launch/dispatch.hpp"
 #include "kernels/gpu/launch/start.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/gpu/norms.hip.hpp"
+#include "kernels/gpu/layers/norms.hip.hpp"
 
 #include "kernels/gpu/launch/start.hpp"
 #include "kernels/gpu/launch/supported.hpp"

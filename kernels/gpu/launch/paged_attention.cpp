@@ -1,10 +1,10 @@
 #include <bit>
 #include <string>
 
+#include "kernels/gpu/attention/paged_attention.hip.hpp"
+#include "kernels/gpu/attention/paged_attention_combine.hip.hpp"
 #include "kernels/gpu/launch/cache_type.hpp"
 #include "kernels/gpu/launch/start.hpp"
-#include "kernels/gpu/paged_attention.hip.hpp"
-#include "kernels/gpu/paged_attention_combine.hip.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 namespace {

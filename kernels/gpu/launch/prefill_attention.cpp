@@ -1,4 +1,4 @@
-#include "kernels/gpu/prefill_attention.hip.hpp"
+#include "kernels/gpu/attention/prefill_attention.hip.hpp"
 
 #include "kernels/gpu/launch/start.hpp"
 #include "kernels/gpu/launch/supported.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/gpu/sampling.hip.hpp"
+#include "kernels/gpu/layers/sampling.hip.hpp"
 
 #include "kernels/gpu/launch/start.hpp"
 #include "kernels/gpu/launch/supported.hpp"

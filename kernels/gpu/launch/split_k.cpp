@@ -1,4 +1,4 @@
-#include "kernels/gpu/split_k.hip.hpp"
+#include "kernels/gpu/matmul/split_k.hip.hpp"
 
 #include "kernels/gpu/launch/start.hpp"
 

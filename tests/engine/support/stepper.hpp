@@ -1,14 +1,16 @@
-// Runs hand-made steps through the CPU executor: the test says which sequence gets which tokens.
+// Runs hand-made steps through an executor: the test says which sequence gets which tokens.
 #pragma once
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "core/step_plan.hpp"
 #include "engine/checkpoint/llama_weights.hpp"
 #include "engine/executors/cpu_executor.hpp"
+#include "engine/executors/gpu_executor.hpp"
 
 namespace dculab::engine {
 
@@ -19,6 +21,10 @@ struct StepperOptions {
   int num_threads = 2;
   Dtype kv_dtype = Dtype::f32;
   int num_tokens = 4096;  // that the KV cache holds
+  // GPU only:
+  Dtype activation_dtype = Dtype::f32;
+  GpuStepLimits limits{.max_num_batched_tokens = 128, .max_num_seqs = 8};
+  int partition_tokens = 512;
 };
 
 // Tokens that one sequence is given in a step.
@@ -30,15 +36,21 @@ struct Feed {
 
 class Stepper {
  public:
-  explicit Stepper(LlamaWeights weights, StepperOptions options = {})
-      : num_blocks_((options.num_tokens + options.block_size - 1) / options.block_size + 64),
-        executor_(std::move(weights),
-                  {.num_blocks = num_blocks_, .block_size = options.block_size, .dtype = options.kv_dtype},
-                  options.num_threads) {
-    engine_.block_size = options.block_size;
-    engine_.kv_cache_dtype = options.kv_dtype;
-    engine_.weights = {executor_.shape().dtype, 0};
-    engine_.activation_dtype = Dtype::f32;
+  // On the CPU.
+  explicit Stepper(LlamaWeights weights, StepperOptions options = {}) : Stepper(weights.shape, options) {
+    executor_ = std::make_unique<CpuExecutor>(std::move(weights), kv_cache(options), options.num_threads);
+  }
+
+  // With the GPU kernels.
+  Stepper(std::shared_ptr<kernels::gpu::Device> device, const LlamaWeights& weights, StepperOptions options = {})
+      : Stepper(weights.shape, options) {
+    engine_.activation_dtype = options.activation_dtype;
+    engine_.tiling = gpu_kernel_tiling(weights.shape.group_size(), weights.shape.head_dim);
+    engine_.tiling.partition_tokens = options.partition_tokens;
+    executor_ = std::make_unique<GpuExecutor>(std::move(device), weights, kv_cache(options),
+                                              GpuExecutorOptions{.activation_dtype = options.activation_dtype,
+                                                                 .tiling = engine_.tiling,
+                                                                 .limits = options.limits});
   }
 
   [[nodiscard]] StepPlan plan(const std::vector<Feed>& feeds) {
@@ -51,25 +63,37 @@ class Stepper {
       computed += count;
       batch.block_tables.push_back(blocks_for(feed.sequence, computed));
     }
-    return plan_step(executor_.shape(), engine_, std::move(batch));
+    return plan_step(executor_->shape(), engine_, std::move(batch));
   }
 
   // The logits after the last token of each feed.
   std::vector<Logits> step(const std::vector<Feed>& feeds) {
-    executor_.run(plan(feeds));
+    executor_->run(plan(feeds));
     std::vector<Logits> rows;
     for (std::size_t row = 0; row < feeds.size(); ++row) {
-      const auto logits = executor_.logits(static_cast<int>(row));
+      const auto logits = executor_->logits(static_cast<int>(row));
       rows.emplace_back(logits.begin(), logits.end());
     }
     return rows;
   }
 
-  [[nodiscard]] CpuExecutor& executor() { return executor_; }
+  [[nodiscard]] ModelExecutor& executor() { return *executor_; }
   [[nodiscard]] const EngineOptions& engine() const { return engine_; }
   [[nodiscard]] std::vector<BlockId>& blocks(SequenceId sequence) { return blocks_[sequence]; }
 
  private:
+  Stepper(const ModelShape& shape, const StepperOptions& options)
+      : num_blocks_((options.num_tokens + options.block_size - 1) / options.block_size + 64) {
+    engine_.block_size = options.block_size;
+    engine_.kv_cache_dtype = options.kv_dtype;
+    engine_.weights = {shape.dtype, 0};
+    engine_.activation_dtype = Dtype::f32;
+  }
+
+  [[nodiscard]] KvCacheOptions kv_cache(const StepperOptions& options) const {
+    return {.num_blocks = num_blocks_, .block_size = options.block_size, .dtype = options.kv_dtype};
+  }
+
   // Neighbouring blocks of a sequence lie apart: the stride is a prime that divides no number of blocks used here.
   const std::vector<BlockId>& blocks_for(SequenceId sequence, int tokens) {
     std::vector<BlockId>& blocks = blocks_[sequence];
@@ -79,7 +103,7 @@ class Stepper {
   }
 
   int num_blocks_;
-  CpuExecutor executor_;
+  std::unique_ptr<ModelExecutor> executor_;
   EngineOptions engine_;
   std::map<SequenceId, int> computed_;
   std::map<SequenceId, std::vector<BlockId>> blocks_;

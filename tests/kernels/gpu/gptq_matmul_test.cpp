@@ -4,8 +4,8 @@
 #include <map>
 
 #include "core/error.hpp"
-#include "kernels/gpu/gptq_layout.hpp"
-#include "kernels/gpu/gptq_plan.hpp"
+#include "kernels/gpu/matmul/gptq_layout.hpp"
+#include "kernels/gpu/matmul/gptq_plan.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"

@@ -3,7 +3,7 @@
 #include <array>
 #include <numeric>
 
-#include "kernels/gpu/swap_blocks.hpp"
+#include "kernels/gpu/kv_cache/swap_blocks.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"

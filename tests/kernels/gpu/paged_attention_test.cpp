@@ -1,7 +1,7 @@
 // Does the GPU's decode attention agree with the reference, however it is cut, and does it load what it must and no
 // more?
 #include "core/error.hpp"
-#include "kernels/gpu/cached_chunk.hpp"
+#include "kernels/gpu/attention/cached_chunk.hpp"
 #include "kernels/number_format.hpp"
 #include "tests/kernels/gpu/decode_case.hpp"
 

@@ -4,7 +4,7 @@
 // workgroups too, and added in an order that depends on shapes alone.
 #pragma once
 
-#include "kernels/gpu/gptq_weights.hip.hpp"
+#include "kernels/gpu/matmul/gptq_weights.hip.hpp"
 #include "kernels/gpu/wave.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {

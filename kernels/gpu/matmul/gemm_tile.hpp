@@ -5,7 +5,7 @@
 // instruction.
 #pragma once
 
-#include "kernels/gpu/rows.hpp"
+#include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/tiling.hpp"
 #include "kernels/gpu/words.hpp"
 

@@ -1,8 +1,8 @@
 // The second pass of a matmul whose sum over k was divided among workgroups: adds the parts, always in the same order.
 #pragma once
 
+#include "kernels/gpu/matmul/split_k.hpp"
 #include "kernels/gpu/numbers.hpp"
-#include "kernels/gpu/split_k.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

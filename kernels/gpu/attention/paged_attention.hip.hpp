@@ -7,8 +7,8 @@
 // heads there are, the workgroup loads each K and V once.
 #pragma once
 
-#include "kernels/gpu/paged_attention_heads.hpp"
-#include "kernels/gpu/paged_kv.hpp"
+#include "kernels/gpu/attention/paged_attention_heads.hpp"
+#include "kernels/gpu/kv_cache/paged_kv.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

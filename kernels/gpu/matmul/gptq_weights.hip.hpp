@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
-#include "kernels/gpu/gptq_plan.hpp"
+#include "kernels/gpu/matmul/gptq_plan.hpp"
 #include "kernels/gpu/numbers.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {

@@ -1,4 +1,4 @@
-#include "kernels/gpu/gptq_layout.hpp"
+#include "kernels/gpu/matmul/gptq_layout.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "kernels/gpu/swap_blocks.hpp"
+#include "kernels/gpu/kv_cache/swap_blocks.hpp"
 
 #include <algorithm>
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
-#include "kernels/gpu/cached_chunk.hpp"
-#include "kernels/gpu/paged_attention_tiling.hpp"
-#include "kernels/gpu/rows.hpp"
+#include "kernels/gpu/attention/cached_chunk.hpp"
+#include "kernels/gpu/attention/paged_attention_tiling.hpp"
+#include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/wave.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {

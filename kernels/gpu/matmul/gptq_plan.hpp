@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "kernels/gpu/split_k.hpp"
+#include "kernels/gpu/matmul/split_k.hpp"
 
 namespace dculab::kernels::gpu {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
-#include "kernels/gpu/rows.hpp"
+#include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/wave.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {

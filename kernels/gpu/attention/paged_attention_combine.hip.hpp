@@ -1,7 +1,7 @@
 // The second pass of partitioned decode attention: merges the partitions of a query head by log-sum-exp.
 #pragma once
 
-#include "kernels/gpu/paged_attention_heads.hpp"
+#include "kernels/gpu/attention/paged_attention_heads.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

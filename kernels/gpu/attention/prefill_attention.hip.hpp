@@ -5,7 +5,7 @@
 // 1/16 of the columns of the output. Source of the recurrence: Dao et al., FlashAttention, arXiv:2205.14135.
 #pragma once
 
-#include "kernels/gpu/prefill_tiles.hip.hpp"
+#include "kernels/gpu/attention/prefill_tiles.hip.hpp"
 #include "kernels/gpu/wave.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {

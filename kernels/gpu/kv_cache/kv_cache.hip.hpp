@@ -3,8 +3,8 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
-#include "kernels/gpu/paged_kv.hpp"
-#include "kernels/gpu/rows.hpp"
+#include "kernels/gpu/kv_cache/paged_kv.hpp"
+#include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/tiling.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {

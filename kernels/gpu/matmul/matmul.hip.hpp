@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
-#include "kernels/gpu/gemm_tile.hpp"
-#include "kernels/gpu/gemv_rows.hpp"
+#include "kernels/gpu/matmul/gemm_tile.hpp"
+#include "kernels/gpu/matmul/gemv_rows.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

@@ -1,0 +1,62 @@
+// The whole shipped model with the GPU kernels, run on the host, against the CPU engine.
+#include "engine/checkpoint/model_loader.hpp"
+#include "engine/tokenizer/tokenizer.hpp"
+#include "kernels/gpu/open_device.hpp"
+#include "tests/engine/support/stepper.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+const std::filesystem::path kShipped = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models/dculab-tiny";
+
+// Prefill of all prompts in one step, then greedy decode of all together. Returns the tokens of each, in turns.
+std::vector<TokenId> greedy_tokens(Stepper& stepper, const std::vector<std::vector<TokenId>>& prompts, int count) {
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    feeds.push_back({static_cast<SequenceId>(i), Phase::prefill, prompts[i]});
+  std::vector<TokenId> tokens;
+  for (int step = 0; step < count; ++step) {
+    const std::vector<Logits> rows = stepper.step(feeds);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      tokens.push_back(best_token(rows[i]));
+      feeds[i] = {feeds[i].sequence, Phase::decode, {tokens.back()}};
+    }
+  }
+  return tokens;
+}
+
+struct Variant {
+  Dtype activation, kv;
+  int block_size, wave_size;
+};
+
+// Every pair of two choices is among them.
+constexpr Variant kVariants[] = {{Dtype::f32, Dtype::bf16, 1, 64},  {Dtype::f32, Dtype::f16, 16, 32},
+                                 {Dtype::f32, Dtype::bf16, 64, 32}, {Dtype::f16, Dtype::f16, 1, 32},
+                                 {Dtype::f16, Dtype::bf16, 16, 64}, {Dtype::f16, Dtype::f16, 64, 64}};
+
+}  // namespace
+
+TEST_CASE("the whole shipped model on --device host-gpu gives the CPU engine's greedy tokens", "[gpu]") {
+  const LlamaWeights weights = load_weights(kShipped);
+  const Tokenizer tokenizer = Tokenizer::load((kShipped / "tokenizer.json").string());
+  std::vector<std::vector<TokenId>> prompts;
+  for (const char* prompt : {"Once upon a time", "The dog ran to the park, and", "Tom"})
+    prompts.push_back(tokenizer.encode(prompt));
+  constexpr int kTokens = 6;
+  Stepper cpu(weights);
+  const std::vector<TokenId> expected = greedy_tokens(cpu, prompts, kTokens);
+  for (const Variant& variant : kVariants) {
+    INFO(name(variant.activation) << " activations, " << name(variant.kv) << " KV, blocks of " << variant.block_size
+                                  << ", waves of " << variant.wave_size);
+    Stepper gpu(kernels::gpu::open_host_device({.wave_size = variant.wave_size}), weights,
+                {.block_size = variant.block_size,
+                 .kv_dtype = variant.kv,
+                 .num_tokens = 256,
+                 .activation_dtype = variant.activation});
+    CHECK(greedy_tokens(gpu, prompts, kTokens) == expected);
+  }
+}
+
+}  // namespace dculab::engine
