@@ -23,7 +23,7 @@ namespace {
   for (std::size_t level = 0; level < levels; ++level) {
     const Bytes here = bytes.arriving[level];
     const bool last = level + 1 == levels;
-    price.hit_rate[level] = last || here <= Bytes{} ? 1 : 1 - bytes.arriving[level + 1] / here;
+    price.hit_rate[level] = last || here <= Bytes{} ? 1 : std::max(0.0, 1 - bytes.arriving[level + 1] / here);
     const BytesPerSecond deliverable_here = deliverable(machine, level, price.parallel.active_units);
     price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
     times[level] = here / deliverable_here;
@@ -32,10 +32,15 @@ namespace {
   return times;
 }
 
+// Split contexts are combined by a second kernel; on a GPU, rotating and caching are a kernel each.
+[[nodiscard]] int kernels_of(const Machine& machine, const Op& op) {
+  const bool two_kernels = machine.kind == MachineKind::gpu && op.kind == OpKind::rope_and_cache;
+  return op.attention.partitions_combined > 0 || two_kernels ? 2 : 1;
+}
+
 void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   price.lookups = op.attention.block_lookups * machine.efficiencies.block_lookup / price.parallel.concurrent;
-  const int forked = op.attention.partitions_combined > 0 ? 2 : 1;
-  const int launches = price.parallel.team == Team::caller ? 0 : forked;
+  const int launches = price.parallel.team == Team::caller ? 0 : kernels_of(machine, op);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
   price.launch = launches * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }

@@ -25,7 +25,8 @@ PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& 
   Seconds below;
   for (std::size_t index = machine.memory.size(); index-- > 0;) {
     const bool last = index + 1 == machine.memory.size();
-    const double misses = last || arriving[index] <= Bytes{} ? 0 : arriving[index + 1] / arriving[index];
+    // Above 1 where the lines of this level are longer than what it is asked for.
+    const double misses = last || arriving[index] <= Bytes{} ? 0 : std::min(1.0, arriving[index + 1] / arriving[index]);
     below = (1 - misses) * machine.memory[index].latency + misses * below;
     result[index] = below;
   }

@@ -1,5 +1,9 @@
 #include "sim/memory/level_bytes.hpp"
 
+#include <algorithm>
+
+#include <algorithm>
+
 #include "sim/memory/hit_rate.hpp"
 #include "sim/memory/reuse.hpp"
 #include "sim/memory/traffic.hpp"
@@ -9,6 +13,20 @@ namespace {
 
 // So many other bytes have passed that no cache holds anything of before.
 constexpr Bytes kColdDistance{1e30};
+
+// In which pieces bytes arrive at a level: the lines of the one above, which DRAM makes whole accesses of its own.
+[[nodiscard]] Bytes piece(const Machine& machine, std::size_t level) {
+  const Bytes own = machine.memory[level].line;
+  if (level == 0) return own;
+  const Bytes above = machine.memory[level - 1].line;
+  return level + 1 == machine.memory.size() ? std::max(own, above) : above;
+}
+
+// Of the second visits to a line that two runs share, those that a shared cache does not answer.
+[[nodiscard]] double shared_lines_missed(const Op& op, const Operand& operand, const Reuse& reuse, Bytes cache) {
+  const double last_of_block = 1.0 / std::max(1, op.attention.num_kv_heads);
+  return (1 - last_of_block) * (1 - stays(reuse.burst, cache)) + last_of_block * (1 - stays(operand.unique, cache));
+}
 
 }  // namespace
 
@@ -20,16 +38,16 @@ LevelBytes level_bytes(const Machine& machine, const Op& op, const Parallelism& 
     const Operand& operand = op.operands()[index];
     if (start == CacheStart::cold) reuse[index].first = reuse[index].first_local = kColdDistance;
     Arrivals arrivals = all_requests(reuse[index]);
-    double shared_lines_missed = 1;  // of the second visits to a line that two runs share
+    double missed = 1;  // of the second visits to lines that two runs share
     for (std::size_t level = 0; level < machine.memory.size(); ++level) {
       const MemoryLevel& memory = machine.memory[level];
-      const double rounding = 1 + (line_rounding(op, operand, memory.line) - 1) * shared_lines_missed;
+      const double rounding = 1 + (line_rounding(op, operand, piece(machine, level)) - 1) * missed;
       const Bytes arriving = operand.unique * rounding * arrivals.total();
       result.arriving[level] += arriving;
       if (level == 0 && !is_written(operand.role)) result.read += arriving;
       if (memory.scope == Scope::device) {
         arrivals = misses_of_shared(arrivals, reuse[index], memory.size);
-        shared_lines_missed *= 1 - stays(operand.unique, memory.size);
+        missed *= shared_lines_missed(op, operand, reuse[index], memory.size);
       } else {
         arrivals = misses_of_private(arrivals, reuse[index], memory.size);
       }

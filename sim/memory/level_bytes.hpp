@@ -1,9 +1,11 @@
 // The bytes that reach each memory level: what the workgroups ask for, less what the caches above answer.
 //
 //   bytes(operand, 0)     = unique * requests * line rounding
-//   bytes(operand, l + 1) = what reuse.hpp and hit_rate.hpp leave of them, rounded to the lines of level l + 1. Where
-//                           two scattered runs share a line, the second finds it in a shared cache with the probability
-//                           stays(unique, cache): the operand's other runs lie between them.
+//   bytes(operand, l + 1) = what reuse.hpp and hit_rate.hpp leave of them, in lines of level l (of DRAM, if longer)
+//
+// Where two scattered runs share a line, the second finds it in a shared cache with the probability stays(d, cache).
+// The run after a KV head's is the next head's of the same block, whose workgroup walks in step: d = burst
+// (hit_rate.hpp). After the last head comes whichever block lies there: d = unique, the operand's other runs.
 //
 // Held against the replay of the kernels' own addresses: docs/reference/cache-replay.md.
 #pragma once

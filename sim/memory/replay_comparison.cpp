@@ -11,7 +11,8 @@
 namespace dculab::sim {
 namespace {
 
-[[nodiscard]] double hit_rate(Bytes here, Bytes next) { return here > Bytes{} ? 1 - next / here : 1; }
+// None where the next level is asked for more than this one: for whole lines of which parts are wanted.
+[[nodiscard]] double hit_rate(Bytes here, Bytes next) { return here > Bytes{} ? std::max(0.0, 1 - next / here) : 1; }
 
 void add_launch(ReplayComparison& comparison, const CacheReplay& replay) {
   for (std::size_t level = 0; level < replay.levels.size(); ++level)

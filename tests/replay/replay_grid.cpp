@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "config/machine_file.hpp"
 #include "engine/recording/op_recorder.hpp"
@@ -9,8 +10,8 @@
 namespace dculab {
 namespace {
 
-constexpr int kGroupedHeads = 0;
-constexpr double kLargestKvBytes = 80e6;  // of one case: recording takes a few seconds more
+constexpr int kWholeGroup = 0;
+constexpr double kMostKvBytes = 80e6;  // that the workgroups of a case ask for: more takes more than a few seconds
 
 [[nodiscard]] ModelShape shape_of(const ReplayCase& what) {
   ModelShape model;
@@ -36,8 +37,40 @@ constexpr double kLargestKvBytes = 80e6;  // of one case: recording takes a few 
   return options;
 }
 
-[[nodiscard]] double kv_bytes(const ReplayCase& what) {
-  return 4.0 * what.kv_heads * what.head_dim * what.context * what.batch;
+[[nodiscard]] double kv_bytes_requested(const ReplayCase& what) {
+  const double requests = what.heads_per_workgroup == kWholeGroup ? 1.0 : what.num_heads / what.kv_heads;
+  return requests * 4.0 * what.kv_heads * what.head_dim * what.context * what.batch;
+}
+
+[[nodiscard]] bool is_worth_recording(const ReplayCase& what) {
+  const bool is_other_case = what.partition_tokens > 0 && what.context <= what.partition_tokens;  // nothing to split
+  return !is_other_case && kv_bytes_requested(what) <= kMostKvBytes;
+}
+
+struct GridAxes {
+  std::vector<int> kv_heads, block_sizes, head_dims, contexts, batches, heads_per_workgroup, partitions;
+};
+
+[[nodiscard]] std::vector<ReplayCase> cross(const GridAxes& axes, Phase phase) {
+  std::vector<ReplayCase> cases{{.phase = phase}};
+  const auto vary = [&cases](int ReplayCase::*value, const std::vector<int>& values) {
+    std::vector<ReplayCase> varied;
+    for (ReplayCase each : cases)
+      for (const int one : values) {
+        each.*value = one;
+        varied.push_back(each);
+      }
+    cases = std::move(varied);
+  };
+  vary(&ReplayCase::kv_heads, axes.kv_heads);
+  vary(&ReplayCase::block_size, axes.block_sizes);
+  vary(&ReplayCase::head_dim, axes.head_dims);
+  vary(&ReplayCase::context, axes.contexts);
+  vary(&ReplayCase::batch, axes.batches);
+  vary(&ReplayCase::heads_per_workgroup, axes.heads_per_workgroup);
+  vary(&ReplayCase::partition_tokens, axes.partitions);
+  std::erase_if(cases, [](const ReplayCase& each) { return !is_worth_recording(each); });
+  return cases;
 }
 
 }  // namespace
@@ -46,7 +79,7 @@ std::string ReplayCase::text() const {
   return std::string(phase == Phase::decode ? "decode" : "prefill") + " heads " + std::to_string(num_heads) + "/" +
          std::to_string(kv_heads) + " of " + std::to_string(head_dim) + ", block " + std::to_string(block_size) +
          ", context " + std::to_string(context) + ", batch " + std::to_string(batch) +
-         (heads_per_workgroup == 0 ? ", grouped" : ", per head") + ", partition " + std::to_string(partition_tokens);
+         (heads_per_workgroup == kWholeGroup ? ", grouped" : ", per head") + ", partition " + std::to_string(partition_tokens);
 }
 
 double ReplayOutcome::dram_error() const {
@@ -57,6 +90,10 @@ double ReplayOutcome::l2_hit_error() const {
   const sim::ComparedLevel& shared = comparison.levels[comparison.levels.size() - 2];
   return shared.closed_hit_rate - shared.replayed_hit_rate;
 }
+
+bool ReplayOutcome::dram_holds() const { return std::abs(dram_error()) <= 0.10; }
+
+bool ReplayOutcome::l2_hit_holds() const { return std::abs(l2_hit_error()) <= 0.05; }
 
 void replay_cases(const std::vector<ReplayCase>& cases, const std::vector<sim::Machine>& machines,
                   const std::function<void(const ReplayOutcome&)>& report) {
@@ -80,56 +117,52 @@ void replay_cases(const std::vector<ReplayCase>& cases, const std::vector<sim::M
 
 ReplayScore score(const std::vector<ReplayOutcome>& outcomes) {
   ReplayScore result;
+  const double share = 1.0 / static_cast<double>(outcomes.size());
   for (const ReplayOutcome& outcome : outcomes) {
-    result.dram_within_10_percent += std::abs(outcome.dram_error()) <= 0.10 ? 1 : 0;
-    result.l2_hit_within_5_points += std::abs(outcome.l2_hit_error()) <= 0.05 ? 1 : 0;
+    if (outcome.dram_holds()) result.dram_within_10_percent += share;
+    if (outcome.l2_hit_holds()) result.l2_hit_within_5_points += share;
   }
-  result.count = static_cast<int>(outcomes.size());
-  result.dram_within_10_percent /= result.count;
-  result.l2_hit_within_5_points /= result.count;
   return result;
 }
 
 std::vector<ReplayCase> decode_grid(GridSize size) {
-  const bool full = size == GridSize::full;
-  std::vector<ReplayCase> cases;
-  for (const int kv_heads : full ? std::vector{1, 2, 4, 8, 16, 32} : std::vector{1, 8, 32})
-    for (const int block_size : full ? std::vector{1, 8, 16, 32, 64, 128, 256} : std::vector{1, 16, 128})
-      for (const int head_dim : full ? std::vector{64, 80, 96, 128} : std::vector{64, 128})
-        for (const int context : full ? std::vector{100, 512, 1500, 4096} : std::vector{250, 1024})
-          for (const int batch : full ? std::vector{1, 4, 16, 64} : std::vector{1, 8})
-            for (const int heads_per_workgroup : {kGroupedHeads, 1})
-              for (const int partition : full ? std::vector{0, 512} : std::vector{0}) {
-                ReplayCase what;
-                what.kv_heads = kv_heads;
-                what.block_size = block_size;
-                what.head_dim = head_dim;
-                what.context = context;
-                what.batch = batch;
-                what.heads_per_workgroup = heads_per_workgroup;
-                what.partition_tokens = partition;
-                const double requests = heads_per_workgroup == 0 ? 1.0 : what.num_heads / kv_heads;
-                const bool is_split = partition > 0 && context > partition;
-                if (kv_bytes(what) * requests <= kLargestKvBytes && (partition == 0 || is_split)) cases.push_back(what);
-              }
-  return cases;
+  return size == GridSize::full
+             ? cross({.kv_heads = {1, 2, 4, 8, 16, 32},
+                      .block_sizes = {1, 8, 16, 32, 64, 128, 256},
+                      .head_dims = {64, 80, 96, 128},
+                      .contexts = {100, 512, 1500, 4096},
+                      .batches = {1, 4, 16, 64},
+                      .heads_per_workgroup = {kWholeGroup, 1},
+                      .partitions = {0, 512}},
+                     Phase::decode)
+             : cross({.kv_heads = {1, 8, 32},
+                      .block_sizes = {1, 16, 128},
+                      .head_dims = {64, 128},
+                      .contexts = {250, 1024},
+                      .batches = {1, 8},
+                      .heads_per_workgroup = {kWholeGroup, 1},
+                      .partitions = {0}},
+                     Phase::decode);
 }
 
 std::vector<ReplayCase> prefill_grid(GridSize size) {
-  const bool full = size == GridSize::full;
-  std::vector<ReplayCase> cases;
-  for (const int kv_heads : full ? std::vector{1, 2, 8, 32} : std::vector{8})
-    for (const int block_size : full ? std::vector{1, 16, 128} : std::vector{16})
-      for (const int head_dim : full ? std::vector{64, 128} : std::vector{128})
-        for (const int context : full ? std::vector{128, 512, 1024} : std::vector{200})
-          for (const int batch : full ? std::vector{1, 4} : std::vector{2}) {
-            ReplayCase what{.phase = Phase::prefill, .kv_heads = kv_heads, .head_dim = head_dim};
-            what.block_size = block_size;
-            what.context = context;
-            what.batch = batch;
-            cases.push_back(what);
-          }
-  return cases;
+  return size == GridSize::full
+             ? cross({.kv_heads = {1, 2, 8, 32},
+                      .block_sizes = {1, 16, 128},
+                      .head_dims = {64, 128},
+                      .contexts = {128, 512, 1024},
+                      .batches = {1, 4},
+                      .heads_per_workgroup = {kWholeGroup},
+                      .partitions = {0}},
+                     Phase::prefill)
+             : cross({.kv_heads = {8},
+                      .block_sizes = {16},
+                      .head_dims = {128},
+                      .contexts = {200},
+                      .batches = {2},
+                      .heads_per_workgroup = {kWholeGroup},
+                      .partitions = {0}},
+                     Phase::prefill);
 }
 
 std::vector<sim::Machine> grid_machines() {

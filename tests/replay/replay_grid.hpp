@@ -34,11 +34,13 @@ struct ReplayOutcome {
 
   [[nodiscard]] double dram_error() const;    // closed form / replayed - 1
   [[nodiscard]] double l2_hit_error() const;  // closed form - replayed, as a share
+  [[nodiscard]] bool dram_holds() const;      // within 10 %
+  [[nodiscard]] bool l2_hit_holds() const;    // within 5 points
 };
 
+// Shares of the outcomes.
 struct ReplayScore {
-  int count = 0;
-  double dram_within_10_percent = 0;  // shares of the outcomes
+  double dram_within_10_percent = 0;
   double l2_hit_within_5_points = 0;
 };
 
@@ -46,9 +48,10 @@ struct ReplayScore {
 void replay_cases(const std::vector<ReplayCase>& cases, const std::vector<sim::Machine>& machines,
                   const std::function<void(const ReplayOutcome&)>& report);
 
+// Precondition: there are some.
 [[nodiscard]] ReplayScore score(const std::vector<ReplayOutcome>& outcomes);
 
-// Group size x block size x head size x context x batch, for both ways of sharing KV; `full` is ten times as many.
+// Group size x block size x head size x context x batch, for both ways of sharing KV; `full` is thirty times as many.
 enum class GridSize : std::uint8_t { quick, full };
 [[nodiscard]] std::vector<ReplayCase> decode_grid(GridSize size);
 [[nodiscard]] std::vector<ReplayCase> prefill_grid(GridSize size);

@@ -1,0 +1,70 @@
+// The closed forms of bytes and hit rates against the replay of what the kernels really touch.
+#include <algorithm>
+#include <string>
+
+#include "tests/replay/replay_grid.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab {
+namespace {
+
+// Sanitized kernels take ten times as long.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kEvery = 12;
+#else
+constexpr std::size_t kEvery = 1;
+#endif
+
+std::vector<ReplayCase> thinned(const std::vector<ReplayCase>& cases) {
+  std::vector<ReplayCase> some;
+  for (std::size_t i = 0; i < cases.size(); i += kEvery) some.push_back(cases[i]);
+  return some;
+}
+
+std::string text(const ReplayOutcome& outcome) {
+  const auto& levels = outcome.comparison.levels;
+  return outcome.what.text() + " on " + outcome.machine + ": DRAM bytes off by " +
+         std::to_string(100 * outcome.dram_error()) + " %, L2 hit rate " +
+         std::to_string(100 * levels[levels.size() - 2].replayed_hit_rate) + " % and by the closed form " +
+         std::to_string(100 * levels[levels.size() - 2].closed_hit_rate) + " %\n";
+}
+
+void check_closed_form(const std::vector<ReplayCase>& cases) {
+  std::vector<ReplayOutcome> outcomes;
+  std::string failing;
+  replay_cases(cases, grid_machines(), [&](const ReplayOutcome& outcome) {
+    outcomes.push_back(outcome);
+    if (!outcome.dram_holds() || !outcome.l2_hit_holds()) failing += text(outcome);
+  });
+  REQUIRE(outcomes.size() >= cases.size());
+  const ReplayScore total = score(outcomes);
+  INFO(outcomes.size() << " outcomes, those that fail:\n" << failing);
+  CHECK(total.dram_within_10_percent >= 0.9);
+  CHECK(total.l2_hit_within_5_points >= 0.9);
+}
+
+}  // namespace
+
+TEST_CASE("decode attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases") {
+  check_closed_form(thinned(decode_grid(GridSize::quick)));
+}
+
+TEST_CASE("prefill attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases") {
+  check_closed_form(prefill_grid(GridSize::quick));
+}
+
+TEST_CASE("the grid has every case once, and both ways of sharing KV") {
+  for (const GridSize size : {GridSize::quick, GridSize::full}) {
+    const std::vector<ReplayCase> cases = decode_grid(size);
+    std::vector<std::string> names;
+    for (const ReplayCase& each : cases) names.push_back(each.text());
+    std::sort(names.begin(), names.end());
+    CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+    for (const int heads_per_workgroup : {0, 1})
+      CHECK(std::any_of(cases.begin(), cases.end(), [&](const ReplayCase& each) {
+        return each.heads_per_workgroup == heads_per_workgroup;
+      }));
+  }
+}
+
+}  // namespace dculab
