@@ -6,6 +6,7 @@
 
 #include "cli/calibrated_machine.hpp"
 #include "cli/commands.hpp"
+#include "cli/held_out_report.hpp"
 #include "cli/output.hpp"
 #include "cli/refusals.hpp"
 #include "cli/resolve.hpp"
@@ -105,14 +106,16 @@ void run_calibrate(const CalibrateChoices& choices) {
     add_parameters(fit, report);
     add_error("fitted", fit.error, report);
     add_error("held_out", score.error, report);
+    add_held_out_ops(score, steps, report);
+    add_block_size_regret(score, steps, report);
   } else {
     fit = sim::calibrate(base, steps);
     add_parameters(fit, report);
     add_error("fitted", fit.error, report);
   }
   const double factor = fit.machine.calibration->interval_factor;
-  report.tables.back().notes.push_back("90 % interval of a prediction: × or ÷ " + number(factor) +
-                                       " (conformal, five-fold cross-validation)");
+  report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " + number(factor) +
+                                        " (conformal, five-fold cross-validation)");
   report.json["interval_factor"] = factor;
   cite_fit(fit, steps.size());
   if (!choices.machine_file.empty())

@@ -4,12 +4,15 @@
 
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
+#include "cli/gpu_probe.hpp"
 #include "cli/host_machine.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
+#include "cli/resolve.hpp"
 #include "config/machine_file.hpp"
 #include "config/text_output.hpp"
 #include "config/unit_text.hpp"
+#include "core/error.hpp"
 #include "engine/probe/probe.hpp"
 
 namespace dculab::cli {
@@ -20,6 +23,8 @@ constexpr double kLoadWorthAWarning = 0.03;
 struct ProbeChoices {
   bool quick = false;
   int threads = 0;
+  std::string device = "cpu";
+  std::string like;  // GPUs only
   std::string machine_file;
   OutputOptions output;
 };
@@ -90,7 +95,7 @@ struct ProbeChoices {
   return report;
 }
 
-void run_probe(const ProbeChoices& choices) {
+void run_cpu_probe(const ProbeChoices& choices) {
   ProgressBar bar;
   const engine::HostMeasurements host = engine::probe_host(
       {.mode = choices.quick ? engine::ProbeMode::quick : engine::ProbeMode::full,
@@ -102,6 +107,16 @@ void run_probe(const ProbeChoices& choices) {
   show(make_report(host, machine), choices.output);
 }
 
+void run_probe(const ProbeChoices& choices) {
+  const engine::DeviceChoice device = parse_option("--device", choices.device, engine::parse_device);
+  if (device.kind == engine::DeviceKind::cpu) {
+    if (!choices.like.empty()) throw InputError("--like", "a CPU is measured whole; --like is for GPUs");
+    return run_cpu_probe(choices);
+  }
+  if (choices.quick || choices.threads != 0) throw InputError("--quick and --threads are for CPUs; leave them out");
+  run_gpu_probe({device, choices.like, choices.machine_file, choices.output});
+}
+
 }  // namespace
 
 void add_probe(CLI::App& app) {
@@ -110,6 +125,11 @@ void add_probe(CLI::App& app) {
   command->add_flag("--quick", choices->quick, "About 10 seconds instead of a minute");
   command->add_option("--threads", choices->threads, "The most threads to measure with, 0 = all CPUs")
       ->check(at_least(0));
+  command->add_option(
+      "--device", choices->device,
+      "cpu; hip:N or cuda:N for a GPU; host-gpu shows the probe of a GPU at work, its times mean nothing");
+  command->add_option("--like", choices->like,
+                      "GPU: the shipped machine whose caches, latencies and registers the written file takes over");
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the machine's YAML here");
   add_output_options(*command, choices->output);
   command->callback([choices] { run_probe(*choices); });

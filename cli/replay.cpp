@@ -1,7 +1,12 @@
 // `dculab replay`: records the addresses that a GPU kernel touches and replays them through a machine's caches, beside
 // what the closed form says.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
@@ -18,7 +23,7 @@ namespace {
 
 struct ReplayChoices {
   StepChoices step;
-  std::string op;
+  std::vector<std::string> ops;
   std::vector<int> kv_heads;
   std::vector<int> block_sizes;
   bool reuse_distances = false;
@@ -31,7 +36,8 @@ struct ReplayedPoint {
   sim::ReplayComparison comparison;
 };
 
-[[nodiscard]] ReplayedPoint replay_point(const ReplayChoices& choices, int kv_heads, int block_size) {
+[[nodiscard]] ReplayedPoint replay_point(const ReplayChoices& choices, const std::string& op, int kv_heads,
+                                         int block_size) {
   StepChoices step = choices.step;
   step.kv_heads = kv_heads;
   step.block_size = block_size;
@@ -42,8 +48,6 @@ struct ReplayedPoint {
     throw InputError(machine.name + " is a CPU; the kernels that are recorded are those of GPUs");
   const ModelShape model = resolve_model(scenario);
   const EngineOptions options = resolve_options(scenario, model, machine.kind);
-  const std::string op =
-      choices.op.empty() ? (step.phase == "decode" ? "attention_decode" : "attention_prefill") : choices.op;
   const engine::RecordedOp recorded =
       engine::record_op(model, options, resolve_batch(scenario.workload, model), op, machine.waves.wave_size);
   return {model.num_key_value_heads, options.block_size,
@@ -52,42 +56,71 @@ struct ReplayedPoint {
 }
 
 // 0 stands for the default of the model or the engine.
-[[nodiscard]] std::vector<ReplayedPoint> replay_points(const ReplayChoices& choices) {
-  const std::vector<int> kv_heads = choices.kv_heads.empty() ? std::vector<int>{0} : choices.kv_heads;
-  const std::vector<int> block_sizes = choices.block_sizes.empty() ? std::vector<int>{0} : choices.block_sizes;
+[[nodiscard]] std::vector<ReplayedPoint> replay_points(ReplayChoices choices) {
+  if (choices.ops.empty()) choices.ops = {"attention_" + choices.step.phase};
+  if (choices.kv_heads.empty()) choices.kv_heads = {0};
+  if (choices.block_sizes.empty()) choices.block_sizes = {0};
   std::vector<ReplayedPoint> points;
   ProgressBar bar;
-  const double total = static_cast<double>(kv_heads.size() * block_sizes.size());
-  for (const int heads : kv_heads)
-    for (const int block_size : block_sizes) {
-      points.push_back(replay_point(choices, heads, block_size));
-      bar.update("replaying", static_cast<double>(points.size()) / total);
-    }
+  const double total = static_cast<double>(choices.ops.size() * choices.kv_heads.size() * choices.block_sizes.size());
+  for (const std::string& op : choices.ops)
+    for (const int heads : choices.kv_heads)
+      for (const int block_size : choices.block_sizes) {
+        points.push_back(replay_point(choices, op, heads, block_size));
+        bar.update("replaying", static_cast<double>(points.size()) / total);
+      }
   bar.clear();
   return points;
 }
 
-[[nodiscard]] Table make_table(const std::vector<ReplayedPoint>& points) {
+// To a tenth of a percent.
+[[nodiscard]] std::string rounded_percent(double rate) { return percent(std::round(1000 * rate) / 1000); }
+
+// What reaches the cache below the fastest, and DRAM. JSON and CSV have the rest.
+[[nodiscard]] Table make_table(const std::vector<ReplayedPoint>& points, std::size_t num_ops) {
   Table table;
-  table.columns = {"KV heads", "block"};
+  if (num_ops > 1) table.columns.emplace_back("op");
   const auto& levels = points.front().comparison.levels;
-  for (const sim::ComparedLevel& level : levels)
-    for (const char* what : {" replayed", " closed form"}) table.columns.push_back(level.name + what);
-  for (std::size_t level = 0; level + 1 < levels.size(); ++level)
-    for (const char* what : {" hit replayed", " hit closed form"}) table.columns.push_back(levels[level].name + what);
-  table.columns.insert(table.columns.end(), {"coalescing", "lines per load", "workgroups per unit"});
+  const std::string cache = levels[1].name, memory = levels.back().name;
+  table.columns.insert(table.columns.end(), {"KV heads", "block", cache + " bytes", "closed", "ratio",
+                                             memory + " bytes", "closed", "ratio", cache + " hit", "closed"});
+  for (const ReplayedPoint& point : points) {
+    const auto& here = point.comparison.levels;
+    std::vector<Cell> row;
+    if (num_ops > 1) row.emplace_back(point.comparison.op);
+    row.insert(row.end(), {std::to_string(point.kv_heads), std::to_string(point.block_size)});
+    for (const sim::ComparedLevel& level : {here[1], here.back()})
+      row.insert(row.end(), {config::short_text(level.replayed), config::short_text(level.closed_form),
+                             number(level.closed_form / level.replayed)});
+    row.insert(row.end(), {rounded_percent(here[1].replayed_hit_rate), rounded_percent(here[1].closed_hit_rate)});
+    table.rows.push_back(std::move(row));
+  }
+  table.notes = {"bytes that reach a level; closed: by the closed form; ratio: closed form / replayed"};
+  return table;
+}
+
+[[nodiscard]] Table make_csv(const std::vector<ReplayedPoint>& points) {
+  Table table;
+  table.columns = {"op",       "num_key_value_heads", "block_size",    "kernel", "workgroups", "workgroups_per_unit",
+                   "accesses", "coalescing",          "lines_per_load"};
+  for (const sim::ComparedLevel& level : points.front().comparison.levels)
+    for (const char* what : {"_replayed_bytes", "_closed_form_bytes", "_replayed_hit_rate", "_closed_form_hit_rate"})
+      table.columns.push_back(level.name + what);
   for (const ReplayedPoint& point : points) {
     const sim::ReplayComparison& comparison = point.comparison;
-    std::vector<Cell> row{std::to_string(point.kv_heads), std::to_string(point.block_size)};
+    std::vector<Cell> row{comparison.op,
+                          std::to_string(point.kv_heads),
+                          std::to_string(point.block_size),
+                          comparison.kernel,
+                          std::to_string(comparison.workgroups),
+                          std::to_string(comparison.workgroups_per_unit),
+                          std::to_string(comparison.accesses),
+                          exact_number(comparison.coalescing),
+                          exact_number(comparison.lines_per_load)};
     for (const sim::ComparedLevel& level : comparison.levels)
-      for (const Bytes bytes : {level.replayed, level.closed_form})
-        row.emplace_back(config::short_text(bytes), bytes.value());
-    for (std::size_t level = 0; level + 1 < comparison.levels.size(); ++level)
-      for (const double rate : {comparison.levels[level].replayed_hit_rate, comparison.levels[level].closed_hit_rate})
-        row.emplace_back(percent(rate, 3), rate);
-    row.emplace_back(percent(comparison.coalescing, 3), comparison.coalescing);
-    row.emplace_back(number(comparison.lines_per_load), comparison.lines_per_load);
-    row.emplace_back(std::to_string(comparison.workgroups_per_unit));
+      for (const double value :
+           {level.replayed.value(), level.closed_form.value(), level.replayed_hit_rate, level.closed_hit_rate})
+        row.emplace_back(exact_number(value));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -95,10 +128,15 @@ struct ReplayedPoint {
 
 [[nodiscard]] Json make_json(const ReplayedPoint& point) {
   const sim::ReplayComparison& comparison = point.comparison;
-  Json json = {{"num_key_value_heads", point.kv_heads}, {"block_size", point.block_size},
-               {"kernel", comparison.kernel},           {"accesses", comparison.accesses},
-               {"workgroups", comparison.workgroups},   {"workgroups_per_unit", comparison.workgroups_per_unit},
-               {"coalescing", comparison.coalescing},   {"lines_per_load", comparison.lines_per_load}};
+  Json json = {{"op", comparison.op},
+               {"num_key_value_heads", point.kv_heads},
+               {"block_size", point.block_size},
+               {"kernel", comparison.kernel},
+               {"accesses", comparison.accesses},
+               {"workgroups", comparison.workgroups},
+               {"workgroups_per_unit", comparison.workgroups_per_unit},
+               {"coalescing", comparison.coalescing},
+               {"lines_per_load", comparison.lines_per_load}};
   for (const sim::ComparedLevel& level : comparison.levels)
     json["levels"][level.name] = {{"replayed_bytes", level.replayed.value()},
                                   {"closed_form_bytes", level.closed_form.value()},
@@ -110,17 +148,33 @@ struct ReplayedPoint {
   return json;
 }
 
+// One line per kernel: which, and how many of its workgroups a compute unit holds.
+[[nodiscard]] std::vector<std::string> kernel_lines(const std::vector<ReplayedPoint>& points) {
+  std::vector<std::string> lines;
+  for (const ReplayedPoint& point : points) {
+    const sim::ReplayComparison& comparison = point.comparison;
+    const bool is_assumed = comparison.kernel == "assumed";
+    std::string line = is_assumed ? comparison.op + ": resources assumed" : comparison.kernel;
+    line += ", " + std::to_string(comparison.workgroups_per_unit) + " workgroups a unit";
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 void run_replay(const ReplayChoices& choices) {
   const std::vector<ReplayedPoint> points = replay_points(choices);
+  const StepChoices& step = choices.step;
   Report report{"dculab/replay/1", {}, {}, Json::object()};
-  const sim::ReplayComparison& first = points.front().comparison;
-  report.heading = {choices.step.model + " on " + choices.step.machine + ": " + first.op + ", " + choices.step.phase +
-                        ", batch " + std::to_string(choices.step.batch) + ", context " +
-                        std::to_string(choices.step.context) + "; bytes that reach each level, cold caches",
-                    "kernel " + first.kernel};
-  report.json["points"] = Json::array();
+  const std::string what = choices.ops.size() > 1 ? step.phase : points.front().comparison.op + ", " + step.phase;
+  report.heading = {step.model + " on " + step.machine + ": " + what + ", batch " + std::to_string(step.batch) +
+                    ", context " + std::to_string(step.context) + "; cold caches"};
+  const std::vector<std::string> kernels = kernel_lines(points);
+  report.heading.insert(report.heading.end(), kernels.begin(), kernels.end());
+  report.json = {{"model", step.model}, {"machine", step.machine}, {"phase", step.phase},
+                 {"batch", step.batch}, {"context", step.context}, {"points", Json::array()}};
   for (const ReplayedPoint& point : points) report.json["points"].push_back(make_json(point));
-  report.tables.push_back(make_table(points));
+  report.tables.push_back(choices.output.format == Format::csv ? make_csv(points)
+                                                               : make_table(points, choices.ops.size()));
   show(report, choices.output);
 }
 
@@ -134,7 +188,8 @@ void add_replay(CLI::App& app) {
   command->add_option("--model", step.model, "Model folder, or a name under scenarios/models")->required();
   command->add_option("--machine", step.machine, "Machine file, or a name under hwmodels")->required();
   command->add_option("--phase", step.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
-  command->add_option("--op", choices->op, "Op of the step plan; default: the attention of the phase");
+  command->add_option("--op", choices->ops, "Ops of the step plan; default: the attention of the phase")
+      ->delimiter(',');
   command->add_option("--batch", step.batch, "Sequences")->check(at_least(1));
   command->add_option("--context", step.context, "Tokens per sequence")->check(at_least(1));
   command->add_option("--kv-heads", choices->kv_heads, "KV heads, several for a sweep")

@@ -3,9 +3,10 @@
 # CMake's own HIP language does not work with Debian's packages (it looks for ROCm outside the multiarch folders), hence
 # a custom command with a depfile.
 find_program(HIPCC hipcc REQUIRED)
-find_library(AMDHIP64 amdhip64 REQUIRED)
+# A DCU's toolkit says where it is.
+find_library(AMDHIP64 amdhip64 HINTS $ENV{ROCM_PATH}/lib $ENV{ROCM_PATH}/hip/lib REQUIRED)
 # The tools beside hipcc's clang.
-find_path(DCULAB_HIP_LLVM clang-offload-bundler PATHS /usr/lib/llvm-15/bin /opt/rocm/llvm/bin NO_DEFAULT_PATH REQUIRED)
+find_path(DCULAB_HIP_LLVM clang-offload-bundler PATHS $ENV{ROCM_PATH}/llvm/bin /usr/lib/llvm-15/bin /opt/rocm/llvm/bin NO_DEFAULT_PATH REQUIRED)
 
 set(DCULAB_HIP_ARCHITECTURES gfx906 gfx908 gfx90a CACHE STRING "GPUs that the HIP kernels are compiled for")
 set(DCULAB_HIP_FLAGS -std=c++20 -O3 -fPIC -Wall -Wextra -Wpedantic -Wshadow)

@@ -6,8 +6,8 @@ function(dculab_kernel_table csv output)
   set(number "([0-9]+)")
   set(rows "")
   foreach(line IN LISTS lines)
-    # target,kernel,threads,vgprs,agprs,sgprs,lds_bytes,...
-    if(NOT line MATCHES "^([^,]+),\"?([^\"]+)\"?,${number},${number},${number},${number},${number},")
+    # target,kernel,threads,vgprs,agprs,sgprs,lds_bytes,... to the end: or a name without quotes would take in numbers.
+    if(NOT line MATCHES "^([^,]+),\"?([^\"]+)\"?,${number},${number},${number},${number},${number},[0-9]+,[0-9]+,[0-9]+$")
       message(FATAL_ERROR "${csv}: not a row of the kernel table: ${line}")
     endif()
     string(APPEND rows "{\"${CMAKE_MATCH_1}\", \"${CMAKE_MATCH_2}\", "

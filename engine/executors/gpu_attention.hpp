@@ -13,13 +13,13 @@ namespace dculab::engine {
 struct GpuAttention {
   const ModelShape& shape;
   const KernelTiling& tiling;
-  Dtype activation_dtype = Dtype::f16;  // of Q and of the result
-  kernels::KvCacheView cache;           // of the layer
-  const AttentionInputs& inputs;        // of the phase, on the host
+  Dtype activation_dtype = Dtype::f16;        // of Q and of the result
+  kernels::KvCacheView cache;                 // of the layer
+  const AttentionInputs& inputs;              // of the phase, on the host
   const GpuStepInputs::Attention& on_device;  // the same
-  std::byte* qkv = nullptr;    // [tokens, query_width + 2 * kv_width], of all tokens of the step
-  std::byte* out = nullptr;    // [tokens, query_width], likewise
-  float* workspace = nullptr;  // decode: see paged_attention_workspace()
+  std::byte* qkv = nullptr;                   // [tokens, query_width + 2 * kv_width], of all tokens of the step
+  std::byte* out = nullptr;                   // [tokens, query_width], likewise
+  float* workspace = nullptr;                 // decode: see paged_attention_workspace()
 
   [[nodiscard]] kernels::gpu::PagedAttention decode() const;
   [[nodiscard]] kernels::gpu::PrefillAttention prefill() const;

@@ -33,7 +33,8 @@ constexpr int kShortVocabulary = 256;
   std::size_t most = 0;
   const std::vector<WeightSlot> slots = weight_slots(weights);
   for (const WeightSlot& slot : slots) most = std::max(most, slot.values());
-  auto zeros = std::make_shared<std::vector<std::byte>>(most * sizeof(float));
+  const int widest = std::max(bits(layer_dtype), bits(model.dtype));
+  auto zeros = std::make_shared<std::vector<std::byte>>(most * static_cast<std::size_t>(widest) / 8);
   for (const WeightSlot& slot : slots) {
     const bool is_of_layer = slot.columns != 0 && slot.name.starts_with("model.layers.");
     *slot.view = {zeros->data(), is_of_layer ? layer_dtype : model.dtype, slot.rows};
@@ -67,7 +68,8 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
 
   kernels::gpu::host::AddressRecorder recorder;
   GpuExecutor executor(kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder}),
-                       zero_weights(layer, options.weights.dtype), {num_blocks, options.block_size, options.kv_cache_dtype},
+                       zero_weights(layer, options.weights.dtype),
+                       {num_blocks, options.block_size, options.kv_cache_dtype},
                        {.activation_dtype = options.activation_dtype,
                         .tiling = options.tiling,
                         .limits = {.max_num_batched_tokens = batch.num_tokens(),

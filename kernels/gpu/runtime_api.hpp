@@ -114,6 +114,16 @@ inline DeviceInfo describe(int index) {
           Bytes(static_cast<double>(free))};
 }
 
+// Throws InputError when the program holds no code of `kernel` for the device that is open: it was built for others.
+template <typename... Parameters>
+void require_compiled(void (*kernel)(Parameters...), const DeviceInfo& info) {
+  DCULAB_API(FuncAttributes) attributes{};
+  const auto result = DCULAB_API(FuncGetAttributes)(&attributes, reinterpret_cast<const void*>(kernel));
+  if (result != DCULAB_API(Success))
+    throw InputError("the GPU kernels were not compiled for " + info.name + " (" + DCULAB_API(GetErrorString)(result) +
+                     "); build again with its architecture in DCULAB_HIP_ARCHITECTURES or DCULAB_CUDA_ARCHITECTURES");
+}
+
 inline void* allocate(Stream&, std::size_t bytes, OperandRole) {
   void* memory = nullptr;
   check(DCULAB_API(Malloc)(&memory, bytes), "allocate memory");

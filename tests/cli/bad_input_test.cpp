@@ -153,5 +153,24 @@ TEST_CASE("a bad checkpoint is refused with its file") {
   CHECK(count >= 30);
 }
 
+TEST_CASE("an emulated GPU is no machine, and a real one is not known from a probe alone") {
+  const Folder folder;
+  const std::string file = folder.path("machine.yaml");
+  check_refused({"probe", "--device", "host-gpu", "--machine-file", file}, {"--machine-file", "emulates a GPU"});
+  check_refused({"probe", "--device", "host-gpu", "--like", "mi50", "--machine-file", file}, {"emulates a GPU"});
+  check_refused({"probe", "--device", "hip:0", "--machine-file", file}, {"--machine-file", "--like MACHINE"});
+  check_refused({"probe", "--device", "hip:0", "--like", "no-machine", "--machine-file", file},
+                {"'no-machine'", "mi50"});
+  check_refused({"probe", "--device", "hip:0", "--like", "mi50"}, {"--like", "--machine-file"});
+  check_refused({"probe", "--like", "mi50"}, {"--like", "for GPUs"});
+  check_refused({"probe", "--device", "host-gpu", "--quick"}, {"--quick", "CPUs"});
+  check_refused({"probe", "--device", "gpu"}, {"--device", "'gpu'"});
+  CHECK(folder.entries().empty());
+
+  const Finished shown = run_dculab({"probe", "--device", "host-gpu"});
+  CHECK(shown.exit_code == 0);
+  CHECK(shown.out.find("EMULATED") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace dculab::cli::test

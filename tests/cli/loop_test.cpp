@@ -84,6 +84,8 @@ TEST_CASE("a trace goes from bench to calibrate to validate to predict") {
   CHECK(fit.at("refused").empty());
   CHECK(fit.at("fitted").at("count") == 12);
   CHECK(fit.at("held_out").at("count") == 4);
+  CHECK(fit.at("held_out_ops").at("lm_head").at("count") == 4);
+  CHECK_FALSE(fit.contains("regret"));  // one block size: nothing to decide
   CHECK(fit.at("interval_factor").get<double>() >= 1);
 
   const Json scores = run_for_json({"validate", trace, "--machine", fitted});

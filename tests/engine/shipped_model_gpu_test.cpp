@@ -43,7 +43,7 @@ TEST_CASE("the whole shipped model on --device host-gpu gives the CPU engine's g
   const Tokenizer tokenizer = Tokenizer::load((kShipped / "tokenizer.json").string());
   std::vector<std::vector<TokenId>> prompts;
   for (const char* prompt : {"Once upon a time", "The dog ran to the park, and", "Tom"})
-    prompts.push_back(tokenizer.encode(prompt));
+    prompts.push_back(tokenizer.encode(prompt, SpecialTokens::add));
   constexpr int kTokens = 6;
   Stepper cpu(weights);
   const std::vector<TokenId> expected = greedy_tokens(cpu, prompts, kTokens);

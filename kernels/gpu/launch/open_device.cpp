@@ -1,6 +1,7 @@
 #include "kernels/gpu/open_device.hpp"
 
 #include "kernels/gpu/launch/stream_device.hpp"
+#include "kernels/gpu/layers/norms.hip.hpp"
 
 namespace dculab::kernels::gpu {
 
@@ -10,17 +11,27 @@ std::unique_ptr<Device> open_host_device(const host::HostOptions& options) {
   return std::make_unique<host_build::StreamDevice>(host_build::Stream{options}, host_build::describe(options));
 }
 
-#elif DCULAB_GPU_HIP
-
-std::unique_ptr<Device> open_hip_device(int index) {
-  return std::make_unique<hip_build::StreamDevice>(hip_build::open_stream(index), hip_build::describe(index));
-}
-
 #else
 
-std::unique_ptr<Device> open_cuda_device(int index) {
-  return std::make_unique<cuda_build::StreamDevice>(cuda_build::open_stream(index), cuda_build::describe(index));
+namespace DCULAB_GPU_BUILD {
+namespace {
+
+template <int kWave>
+std::unique_ptr<Device> open(int index) {
+  const Stream stream = open_stream(index);  // first: it says when there is no device
+  const DeviceInfo info = describe(index);
+  require_compiled(rms_norm_kernel<kWave>, info);
+  return std::make_unique<StreamDevice>(stream, info);
 }
+
+}  // namespace
+}  // namespace DCULAB_GPU_BUILD
+
+#if DCULAB_GPU_HIP
+std::unique_ptr<Device> open_hip_device(int index) { return hip_build::open<64>(index); }
+#else
+std::unique_ptr<Device> open_cuda_device(int index) { return cuda_build::open<32>(index); }
+#endif
 
 #endif
 

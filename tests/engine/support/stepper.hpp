@@ -47,10 +47,10 @@ class Stepper {
     engine_.activation_dtype = options.activation_dtype;
     engine_.tiling = gpu_kernel_tiling(weights.shape.group_size(), weights.shape.head_dim);
     engine_.tiling.partition_tokens = options.partition_tokens;
-    executor_ = std::make_unique<GpuExecutor>(std::move(device), weights, kv_cache(options),
-                                              GpuExecutorOptions{.activation_dtype = options.activation_dtype,
-                                                                 .tiling = engine_.tiling,
-                                                                 .limits = options.limits});
+    executor_ = std::make_unique<GpuExecutor>(
+        std::move(device), weights, kv_cache(options),
+        GpuExecutorOptions{
+            .activation_dtype = options.activation_dtype, .tiling = engine_.tiling, .limits = options.limits});
   }
 
   [[nodiscard]] StepPlan plan(const std::vector<Feed>& feeds) {

@@ -1,0 +1,90 @@
+"""Runs scripts/gpu-validate from end to end on the host that plays a GPU, and what reads its results.
+
+Usage: gpu_validate_test.py SOURCE_DIR BUILD_DIR
+"""
+
+import gzip
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+source, build = map(pathlib.Path, sys.argv[1:3])
+here = pathlib.Path(__file__).resolve().parent
+dculab = build / "cli" / "dculab"
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+
+
+def validate(*arguments):
+    return run(sys.executable, source / "scripts" / "gpu-validate", *arguments, "--build", build, "--skip-build")
+
+
+def check_traces(folder):
+    return run(sys.executable, here / "gpu_traces_test.py", dculab, folder)
+
+
+def predicted(step, model):
+    """The step with the times that mi50 is predicted to take."""
+    slices = step["batch"]
+    done = run(dculab, "predict", "--model", model, "--machine", "mi50", "--weights", "f16", "--phase", "decode",
+               "--batch", slices[0]["count"], "--context", slices[0]["num_computed_tokens"] + 1,
+               "--kv-heads", step["model"]["num_key_value_heads"], "--block-size", step["options"]["block_size"],
+               "--format", "json")
+    assert done.returncode == 0, done.stderr
+    price = json.loads(done.stdout)
+    seconds = {op["op"]: op["seconds"] for op in price["ops"]}
+    return step | {"seconds": price["step_seconds"],
+                   "ops": [{"name": op["name"], "seconds": seconds[op["name"]]} for op in step["ops"]]}
+
+
+def write_device(folder, header, steps):
+    folder.mkdir(parents=True)
+    shutil.copy(source / "hwmodels" / "mi50.yaml", folder / "machine.yaml")
+    lines = [json.dumps(line) for line in [header | {"device": "a device of this test"}, *steps]]
+    (folder / "decode.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode() + b"\n"))
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+
+    # No device: one line, before anything is timed.
+    missing = validate("cuda", "0", "--output", folder / "missing")
+    if missing.returncode != 0:
+        assert len(missing.stderr.splitlines()) == 1, missing.stderr
+        assert "CUDA" in missing.stderr or "no GPU was found" in missing.stderr, missing.stderr
+        assert not (folder / "missing").exists()
+
+    results = folder / "devices" / "emulated"
+    done = validate("host-gpu", "--output", results)
+    assert done.returncode == 0, done.stdout + done.stderr
+    stages = [line for line in done.stdout.splitlines() if line.startswith("== ")]
+    assert len(stages) == 7 and all("EMULATED" in stage for stage in stages), stages
+    assert json.loads((results / "probe.json").read_text())["emulated"] is True
+    assert not (results / "machine.yaml").exists()
+    held_out = json.loads((results / "held-out.json").read_text())
+    assert held_out["held_out_ops"]["attention_decode"]["count"] > 0
+    assert [entry["num_key_value_heads"] for entry in held_out["regret"]] == [1, 2, 4]
+    trace = gzip.decompress((results / "decode.jsonl.gz").read_bytes()).decode().splitlines()
+    assert json.loads(trace[0])["device"].startswith("host build") and len(trace) == 1 + 24
+
+    # Emulated times are never taken for a GPU's, and no traces are no success.
+    refused = check_traces(folder / "devices")
+    assert refused.returncode == 1 and "emulated" in refused.stderr, refused.stderr
+    (folder / "empty").mkdir()
+    skipped = check_traces(folder / "empty")
+    assert skipped.returncode == 77 and "no traces of a real GPU" in skipped.stdout, skipped.stdout
+
+    # Steps that took what is predicted pass; steps that took anything else do not.
+    header, *steps = map(json.loads, trace)
+    write_device(folder / "as-predicted" / "device", header, [predicted(step, results / "tiny") for step in steps])
+    passed = check_traces(folder / "as-predicted")
+    assert passed.returncode == 0 and "decode attention of 12 held-out steps" in passed.stdout, passed
+    assert "regret of the block size at most 0.0%" in passed.stdout, passed.stdout
+    write_device(folder / "otherwise" / "device", header, steps)
+    failed = check_traces(folder / "otherwise")
+    assert failed.returncode == 1 and "predicted worse than 8%" in failed.stderr, failed

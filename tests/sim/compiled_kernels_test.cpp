@@ -1,0 +1,111 @@
+// Whether the simulator's kernel names follow the launchers: each must be in the table read from the code objects.
+#include "sim/compute/compiled_kernels.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "core/step_plan.hpp"
+#include "sim/compute/kernel_name.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+constexpr const char* kTargets[] = {"gfx906", "gfx908", "gfx90a"};
+constexpr int kWaveSize = 64;
+
+std::set<std::string_view> names_of(std::string_view target) {
+  std::set<std::string_view> names;
+  for (const CompiledKernel& kernel : compiled_kernels())
+    if (kernel.target == target) names.insert(kernel.name);
+  return names;
+}
+
+ModelShape model_of(int head_dim, int num_kv_heads, Dtype dtype) {
+  ModelShape model = llama_3_8b();
+  model.head_dim = head_dim;
+  model.hidden_size = model.num_attention_heads * head_dim;
+  model.num_key_value_heads = num_kv_heads;
+  model.dtype = dtype;
+  return model;
+}
+
+// Calls check(op) for the ops of decode and prefill steps of `m` tokens.
+template <typename Check>
+void for_ops(const ModelShape& model, EngineOptions options, int m, Check check) {
+  options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
+  for (const int heads_per_workgroup : {0, 1}) {
+    options.tiling.query_heads_per_workgroup = heads_per_workgroup;
+    for (const Batch& batch : {uniform_batch(Phase::decode, m, 300), uniform_batch(Phase::prefill, 1, m)})
+      for (const Op& op : plan_step(model, options, batch).ops) check(op);
+  }
+}
+
+void check_all_known(const ModelShape& model, const EngineOptions& options, int m) {
+  for (const char* target : kTargets) {
+    const std::set<std::string_view> known = names_of(target);
+    std::set<std::string> unknown;
+    for_ops(model, options, m, [&](const Op& op) {
+      const std::string name = kernel_name(op, kWaveSize);
+      if (!known.contains(name)) unknown.insert(std::string(op.name) + ": " + name);
+    });
+    INFO(target << ", " << m << " tokens");
+    CHECK(unknown == std::set<std::string>{});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the kernel of every op is in the table of compiled kernels: heads, groups and KV formats",
+          "[compiled_kernels]") {
+  for (const int head_dim : {64, 80, 96, 128, 256})
+    for (const int num_kv_heads : {1, 2, 4, 8, 16, 32})
+      for (const Dtype kv : {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
+        if (head_dim == 256 && num_kv_heads == 1) continue;  // no workgroup serves 32 such heads
+        EngineOptions options;
+        options.kv_cache_dtype = kv;
+        INFO("heads of " << head_dim << ", " << num_kv_heads << " KV heads, " << name(kv));
+        check_all_known(model_of(head_dim, num_kv_heads, Dtype::f16), options, 4);
+      }
+}
+
+TEST_CASE("the kernel of every op is in the table of compiled kernels: rows and weights", "[compiled_kernels]") {
+  for (const int m : {1, 2, 3, 4, 5, 8, 9, 32, 33, 64, 65, 128, 129, 1000, 4096})
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32})
+      for (const Dtype activation : {Dtype::f16, Dtype::f32})
+        for (const WeightFormat weights : {WeightFormat{dtype, 0}, {Dtype::int4, 128}, {Dtype::int8, 0}}) {
+          EngineOptions options;
+          options.weights = weights;
+          options.activation_dtype = activation;
+          INFO(name(weights.dtype) << " weights, " << name(activation) << " activations");
+          check_all_known(model_of(128, 8, dtype), options, m);
+        }
+}
+
+TEST_CASE("a machine of a target has its compiled resources, another has none", "[compiled_kernels]") {
+  Machine machine = mi50_like();
+  const StepPlan plan = plan_step(llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 1, 100));
+  for (const Op& op : plan.ops) CHECK_FALSE(compiled_resources(machine, op).has_value());
+  machine.kernel_target = "gfx000";
+  for (const Op& op : plan.ops) CHECK_FALSE(compiled_resources(machine, op).has_value());
+  for (const char* target : kTargets) {
+    machine.kernel_target = target;
+    for (const Op& op : plan.ops) {
+      INFO(target << " " << op.name);
+      const auto found = std::find_if(compiled_kernels().begin(), compiled_kernels().end(), [&](const auto& kernel) {
+        return kernel.target == target && kernel.name == kernel_name(op, kWaveSize);
+      });
+      REQUIRE(found != compiled_kernels().end());
+      const auto resources = compiled_resources(machine, op);
+      REQUIRE(resources.has_value());
+      CHECK(resources->vgprs == found->resources.vgprs);
+      CHECK(resources->lds == found->resources.lds);
+      CHECK(resources->threads == found->resources.threads);
+    }
+  }
+}
+
+}  // namespace dculab::sim::test
