@@ -56,7 +56,7 @@ inline void release(Stream& stream, void* memory) noexcept {
   ::operator delete(memory, std::align_val_t(kAllocationAlignment));
 }
 inline void copy(Stream&, void* destination, const void* source, std::size_t bytes, CopyKind) {
-  std::memcpy(destination, source, bytes);
+  if (bytes > 0) std::memcpy(destination, source, bytes);
 }
 inline void fill(Stream&, void* destination, int byte, std::size_t bytes) { std::memset(destination, byte, bytes); }
 inline void synchronize(Stream&) {}
@@ -134,6 +134,7 @@ inline void copy(Stream& stream, void* destination, const void* source, std::siz
   const auto direction = kind == CopyKind::upload     ? DCULAB_API(MemcpyHostToDevice)
                          : kind == CopyKind::download ? DCULAB_API(MemcpyDeviceToHost)
                                                       : DCULAB_API(MemcpyDeviceToDevice);
+  if (bytes == 0) return;
   check(DCULAB_API(MemcpyAsync)(destination, source, bytes, direction, stream.handle), "copy memory");
 }
 inline void fill(Stream& stream, void* destination, int byte, std::size_t bytes) {

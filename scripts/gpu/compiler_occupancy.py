@@ -49,7 +49,8 @@ def main():
     output, targets = pathlib.Path(sys.argv[1]), sys.argv[2:] or ["gfx906", "gfx908", "gfx90a"]
     sources = sorted((ROOT / "kernels/gpu/launch").glob("*.cpp"))
     rows = [row for target in targets for source in sources for row in rows_of(source, target)]
-    rows.sort(key=lambda row: (row["target"], row["kernel"]))
+    rows = sorted({(row["target"], row["kernel"]): row for row in rows}.values(),
+                  key=lambda row: (row["target"], row["kernel"]))
     with output.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

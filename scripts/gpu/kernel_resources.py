@@ -86,7 +86,9 @@ def table(llvm, objects):
         with tempfile.TemporaryDirectory() as folder:
             for code_object in code_objects(llvm, path, pathlib.Path(folder)):
                 rows += kernels(llvm, code_object)
-    rows.sort(key=lambda row: (row["target"], row["kernel"]))
+    # A kernel that two objects use stands in both.
+    rows = sorted({(row["target"], row["kernel"]): row for row in rows}.values(),
+                  key=lambda row: (row["target"], row["kernel"]))
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
