@@ -28,6 +28,7 @@ FENCES = {
     "benchmark/": ["tests/bench/"],
     "pcre2.h": ["engine/tokenizer/"],
     "utf8proc.h": ["engine/tokenizer/"],
+    "boost/": ["kernels/gpu/host/"],
     "hip/": ["kernels/gpu/runtime.hpp"],
     "cuda": ["kernels/gpu/runtime.hpp"],
     "rocblas/": ["kernels/gpu/runtime_blas.hpp"],
