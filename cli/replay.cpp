@@ -132,6 +132,7 @@ struct ReplayedPoint {
                {"num_key_value_heads", point.kv_heads},
                {"block_size", point.block_size},
                {"kernel", comparison.kernel},
+               {"resources", comparison.resources},
                {"accesses", comparison.accesses},
                {"workgroups", comparison.workgroups},
                {"workgroups_per_unit", comparison.workgroups_per_unit},
@@ -153,9 +154,8 @@ struct ReplayedPoint {
   std::vector<std::string> lines;
   for (const ReplayedPoint& point : points) {
     const sim::ReplayComparison& comparison = point.comparison;
-    const bool is_assumed = comparison.kernel == "assumed";
-    std::string line = is_assumed ? comparison.op + ": resources assumed" : comparison.kernel;
-    line += ", " + std::to_string(comparison.workgroups_per_unit) + " workgroups a unit";
+    std::string line = comparison.kernel + ", " + std::to_string(comparison.workgroups_per_unit) +
+                       " workgroups a unit (" + comparison.resources + ")";
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
   }
   return lines;

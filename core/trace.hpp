@@ -32,7 +32,8 @@ struct TraceStep {
   Seconds spread;    // half the interquartile range over repeats
   int repeats = 0;
   std::vector<std::string> op_names;  // as in the plan
-  std::vector<Seconds> op_durations;  // [op_names.size()], median over repeats, all executions together; 0 = not timed on its own
+  // [op_names.size()], median over repeats, all executions together; 0 = not timed on its own (floor_check.hpp)
+  std::vector<Seconds> op_durations;
 };
 
 struct Trace {

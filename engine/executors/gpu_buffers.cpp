@@ -1,7 +1,12 @@
 #include "engine/executors/gpu_buffers.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
+
+#include "kernels/gpu/attention/paged_attention_tiling.hpp"
+#include "kernels/gpu/tiling.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -32,6 +37,36 @@ void upload_span(kernels::gpu::Device& device, const DeviceMemory& to, std::span
 }
 
 }  // namespace
+
+std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& limits, int partition_tokens,
+                                 int longest_context) {
+  const int hidden = shape.hidden_size;
+  const std::pair<int, int> matrices[] = {{shape.query_width() + 2 * shape.kv_width(), hidden},
+                                          {hidden, shape.query_width()},
+                                          {2 * shape.intermediate_size, hidden},
+                                          {hidden, shape.intermediate_size},
+                                          {shape.vocab_size, hidden}};
+  auto floats = static_cast<std::size_t>(kernels::gpu::paged_attention_workspace(
+      limits.max_num_seqs, shape.num_attention_heads, shape.head_dim, longest_context, partition_tokens));
+  for (const auto& [n, k] : matrices)
+    for (int m = 1; m <= limits.max_num_batched_tokens; ++m)
+      floats = std::max(floats, kernels::gpu::matmul_workspace(m, n, k));
+  return floats;
+}
+
+Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLimits& limits, int partition_tokens,
+                      int block_size) {
+  const double tokens = limits.max_num_batched_tokens, seqs = limits.max_num_seqs;
+  const double longest = shape.max_position_embeddings;
+  const double values =
+      2.0 * shape.hidden_size + 2.0 * shape.query_width() + 2.0 * shape.kv_width() + 3.0 * shape.intermediate_size;
+  const auto floats =
+      static_cast<double>(gpu_workspace_floats(shape, limits, partition_tokens, shape.max_position_embeddings));
+  constexpr double kTokenInputs = 4 + 4 + 8;  // id, position, slot
+  return storage(activation, tokens * values) +
+         storage(Dtype::f32, tokens * shape.hidden_size + seqs * shape.vocab_size + longest * shape.head_dim + floats) +
+         Bytes(tokens * kTokenInputs + 2 * 4 * seqs * (longest / block_size + 3));
+}
 
 GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& shape, Dtype activation,
                                const GpuStepLimits& limits)

@@ -16,6 +16,15 @@ struct GpuStepLimits {
   int max_num_seqs = 0;
 };
 
+// Floats that the hungriest matmul, or the attention over contexts of `longest_context` tokens, needs for partial
+// results.
+[[nodiscard]] std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& limits,
+                                               int partition_tokens, int longest_context);
+
+// Device memory of all of that, at most: what a step takes besides weights and KV pool.
+[[nodiscard]] Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLimits& limits,
+                                    int partition_tokens, int block_size);
+
 // Formats: `activation` is f16 or f32; the residual and the logits are always f32.
 struct GpuActivations {
   GpuActivations(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape, Dtype activation,

@@ -9,7 +9,6 @@
 #include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/plan_checks.hpp"
 #include "engine/executors/rope_table.hpp"
-#include "kernels/gpu/attention/paged_attention_tiling.hpp"
 #include "kernels/gpu/tiling.hpp"
 
 namespace dculab::engine {
@@ -23,6 +22,9 @@ using SteadyClock = std::chrono::steady_clock;
   if (options.activation_dtype != Dtype::f16 && options.activation_dtype != Dtype::f32)
     throw InputError("activations of " + std::string(name(options.activation_dtype)) +
                      " are not supported on the GPU; use f16 or f32");
+  if (!kernels::gpu::is_supported_head_dim(weights.shape.head_dim))
+    throw InputError("head_dim " + std::to_string(weights.shape.head_dim) +
+                     " is not supported on the GPU; use 32, 64, 80, 96, 128 or 256");
   return weights;
 }
 
@@ -42,6 +44,13 @@ using SteadyClock = std::chrono::steady_clock;
   return std::min(kv.num_blocks, (shape.max_position_embeddings + kv.block_size - 1) / kv.block_size);
 }
 
+[[nodiscard]] std::size_t workspace_bytes(const ModelShape& shape, const GpuExecutorOptions& options,
+                                          const KvCacheOptions& kv) {
+  const std::int64_t cached = std::int64_t{kv.num_blocks} * kv.block_size;
+  const auto longest = static_cast<int>(std::min<std::int64_t>(shape.max_position_embeddings, cached));
+  return sizeof(float) * gpu_workspace_floats(shape, options.limits, options.tiling.partition_tokens, longest);
+}
+
 }  // namespace
 
 GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const LlamaWeights& weights,
@@ -55,7 +64,7 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Lla
       max_blocks_per_seq_(blocks_of_longest(shape_, kv_cache)),
       device_inputs_(device_, options.limits, max_blocks_per_seq_),
       cos_sin_(upload_rope_table(device_, shape_)),
-      workspace_(device_, workspace_floats() * sizeof(float)),
+      workspace_(device_, workspace_bytes(shape_, options_, kv_cache)),
       logits_(static_cast<std::size_t>(options.limits.max_num_seqs) * static_cast<std::size_t>(shape_.vocab_size)) {}
 
 GpuExecutor::~GpuExecutor() = default;
@@ -82,24 +91,6 @@ StepResult GpuExecutor::run(const StepPlan& plan) {
   result.duration = Seconds(std::chrono::duration<double>(SteadyClock::now() - start).count());
   if (timing_ == OpTiming::on) result.op_durations = op_durations(plan);
   return result;
-}
-
-// What the hungriest matmul or attention of a step within the limits needs.
-std::size_t GpuExecutor::workspace_floats() const {
-  const int hidden = shape_.hidden_size;
-  const std::pair<int, int> matrices[] = {{shape_.query_width() + 2 * shape_.kv_width(), hidden},
-                                          {hidden, shape_.query_width()},
-                                          {2 * shape_.intermediate_size, hidden},
-                                          {hidden, shape_.intermediate_size},
-                                          {shape_.vocab_size, hidden}};
-  auto floats = static_cast<std::size_t>(kernels::gpu::paged_attention_workspace(
-      options_.limits.max_num_seqs, shape_.num_attention_heads, shape_.head_dim,
-      std::min(shape_.max_position_embeddings, kv_.options().num_blocks * kv_.options().block_size),
-      options_.tiling.partition_tokens));
-  for (const auto& [n, k] : matrices)
-    for (int m = 1; m <= options_.limits.max_num_batched_tokens; ++m)
-      floats = std::max(floats, kernels::gpu::matmul_workspace(m, n, k));
-  return floats;
 }
 
 void GpuExecutor::fill_inputs(const StepPlan& plan) {

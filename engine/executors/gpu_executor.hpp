@@ -56,7 +56,6 @@ class GpuExecutor final : public ModelExecutor {
   void record_mark();
   [[nodiscard]] std::vector<Seconds> op_durations(const StepPlan& plan) const;
   [[nodiscard]] kernels::gpu::Matmul bind_matmul(const Op& op, int layer) const;
-  [[nodiscard]] std::size_t workspace_floats() const;
 
   std::shared_ptr<kernels::gpu::Device> device_;
   ModelShape shape_;

@@ -52,6 +52,13 @@ OpenDevice open_device(const DeviceChoice& choice) {
   return {choice, nullptr};
 }
 
+Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options) {
+  if (device.gpu == nullptr) return {};
+  return weight_footprint(model, options.weights) +
+         gpu_step_memory(model, options.activation_dtype, {options.max_num_batched_tokens, options.max_num_seqs},
+                         options.tiling.partition_tokens, options.block_size);
+}
+
 EngineOptions options_on(const DeviceChoice& device, EngineOptions options, const ModelShape& model) {
   if (device.kind == DeviceKind::cpu) {
     options.activation_dtype = Dtype::f32;

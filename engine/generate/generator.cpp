@@ -30,9 +30,7 @@ int thread_count(int wanted) {
 std::unique_ptr<ModelExecutor> open_executor(LlamaWeights weights, const EngineOptions& options,
                                              const GeneratorOptions& asked) {
   const OpenDevice device = open_device(asked.device);
-  Bytes free = device.free_memory();
-  // On a CPU the weights are in memory already.
-  if (device.gpu != nullptr) free = std::max(Bytes(), free - weight_footprint(weights.shape, options.weights));
+  const Bytes free = std::max(Bytes(), device.free_memory() - memory_besides_kv(device, weights.shape, options));
   const KvCacheOptions kv{.num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free),
                           .block_size = options.block_size,
                           .dtype = options.kv_cache_dtype};

@@ -10,6 +10,7 @@
 #include "engine/checkpoint/llama_weights.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/measure/scattered_batch.hpp"
+#include "engine/recording/quantized_matmul.hpp"
 #include "kernels/gpu/open_device.hpp"
 
 namespace dculab::engine {
@@ -49,10 +50,6 @@ constexpr int kShortVocabulary = 256;
   for (const Op& op : plan.ops) known += (known.empty() ? "" : ", ") + std::string(op.name);
   std::erase_if(plan.ops, [op_name](const Op& op) { return op.name != op_name; });
   if (plan.ops.empty()) throw InputError("this step has no op '" + std::string(op_name) + "'; it has " + known);
-  const Dtype weights = plan.ops.front().weight_format.dtype;
-  if (plan.ops.front().kind == OpKind::matmul && bits(weights) < 16)
-    throw InputError("'" + std::string(op_name) + "' with weights of " + std::string(name(weights)) +
-                     " cannot be recorded: the engine runs weights of f32, f16 and bf16");
   return plan;
 }
 
@@ -66,6 +63,10 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
   const StepPlan plan =
       only(plan_step(layer, options, scattered_batch(batch, layer, options.block_size, num_blocks, random)), op_name);
 
+  const Op& op = plan.ops.front();
+  if (op.kind == OpKind::matmul && bits(op.weight_format.dtype) < 16)
+    return {op, record_quantized_matmul(op, wave_size)};
+
   kernels::gpu::host::AddressRecorder recorder;
   GpuExecutor executor(kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder}),
                        zero_weights(layer, options.weights.dtype),
@@ -76,9 +77,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
                                    .max_num_seqs = static_cast<int>(batch.sequences.size())}});
   executor.set_op_timing(OpTiming::off);
   (void)executor.run(plan);
-  RecordedOp recorded{plan.ops.front(), recorder.take_launches()};
-  for (AddressTrace& launch : recorded.launches) launch.kernel = recorded.op.name;
-  return recorded;
+  return {op, recorder.take_launches()};
 }
 
 }  // namespace dculab::engine

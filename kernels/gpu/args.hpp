@@ -139,7 +139,8 @@ struct CopyBlocks {
   std::int64_t block_bytes = 0;  // a multiple of 16
 };
 
-// Decode: one query token per sequence.
+// Decode: one query token per sequence. Unless the cache is bf16, queries in f32 are rounded to f16, in which they are
+// multiplied: |q| above 65504 overflows.
 struct PagedAttention {
   Input q;                    // [num_seqs, q_stride], first num_heads * head_dim used
   std::int64_t q_stride = 0;  // values between tokens of q

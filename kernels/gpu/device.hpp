@@ -29,8 +29,9 @@ class TimeMark {
 };
 
 // One stream: what is launched runs in order, and returns before it is done. Memory that the caller hands over must
-// stay until synchronize(). Throws InputError for what the kernels do not support (named, with what is supported) and
-// DeviceError when the device fails.
+// stay until synchronize(). Throws InputError for what the kernels do not support (named, with what is supported)
+// or what does not fit in memory, and std::runtime_error when the device fails. For use by one thread, the one that
+// opened it.
 class Device {
  public:
   virtual ~Device() = default;

@@ -30,6 +30,10 @@ struct alignas(4) HalfPair {
   std::uint32_t bits;
 };
 
+struct FloatPair {
+  float low, high;
+};
+
 __device__ __forceinline__ float to_float(float value) { return value; }
 
 __device__ __forceinline__ float to_float(Half value) {
@@ -104,6 +108,12 @@ __device__ __forceinline__ HalfPair pair_of(Half low, Half high) {
 }
 __device__ __forceinline__ Half low_half(HalfPair pair) { return Half{static_cast<std::uint16_t>(pair.bits)}; }
 __device__ __forceinline__ Half high_half(HalfPair pair) { return Half{static_cast<std::uint16_t>(pair.bits >> 16)}; }
+__device__ __forceinline__ FloatPair pair_of(float low, float high) { return {low, high}; }
+
+__device__ __forceinline__ float low_of(HalfPair pair) { return to_float(low_half(pair)); }
+__device__ __forceinline__ float high_of(HalfPair pair) { return to_float(high_half(pair)); }
+__device__ __forceinline__ float low_of(FloatPair pair) { return pair.low; }
+__device__ __forceinline__ float high_of(FloatPair pair) { return pair.high; }
 
 #if DCULAB_GPU_CUDA
 __device__ __forceinline__ __half2 as_half2(HalfPair pair) { return *reinterpret_cast<const __half2*>(&pair); }
@@ -145,13 +155,14 @@ template <>
   return HalfPair{(bits & 0xFFU) << 8 | (bits & 0xFF00U) << 16};
 }
 
-// As to_float(Fp8E4M3), for both at once.
+// As to_float(Fp8E4M3), for both at once: the bits without the sign, seven places up, are the half value / 2^8. Adding
+// one to 0x7F, and to nothing else, reaches the sign's place; moved into the exponent's upper bit, it makes a NaN of
+// it.
 template <>
 [[nodiscard]] __device__ __forceinline__ HalfPair to_half_pair<Fp8E4M3>(std::uint32_t bits) {
   const std::uint32_t upper = to_half_pair<Fp8E5M2>(bits).bits, magnitudes = upper & 0x7F007F00U;
-  const HalfPair product = HalfPair{(upper & 0x80008000U) | magnitudes >> 1} * HalfPair{0x5C005C00U};  // 256
-  const std::uint32_t nan = (magnitudes + 0x01000100U) & 0x80008000U;                                  // of 0x7F
-  return HalfPair{product.bits | (nan - (nan >> 6))};
+  const std::uint32_t nan = (magnitudes + 0x01000100U) & 0x80008000U;
+  return HalfPair{(upper & 0x80008000U) | (magnitudes | nan) >> 1} * HalfPair{0x5C005C00U};  // 256, 256
 }
 
 // sum + a.x * b.x + a.y * b.y, products and sum in f32 (gfx906: v_dot2_f32_f16).
@@ -163,6 +174,9 @@ __device__ __forceinline__ float dot2(HalfPair a, HalfPair b, float sum) {
   sum = fused_multiply_add(to_float(low_half(a)), to_float(low_half(b)), sum);
   return fused_multiply_add(to_float(high_half(a)), to_float(high_half(b)), sum);
 #endif
+}
+__device__ __forceinline__ float dot2(FloatPair a, FloatPair b, float sum) {
+  return fused_multiply_add(a.high, b.high, fused_multiply_add(a.low, b.low, sum));
 }
 
 // Reads value `index` of a tensor whose format is known at run time (f32, f16 or bf16).

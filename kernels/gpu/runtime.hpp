@@ -33,8 +33,11 @@
 #define __global__
 #define __device__
 #define __forceinline__ [[gnu::always_inline]] inline
-#define __launch_bounds__(...)
+#define __launch_bounds__(...)  // of hipcc and nvcc: see below
 #endif
+
+// __launch_bounds__(lanes, n): n is waves per SIMD to HIP's clang and workgroups per SM to nvcc. Both come to the same
+// for workgroups of 256 lanes where waves have 64 and a compute unit 4 SIMDs: each SIMD gets one wave of a workgroup.
 
 // Before a loop whose count is known when it is compiled; ROLLED: it stays a loop, to save registers.
 #if DCULAB_GPU_HOST

@@ -20,6 +20,8 @@
 using cudaDeviceProp_t = cudaDeviceProp;
 #else
 #include <chrono>
+
+#include "kernels/gpu/host/kernel_symbol.hpp"
 #endif
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
@@ -60,6 +62,7 @@ inline void copy(Stream&, void* destination, const void* source, std::size_t byt
 }
 inline void fill(Stream&, void* destination, int byte, std::size_t bytes) { std::memset(destination, byte, bytes); }
 inline void synchronize(Stream&) {}
+inline void close_stream(Stream&) noexcept {}
 
 class Mark {
  public:
@@ -76,6 +79,8 @@ template <typename... Parameters>
 void launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Parameters...),
             const std::type_identity_t<Parameters>&... arguments) {
   if (shape.is_empty()) return;
+  if (stream.options.recorder != nullptr)
+    stream.options.recorder->name_launch(host::kernel_symbol(reinterpret_cast<const void*>(kernel)));
   host::run_grid({shape.x, shape.y, shape.z, shape.threads}, stream.options, [&] { kernel(arguments...); });
 }
 
@@ -105,12 +110,18 @@ inline Stream open_stream(int index) {
   return stream;
 }
 
+inline void close_stream(Stream& stream) noexcept { (void)DCULAB_API(StreamDestroy)(stream.handle); }
+
 inline DeviceInfo describe(int index) {
   DCULAB_API(DeviceProp_t) properties{};
   check(DCULAB_API(GetDeviceProperties)(&properties, index), "describe itself");
   std::size_t free = 0, total = 0;
   check(DCULAB_API(MemGetInfo)(&free, &total), "tell its memory");
-  return {properties.name, properties.warpSize, properties.multiProcessorCount, Bytes(static_cast<double>(total)),
+  std::string name = properties.name;
+#if DCULAB_GPU_HIP
+  name = std::string(properties.gcnArchName) + (name.empty() ? "" : ", ") + name;
+#endif
+  return {name, properties.warpSize, properties.multiProcessorCount, Bytes(static_cast<double>(total)),
           Bytes(static_cast<double>(free))};
 }
 
@@ -126,7 +137,11 @@ void require_compiled(void (*kernel)(Parameters...), const DeviceInfo& info) {
 
 inline void* allocate(Stream&, std::size_t bytes, OperandRole) {
   void* memory = nullptr;
-  check(DCULAB_API(Malloc)(&memory, bytes), "allocate memory");
+  const auto result = DCULAB_API(Malloc)(&memory, bytes);
+  if (result == DCULAB_API(ErrorMemoryAllocation))
+    throw InputError("the GPU has no room for another " + std::to_string(bytes / 1'000'000) +
+                     " MB; use a smaller --kv-cache-memory, --max-num-seqs or --max-num-batched-tokens");
+  check(result, "allocate memory");
   return memory;
 }
 inline void release(Stream&, void* memory) noexcept { (void)DCULAB_API(Free)(memory); }

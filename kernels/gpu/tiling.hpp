@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "core/dtype.hpp"
 #include "kernels/gpu/matmul/split_k.hpp"
@@ -67,6 +68,15 @@ inline constexpr int kKvCacheThreads = 256;  // the most of a workgroup
 // Lanes of the workgroup that moves K and V of one token, 8 values at a time.
 [[nodiscard]] constexpr int kv_cache_threads(int num_kv_heads, int head_dim) {
   return std::min(kKvCacheThreads, ceiling_quotient(2 * num_kv_heads * head_dim / 8, 64) * 64);
+}
+
+// ---- Attention ----
+
+// Sizes of heads that both attention kernels serve. That of decode serves every multiple of 16 from 32 to 256.
+inline constexpr int kHeadDims[] = {32, 64, 80, 96, 128, 256};
+
+[[nodiscard]] constexpr bool is_supported_head_dim(int head_dim) {
+  return std::find(std::begin(kHeadDims), std::end(kHeadDims), head_dim) != std::end(kHeadDims);
 }
 
 // ---- Attention of prefill ----

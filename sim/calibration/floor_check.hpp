@@ -5,8 +5,9 @@
 //   l
 //
 // and the same for every op. These floors need no hit rates: whatever a cache did, bytes beyond its size came from
-// below. Published tables that read KV faster than the memory's peak exist (docs/reference/calibration.md). An op of 0 s
-// was not timed on its own (a profiled engine may fuse it) and is not checked.
+// below. Published tables that read KV faster than the memory's peak exist (docs/reference/calibration.md).
+// An embedding or rope_and_cache of 0 s was not timed on its own (a profiled engine may fuse it) and is not checked;
+// any other op of 0 s is refused.
 #pragma once
 
 #include <span>

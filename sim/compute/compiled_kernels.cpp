@@ -1,6 +1,7 @@
 #include "sim/compute/compiled_kernels.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -44,15 +45,16 @@ constexpr CompiledKernel kCompiledKernels[] = {
 
 std::span<const CompiledKernel> compiled_kernels() { return kCompiledKernels; }
 
+std::optional<KernelResources> find_compiled_kernel(std::string_view target, std::string_view name) {
+  const CompiledKernel* kernel = find(target, name);
+  return kernel == nullptr ? std::nullopt : std::optional(kernel->resources);
+}
+
 std::optional<KernelResources> compiled_resources(const Machine& machine, const Op& op) {
   if (machine.kernel_target.empty()) return std::nullopt;
   // A kernel of the table outlives the program, so what was found for one machine's target holds for all.
-  thread_local std::string target;
-  thread_local std::unordered_map<std::uint64_t, const CompiledKernel*> known;
-  if (target != machine.kernel_target) {
-    target = machine.kernel_target;
-    known.clear();
-  }
+  thread_local std::map<std::string, std::unordered_map<std::uint64_t, const CompiledKernel*>> known_by_target;
+  auto& known = known_by_target[machine.kernel_target];
   const auto [place, is_new] = known.try_emplace(digest(op, machine.waves.wave_size), nullptr);
   if (is_new) place->second = find(machine.kernel_target, kernel_name(op, machine.waves.wave_size));
   if (place->second == nullptr) return std::nullopt;

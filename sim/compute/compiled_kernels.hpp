@@ -21,6 +21,9 @@ struct CompiledKernel {
 // By target, then name.
 [[nodiscard]] std::span<const CompiledKernel> compiled_kernels();
 
+// By target and full name.
+[[nodiscard]] std::optional<KernelResources> find_compiled_kernel(std::string_view target, std::string_view name);
+
 // The kernel that runs `op` on `machine`; none where the table has no such target, or our kernels not such an op.
 [[nodiscard]] std::optional<KernelResources> compiled_resources(const Machine& machine, const Op& op);
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <algorithm>
-
 #include "sim/memory/hit_rate.hpp"
 #include "sim/memory/reuse.hpp"
 #include "sim/memory/traffic.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/compute/compiled_kernels.hpp"
-#include "sim/compute/kernel_name.hpp"
 #include "sim/compute/kernel_resources.hpp"
 #include "sim/compute/occupancy.hpp"
 #include "sim/memory/level_bytes.hpp"
@@ -33,24 +32,29 @@ void fill_hit_rates(std::vector<ComparedLevel>& levels) {
   levels.back().replayed_hit_rate = levels.back().closed_hit_rate = 1;
 }
 
+// Each launch with its own registers and LDS: a combining or summing kernel is smaller than the one before.
+[[nodiscard]] KernelResources resources_of(const Machine& machine, const Op& op, const AddressTrace& launch) {
+  return find_compiled_kernel(machine.kernel_target, launch.kernel).value_or(kernel_resources(machine, op));
+}
+
 }  // namespace
 
 ReplayComparison compare_with_replay(const Machine& machine, const Op& op, std::span<const AddressTrace> launches,
                                      ReuseMeasurement reuse) {
-  const KernelResources kernel = kernel_resources(machine, op);
   ReplayComparison comparison;
   comparison.op = op.name;
-  comparison.kernel =
-      compiled_resources(machine, op) ? kernel_name(op, machine.waves.wave_size) : std::string("assumed");
-  comparison.workgroups_per_unit = std::max(1, workgroups_per_unit(machine.waves, kernel));
+  comparison.kernel = launches.front().kernel;
+  const bool is_compiled = find_compiled_kernel(machine.kernel_target, comparison.kernel).has_value();
+  comparison.resources = is_compiled ? machine.kernel_target : "assumed";
   for (const MemoryLevel& level : machine.memory) comparison.levels.push_back({level.name, {}, {}, 0, 0});
   for (const AddressTrace& launch : launches) {
-    const CacheReplay replay =
-        replay_cache(machine, launch, {.workgroups_per_unit = comparison.workgroups_per_unit, .reuse = reuse});
+    const int per_unit = std::max(1, workgroups_per_unit(machine.waves, resources_of(machine, op, launch)));
+    const CacheReplay replay = replay_cache(machine, launch, {.workgroups_per_unit = per_unit, .reuse = reuse});
     add_launch(comparison, replay);
     comparison.accesses += launch.accesses.size();
     if (&launch != &launches.front()) continue;
     comparison.workgroups = launch.workgroups;
+    comparison.workgroups_per_unit = per_unit;
     comparison.coalescing = replay.loads.efficiency();
     comparison.lines_per_load = replay.loads.lines_per_instruction();
     comparison.reuse = replay.reuse;

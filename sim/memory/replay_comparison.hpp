@@ -23,8 +23,9 @@ struct ComparedLevel {
 
 struct ReplayComparison {
   std::string op;
-  std::string kernel;  // that decides the occupancy; "assumed" where none is compiled for the machine
-  int workgroups = 0;  // of the first launch
+  std::string kernel;     // of the first launch
+  std::string resources;  // whose registers and LDS decide the occupancy: the machine's kernel_target, or "assumed"
+  int workgroups = 0;     // of the first launch
   int workgroups_per_unit = 0;
   std::uint64_t accesses = 0;
   double coalescing = 0;  // bytes that lanes asked for / bytes of the lines they touched
@@ -33,8 +34,8 @@ struct ReplayComparison {
   std::optional<ReuseHistogram> reuse;
 };
 
-// `launches` are those of one execution of `op`. Both sides start with cold caches. A launch that follows finds nothing
-// of the one before in the caches: what partial results gain there is left out on both sides.
+// `launches` are those of one execution of `op`, at least one. Both sides start with cold caches. A launch that follows
+// finds nothing of the one before in the caches: what partial results gain there is left out on both sides.
 [[nodiscard]] ReplayComparison compare_with_replay(const Machine& machine, const Op& op,
                                                    std::span<const AddressTrace> launches, ReuseMeasurement reuse);
 

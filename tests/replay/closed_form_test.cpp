@@ -54,6 +54,16 @@ TEST_CASE("prefill attention: closed-form DRAM bytes and L2 hit rates are those 
   check_closed_form(prefill_grid(GridSize::quick));
 }
 
+TEST_CASE("the cases that are run have odd head sizes, large batches and partitions") {
+  const std::vector<ReplayCase> cases = thinned(decode_grid(GridSize::quick));
+  const auto some = [&cases](int ReplayCase::*value, int wanted) {
+    return std::any_of(cases.begin(), cases.end(), [&](const ReplayCase& each) { return each.*value == wanted; });
+  };
+  CHECK(some(&ReplayCase::head_dim, 80));
+  CHECK(some(&ReplayCase::batch, 64));
+  CHECK(some(&ReplayCase::partition_tokens, 512));
+}
+
 TEST_CASE("the grid has every case once, and both ways of sharing KV") {
   for (const GridSize size : {GridSize::quick, GridSize::full}) {
     const std::vector<ReplayCase> cases = decode_grid(size);

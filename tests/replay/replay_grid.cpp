@@ -73,6 +73,13 @@ struct GridAxes {
   return cases;
 }
 
+[[nodiscard]] std::vector<ReplayCase> all_of(const std::vector<GridAxes>& grids, Phase phase) {
+  std::vector<ReplayCase> cases;
+  for (const GridAxes& axes : grids)
+    for (const ReplayCase& each : cross(axes, phase)) cases.push_back(each);
+  return cases;
+}
+
 }  // namespace
 
 std::string ReplayCase::text() const {
@@ -127,41 +134,64 @@ ReplayScore score(const std::vector<ReplayOutcome>& outcomes) {
 }
 
 std::vector<ReplayCase> decode_grid(GridSize size) {
-  return size == GridSize::full ? cross({.kv_heads = {1, 2, 4, 8, 16, 32},
-                                         .block_sizes = {1, 8, 16, 32, 64, 128, 256},
-                                         .head_dims = {64, 80, 96, 128},
-                                         .contexts = {100, 512, 1500, 4096},
-                                         .batches = {1, 4, 16, 64},
-                                         .heads_per_workgroup = {kWholeGroup, 1},
-                                         .partitions = {0, 512}},
-                                        Phase::decode)
-                                : cross({.kv_heads = {1, 8, 32},
-                                         .block_sizes = {1, 16, 128},
-                                         .head_dims = {64, 128},
-                                         .contexts = {250, 1024},
-                                         .batches = {1, 8},
-                                         .heads_per_workgroup = {kWholeGroup, 1},
-                                         .partitions = {0}},
-                                        Phase::decode);
+  if (size == GridSize::full)
+    return cross({.kv_heads = {1, 2, 4, 8, 16, 32},
+                  .block_sizes = {1, 8, 16, 32, 64, 128, 256},
+                  .head_dims = {64, 80, 96, 128},
+                  .contexts = {100, 512, 1500, 4096},
+                  .batches = {1, 4, 16, 64},
+                  .heads_per_workgroup = {kWholeGroup, 1},
+                  .partitions = {0, 512}},
+                 Phase::decode);
+  const GridAxes common{.kv_heads = {1, 8, 32},
+                        .block_sizes = {1, 16, 128},
+                        .head_dims = {64, 128},
+                        .contexts = {250, 1024},
+                        .batches = {1, 8},
+                        .heads_per_workgroup = {kWholeGroup, 1},
+                        .partitions = {0}};
+  const GridAxes odd_heads_and_large_batches{.kv_heads = {1, 8},
+                                             .block_sizes = {16, 128},
+                                             .head_dims = {80},
+                                             .contexts = {20, 50},
+                                             .batches = {4, 64},
+                                             .heads_per_workgroup = {kWholeGroup, 1},
+                                             .partitions = {0}};
+  const GridAxes partitioned{.kv_heads = {1, 8},
+                             .block_sizes = {16},
+                             .head_dims = {80, 128},
+                             .contexts = {600},
+                             .batches = {1, 2},
+                             .heads_per_workgroup = {kWholeGroup, 1},
+                             .partitions = {512}};
+  return all_of({common, odd_heads_and_large_batches, partitioned}, Phase::decode);
 }
 
 std::vector<ReplayCase> prefill_grid(GridSize size) {
-  return size == GridSize::full ? cross({.kv_heads = {1, 2, 8, 32},
-                                         .block_sizes = {1, 16, 128},
-                                         .head_dims = {64, 128},
-                                         .contexts = {128, 512, 1024},
-                                         .batches = {1, 4},
-                                         .heads_per_workgroup = {kWholeGroup},
-                                         .partitions = {0}},
-                                        Phase::prefill)
-                                : cross({.kv_heads = {8},
-                                         .block_sizes = {16},
-                                         .head_dims = {128},
-                                         .contexts = {200},
-                                         .batches = {2},
-                                         .heads_per_workgroup = {kWholeGroup},
-                                         .partitions = {0}},
-                                        Phase::prefill);
+  if (size == GridSize::full)
+    return cross({.kv_heads = {1, 2, 8, 32},
+                  .block_sizes = {1, 16, 128},
+                  .head_dims = {64, 128},
+                  .contexts = {128, 512, 1024},
+                  .batches = {1, 4},
+                  .heads_per_workgroup = {kWholeGroup},
+                  .partitions = {0}},
+                 Phase::prefill);
+  const GridAxes two_sequences{.kv_heads = {8},
+                               .block_sizes = {16},
+                               .head_dims = {128},
+                               .contexts = {200},
+                               .batches = {2},
+                               .heads_per_workgroup = {kWholeGroup},
+                               .partitions = {0}};
+  const GridAxes shared_and_own_heads{.kv_heads = {1, 32},
+                                      .block_sizes = {128},
+                                      .head_dims = {64},
+                                      .contexts = {70},
+                                      .batches = {1},
+                                      .heads_per_workgroup = {kWholeGroup},
+                                      .partitions = {0}};
+  return all_of({two_sequences, shared_and_own_heads}, Phase::prefill);
 }
 
 std::vector<sim::Machine> grid_machines() {

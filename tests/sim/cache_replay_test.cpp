@@ -4,43 +4,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tests/sim/address_traces.hpp"
-#include "tests/sim/machines.hpp"
+#include "tests/sim/small_caches.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::sim::test {
 namespace {
-
-constexpr int kFully = 1 << 20;  // ways: more than lines
-
-struct Geometry {
-  double bytes = 0;
-  int ways = kFully;
-};
-
-// Lines of 64 bytes at every level.
-Machine gpu(int units, Geometry l1, Geometry l2) {
-  Machine machine = mi50_like();
-  machine.compute_units = units;
-  machine.memory[0].size = Bytes(l1.bytes);
-  machine.memory[0].ways = l1.ways;
-  machine.memory[1].size = Bytes(l2.bytes);
-  machine.memory[1].ways = l2.ways;
-  return machine;
-}
-
-Machine roomy_gpu(int units) { return gpu(units, {16384, 4}, {1 << 22, 16}); }
-
-CacheReplay replay(const Machine& machine, const TraceBuilder& trace, ReplayOptions options = {}) {
-  return replay_cache(machine, trace.build(), options);
-}
-
-LineRequests loads(const CacheReplay& result, std::size_t level) {
-  return result.levels.at(level).of(AccessKind::load);
-}
-LineRequests stores(const CacheReplay& result, std::size_t level) {
-  return result.levels.at(level).of(AccessKind::store);
-}
 
 TEST_CASE("a wave that streams misses every line once, everywhere") {
   TraceBuilder trace;
@@ -115,75 +83,6 @@ TEST_CASE("a number of sets that is no power of two holds as many lines") {
   const Machine machine = gpu(1, {12 * 64, 4}, {1 << 22, 16});
   CHECK(loads(replay(machine, cyclic(12, 64)), 0).hits == 108);
   CHECK(loads(replay(machine, cyclic(5, 3 * 64)), 0).hits == 0);
-}
-
-TEST_CASE("whole lines that are stored are not read, and are written back once if they stay") {
-  TraceBuilder trace;
-  const std::uint64_t output = trace.buffer(OperandRole::output, 4096);
-  trace.wave();
-  for (int pass = 0; pass < 2; ++pass)
-    for (std::uint64_t at = 0; at < 4096; at += 256) trace.store(output + at, 256);
-  const CacheReplay stays = replay(roomy_gpu(1), trace);
-  CHECK(stores(stays, 0).hits == 0);
-  CHECK(stores(stays, 1).lines == 128);
-  CHECK(stores(stays, 1).hits == 64);
-  CHECK(stays.read_from_dram() == Bytes(0));
-  CHECK(stays.written_to_dram() == Bytes(4096));
-  const CacheReplay thrashes = replay(gpu(1, {16384, 4}, {1024, kFully}), trace);
-  CHECK(stores(thrashes, 1).hits == 0);
-  CHECK(thrashes.written_to_dram() == Bytes(8192));
-}
-
-TEST_CASE("a part of a line that is stored reads the rest, and only that line") {
-  using Pieces = std::vector<TraceBuilder::Piece>;
-  // Byte ranges of one instruction; lines asked of the L2, bytes stored, bytes that DRAM must deliver first.
-  const std::vector<std::tuple<Pieces, std::uint64_t, double, double>> cases{
-      {{{0, 64}}, 1, 64, 0},
-      {{{0, 32}}, 1, 32, 64},
-      {{{32, 64}}, 2, 64, 128},
-      {{{0, 32}, {32, 32}}, 1, 64, 0},
-      {{{0, 32}, {40, 24}}, 1, 56, 64},
-      {{{0, 96}, {100, 28}}, 2, 124, 64},
-      {{{0, 32}, {40, 120}}, 3, 152, 128},
-      {{{0, 8}, {16, 8}, {48, 16}, {256, 64}}, 2, 96, 64},
-  };
-  for (const auto& [pieces, lines, stored, read] : cases) {
-    TraceBuilder trace;
-    Pieces placed = pieces;
-    const std::uint64_t output = trace.buffer(OperandRole::output, 4096);
-    for (TraceBuilder::Piece& piece : placed) piece.address += output;
-    const CacheReplay result = replay(roomy_gpu(1), trace.wave().add(placed, AccessKind::store));
-    CAPTURE(pieces.size(), pieces.front().bytes, pieces.back().bytes);
-    CHECK(stores(result, 1).lines == lines);
-    CHECK(stores(result, 1).bytes == Bytes(stored));
-    CHECK(result.read_from_dram() == Bytes(read));
-    CHECK(result.written_to_dram() == Bytes(64.0 * static_cast<double>(lines)));
-    CHECK(result.stores.lines == lines);
-  }
-}
-
-TEST_CASE("a store passes through the L1: it brings no line in and throws none out") {
-  TraceBuilder trace;
-  const std::uint64_t output = trace.buffer(OperandRole::output, 4096);
-  trace.wave().store(output, 64).load(output, 64).store(output, 64).load(output, 64);
-  const CacheReplay result = replay(roomy_gpu(1), trace);
-  CHECK(stores(result, 0).lines == 2);
-  CHECK(stores(result, 0).hits == 1);
-  CHECK(loads(result, 0).hits == 1);
-  CHECK(loads(result, 1).lines == 1);
-  CHECK(loads(result, 1).hits == 1);
-  CHECK(stores(result, 1).lines == 2);
-}
-
-TEST_CASE("the caches of a CPU's core keep what is stored") {
-  TraceBuilder trace;
-  const std::uint64_t output = trace.buffer(OperandRole::output, 4096);
-  trace.wave().store(output, 64).load(output, 64).store(output, 32);
-  const CacheReplay result = replay(cpu_like(), trace);
-  CHECK(stores(result, 0).hits == 1);
-  CHECK(loads(result, 0).hits == 1);
-  CHECK(result.read_from_dram() == Bytes(0));
-  for (const std::size_t below : {1, 2, 3}) CHECK(stores(result, below).lines == 1);
 }
 
 TEST_CASE("scattered lanes move whole lines for a few bytes, each line once per instruction") {

@@ -137,17 +137,20 @@ TEST_CASE("what does not fit in the caches is read from DRAM") {
   });
 }
 
-// How many times more bytes than it is asked for a level may ask of the next, whose lines are longer.
-double overfetch(const Machine& machine, std::size_t level) {
-  Bytes shortest = machine.memory.front().line, longest = shortest;
-  for (std::size_t above = 0; above <= level; ++above) {
-    shortest = std::min(shortest, machine.memory[above].line);
-    longest = std::max(longest, machine.memory[above].line);
-  }
-  return longest / shortest;
+// In which pieces bytes arrive at a level: level_bytes.hpp.
+double piece(const Machine& machine, std::size_t level) {
+  const double own = machine.memory[level].line.value();
+  if (level == 0) return own;
+  const double above = machine.memory[level - 1].line.value();
+  return level + 1 == machine.memory.size() ? std::max(own, above) : above;
 }
 
-TEST_CASE("bytes shrink level by level but for longer lines, and hit rates are shares") {
+// How many times more bytes than it is asked for a level may ask of the next: more than once only in longer pieces.
+double overfetch(const Machine& machine, std::size_t level) {
+  return std::max(1.0, piece(machine, level) / piece(machine, level - 1));
+}
+
+TEST_CASE("bytes shrink level by level but where pieces get longer, and hit rates are shares") {
   for_random_cases(8, [](const Case& each, RandomCases&) {
     for (const OpPrice& price : each.price.ops) {
       for (std::size_t level = 0; level < each.machine.memory.size(); ++level) {

@@ -2,6 +2,7 @@
 #include "sim/memory/replay_comparison.hpp"
 
 #include "core/step_plan.hpp"
+#include "sim/compute/compiled_kernels.hpp"
 #include "tests/sim/address_traces.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
@@ -40,7 +41,7 @@ TEST_CASE("both sides of a comparison agree where KV is shared and fits", "[repl
   const AddressTrace trace = shared_kv_trace();
   const ReplayComparison comparison = compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off);
   CHECK(comparison.op == "attention_decode");
-  CHECK(comparison.kernel == "assumed");
+  CHECK(comparison.resources == "assumed");
   CHECK(comparison.workgroups == kSequences * kHeads);
   CHECK(comparison.accesses == trace.accesses.size());
   CHECK(comparison.coalescing == 1);
@@ -85,10 +86,15 @@ TEST_CASE("a compiled kernel decides how many workgroups share a unit", "[replay
   Machine machine = mi50_like();
   machine.kernel_target = "gfx906";
   const Op op = shared_kv_op();
-  const AddressTrace trace = shared_kv_trace();
-  const ReplayComparison comparison = compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off);
-  CHECK_THAT(comparison.kernel, ContainsSubstring("paged_attention_kernel<PagedAttentionTile<64, Half, "));
-  CHECK(comparison.workgroups_per_unit >= 1);
+  AddressTrace trace = shared_kv_trace();
+  trace.kernel = "paged_attention_kernel<PagedAttentionTile<64, Half, 16, 4, (LaneTeam)0>>";
+  const ReplayComparison compiled = compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off);
+  CHECK(compiled.resources == "gfx906");
+  CHECK(compiled.workgroups_per_unit ==
+        workgroups_per_unit(machine.waves, find_compiled_kernel("gfx906", trace.kernel).value()));
+  // A kernel that the table does not know.
+  trace.kernel = "another_kernel<64>";
+  CHECK(compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off).resources == "assumed");
 }
 
 }  // namespace dculab::sim::test

@@ -13,6 +13,42 @@ struct CombineShared {
   Numbers<kCombineValues> sums[kCombineThreads];
 };
 
+// Partitions [begin, end) of a query head have tokens to attend to; the others were not written.
+struct WrittenPartitions {
+  std::int64_t first;             // of the head, among all partitions
+  const float *maxima, *weights;  // [partitions] of the head
+  int begin, end;
+};
+
+__device__ __forceinline__ WrittenPartitions find_partitions(const PagedAttentionLaunch& launch, std::int64_t row) {
+  const PagedAttention& args = launch.args;
+  const std::int64_t parts = static_cast<std::int64_t>(args.num_seqs) * args.num_heads * launch.partitions;
+  const int context = load(args.context_lens + workgroup_y());
+  const int past_window = args.sliding_window > 0 && context > args.sliding_window ? context - args.sliding_window : 0;
+  WrittenPartitions written;
+  written.first = row * launch.partitions;
+  written.maxima = args.workspace + parts * args.cache.head_dim + written.first;
+  written.weights = written.maxima + parts;
+  written.begin = past_window / args.partition_tokens;
+  written.end = (context + args.partition_tokens - 1) / args.partition_tokens;
+  return written;
+}
+
+// The sum of every `step`-th numerator from partition `begin` on, relative to `largest`: of kCombineValues values.
+__device__ __forceinline__ Numbers<kCombineValues> sum_numerators(const PagedAttention& args,
+                                                                  const WrittenPartitions& written, int begin, int step,
+                                                                  int value, float largest) {
+  Numbers<kCombineValues> sums{};
+  for (int i = begin; i < written.end; i += step) {
+    const float factor = fast_exp(load(written.maxima + i) - largest);
+    const std::int64_t place = (written.first + i) * args.cache.head_dim + value;
+    const auto part = load_packed<kCombineValues, float>(args.workspace, place);
+    DCULAB_UNROLL
+    for (int j = 0; j < kCombineValues; ++j) sums[j] += part[j] * factor;
+  }
+  return sums;
+}
+
 // One workgroup per query head and sequence; each row of head_dim / kCombineValues lanes takes every n-th partition.
 template <int kWave>
 __global__ void __launch_bounds__(kCombineThreads) paged_attention_combine_kernel(PagedAttentionLaunch launch) {
@@ -20,33 +56,19 @@ __global__ void __launch_bounds__(kCombineThreads) paged_attention_combine_kerne
   const PagedAttention& args = launch.args;
   const int head_dim = args.cache.head_dim, thread = thread_index();
   const std::int64_t row = static_cast<std::int64_t>(workgroup_y()) * args.num_heads + workgroup_x();
-  const std::int64_t first = row * launch.partitions;
-  const std::int64_t parts = static_cast<std::int64_t>(args.num_seqs) * args.num_heads * launch.partitions;
-  const float* maxima = args.workspace + parts * head_dim + first;
-  const float* weights = maxima + parts;
-  // Partitions [begin, end) have tokens to attend to; the others were not written.
-  const int context = load(args.context_lens + workgroup_y());
-  const int past_window = args.sliding_window > 0 && context > args.sliding_window ? context - args.sliding_window : 0;
-  const int begin = past_window / args.partition_tokens;
-  const int end = (context + args.partition_tokens - 1) / args.partition_tokens;
+  const WrittenPartitions written = find_partitions(launch, row);
 
   float largest = kNoScore, total = 0;
-  for (int i = begin + thread; i < end; i += kCombineThreads) largest = larger(load(maxima + i), largest);
+  for (int i = written.begin + thread; i < written.end; i += kCombineThreads)
+    largest = larger(load(written.maxima + i), largest);
   largest = workgroup_max<kWave, kCombineThreads>(largest, shared.partials);
-  for (int i = begin + thread; i < end; i += kCombineThreads)
-    total += load(weights + i) * fast_exp(load(maxima + i) - largest);
+  for (int i = written.begin + thread; i < written.end; i += kCombineThreads)
+    total += load(written.weights + i) * fast_exp(load(written.maxima + i) - largest);
   total = workgroup_sum<kWave, kCombineThreads>(total, shared.partials);
 
   const int lanes = head_dim / kCombineValues, rows = kCombineThreads / lanes, value = thread % lanes * kCombineValues;
-  Numbers<kCombineValues> sums{};
-  if (thread < rows * lanes) {
-    for (int i = begin + thread / lanes; i < end; i += rows) {
-      const float factor = fast_exp(load(maxima + i) - largest);
-      const auto part = load_packed<kCombineValues, float>(args.workspace, (first + i) * head_dim + value);
-      DCULAB_UNROLL
-      for (int j = 0; j < kCombineValues; ++j) sums[j] += part[j] * factor;
-    }
-  }
+  const int begin = thread < rows * lanes ? written.begin + thread / lanes : written.end;
+  Numbers<kCombineValues> sums = sum_numerators(args, written, begin, rows, value, largest);
   shared.sums[thread] = sums;
   barrier();
   if (thread >= lanes) return;

@@ -4,6 +4,7 @@
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/attention/cached_chunk.hpp"
 #include "kernels/gpu/attention/paged_attention_tiling.hpp"
+#include "kernels/gpu/attention/scores.hpp"
 #include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/wave.hpp"
 
@@ -92,7 +93,6 @@ struct HeadState {
 // Scores may exceed `largest` by this much before the sums are scaled anew: e^8 does not overflow, and the result is
 // the same.
 inline constexpr float kSlack = 8;
-inline constexpr float kNoScore = -1e30F, kMaskedScore = -3e38F;
 
 template <typename Tile>
 __device__ __forceinline__ HeadState<Tile> start_heads(const PagedAttentionLaunch& launch, const DecodePlace& place) {

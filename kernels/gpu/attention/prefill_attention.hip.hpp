@@ -6,13 +6,13 @@
 #pragma once
 
 #include "kernels/gpu/attention/prefill_tiles.hip.hpp"
+#include "kernels/gpu/attention/scores.hpp"
 #include "kernels/gpu/wave.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
 // The softmax's weights, relative to the largest of a row, times 2^15: as halves they are normal down to 2^-29.
 inline constexpr float kWeightScaleLog = 15 * 0.693147181F;
-inline constexpr float kNoScore = -3e38F;  // less than every score; finite, so that differences are numbers
 
 // The rows of one sequence and KV head, of which a workgroup has a tile.
 struct QueryRows {
@@ -64,7 +64,7 @@ class PrefillLane {
         DCULAB_UNROLL
         for (int t = 0; t < kTokens; ++t) {
           DCULAB_UNROLL
-          for (int w = 0; w < 4; ++w) scores_[i][t] = multiply_add(query[w], keys[t][w], scores_[i][t]);
+          for (int w = 0; w < 4; ++w) scores_[i][t] = add_product(query[w], keys[t][w], scores_[i][t]);
         }
       }
     }
@@ -80,7 +80,7 @@ class PrefillLane {
       for (int t = 0; t < kTokens; ++t) {
         const int distance = first + lane() + t * kPrefillLanes - row.position;
         const bool visible = distance <= 0 && distance > -window;
-        scores_[i][t] = visible ? scores_[i][t] * scale + row.alibi_slope * static_cast<float>(distance) : -INFINITY;
+        scores_[i][t] = visible ? scores_[i][t] * scale + row.alibi_slope * static_cast<float>(distance) : kMaskedScore;
         largest = larger(largest, scores_[i][t]);
       }
       const float maximum = larger(maxima_[i], wave_max<kWave, kPrefillLanes>(largest));
@@ -110,7 +110,7 @@ class PrefillLane {
           for (int i = 0; i < kRows; ++i) {
             DCULAB_UNROLL
             for (int r = 0; r < kRun; ++r)
-              outputs_[i][d + r] = multiply_add(weights[i][w], values[r], outputs_[i][d + r]);
+              outputs_[i][d + r] = add_product(weights[i][w], values[r], outputs_[i][d + r]);
           }
         });
       }

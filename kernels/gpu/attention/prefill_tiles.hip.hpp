@@ -2,7 +2,7 @@
 //
 // Word is a 4-byte word of shared memory: a HalfPair or a float (PrefillArithmetic). The i-th word of a query or key
 // holds its values 2i and 2i + 1; the word [i][d] of the values, tokens i and i + 16 of column d. A float is both at
-// once, with one value. So scores and outputs are both sums of multiply_add(word, word, sum).
+// once, with one value. So scores and outputs are both sums of add_product(word, word, sum).
 #pragma once
 
 #include "kernels/gpu/args.hpp"
@@ -22,8 +22,8 @@ inline constexpr PrefillArithmetic kArithmetic = PrefillArithmetic::floats;
 template <>
 inline constexpr PrefillArithmetic kArithmetic<HalfPair> = PrefillArithmetic::half_pairs;
 
-__device__ __forceinline__ float multiply_add(HalfPair a, HalfPair b, float sum) { return dot2(a, b, sum); }
-__device__ __forceinline__ float multiply_add(float a, float b, float sum) { return sum + a * b; }
+__device__ __forceinline__ float add_product(HalfPair a, HalfPair b, float sum) { return dot2(a, b, sum); }
+__device__ __forceinline__ float add_product(float a, float b, float sum) { return sum + a * b; }
 
 inline constexpr std::int32_t kNoPosition = -(1 << 30);  // of a row that there is not: before every token
 

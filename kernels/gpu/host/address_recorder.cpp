@@ -117,6 +117,7 @@ void AddressRecorder::end_epoch(int wave_of_launch) {
 void AddressRecorder::end_launch() {
   end_epoch(open_wave_);
   AddressTrace& trace = launches_.emplace_back();
+  trace.kernel = std::exchange(kernel_, {});
   trace.wave_size = wave_size_;
   trace.waves_per_workgroup = waves_per_workgroup_;
   trace.workgroups = workgroups_;
@@ -132,6 +133,7 @@ void AddressRecorder::end_launch() {
 }
 
 AddressTrace AddressRecorder::take(std::string kernel) {
+  if (launches_.empty()) throw std::logic_error("nothing has been recorded");
   AddressTrace last = std::move(launches_.back());
   launches_.clear();
   last.kernel = std::move(kernel);

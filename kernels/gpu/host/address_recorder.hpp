@@ -20,15 +20,16 @@ class AddressRecorder {
   void add_buffer(const void* data, std::size_t bytes, OperandRole role);
   void remove_buffer(const void* data);
 
-  // Called by the runtime: around a launch, and whenever the lanes of a wave have met.
+  // Called by the runtime: before and around a launch, and whenever the lanes of a wave have met.
+  void name_launch(std::string kernel) { kernel_ = std::move(kernel); }
   void begin_launch(int workgroups, int waves_per_workgroup, int wave_size);
   void record(int wave_of_launch, int lane, const void* site, const void* address, std::uint32_t bytes,
               AccessKind kind);
   void end_epoch(int wave_of_launch);
   void end_launch();
 
-  // Of the last launch, or of all since the last time, in order. The recorder is empty of accesses afterwards, and
-  // keeps its buffers.
+  // Of the last launch, under a name of the caller's, or of all since the last time, in order. The recorder is empty of
+  // accesses afterwards, and keeps its buffers.
   [[nodiscard]] AddressTrace take(std::string kernel);
   [[nodiscard]] std::vector<AddressTrace> take_launches();
 
@@ -66,6 +67,7 @@ class AddressRecorder {
   int wave_size_ = 64, waves_per_workgroup_ = 1, workgroups_ = 0;
   std::vector<Wave> waves_;             // of the launch
   std::vector<AddressTrace> launches_;  // that have ended
+  std::string kernel_;                  // of the launch
   // Of the epoch that one wave is in; the runtime runs a wave until its lanes meet before it turns to the next.
   int open_wave_ = -1;
   std::vector<Instruction> epoch_;

@@ -166,9 +166,21 @@ void Workgroup::record_access(const void* site, const void* address, std::uint32
   options_.recorder->record(wave_of_launch(lane.wave), lane.in_wave, site, address, bytes, kind);
 }
 
+// When a grid ends, also because a lane throws, the thread no longer runs a workgroup.
+struct EndOfGrid {
+  EndOfGrid() = default;
+  EndOfGrid(const EndOfGrid&) = delete;
+  EndOfGrid& operator=(const EndOfGrid&) = delete;
+  ~EndOfGrid() {
+    workgroup_of_thread = nullptr;
+    running = {};
+  }
+};
+
 }  // namespace
 
 void run_grid(const Grid& grid, const HostOptions& options, const std::function<void()>& lane) {
+  const EndOfGrid end;  // after the workgroup: lanes that are given up unwind in it
   Workgroup workgroup(grid, options, lane);
   const int waves = (grid.threads + options.wave_size - 1) / options.wave_size;
   if (options.recorder != nullptr) options.recorder->begin_launch(grid.workgroups(), waves, options.wave_size);

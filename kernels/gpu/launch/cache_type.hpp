@@ -3,6 +3,7 @@
 
 #include "kernels/gpu/launch/supported.hpp"
 #include "kernels/gpu/numbers.hpp"
+#include "kernels/ops.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -14,6 +15,11 @@ void with_cache_type(Dtype dtype, Function function) {
   if (dtype == Dtype::bf16) return function.template operator()<Bf16>();
   if (dtype == Dtype::fp8_e4m3) return function.template operator()<Fp8E4M3>();
   function.template operator()<Fp8E5M2>();
+}
+
+inline void require_aligned_cache(const KvCacheView& cache) {
+  require_aligned("the K cache", cache.k);
+  require_aligned("the V cache", cache.v);
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

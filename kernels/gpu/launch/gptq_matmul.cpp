@@ -11,6 +11,10 @@ namespace {
 void require_supported(const GptqMatmul& args) {
   require_activation("the input of a GPTQ matmul", args.x.dtype);
   require_activation("the result of a GPTQ matmul", args.y.dtype);
+  require_aligned("the input of a GPTQ matmul", args.x.data);
+  require_aligned("the qweight of a GPTQ matmul", args.weight.qweight);
+  require_aligned("the scales of a GPTQ matmul", args.weight.scales);
+  require_aligned("the x_perm of a GPTQ matmul", args.x_perm);
   const int k = args.weight.in_features, n = args.weight.out_features, group = args.weight.group_size;
   if (k <= 0 || n <= 0 || k % kGptqChunk != 0 || n % 8 != 0)
     throw InputError("a GPTQ matrix of " + std::to_string(k) + " in-features and " + std::to_string(n) +

@@ -11,6 +11,8 @@ constexpr int kLongestSum = 1 << 17;  // int32 holds it: 2^17 * 127 * 128 < 2^31
 
 void require_supported(const Int8Matmul& args) {
   require_activation("the result of int8_matmul", args.y.dtype);
+  require_aligned("the input of int8_matmul", args.x);
+  require_aligned("the weight of int8_matmul", args.w);
   require_multiple("int8_matmul", "in-features", args.k, 16);
   require_fitting_rows("int8_matmul", args.n, args.y_stride);
   if (args.k > kLongestSum)

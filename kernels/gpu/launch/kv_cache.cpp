@@ -6,24 +6,25 @@
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 namespace {
 
-void require_wide_heads(const KvCacheView& cache) {
+void require_wide_cache(const KvCacheView& cache) {
   if (cache.head_dim % kWide != 0)
     throw InputError("a KV cache of head_dim " + std::to_string(cache.head_dim) +
                      " has no GPU kernel; there is one for multiples of " + std::to_string(kWide));
+  require_aligned_cache(cache);
 }
 
-bool is_wide_aligned(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
-
 void require_wide_rows(const ReshapeAndCache& args) {
-  if (args.kv_stride % kWide != 0 || !is_wide_aligned(args.k.data) || !is_wide_aligned(args.v.data))
-    throw InputError("K and V must start at multiples of 16 bytes and their tokens lie multiples of " +
-                     std::to_string(kWide) + " values apart (here: " + std::to_string(args.kv_stride) + ")");
+  require_aligned("K", args.k.data);
+  require_aligned("V", args.v.data);
+  if (args.kv_stride % kWide != 0)
+    throw InputError("the tokens of K and V must lie multiples of " + std::to_string(kWide) +
+                     " values apart (here: " + std::to_string(args.kv_stride) + ")");
 }
 
 }  // namespace
 
 void start(Stream& stream, const ReshapeAndCache& args) {
-  require_wide_heads(args.cache);
+  require_wide_cache(args.cache);
   require_wide_rows(args);
   require_weight("K", args.k.dtype);
   require_weight("V", args.v.dtype);
@@ -34,9 +35,11 @@ void start(Stream& stream, const ReshapeAndCache& args) {
 }
 
 void start(Stream& stream, const GatherCachedKv& args) {
-  require_wide_heads(args.cache);
+  require_wide_cache(args.cache);
   require_activation("gathered K", args.k.dtype);
   require_activation("gathered V", args.v.dtype);
+  require_aligned("gathered K", args.k.data);
+  require_aligned("gathered V", args.v.data);
   const int threads = kv_cache_threads(args.cache.num_kv_heads, args.cache.head_dim);
   with_cache_type(args.cache.dtype, [&]<typename Stored>() {
     launch(stream, {.x = args.num_tokens, .threads = threads}, gather_cached_kv_kernel<Stored>, args);
@@ -47,6 +50,8 @@ void start(Stream& stream, const CopyBlocks& args) {
   if (args.block_bytes % static_cast<std::int64_t>(sizeof(BlockBytes)) != 0)
     throw InputError("blocks of " + std::to_string(args.block_bytes) +
                      " bytes cannot be copied by the GPU; multiples of 16 bytes can");
+  require_aligned("the source of copied blocks", args.source);
+  require_aligned("the destination of copied blocks", args.destination);
   constexpr std::int64_t kBytesPerWorkgroup = kKvCacheThreads * sizeof(BlockBytes);
   const auto parts = static_cast<int>((args.block_bytes + kBytesPerWorkgroup - 1) / kBytesPerWorkgroup);
   launch(stream, {.x = args.num_pairs, .y = parts, .threads = kKvCacheThreads}, copy_blocks_kernel<BlockBytes>, args);

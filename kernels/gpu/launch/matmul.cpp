@@ -14,6 +14,8 @@ void require_supported(const Matmul& args) {
   require_activation("the input of matmul", args.x.dtype);
   require_weight("the weight of matmul", args.w.dtype);
   require_activation("the result of matmul", args.y.dtype);
+  require_aligned("the input of matmul", args.x.data);
+  require_aligned("the weight of matmul", args.w.data);
   require_multiple("matmul", "in-features", args.k, 8);
   require_fitting_rows("matmul", args.n, args.y_stride);
   if (args.k > kMostInFeatures)

@@ -20,6 +20,9 @@ template <int kWave>
 std::unique_ptr<Device> open(int index) {
   const Stream stream = open_stream(index);  // first: it says when there is no device
   const DeviceInfo info = describe(index);
+  if (info.wave_size != kWave)
+    throw InputError(info.name + " has waves of " + std::to_string(info.wave_size) +
+                     " lanes; the kernels of this build are for " + std::to_string(kWave));
   require_compiled(rms_norm_kernel<kWave>, info);
   return std::make_unique<StreamDevice>(stream, info);
 }

@@ -33,6 +33,10 @@ void check(const PagedAttention& args) {
       "heads_per_workgroup", args.heads_per_workgroup,
       std::string("0 or a divisor of ") + std::to_string(group_size) + ", the group size");
   require(args.partition_tokens >= 0, "partition_tokens", args.partition_tokens, "0 or more");
+  require_aligned("the query of decode attention", args.q.data);
+  require_aligned_cache(cache);
+  require_aligned("the result of decode attention", args.out.data);
+  require_aligned("the workspace of decode attention", args.workspace);
   const int alignment = 128 / bits(args.q.dtype);
   require(args.q_stride % alignment == 0, "q_stride", static_cast<int>(args.q_stride),
           std::string("a multiple of ") + std::to_string(alignment));

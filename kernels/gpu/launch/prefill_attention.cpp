@@ -1,7 +1,8 @@
 #include "kernels/gpu/attention/prefill_attention.hip.hpp"
 
+#include "kernels/gpu/launch/cache_type.hpp"
+#include "kernels/gpu/launch/dispatch.hpp"
 #include "kernels/gpu/launch/start.hpp"
-#include "kernels/gpu/launch/supported.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 namespace {
@@ -16,17 +17,21 @@ void start_tiles(Stream& stream, const PrefillAttention& args) {
   });
 }
 
-template <typename Word, int... kHeadDims>
-void start_head_dim(Stream& stream, const PrefillAttention& args, std::integer_sequence<int, kHeadDims...>) {
-  const auto start_if = [&]<int kHeadDim>() {
-    if (args.cache.head_dim == kHeadDim) start_tiles<Word, kHeadDim>(stream, args);
-    return args.cache.head_dim == kHeadDim;
+template <typename Word>
+void start_head_dim(Stream& stream, const PrefillAttention& args) {
+  const auto start_one_of = [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    with_count<kHeadDims[kIndex]...>(args.cache.head_dim,
+                                     [&]<int kHeadDim>() { start_tiles<Word, kHeadDim>(stream, args); });
   };
-  if ((start_if.template operator()<kHeadDims>() || ...)) return;
+  start_one_of(std::make_index_sequence<std::size(kHeadDims)>{});
+}
+
+void require_head_dim(int head_dim) {
+  if (is_supported_head_dim(head_dim)) return;
   std::string known;
-  ((known += (known.empty() ? "" : ", ") + std::to_string(kHeadDims)), ...);
-  throw InputError("attention with head_dim " + std::to_string(args.cache.head_dim) +
-                   " has no GPU kernel; there is one for " + known);
+  for (const int each : kHeadDims) known += (known.empty() ? "" : ", ") + std::to_string(each);
+  throw InputError("attention with head_dim " + std::to_string(head_dim) + " has no GPU kernel; there is one for " +
+                   known);
 }
 
 void require_supported(const PrefillAttention& args) {
@@ -36,8 +41,11 @@ void require_supported(const PrefillAttention& args) {
   if (args.cache.block_size < 1 || args.cache.block_size > 256)
     throw InputError("KV blocks of " + std::to_string(args.cache.block_size) +
                      " tokens have no GPU kernel; there is one for 1 to 256");
-  if (args.q_stride % kWide != 0 || reinterpret_cast<std::uintptr_t>(args.q.data) % 16 != 0)
-    throw InputError("Q must start at a multiple of 16 bytes and its tokens lie multiples of " + std::to_string(kWide) +
+  require_aligned("Q", args.q.data);
+  require_aligned_cache(args.cache);
+  require_aligned("the output of attention", args.out.data);
+  if (args.q_stride % kWide != 0)
+    throw InputError("the tokens of Q must lie multiples of " + std::to_string(kWide) +
                      " values apart (here: " + std::to_string(args.q_stride) + ")");
 }
 
@@ -54,12 +62,12 @@ void require_reachable(const KvCacheView& cache) {
 
 void start(Stream& stream, const PrefillAttention& args) {
   require_supported(args);
+  require_head_dim(args.cache.head_dim);
   require_reachable(args.cache);
-  constexpr std::integer_sequence<int, 32, 64, 80, 96, 128, 256> kHeadDims;
   if (prefill_arithmetic(args.q.dtype, args.cache.dtype) == PrefillArithmetic::half_pairs)
-    start_head_dim<HalfPair>(stream, args, kHeadDims);
+    start_head_dim<HalfPair>(stream, args);
   else
-    start_head_dim<float>(stream, args, kHeadDims);
+    start_head_dim<float>(stream, args);
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -17,6 +17,9 @@ class StreamMark final : public TimeMark {
 class StreamDevice final : public Device {
  public:
   StreamDevice(Stream stream, DeviceInfo info) : stream_(stream), info_(std::move(info)) {}
+  StreamDevice(const StreamDevice&) = delete;
+  StreamDevice& operator=(const StreamDevice&) = delete;
+  ~StreamDevice() override { close_stream(stream_); }
 
   [[nodiscard]] DeviceInfo info() const override { return info_; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 
@@ -29,6 +30,14 @@ inline void require_multiple(const std::string& operation, const std::string& of
   if (count % factor == 0) return;
   throw InputError(operation + " of " + std::to_string(count) + " " + of +
                    " has no GPU kernel; their number must be a multiple of " + std::to_string(factor));
+}
+
+// Kernels load and store 16 bytes at a time; null, for a tensor that is not given, passes.
+inline void require_aligned(const std::string& what, const void* data) {
+  const auto beyond = reinterpret_cast<std::uintptr_t>(data) % 16;
+  if (beyond == 0) return;
+  throw InputError(what + " starts " + std::to_string(beyond) +
+                   " bytes beyond a multiple of 16, and GPU kernels load 16 bytes at a time; align it to 16 bytes");
 }
 
 // n values of each row of the result are written, `stride` apart.

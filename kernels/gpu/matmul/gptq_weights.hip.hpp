@@ -11,10 +11,6 @@
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
-struct FloatPair {
-  float low, high;
-};
-
 template <typename T>
 struct PairType;
 template <>
@@ -28,13 +24,8 @@ struct PairType<float> {
 template <typename T>
 using PairOf = typename PairType<T>::Pair;
 
-__device__ __forceinline__ FloatPair pair_of(float low, float high) { return {low, high}; }
-
-__device__ __forceinline__ float dot2(FloatPair a, FloatPair b, float sum) {
-  return fused_multiply_add(a.high, b.high, fused_multiply_add(a.low, b.low, sum));
-}
 __device__ __forceinline__ float dot2(HalfPair a, FloatPair b, float sum) {
-  return dot2(FloatPair{to_float(low_half(a)), to_float(high_half(a))}, b, sum);
+  return dot2(FloatPair{low_of(a), high_of(a)}, b, sum);
 }
 
 // Eight in-features of a row of x, in the order of a word's pairs.

@@ -1,0 +1,15 @@
+// Address traces of the int4 (GPTQ) and int8 matmuls, which no executor runs yet: the kernels alone, on zeros.
+#pragma once
+
+#include <vector>
+
+#include "core/address_trace.hpp"
+#include "core/op.hpp"
+
+namespace dculab::engine {
+
+// The launches of one execution. Precondition: `op` is a matmul whose weights are int4 or int8. Throws InputError for
+// shapes that the kernels do not take.
+[[nodiscard]] std::vector<AddressTrace> record_quantized_matmul(const Op& op, int wave_size);
+
+}  // namespace dculab::engine

@@ -1,0 +1,53 @@
+// Does the simulator name the kernel that the engine really launches for an op?
+#include "sim/compute/kernel_name.hpp"
+#include "core/step_plan.hpp"
+#include "engine/recording/op_recorder.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab {
+namespace {
+
+ModelShape small_model(int head_dim, int kv_heads) {
+  ModelShape model;
+  model.num_hidden_layers = 1;
+  model.num_attention_heads = 4;
+  model.num_key_value_heads = kv_heads;
+  model.head_dim = head_dim;
+  model.hidden_size = model.intermediate_size = 128;
+  model.vocab_size = 256;
+  model.max_position_embeddings = 512;
+  model.dtype = Dtype::f16;
+  return model;
+}
+
+void check_names(const ModelShape& model, const EngineOptions& options, const Batch& batch) {
+  for (const Op& op : plan_step(model, options, batch).ops)
+    for (const int wave_size : {64, 32}) {
+      CAPTURE(op.name, op.m, wave_size, name(op.weight_format.dtype), name(options.kv_cache_dtype));
+      const engine::RecordedOp recorded = engine::record_op(model, options, batch, op.name, wave_size);
+      CHECK(recorded.launches.front().kernel == sim::kernel_name(recorded.op, wave_size));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
+  EngineOptions options;
+  options.weights = {Dtype::f16, 0};
+
+  SECTION("for each format of the weights and number of rows") {
+    options.weights.dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::int4, Dtype::int8);
+    if (options.weights.dtype == Dtype::int4) options.weights.group_size = 64;
+    const int batch = GENERATE(1, 3, 8, 9, 33, 65, 130);
+    check_names(small_model(32, 2), options, uniform_batch(Phase::decode, batch, 3));
+  }
+  SECTION("for each format of the cache, head size and group") {
+    options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2);
+    options.activation_dtype = GENERATE(Dtype::f16, Dtype::f32);
+    const ModelShape model = small_model(GENERATE(64, 80, 128), GENERATE(1, 2, 4));
+    check_names(model, options, uniform_batch(Phase::decode, 1, 5));
+    check_names(model, options, uniform_batch(Phase::prefill, 1, 5));
+  }
+}
+
+}  // namespace dculab
