@@ -155,7 +155,7 @@ struct ReplayedPoint {
   for (const ReplayedPoint& point : points) {
     const sim::ReplayComparison& comparison = point.comparison;
     std::string line = comparison.kernel + ", " + std::to_string(comparison.workgroups_per_unit) +
-                       " workgroups a unit (" + comparison.resources + ")";
+                       " workgroups/unit (" + comparison.resources + ")";
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
   }
   return lines;
