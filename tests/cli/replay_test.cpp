@@ -2,31 +2,12 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tests/cli/generous_cpu.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::cli::test {
 namespace {
-
-constexpr const char* kSmallCpu = R"(schema: dculab/machine/1
-name: small-cpu
-kind: cpu
-description: a CPU, which replays nothing
-compute_units: {value: 2, kind: assumed, source: for this test}
-clock: {value: 3 GHz, kind: assumed, source: for this test}
-peaks:
-  f32:
-    vector: {value: 2 TFLOP/s, kind: assumed, source: for this test}
-memory:
-  - name: DRAM
-    scope: device
-    size: {value: 64 GiB, kind: assumed, source: for this test}
-    line: {value: 64 B, kind: assumed, source: for this test}
-    bandwidth: {value: 1000 GB/s, kind: assumed, source: for this test}
-    latency: {value: 100 ns, kind: assumed, source: for this test}
-overheads:
-  kernel_launch: {value: 5 us, kind: assumed, source: for this test}
-)";
 
 Arguments replay(const Arguments& more) {
   Arguments arguments{"replay", "--model", "dculab-tiny", "--machine", "z100", "--batch", "2", "--context", "100"};
@@ -132,8 +113,8 @@ TEST_CASE("replays that cannot be") {
   check_refused({"replay", "--model", "dculab-tiny", "--machine", "z100", "--context", "5000"},
                 {"5000", "max_position_embeddings"});
   const Folder folder;
-  const std::string cpu = folder.write("cpu.yaml", kSmallCpu);
-  check_refused({"replay", "--model", "dculab-tiny", "--machine", cpu}, {"small-cpu is a CPU", "those of GPUs"});
+  const std::string cpu = folder.write("cpu.yaml", kGenerousCpu);
+  check_refused({"replay", "--model", "dculab-tiny", "--machine", cpu}, {"generous-cpu is a CPU", "those of GPUs"});
 }
 
 }  // namespace

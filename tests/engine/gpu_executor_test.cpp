@@ -7,6 +7,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "kernels/gpu/tiling.hpp"
 #include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/small_gpu_model.hpp"
@@ -98,6 +99,19 @@ TEST_CASE("ops are timed between marks that are made once, or not at all", "[gpu
   CHECK(untimed.op_durations.empty());
   CHECK(untimed.duration > Seconds(0));
   CHECK(device->counts().marks_recorded == 2 * marks);
+}
+
+TEST_CASE("the step plan is tiled as the GPU kernels are", "[gpu]") {
+  using namespace kernels::gpu;
+  for (const int head_dim : kHeadDims)
+    for (const int group_size : {1, 2, 4, 8, 32, 71}) {
+      CAPTURE(head_dim, group_size);
+      const KernelTiling tiling = gpu_kernel_tiling(group_size, head_dim);
+      CHECK(tiling.prefill_query_tokens ==
+            std::max(1, prefill_tile(PrefillArithmetic::half_pairs, head_dim).rows / group_size));
+      CHECK(tiling.matmul_rows == kGemmLargeRows);
+      CHECK(tiling.matmul_columns == kGemmColumns);
+    }
 }
 
 TEST_CASE("what the GPU engine does not do is refused in so many words", "[gpu]") {

@@ -7,23 +7,17 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "tests/engine/support/small_gpu_model.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::engine {
 namespace {
 
-ModelShape small_model(int num_kv_heads) {
-  ModelShape shape;
-  shape.name = "small";
-  shape.hidden_size = 64;
-  shape.intermediate_size = 96;
+// Three layers, so that recording one shows; and more words than record_op keeps for ops that need none.
+ModelShape recorded_model(int num_kv_heads) {
+  ModelShape shape = small_model(num_kv_heads, Dtype::f16);
   shape.num_hidden_layers = 3;
-  shape.num_attention_heads = 8;
-  shape.num_key_value_heads = num_kv_heads;
-  shape.head_dim = 32;
   shape.vocab_size = 4000;
-  shape.max_position_embeddings = 256;
-  shape.dtype = Dtype::f16;
   return shape;
 }
 
@@ -112,7 +106,7 @@ TEST_CASE("decode attention touches the bytes of its plan, whatever the group, t
     for (const int block_size : {1, 16, 64})
       for (const Dtype kv : {Dtype::f16, Dtype::fp8_e4m3})
         for (const int heads_per_workgroup : {0, 1}) {
-          const ModelShape model = small_model(num_kv_heads);
+          const ModelShape model = recorded_model(num_kv_heads);
           EngineOptions options = options_for(model);
           options.block_size = block_size;
           options.kv_cache_dtype = kv;
@@ -129,7 +123,7 @@ TEST_CASE("decode attention touches the bytes of its plan, whatever the group, t
 }
 
 TEST_CASE("partitioned decode attention is two launches; the second reads what the first wrote", "[recording]") {
-  const ModelShape model = small_model(2);
+  const ModelShape model = recorded_model(2);
   EngineOptions options = options_for(model);
   options.tiling.partition_tokens = 32;
   const Batch batch = uniform_batch(Phase::decode, 2, 100);
@@ -150,7 +144,7 @@ TEST_CASE("prefill attention touches the bytes of its plan, chunks included", "[
   for (const int num_kv_heads : {8, 2})
     for (const int block_size : {1, 16})
       for (const int wave_size : {64, 32}) {
-        const ModelShape model = small_model(num_kv_heads);
+        const ModelShape model = recorded_model(num_kv_heads);
         EngineOptions options = options_for(model);
         options.block_size = block_size;
         INFO(num_kv_heads << " KV heads, blocks of " << block_size << ", waves of " << wave_size);
@@ -161,7 +155,7 @@ TEST_CASE("prefill attention touches the bytes of its plan, chunks included", "[
 }
 
 TEST_CASE("matmuls touch the bytes of their plan", "[recording]") {
-  const ModelShape model = small_model(2);
+  const ModelShape model = recorded_model(2);
   const EngineOptions options = options_for(model);
   for (const char* op : {"qkv_proj", "o_proj", "gate_up_proj", "down_proj"})
     for (const int rows : {1, 3, 50}) {
@@ -182,7 +176,7 @@ TEST_CASE("matmuls touch the bytes of their plan", "[recording]") {
 }
 
 TEST_CASE("the other ops touch the bytes of their plan, and those it leaves out", "[recording]") {
-  const ModelShape model = small_model(2);
+  const ModelShape model = recorded_model(2);
   const EngineOptions options = options_for(model);
   const Batch batch = uniform_batch(Phase::prefill, 1, 5);
   const double values = 5.0 * model.hidden_size;
@@ -204,7 +198,7 @@ TEST_CASE("the other ops touch the bytes of their plan, and those it leaves out"
 }
 
 TEST_CASE("a trace is the same every time, wherever the host's memory is", "[recording]") {
-  const ModelShape model = small_model(2);
+  const ModelShape model = recorded_model(2);
   const EngineOptions options = options_for(model);
   for (const char* op : {"attention_decode", "rope_and_cache"}) {
     const RecordedOp first = record_op(model, options, ragged_decodes(), op, 64);
@@ -216,7 +210,7 @@ TEST_CASE("a trace is the same every time, wherever the host's memory is", "[rec
 }
 
 TEST_CASE("what cannot be recorded is refused", "[recording]") {
-  ModelShape model = small_model(2);
+  ModelShape model = recorded_model(2);
   EngineOptions options = options_for(model);
   const Batch batch = uniform_batch(Phase::decode, 1, 5);
   CHECK_THROWS_WITH(record_op(model, options, batch, "attention_prefill", 64),
