@@ -1,17 +1,20 @@
-// `dculab bench`: runs a grid of steps on the real engine and writes a trace.
+// `dculab bench`: runs a grid of steps on the real engine and writes a trace, or serves a file of conversations.
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
+#include "cli/engine_choices.hpp"
 #include "cli/engine_weights.hpp"
 #include "cli/locate.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/resolve.hpp"
+#include "cli/workload_bench.hpp"
 #include "config/text_output.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
 
@@ -28,8 +31,10 @@ struct BenchChoices {
   std::vector<int> block_sizes{16};
   std::vector<std::string> kv_cache_dtypes{"f16"};
   std::string device = "cpu";
+  std::string activations = "exact";
   engine::BenchOptions options;
   std::string trace_file;
+  WorkloadChoices workload;
   OutputOptions output;
 };
 
@@ -53,17 +58,21 @@ struct BenchChoices {
                                .block_size = block_size,
                                .kv_heads = kv_heads,
                                .kv_cache_dtype = kv_cache_dtype,
-                               .weights = std::string(name(model.dtype)),
+                               .weights = config::weight_format_text(model.layer_format()),
                                .set = {}};
               const config::Scenario scenario = to_scenario(step);
               ModelShape shape = resolve_model(scenario);
               shape.dtype = model.dtype;
-              const EngineOptions options =
+              shape.quantization = model.quantization;
+              shape.quantized_lm_head = model.quantized_lm_head;
+              EngineOptions options =
                   resolve_options(scenario, shape, on_cpu ? sim::MachineKind::cpu : sim::MachineKind::gpu);
+              options.activations = parse_option("--activations", choices.activations, parse_activations);
+              require_quantized(options.activations, model);
               const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) +
                                      " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
                                      " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
-              points.push_back({id, shape, options, resolve_batch(scenario.workload, shape)});
+              points.push_back({id, shape, options, resolve_batch(scenario.workload, shape, options)});
             }
   return points;
 }
@@ -105,9 +114,17 @@ struct BenchChoices {
 }
 
 void run_bench(BenchChoices choices) {
+  if (!choices.workload.file.empty())
+    return show(bench_workload(choices.workload, {.model = choices.model,
+                                                  .random_weights = choices.random_weights,
+                                                  .device = choices.device,
+                                                  .threads = choices.options.threads,
+                                                  .block_sizes = choices.block_sizes,
+                                                  .kv_cache_dtypes = choices.kv_cache_dtypes}),
+                choices.output);
   choices.options.device = parse_option("--device", choices.device, engine::parse_device);
   const std::filesystem::path folder = find_model(choices.model);
-  const engine::LlamaWeights weights = load_or_make_weights(folder, choices.random_weights);
+  const engine::ModelWeights weights = load_or_make_weights(folder, choices.random_weights);
   const std::vector<engine::BenchPoint> points = make_grid(choices, weights.shape);
   ProgressBar bar;
   const Trace trace = engine::measure_steps(weights, points, choices.options,
@@ -117,14 +134,35 @@ void run_bench(BenchChoices choices) {
   show(make_report(trace), choices.output);
 }
 
+// What a grid has and a workload does not is refused with it, and the other way round.
+void add_workload_options(CLI::App& command, WorkloadChoices& choices) {
+  CLI::Option* file =
+      command.add_option("--workload", choices.file, "Serve these conversations (ShareGPT's JSON) instead of a grid")
+          ->option_text("FILE");
+  for (const char* option : {"--phase", "--batch", "--context", "--kv-heads", "--repeats", "--warm-up", "--trace"})
+    file->excludes(command.get_option(option));
+  command.add_option("--num-prompts", choices.num_prompts, "Workload: conversations at most")
+      ->check(at_least(1))
+      ->needs(file);
+  command.add_option("--seed", choices.seed, "Workload: which, and in what order")->needs(file);
+  command.add_option("--max-num-seqs", choices.max_num_seqs, "Workload: sequences per step at most")
+      ->check(at_least(1))
+      ->needs(file);
+  command
+      .add_option("--max-num-batched-tokens", choices.max_num_batched_tokens, "Workload: new tokens per step at most")
+      ->check(at_least(1))
+      ->needs(file);
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("bench", "Run a grid of steps on the real engine, write a trace");
+  CLI::App* command = app.add_subcommand("bench", "Run a grid of steps or a workload on the real engine");
   auto choices = std::make_shared<BenchChoices>();
   command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models")->required();
-  command->add_option("--random-weights", choices->random_weights,
-                      "Weights made on the spot in f32, f16 or bf16: speed does not depend on their values");
+  command->add_option(
+      "--random-weights", choices->random_weights,
+      "Weights made on the spot in f32, f16, bf16, int8 or int4: speed does not depend on their values");
   command->add_option("--phase", choices->phases, "prefill, decode")
       ->delimiter(',')
       ->check(CLI::IsMember({"prefill", "decode"}));
@@ -135,14 +173,18 @@ void add_bench(CLI::App& app) {
   add_axis("--context", choices->contexts, "Tokens per sequence");
   add_axis("--kv-heads", choices->kv_heads, "KV heads, made by mean pooling");
   add_axis("--block-size", choices->block_sizes, "Tokens per KV block");
-  command->add_option("--kv-cache-dtype", choices->kv_cache_dtypes, "f16, bf16; CPU: f32; GPU: fp8_e4m3, fp8_e5m2")
+  command
+      ->add_option("--kv-cache-dtype", choices->kv_cache_dtypes,
+                   "f16, bf16, fp8_e4m3, fp8_e5m2; CPU: f32, int8, kivi4, kivi2")
       ->delimiter(',');
   command->add_option("--device", choices->device,
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
+  command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--threads", choices->options.threads, "CPU: worker threads, 0 = all cores")->check(at_least(0));
   command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")->check(at_least(1));
   command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")->check(at_least(0));
   add_output_file(*command, "--trace", choices->trace_file, "Write the trace here (JSON Lines)");
+  add_workload_options(*command, choices->workload);
   add_output_options(*command, choices->output);
   command->callback([choices] { run_bench(*choices); });
 }

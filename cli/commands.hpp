@@ -12,11 +12,14 @@ void add_predict(CLI::App& app);
 void add_tables(CLI::App& app);
 void add_run(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_evaluate(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_import(CLI::App& app);
+void add_quantize(CLI::App& app);
 void add_replay(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_validate(CLI::App& app);
+void add_regroup(CLI::App& app);
 void add_show(CLI::App& app);
 
 inline void add_commands(CLI::App& app) {
@@ -25,11 +28,14 @@ inline void add_commands(CLI::App& app) {
   add_tables(app);
   add_run(app);
   add_bench(app);
+  add_evaluate(app);
   add_probe(app);
   add_import(app);
+  add_quantize(app);
   add_replay(app);
   add_calibrate(app);
   add_validate(app);
+  add_regroup(app);
   add_show(app);
 }
 

@@ -47,17 +47,24 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
   machine.memory.push_back(level);
 }
 
+[[nodiscard]] FlopsPerSecond peak_of(const engine::HostMeasurements& host, std::string_view arithmetic) {
+  const auto found = std::find_if(host.peaks.begin(), host.peaks.end(),
+                                  [&](const engine::PeakMeasurement& peak) { return peak.name == arithmetic; });
+  if (found == host.peaks.end()) throw InputError("the probe has no rate of " + std::string(arithmetic));
+  return best(found->rate);
+}
+
 // The engine widens F16 and BF16 weights to F32 and multiplies there, so F32's rate is the peak of all three.
 void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
-  const auto f32 = std::find_if(host.peaks.begin(), host.peaks.end(),
-                                [](const engine::PeakMeasurement& peak) { return peak.name == "f32_fma"; });
-  if (f32 == host.peaks.end()) throw InputError("the probe has no F32 multiply-add rate");
+  const FlopsPerSecond f32 = peak_of(host, "f32_fma");
   for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-    machine.peaks[dtype] = {best(f32->rate), std::nullopt};
+    machine.peaks[dtype] = {f32, std::nullopt};
     config::cite(machine, "peaks." + std::string(name(dtype)) + ".vector",
                  dtype == Dtype::f32 ? Evidence::measured : Evidence::assumed,
                  dtype == Dtype::f32 ? explain(host, "peaks") : "F32's rate: the engine widens and multiplies in F32");
   }
+  machine.peaks[Dtype::int8] = {peak_of(host, "byte_dot"), std::nullopt};
+  config::cite(machine, "peaks.int8.vector", Evidence::measured, explain(host, "peaks"));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ struct Import {
   config::ProfiledWork work;
   work.model = resolve_model(scenario);
   work.options = resolve_options(scenario, work.model, machine.kind);
-  const Batch batch = resolve_batch(scenario.workload, work.model);
+  const Batch batch = resolve_batch(scenario.workload, work.model, work.options);
   work.phase = scenario.workload.phase;
   work.batch = static_cast<int>(batch.sequences.size());
   work.context = scenario.workload.context_tokens;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kFewestSteps = 8;
 
 [[nodiscard]] Trace run_points(const config::Scenario& scenario, std::vector<StudyPoint>& points, ProgressBar& bar) {
-  const engine::LlamaWeights weights = load_or_make_weights(find_model(scenario.model.name), "");
+  const engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), "");
   std::vector<engine::BenchPoint> bench;
   for (StudyPoint& point : points) {
     if (point.options.weights != WeightFormat{weights.shape.dtype, 0})

@@ -112,7 +112,7 @@ void print_csv(std::ostream& out, const Table& table) {
 
 Cell::Cell(std::string shown, double exact) : text(std::move(shown)), raw(exact_number(exact)) {}
 
-void add_output_options(CLI::App& command, OutputOptions& options) {
+void add_format_option(CLI::App& command, OutputOptions& options) {
   static const std::map<std::string, Format> formats{
       {"table", Format::table}, {"json", Format::json}, {"csv", Format::csv}};
   command
@@ -120,6 +120,10 @@ void add_output_options(CLI::App& command, OutputOptions& options) {
           "--format", [&options](const std::string& name) { options.format = formats.at(name); }, "table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->option_text("table|json|csv [table]");
+}
+
+void add_output_options(CLI::App& command, OutputOptions& options) {
+  add_format_option(command, options);
   add_output_file(command, "--output", options.file, "Write to this file, whole or not at all");
 }
 

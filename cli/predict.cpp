@@ -39,7 +39,8 @@ struct Prediction {
   prediction.machine = resolve_machine(scenario.machines.front());
   prediction.model = resolve_model(scenario);
   prediction.options = resolve_options(scenario, prediction.model, prediction.machine.kind);
-  prediction.plan = plan_step(prediction.model, prediction.options, resolve_batch(scenario.workload, prediction.model));
+  prediction.plan = plan_step(prediction.model, prediction.options,
+                              resolve_batch(scenario.workload, prediction.model, prediction.options));
   prediction.price = sim::price_step(prediction.machine, prediction.plan);
   prediction.confidence = sim::confidence(prediction.machine, prediction.model, prediction.options, prediction.plan,
                                           prediction.price.seconds);
@@ -111,7 +112,13 @@ struct Prediction {
     if (std::find(machine.assumed.begin(), machine.assumed.end(), key) != machine.assumed.end())
       warnings.push_back(begin + "the rate on " + machine.name + " is " + machine.sources.at(key));
   };
-  check("weights", prediction.options.weights.dtype);
+  const bool rounded = prediction.options.activations == ActivationMode::int8 &&
+                       prediction.options.weights.group_size != 0 && machine.peaks.contains(Dtype::int8);
+  check(rounded ? "weights and activations" : "weights", rounded ? Dtype::int8 : prediction.options.weights.dtype);
+  const bool has_kernel = prediction.options.weights == WeightFormat{Dtype::int8, -1};
+  if (rounded && machine.kind == sim::MachineKind::gpu && !has_kernel)
+    warnings.emplace_back(
+        "activations in int8: no GPU kernel here multiplies them with such weights; priced as if one did");
   if (prediction.options.kv_cache_dtype != prediction.options.weights.dtype)
     check("KV cache", prediction.options.kv_cache_dtype);
   return warnings;
@@ -136,7 +143,8 @@ struct Prediction {
                   std::to_string(slice.context_tokens()) + ", " + std::to_string(model.num_key_value_heads) +
                   " KV heads (group size " + std::to_string(model.group_size()) + "), block size " +
                   std::to_string(prediction.options.block_size) + ", weights " +
-                  config::weight_format_text(prediction.options.weights) + ", KV " +
+                  config::weight_format_text(prediction.options.weights) +
+                  (prediction.options.activations == ActivationMode::int8 ? ", activations int8" : "") + ", KV " +
                   std::string(name(prediction.options.kv_cache_dtype)));
   lines.push_back("step " + config::short_text(prediction.price.seconds) + " (90 % interval " +
                   config::short_text(prediction.confidence.low) + " to " +

@@ -60,7 +60,7 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::Mach
     point.choices = each.choices;
     point.model = resolve_model(each.scenario);
     point.options = resolve_options(each.scenario, point.model, kind);
-    point.batch = resolve_batch(each.scenario.workload, point.model);
+    point.batch = resolve_batch(each.scenario.workload, point.model, point.options);
     point.choice = {point.model.num_key_value_heads, point.options.block_size};
     point.workload = workloads.try_emplace(workload_text(each.choices), workloads.size()).first->second;
     points.push_back(std::move(point));
@@ -107,10 +107,6 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
   report.tables.push_back(std::move(table));
   add_recommendation(priced, resolve_model(scenario).num_key_value_heads, machine, report, json);
   report.json["machines"].push_back(std::move(json));
-}
-
-void predict_study(const config::Scenario& scenario, Report& report) {
-  for (const std::string& name : scenario.machines) predict_study_on(scenario, resolve_machine(name), report);
 }
 
 }  // namespace dculab::cli

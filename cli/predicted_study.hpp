@@ -29,10 +29,7 @@ struct StudyPoint {
 // "num_key_value_heads" of "model.num_key_value_heads": the column of an axis.
 [[nodiscard]] std::string axis_title(const std::string& key);
 
-// Adds what `scenario` predicts for its machines to the report: tables, recommendation, JSON under "machines".
-void predict_study(const config::Scenario& scenario, Report& report);
-
-// The same for one machine that is not in a file.
+// Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines".
 void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, Report& report);
 
 }  // namespace dculab::cli

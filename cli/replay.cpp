@@ -49,7 +49,7 @@ struct ReplayedPoint {
   const ModelShape model = resolve_model(scenario);
   const EngineOptions options = resolve_options(scenario, model, machine.kind);
   const engine::RecordedOp recorded =
-      engine::record_op(model, options, resolve_batch(scenario.workload, model), op, machine.waves.wave_size);
+      engine::record_op(model, options, resolve_batch(scenario.workload, model, options), op, machine.waves.wave_size);
   return {model.num_key_value_heads, options.block_size,
           sim::compare_with_replay(machine, recorded.op, recorded.launches,
                                    choices.reuse_distances ? sim::ReuseMeasurement::on : sim::ReuseMeasurement::off)};

@@ -6,6 +6,7 @@
 #include "cli/checks.hpp"
 #include "cli/locate.hpp"
 #include "config/machine_file.hpp"
+#include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
 
@@ -22,8 +23,10 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   add_count("--context", choices.context, "Tokens per sequence once the step is done");
   add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
   add_count("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
-  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, "f32, f16, bf16, fp8_e4m3, fp8_e5m2 or int8");
+  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype,
+                     "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
   command.add_option("--weights", choices.weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
+  command.add_option("--activations", choices.activations, "exact or int8: of products with grouped weights");
   command.add_option("--set", choices.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
 }
 
@@ -62,6 +65,7 @@ config::Scenario to_scenario(const StepChoices& choices) {
   set_number("--kv-heads", "model.num_key_value_heads", choices.kv_heads);
   set("--kv-cache-dtype", "kv_cache.dtype", choices.kv_cache_dtype);
   set("--weights", "weights", choices.weights);
+  set("--activations", "activations", choices.activations);
   for (const std::string& change : choices.set) config::set_override(document, config::parse_override(change));
   return config::read_scenario("command line", document);
 }
@@ -84,15 +88,36 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   } else {
     defaults.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
   }
-  return config::resolve_options(scenario, model, defaults);
+  const EngineOptions options = config::resolve_options(scenario, model, defaults);
+  if (const auto found = problems(options); !found.empty()) throw InputError(scenario.file, found.front());
+  if (const auto found = problems(options, model); !found.empty()) throw InputError(scenario.file, found.front());
+  return options;
 }
 
-Batch resolve_batch(const config::Workload& workload, const ModelShape& model) {
-  if (workload.context_tokens > model.max_position_embeddings)
+Batch resolve_batch(const config::Workload& workload, const ModelShape& model, const EngineOptions& options) {
+  const KvRetention& retention = options.kv_retention;
+  const std::int64_t capacity = kv_capacity(retention, options.block_size);
+  if (workload.phase == Phase::prefill && workload.context_tokens > capacity)
+    throw InputError("a prefill of " + std::to_string(workload.context_tokens) + " tokens takes several steps when " +
+                     std::to_string(capacity) + " are kept (kv_cache.retention " + std::string(name(retention.policy)) +
+                     "); ask for a shorter one, or for a decode");
+  const bool streams = retention.policy == RetentionPolicy::sinks && capacity <= model.max_position_embeddings;
+  if (!streams && workload.context_tokens > model.max_position_embeddings)
     throw InputError("context of " + std::to_string(workload.context_tokens) + " tokens is longer than " + model.name +
                      " allows (max_position_embeddings = " + std::to_string(model.max_position_embeddings) +
                      "); choose a shorter context");
-  return uniform_batch(workload.phase, workload.batch, workload.context_tokens);
+  Batch batch = uniform_batch(workload.phase, workload.batch, workload.context_tokens, retention, options.block_size);
+  for (SequenceSlice& slice : batch.sequences) {
+    slice.num_computed_tokens += workload.cached_tokens;
+    slice.num_new_tokens -= workload.cached_tokens;
+  }
+  return batch;
+}
+
+void require_quantized(ActivationMode activations, const ModelShape& model) {
+  if (activations == ActivationMode::int8 && !model.quantization)
+    throw InputError("--activations int8", "needs quantized weights, and those of " + model.name + " are " +
+                                               std::string(name(model.dtype)) + "; quantize the model first");
 }
 
 // What a scenario may ask and the price of single steps cannot answer: better no answer than one to another question.
@@ -100,8 +125,11 @@ void refuse_unsupported(const config::Scenario& scenario) {
   const auto refuse = [&scenario](bool asked, const char* what) {
     if (asked) throw InputError(scenario.file, what);
   };
-  refuse(scenario.workload.kind == config::WorkloadKind::serving,
+  const bool closed_form = scenario.compare || scenario.accuracy;
+  refuse(scenario.workload.kind == config::WorkloadKind::serving && !closed_form,
          "workload: serving (`requests`) is not simulated yet; ask for a step with phase, batch and context_tokens");
+  refuse(scenario.workload.arrival != config::Arrival::all_at_once && closed_form,
+         "workload.arrival: compare and accuracy take requests that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
   refuse(scenario.tensor_parallel_size != 1, "engine.tensor_parallel_size: a study prices one device");
   refuse(scenario.objective.metric != config::Objective{}.metric || !scenario.objective.subject_to.empty(),

@@ -26,6 +26,7 @@ struct StepChoices {
   int kv_heads = 0;
   std::string kv_cache_dtype;
   std::string weights;
+  std::string activations{};
   std::vector<std::string> set;  // key=value, any scenario key
 };
 
@@ -45,7 +46,8 @@ void add_step_choices(CLI::App& command, StepChoices& choices);
                                             sim::MachineKind kind);
 
 // The batch of a step workload. Throws InputError when the context is longer than the model's.
-[[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model);
+[[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model,
+                                  const EngineOptions& options);
 
 // What was given for an option, as `parse` reads it; a refusal names the option.
 template <class Parse>
@@ -56,6 +58,9 @@ template <class Parse>
     throw InputError(option, error.what());
   }
 }
+
+// Throws InputError when 8-bit activations are asked for and the model's weights are not quantized.
+void require_quantized(ActivationMode activations, const ModelShape& model);
 
 // Throws InputError for what the scenario asks and the price of single steps cannot answer: serving, more than one
 // device, other objectives.

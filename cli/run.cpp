@@ -8,10 +8,12 @@
 
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
+#include "cli/engine_choices.hpp"
 #include "cli/locate.hpp"
 #include "cli/output.hpp"
 #include "cli/resolve.hpp"
 #include "config/unit_text.hpp"
+#include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/memory/anonymous_memory.hpp"
@@ -28,9 +30,12 @@ struct RunChoices {
   std::optional<int> top_k;
   std::optional<std::uint64_t> seed;
   bool ignore_eos = false;
+  int n = 1;
+  std::string kv_retention = "all";
   std::string device = "cpu";
   std::string kv_cache_dtype = "f16";
   std::string activation_dtype = "f16";
+  std::string activations = "exact";
   std::string kv_cache_memory;
   engine::GeneratorOptions generator;
   OutputOptions output;
@@ -74,11 +79,21 @@ struct RunChoices {
                      number(static_cast<double>(report.num_generated_tokens) / report.duration.value()) +
                      " tokens/s); median TTFT " + config::short_text(median(ttft));
   if (!tpot.empty()) text += ", TPOT " + config::short_text(median(tpot));
+  if (report.num_cached_tokens > 0)
+    text += "; " + std::to_string(report.num_cached_tokens) + " prompt tokens were cached";
   if (report.num_preemptions > 0) text += "; " + std::to_string(report.num_preemptions) + " preemptions";
   return text;
 }
 
 [[nodiscard]] const char* finish_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
+
+// The prompt of each completion.
+[[nodiscard]] std::vector<std::string> prompts_of(const std::vector<engine::TextRequest>& requests) {
+  std::vector<std::string> prompts;
+  for (const engine::TextRequest& request : requests)
+    prompts.insert(prompts.end(), static_cast<std::size_t>(request.n), request.prompt);
+  return prompts;
+}
 
 [[nodiscard]] Report make_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
   Report report{"dculab/run/1", {}, {}, Json::object()};
@@ -97,6 +112,7 @@ struct RunChoices {
   }
   report.tables.push_back(std::move(table));
   report.json["statistics"] = {{"prompt_tokens", served.num_prompt_tokens},
+                               {"cached_prompt_tokens", served.num_cached_tokens},
                                {"generated_tokens", served.num_generated_tokens},
                                {"duration_seconds", served.duration.value()},
                                {"steps", served.num_steps},
@@ -145,17 +161,27 @@ class TextStream {
   return wanted;
 }
 
-[[nodiscard]] Dtype parse_dtype_option(const char* option, const std::string& text, const char* choices) {
-  const auto dtype = parse_dtype(text);
-  if (!dtype) throw InputError(std::string(option) + ": '" + text + "' is not a dtype; use " + choices);
-  return *dtype;
+// A figure that does nothing is a slip.
+void refuse_idle_figures(const RunChoices& choices) {
+  const KvRetention& asked = choices.generator.engine.kv_retention;
+  const auto policy = parse_retention_policy(choices.kv_retention);
+  const auto refuse = [&](bool idle, const char* option) {
+    if (idle) throw InputError(option, "does nothing with --kv-retention " + choices.kv_retention);
+  };
+  refuse(asked.window_tokens != 0 && policy == RetentionPolicy::all, "--window-tokens");
+  refuse(asked.heavy_hitter_tokens != 0 && policy != RetentionPolicy::heavy_hitters, "--heavy-hitter-tokens");
+  refuse(asked.sink_tokens != KvRetention{}.sink_tokens && policy != RetentionPolicy::sinks, "--sink-tokens");
 }
 
 [[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
   engine::GeneratorOptions options = choices.generator;
   options.device = parse_option("--device", choices.device, engine::parse_device);
-  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype, "f32, f16 or bf16");
+  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype,
+                                                     "f16, fp8_e4m3, int8 or another that --help lists");
   options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
+  refuse_idle_figures(choices);
+  options.engine.kv_retention.policy = parse_option("--kv-retention", choices.kv_retention, parse_policy);
+  options.engine.activations = parse_option("--activations", choices.activations, parse_activations);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   if (!choices.kv_cache_memory.empty())
     options.kv_cache_memory = parse_option("--kv-cache-memory", choices.kv_cache_memory, parse_kv_cache_memory);
@@ -170,7 +196,8 @@ class TextStream {
     requests.push_back({.prompt = prompt,
                         .max_tokens = choices.max_tokens,
                         .sampling = choose_sampling(choices, generator.defaults().sampling),
-                        .eos = choices.ignore_eos ? EosHandling::ignore : EosHandling::stop});
+                        .eos = choices.ignore_eos ? EosHandling::ignore : EosHandling::stop,
+                        .n = choices.n});
   return requests;
 }
 
@@ -190,7 +217,7 @@ void run_engine(const RunChoices& choices) {
   engine::Generator generator(find_model(choices.model), generator_options(choices));
   const std::vector<engine::TextRequest> requests = make_requests(choices, prompts, generator);
   const bool is_text = choices.output.format == Format::table;
-  const bool streams = is_text && choices.output.file.empty() && prompts.size() == 1;
+  const bool streams = is_text && choices.output.file.empty() && prompts.size() == 1 && choices.n == 1;
   TextStream stream(prompts.front());
   engine::OnText on_text;
   if (streams) on_text = [&stream](std::size_t, std::string_view text) { stream.add(text); };
@@ -198,8 +225,25 @@ void run_engine(const RunChoices& choices) {
   if (streams)
     stream.finish();
   else
-    show(is_text ? text_report(prompts, generation) : make_report(prompts, generation), choices.output);
+    show(is_text ? text_report(prompts_of(requests), generation) : make_report(prompts_of(requests), generation),
+         choices.output);
   std::cerr << statistics(generation.report) << '\n';
+}
+
+void add_cache_options(CLI::App& command, RunChoices& choices) {
+  EngineOptions& engine = choices.generator.engine;
+  command.add_flag("--enable-prefix-caching", engine.enable_prefix_caching,
+                   "Prompts that begin alike share what has been computed");
+  command.add_option("--kv-retention", choices.kv_retention,
+                     "Tokens that stay in the KV cache: all, window, sinks (StreamingLLM) or heavy-hitters (H2O)");
+  command.add_option("--sink-tokens", engine.kv_retention.sink_tokens, "sinks: the first tokens, which stay")
+      ->check(at_least(1));
+  command.add_option("--window-tokens", engine.kv_retention.window_tokens, "The newest tokens, which stay")
+      ->check(at_least(1));
+  command
+      .add_option("--heavy-hitter-tokens", engine.kv_retention.heavy_hitter_tokens,
+                  "heavy-hitters: the tokens with the most attention, which stay")
+      ->check(at_least(1));
 }
 
 }  // namespace
@@ -219,14 +263,20 @@ void add_run(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
   command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
+  command->add_option("--n", choices->n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
   command->add_option("--device", choices->device,
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
   command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
       ->check(at_least(0));
   command->add_option("--activation-dtype", choices->activation_dtype, "GPU: f16 or f32");
+  command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
-  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "f16, bf16; CPU: f32; GPU: fp8_e4m3, fp8_e5m2");
+  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype,
+                      "f16, bf16, fp8_e4m3, fp8_e5m2; CPU: f32, int8, kivi4, kivi2");
+  command->add_option("--kv-residual-tokens", choices->generator.engine.kv_residual_tokens,
+                      "kivi4, kivi2: newest tokens that stay in F16: 32, 64, 96 or 128");
   command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
+  add_cache_options(*command, *choices);
   command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");
   command->add_option("--max-num-batched-tokens", choices->generator.engine.max_num_batched_tokens,
                       "New tokens per step at most");

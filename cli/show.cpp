@@ -63,6 +63,41 @@ void add_figures(Report& report, const config::Node& node, const std::string& pa
   return report;
 }
 
+[[nodiscard]] const char* block_text(BlockKind block) {
+  switch (block) {
+    case BlockKind::sequential:
+      return "attention, then MLP";
+    case BlockKind::parallel:
+      return "attention beside MLP, one norm";
+    case BlockKind::parallel_two_norms:
+      return "attention beside MLP, a norm each";
+  }
+  return "";
+}
+
+[[nodiscard]] std::string bias_text(const ModelShape& model) {
+  std::string text;
+  const auto add = [&](bool is_there, const char* name) {
+    if (is_there) text += (text.empty() ? "" : ", ") + std::string(name);
+  };
+  add(model.qkv_bias, "qkv_proj");
+  add(model.attention_output_bias, "o_proj");
+  add(model.mlp_bias, "MLP");
+  return text.empty() ? "none" : text;
+}
+
+// What tells one family from another.
+void add_family(Report& report, const ModelShape& model) {
+  const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "config.json"); };
+  const bool gelu = model.activation != ActivationKind::silu;
+  add("block", block_text(model.block));
+  add("norm", model.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm");
+  add("mlp", model.mlp == MlpKind::gated ? "gated, SiLU" : gelu ? "plain, GELU" : "plain");
+  add("biases", bias_text(model));
+  add("position", model.position == PositionKind::alibi ? "ALiBi" : "RoPE");
+  add("sliding_window", model.sliding_window == 0 ? "none" : std::to_string(model.sliding_window));
+}
+
 [[nodiscard]] Report show_model(const std::filesystem::path& folder) {
   const ModelShape model = engine::read_model_shape(folder);
   Report report = empty_report("model " + folder.string());
@@ -80,9 +115,10 @@ void add_figures(Report& report, const config::Node& node, const std::string& pa
   add_count("max_position_embeddings", model.max_position_embeddings);
   add("tie_word_embeddings", model.tie_word_embeddings ? "true" : "false", "config.json");
   add("dtype", std::string(name(model.dtype)), "config.json");
-  add("rope_theta", exact_number(model.rope_theta), "config.json");
+  add_family(report, model);
+  if (model.position == PositionKind::rope) add("rope_theta", exact_number(model.rope_theta), "config.json");
   add("group size", std::to_string(model.group_size()), "query heads per KV head");
-  add("weights", config::short_text(weight_footprint(model, {model.dtype, 0})), "counted from the shape");
+  add("weights", config::short_text(weight_footprint(model, model.layer_format())), "counted from the shape");
   add("KV cache per token (f16)", config::short_text(kv_bytes_per_token(model, Dtype::f16)), "counted from the shape");
   return report;
 }
@@ -112,6 +148,8 @@ void add_document(Report& report, const config::Node& node, const std::string& p
   add("weights", config::weight_format_text(options.weights));
   add("kv_cache.block_size", std::to_string(options.block_size));
   add("kv_cache.dtype", std::string(name(options.kv_cache_dtype)));
+  add("kv_cache.retention", std::string(name(options.kv_retention.policy)));
+  add("engine.enable_prefix_caching", options.enable_prefix_caching ? "true" : "false");
   add("engine.max_num_seqs", std::to_string(options.max_num_seqs));
   add("engine.max_num_batched_tokens", std::to_string(options.max_num_batched_tokens));
   add("attention.partition_tokens", std::to_string(options.tiling.partition_tokens));

@@ -4,8 +4,11 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/compared_study.hpp"
+#include "cli/group_study.hpp"
 #include "cli/host_machine.hpp"
 #include "cli/locate.hpp"
+#include "cli/measured_comparison.hpp"
 #include "cli/measured_study.hpp"
 #include "cli/output.hpp"
 #include "cli/predicted_study.hpp"
@@ -23,7 +26,7 @@ namespace {
 constexpr const char* kHost = "host";
 
 struct StudyChoices {
-  std::string scenario;
+  std::vector<std::string> scenarios;
   bool measure = false;
   std::string host_file;     // probed before; empty: probe now
   std::string trace_file;    // written
@@ -49,7 +52,8 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
   ProgressBar bar;
   const sim::Machine host = choices.host_file.empty() ? probe_this_machine(scenario.measure.threads, bar)
                                                       : resolve_machine(choices.host_file);
-  const MeasuredStudy study = measure_study(scenario, host, report, bar);
+  const MeasuredStudy study =
+      scenario.compare ? measure_comparison(scenario, host, report, bar) : measure_study(scenario, host, report, bar);
   if (!choices.trace_file.empty())
     config::write_file_atomically(choices.trace_file, config::trace_json_lines(study.trace));
   if (!choices.machine_file.empty())
@@ -60,14 +64,35 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
   return std::find(scenario.machines.begin(), scenario.machines.end(), kHost) != scenario.machines.end();
 }
 
+// The scenario's machines; `host` is the file that was probed before.
+[[nodiscard]] std::vector<sim::Machine> machines_of(const config::Scenario& scenario, const StudyChoices& choices) {
+  if (names_host(scenario) && choices.host_file.empty())
+    throw InputError(scenario.file, "machine: host is this machine, which has no file; add --measure, or " +
+                                        std::string("--host FILE with what `dculab probe --machine-file` wrote"));
+  std::vector<sim::Machine> machines;
+  for (const std::string& name : scenario.machines)
+    machines.push_back(resolve_machine(name == kHost ? choices.host_file : name));
+  return machines;
+}
+
+void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+  const std::vector<sim::Machine> machines = machines_of(scenario, choices);
+  if (scenario.compare)
+    compare_study(scenario, machines, report);
+  else if (scenario.accuracy)
+    study_group_size(scenario, machines, report);
+  else
+    for (const sim::Machine& machine : machines) predict_study_on(scenario, machine, report);
+}
+
 // The scenarios that `then` names, beside the first one's file or among the shipped ones.
-void study_followers(const config::Scenario& scenario, Report& report) {
+void study_followers(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
   for (const std::string& follower : scenario.then) {
     const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / follower;
     const config::Scenario next = read(std::filesystem::exists(beside) ? beside : find_scenario(follower), {});
     refuse_unsupported(next);
     Report part{"", {}, {}, Json::object()};
-    predict_study(next, part);
+    predict(next, choices, part);
     if (part.tables.empty()) continue;
     part.tables.front().title = "Then: " + next.question + "\n\n" + part.tables.front().title;
     for (Table& table : part.tables) report.tables.push_back(std::move(table));
@@ -76,23 +101,37 @@ void study_followers(const config::Scenario& scenario, Report& report) {
   }
 }
 
-[[nodiscard]] Report study(const StudyChoices& choices) {
-  if (!choices.measure && !(choices.trace_file.empty() && choices.machine_file.empty()))
-    throw InputError("--trace and --machine-file are written by a study that measures; add --measure");
-  const config::Scenario scenario = read(find_scenario(choices.scenario), choices.set);
+[[nodiscard]] Report study(const std::string& file, const StudyChoices& choices) {
+  const config::Scenario scenario = read(find_scenario(file), choices.set);
   refuse_unsupported(scenario);
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
+  if (choices.measure && scenario.accuracy)
+    throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
   if (choices.measure)
     measure(scenario, choices, report);
-  else if (names_host(scenario) && choices.host_file.empty())
-    throw InputError(scenario.file, "machine: host is this machine, which has no file; add --measure, or " +
-                                        std::string("--host FILE with what `dculab probe --machine-file` wrote"));
-  else if (names_host(scenario))
-    predict_study_on(scenario, resolve_machine(choices.host_file), report);
   else
-    predict_study(scenario, report);
-  study_followers(scenario, report);
+    predict(scenario, choices, report);
+  study_followers(scenario, choices, report);
   return report;
+}
+
+// One report of several scenarios: each one's heading stands above its first table.
+[[nodiscard]] Report study_all(const StudyChoices& choices) {
+  if (choices.measure && choices.scenarios.size() > 1)
+    throw InputError("--measure runs one scenario at a time; give one");
+  if (!choices.measure && !(choices.trace_file.empty() && choices.machine_file.empty()))
+    throw InputError("--trace and --machine-file are written by a study that measures; add --measure");
+  if (choices.scenarios.size() == 1) return study(choices.scenarios.front(), choices);
+  Report all{"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}};
+  for (const std::string& file : choices.scenarios) {
+    Report report = study(file, choices);
+    std::string heading;
+    for (const std::string& line : report.heading) heading += line + "\n";
+    report.tables.front().title = heading + "\n" + report.tables.front().title;
+    for (Table& table : report.tables) all.tables.push_back(std::move(table));
+    all.json["studies"].push_back(std::move(report.json));
+  }
+  return all;
 }
 
 }  // namespace
@@ -100,7 +139,7 @@ void study_followers(const config::Scenario& scenario, Report& report) {
 void add_study(CLI::App& app) {
   CLI::App* command = app.add_subcommand("study", "Answer the question of a scenario file");
   auto choices = std::make_shared<StudyChoices>();
-  command->add_option("scenario", choices->scenario, "Scenario file, or a name under scenarios")->required();
+  command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios")->required();
   command->add_flag("--measure", choices->measure,
                     "Also run the sweep on this machine: calibrate on half, score the rest");
   command->add_option("--host", choices->host_file, "Machine file of this host, instead of probing now");
@@ -109,7 +148,7 @@ void add_study(CLI::App& app) {
                   "With --measure: write the calibrated machine here");
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
   add_output_options(*command, choices->output);
-  command->callback([choices] { show(study(*choices), choices->output); });
+  command->callback([choices] { show(study_all(*choices), choices->output); });
 }
 
 }  // namespace dculab::cli

@@ -36,6 +36,8 @@ struct TableChoices {
   model.num_key_value_heads = model.num_attention_heads;
   model.head_dim = model.hidden_size / model.num_attention_heads;
   model.mlp = MlpKind::plain;
+  model.activation = ActivationKind::silu;  // whose plain form stands for the lecture's ReLU
+  model.sliding_window = 0;
   model.intermediate_size = 4 * model.hidden_size;
   return model;
 }

@@ -3,7 +3,7 @@
 #include <array>
 #include <map>
 
-#include "config/csv_text.hpp"
+#include "config/csv_rows.hpp"
 #include "config/map_reader.hpp"
 
 namespace dculab::config {
@@ -31,23 +31,6 @@ const KindRow& row(PointKind kind) {
   for (const KindRow& candidate : kKinds)
     if (candidate.kind == kind) return candidate;
   return kKinds.front();
-}
-
-// A row as a map, so that the strict reader serves CSV too. Empty cells are absent keys.
-Node row_node(const std::vector<std::string>& columns, std::vector<std::string> cells, int line) {
-  Node node;
-  node.kind = NodeKind::map;
-  node.place = {line, 0};
-  for (std::size_t index = 0; index < columns.size(); ++index) {
-    if (cells[index].empty()) continue;
-    Node cell;
-    cell.kind = NodeKind::scalar;
-    cell.text = std::move(cells[index]);
-    cell.key = columns[index];
-    cell.key_place = cell.place = node.place;
-    node.children.push_back(std::move(cell));
-  }
-  return node;
 }
 
 void read_count(MapReader& reader, std::string_view key, std::optional<int>& target, Range range) {
@@ -89,45 +72,20 @@ PublishedPoint read_point(const Node& node, ProblemList& problems) {
   return point;
 }
 
-std::vector<std::string> read_columns(const std::string& file, CsvReader& reader) {
-  CsvRecord record;
-  bool is_there = false;
-  try {
-    is_there = reader.next(record);
-  } catch (const InputError& error) {
-    throw InputError(file, record.line, error.what());
-  }
-  if (!is_there) throw InputError(file, "is empty; its first line must name the columns");
-  return record.cells;
-}
-
 }  // namespace
 
 std::string_view name(PointKind kind) { return row(kind).word; }
 
 std::vector<PublishedPoint> read_points(const std::string& file, const std::string& text) {
-  CsvReader reader(text);
-  const std::vector<std::string> columns = read_columns(file, reader);
   ProblemList problems(file);
   std::vector<PublishedPoint> points;
   std::map<std::string, int> line_of_id;
-  CsvRecord record;
-  const auto read_next = [&] {
-    if (!reader.next(record)) return false;
-    if (record.cells.size() != columns.size())
-      throw InputError(std::to_string(record.cells.size()) + " cells, but the first line names " +
-                       std::to_string(columns.size()) + " columns");
-    points.push_back(read_point(row_node(columns, std::move(record.cells), record.line), problems));
-    const auto [first, is_new] = line_of_id.emplace(points.back().id, record.line);
-    if (!is_new) throw InputError("id: stands on line " + std::to_string(first->second) + " too; rename one");
-    return true;
-  };
-  for (bool more = true; more;) {
-    try {
-      more = read_next();
-    } catch (const InputError& error) {
-      problems.add({record.line, 0}, "", error.what());
-    }
+  for (const Node& row : csv_rows(file, text, problems)) {
+    points.push_back(read_point(row, problems));
+    const auto [first, is_new] = line_of_id.emplace(points.back().id, points.back().line);
+    if (!is_new)
+      problems.add({points.back().line, 0}, "",
+                   "id: stands on line " + std::to_string(first->second) + " too; rename one");
   }
   problems.throw_if_any();
   return points;

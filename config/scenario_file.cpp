@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "config/compare_reader.hpp"
 #include "config/model_fields.hpp"
+#include "config/scenario_document.hpp"
 #include "config/scenario_reader.hpp"
 #include "core/error.hpp"
 
@@ -10,78 +12,6 @@ namespace dculab::config {
 namespace {
 
 constexpr std::size_t kMostPoints = 100'000;
-constexpr std::string_view kSweepPrefix = "sweep.";
-
-void erase_key(Node& map, std::string_view key) {
-  std::erase_if(map.children, [key](const Node& child) { return child.key == key; });
-}
-
-// The parts of a dotted key; after "sweep." the rest is one key.
-std::vector<std::string> split_key(const std::string& key) {
-  if (key.starts_with(kSweepPrefix)) return {"sweep", key.substr(kSweepPrefix.size())};
-  std::vector<std::string> parts(1);
-  for (const char letter : key) {
-    if (letter == '.')
-      parts.emplace_back();
-    else
-      parts.back() += letter;
-  }
-  return parts;
-}
-
-// The child under `part`, which becomes a map if it is not one yet.
-Node& enter(Node& map, const std::string& part, const Node& value) {
-  Node* child = map.find(part);
-  if (child == nullptr) {
-    child = &map.children.emplace_back();
-    child->kind = NodeKind::map;
-    child->key = part;
-    child->place = child->key_place = value.key_place;
-    child->origin = value.origin;
-  } else if (part == "model" && child->kind == NodeKind::scalar) {
-    Node name = *child;
-    name.key = "name";
-    child->kind = NodeKind::map;
-    child->children = {std::move(name)};
-  }
-  return *child;
-}
-
-void set_node(Node& document, const std::string& key, Node value) {
-  const std::vector<std::string> parts = split_key(key);
-  Node* map = &document;
-  for (std::size_t index = 0; index + 1 < parts.size() && map->kind == NodeKind::map; ++index)
-    map = &enter(*map, parts[index], value);
-  if (map->kind != NodeKind::map) throw InputError(value.origin, key + ": what it belongs to has no keys");
-  Node* target = map->find(parts.back());
-  // Another model keeps the changes to its shape.
-  if (key == "model" && value.kind == NodeKind::scalar && target != nullptr && target->kind == NodeKind::map)
-    return set_node(document, "model.name", std::move(value));
-  value.key = parts.back();
-  if (key == "machine") erase_key(document, "machines");
-  if (target != nullptr)
-    *target = std::move(value);
-  else
-    map->children.push_back(std::move(value));
-}
-
-void stop_sweeping(Node& document, const std::string& key) {
-  Node* sweep = document.find("sweep");
-  if (sweep == nullptr) return;
-  erase_key(*sweep, key);
-  if (sweep->kind == NodeKind::map && sweep->children.empty()) erase_key(document, "sweep");
-}
-
-Node parse_value(const std::string& origin, const std::string& text) {
-  Node value = parse_yaml(origin, text);
-  value.place = {};
-  value.origin = origin;
-  for (Node& child : value.children) {
-    child.place = child.key_place = {};
-    child.origin = origin;
-  }
-  return value;
-}
 
 // Tries every value of an axis alone, so that a bad one is reported with its place before anything is run.
 void read_axis(const Node& axis, Scenario& scenario, const Node& base, ProblemList& problems) {
@@ -98,7 +28,7 @@ void read_axis(const Node& axis, Scenario& scenario, const Node& base, ProblemLi
     read.values.push_back(value.text);
     Node document = base;
     try {
-      set_node(document, axis.key, std::move(value));
+      set_key(document, axis.key, std::move(value));
     } catch (const InputError&) {
       return problems.add(axis.key_place, axis.origin, "sweep." + axis.key + ": not a key of a scenario");
     }
@@ -113,7 +43,7 @@ void read_sweep(Scenario& scenario, const Node& document, ProblemList& problems)
   MapReader reader(sweep, "sweep", problems);
   if (!reader.is_present()) return;
   Node base = document;
-  erase_key(base, "sweep");
+  for (const char* other : {"sweep", "compare", "accuracy"}) erase_key(base, other);
   for (const Node& axis : sweep->children)
     if (reader.optional(axis.key) == &axis) read_axis(axis, scenario, base, problems);
   reader.finish();
@@ -145,7 +75,7 @@ void set_override(Node& document, const Override& change) {
   if (document.kind != NodeKind::map) return;  // the reader refuses it, with its file
   const Node value = parse_value("--set " + key + "=" + text, text);
   stop_sweeping(document, key);
-  set_node(document, key, value);
+  set_key(document, key, value);
 }
 
 Scenario read_scenario(const std::string& file, const Node& document) {
@@ -154,6 +84,7 @@ Scenario read_scenario(const std::string& file, const Node& document) {
   read_sections(scenario, document, problems);
   // What is wrong with the base would be wrong at every point again.
   if (problems.empty()) read_sweep(scenario, document, problems);
+  if (problems.empty()) read_compare(scenario, document, problems);
   problems.throw_if_any();
   scenario.file = file;
   scenario.document = document;
@@ -173,8 +104,23 @@ void apply_axis(Scenario& scenario, const std::string& key, const std::string& v
   node.origin = scenario.file + ": sweep " + key + "=" + value;
   Node document = scenario.document;
   stop_sweeping(document, key);
-  set_node(document, key, std::move(node));
+  set_key(document, key, std::move(node));
   scenario = read_scenario(scenario.file, document);
+}
+
+Scenario with_changes(const Scenario& scenario, const Variant& variant) {
+  Node document = scenario.document;
+  for (const char* other : {"sweep", "compare", "accuracy", "then"}) erase_key(document, other);
+  for (const auto& [key, text] : variant.changes)
+    set_key(document, key, parse_value(scenario.file + ": variant " + variant.name, text));
+  return read_scenario(scenario.file, document);
+}
+
+bool is_at(const ReportedFigure& figure, const Scenario& point) {
+  return std::all_of(figure.at.begin(), figure.at.end(), [&point](const Override& wanted) {
+    const Node* node = find_key(point.document, wanted.first);
+    return node != nullptr && node->text == wanted.second;
+  });
 }
 
 std::vector<SweepPoint> sweep_points(const Scenario& scenario) {
@@ -186,7 +132,9 @@ std::vector<SweepPoint> sweep_points(const Scenario& scenario) {
   }
   SweepPoint start{{}, scenario};
   start.scenario.sweep.clear();
-  erase_key(start.scenario.document, "sweep");
+  start.scenario.compare.reset();
+  start.scenario.accuracy.reset();
+  for (const char* other : {"sweep", "compare", "accuracy"}) erase_key(start.scenario.document, other);
   std::vector<SweepPoint> points;
   points.reserve(count);
   add_points(points, start, scenario.sweep);
@@ -204,7 +152,7 @@ EngineOptions resolve_options(const Scenario& scenario, const ModelShape& model,
   ProblemList problems(scenario.file);
   read_options(scenario.document, defaults, problems);
   problems.throw_if_any();
-  defaults.weights = scenario.weights.value_or(WeightFormat{model.dtype, 0});
+  defaults.weights = scenario.weights.value_or(model.layer_format());
   return defaults;
 }
 

@@ -30,18 +30,23 @@ struct ModelChoice {
 enum class WorkloadKind { step, serving };
 enum class Arrival { all_at_once, poisson };
 
+// Which KV blocks decode attention walks: the sequence's own, or as many as the longest sequence of the batch has.
+enum class KvPadding { none, longest };
+
 struct Workload {
   WorkloadKind kind = WorkloadKind::step;
   // step
   Phase phase = Phase::decode;
   int batch = 1;
   int context_tokens = 1024;
+  int cached_tokens = 0;  // of a prefill: a prefix that is in the cache already
   // serving
   int requests = 0;
   int prompt_tokens = 0;
   int output_tokens = 0;
   Arrival arrival = Arrival::all_at_once;
   double requests_per_second = 0;  // poisson
+  KvPadding kv_padding = KvPadding::none;
 };
 
 struct SweepAxis {
@@ -74,6 +79,42 @@ struct Objective {
   std::vector<Constraint> subject_to;
 };
 
+// "kv_cache.block_size" and "32"; the value is YAML, so "[1, 2]" is a list.
+using Override = std::pair<std::string, std::string>;
+
+// The scenario with other values for some keys, held against the scenario as it is.
+struct Variant {
+  std::string name;
+  std::string note;
+  std::vector<Override> changes;
+};
+
+// What somebody published about a variant: its change against the baseline, or both figures, from which it follows.
+struct ReportedFigure {
+  std::string variant;
+  std::string metric;
+  std::vector<Override> at;  // the points it belongs to, by their keys' values; empty: every point
+  double change = 0;         // variant / baseline - 1
+  std::optional<double> baseline, value;
+};
+
+struct Compare {
+  std::string baseline;  // its name
+  std::string source;    // of what is reported
+  std::vector<std::string> assumptions;
+  std::vector<Variant> variants;
+  std::vector<ReportedFigure> reported;
+};
+
+// Measured accuracy that a choice of KV heads is weighed against.
+struct AccuracyChoice {
+  std::string file;
+  std::string model;  // whose accuracy it is: its query heads give the group sizes
+  std::string metric = "perplexity";
+  double tolerance = 0.05;  // accuracy that may be lost, relative to the model without merged heads
+  double speed_tie = 0.05;  // speed that is given up for more KV heads
+};
+
 struct Scenario {
   std::string file;
   std::string question;
@@ -86,12 +127,11 @@ struct Scenario {
   std::vector<SweepAxis> sweep;
   Measure measure;
   Objective objective;
+  std::optional<Compare> compare;
+  std::optional<AccuracyChoice> accuracy;
   std::vector<std::string> then;  // scenario files to study afterwards
   Node document;                  // what it was read from, overrides included
 };
-
-// "kv_cache.block_size" and "32"; the value is YAML, so "[1, 2]" is a list.
-using Override = std::pair<std::string, std::string>;
 
 // Splits "key=value". Throws InputError that names --set.
 [[nodiscard]] Override parse_override(const std::string& argument);
@@ -105,6 +145,12 @@ void set_override(Node& document, const Override& change);
 
 // One point along an axis: the scenario with `key` set to `value` and no axis for it. Same checks as for the file.
 void apply_axis(Scenario& scenario, const std::string& key, const std::string& value);
+
+// The scenario with a variant's changes; without sweep and comparison. Same checks as for the file.
+[[nodiscard]] Scenario with_changes(const Scenario& scenario, const Variant& variant);
+
+// Whether `figure` belongs to this point.
+[[nodiscard]] bool is_at(const ReportedFigure& figure, const Scenario& point);
 
 // Every point of the sweep, first axis slowest; the scenario itself when it has no axes. Points have no axes left,
 // and `choices` tells them apart.

@@ -14,10 +14,13 @@ constexpr double kLongestContext = 1 << 24;
 constexpr double kLargestTile = 1 << 20;
 
 const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
+const Choices<KvPadding> kKvPaddings{{"none", KvPadding::none}, {"longest", KvPadding::longest}};
+const Choices<ActivationMode> kActivations{{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}};
 const Choices<Arrival> kArrivals{{"all_at_once", Arrival::all_at_once}, {"poisson", Arrival::poisson}};
 
-constexpr std::array<Metric, 23> kMetrics{{
+constexpr std::array<Metric, 24> kMetrics{{
     {"step_time", MetricKind::time},
+    {"total_time", MetricKind::time},
     {"tokens_per_second", MetricKind::rate},
     {"output_tokens_per_second", MetricKind::rate},
     {"requests_per_second", MetricKind::rate},
@@ -85,6 +88,13 @@ void read_step(MapReader& reader, Workload& workload) {
   reader.optional("phase", workload.phase, kPhases);
   reader.optional("batch", workload.batch, between(1, kLargestBatch));
   reader.optional("context_tokens", workload.context_tokens, between(1, kLongestContext));
+  const Node* cached = reader.optional("cached_tokens");
+  if (cached == nullptr) return;
+  reader.read(*cached, workload.cached_tokens, between(0, kLongestContext));
+  if (workload.phase == Phase::decode)
+    reader.complain(*cached, "workload.cached_tokens: a decode has all but one token in the cache; set phase: prefill");
+  else if (workload.cached_tokens >= workload.context_tokens)
+    reader.complain(*cached, "workload.cached_tokens: must be below context_tokens: one token at least is computed");
 }
 
 void read_serving(MapReader& reader, Workload& workload) {
@@ -95,12 +105,13 @@ void read_serving(MapReader& reader, Workload& workload) {
   reader.optional("arrival", workload.arrival, kArrivals);
   if (workload.arrival == Arrival::poisson)
     reader.required("requests_per_second", workload.requests_per_second, above(0));
+  reader.optional("kv_padding", workload.kv_padding, kKvPaddings);
 }
 
 void read_workload(MapReader reader, Workload& workload) {
   if (!reader.is_present()) return;
   const bool serves = reader.node()->find("requests") != nullptr;
-  for (const std::string_view key : {"phase", "batch", "context_tokens"})
+  for (const std::string_view key : {"phase", "batch", "context_tokens", "cached_tokens"})
     if (const Node* node = serves ? reader.optional(key) : nullptr)
       reader.complain(*node, "workload." + std::string(key) +
                                  ": belongs to a single step, but requests are to be served; remove one or the other");
@@ -183,12 +194,30 @@ void read_objective(MapReader reader, Objective& objective) {
   reader.finish();
 }
 
+const Choices<RetentionPolicy> kPolicies{{"all", RetentionPolicy::all},
+                                         {"window", RetentionPolicy::window},
+                                         {"sinks", RetentionPolicy::sinks},
+                                         {"heavy_hitters", RetentionPolicy::heavy_hitters}};
+
+// A figure that is missing, or stands there for nothing, is reported where the policy is chosen.
+void read_retention(MapReader& reader, KvRetention& retention) {
+  reader.optional("retention", retention.policy, kPolicies);
+  reader.optional("sink_tokens", retention.sink_tokens, between(1, kLongestContext));
+  reader.optional("window_tokens", retention.window_tokens, between(1, kLongestContext));
+  reader.optional("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(1, kLongestContext));
+}
+
 void read_kv_cache(MapReader reader, EngineOptions& options) {
+  read_retention(reader, options.kv_retention);
   reader.optional("dtype", options.kv_cache_dtype);
   reader.optional("block_size", options.block_size, between(1, 256));
   const Node* block_size = reader.optional("block_size");
   if (block_size != nullptr && !std::has_single_bit(static_cast<unsigned>(options.block_size)))
     reader.complain(*block_size, "kv_cache.block_size: '" + block_size->text + "' is not a power of two");
+  reader.optional("residual_tokens", options.kv_residual_tokens, between(32, 128));
+  const Node* residual = reader.optional("residual_tokens");
+  if (residual != nullptr && options.kv_residual_tokens % 32 != 0)
+    reader.complain(*residual, "kv_cache.residual_tokens: '" + residual->text + "' is not a multiple of 32");
   reader.finish();
 }
 
@@ -210,6 +239,7 @@ int read_engine(MapReader reader, EngineOptions& options) {
   reader.optional("max_num_seqs", options.max_num_seqs, between(1, kLargestBatch));
   reader.optional("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLongestContext));
   reader.optional("enable_chunked_prefill", options.enable_chunked_prefill);
+  reader.optional("enable_prefix_caching", options.enable_prefix_caching);
   reader.optional("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
   reader.optional("activation_dtype", options.activation_dtype);
   reader.optional("tensor_parallel_size", tensor_parallel_size, between(1, 1024));
@@ -218,6 +248,7 @@ int read_engine(MapReader reader, EngineOptions& options) {
 }
 
 int read_engine_sections(MapReader& reader, EngineOptions& options) {
+  reader.optional("activations", options.activations, kActivations);
   read_kv_cache(reader.optional_map("kv_cache"), options);
   read_tiling(reader.optional_map("attention"), reader.optional_map("matmul"), options.tiling);
   return read_engine(reader.optional_map("engine"), options);
@@ -245,7 +276,7 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   read_measure(reader.optional_map("measure"), scenario.measure);
   read_objective(reader.optional_map("objective"), scenario.objective);
   reader.optional("then", scenario.then);
-  static_cast<void>(reader.optional("sweep"));
+  for (const char* other : {"sweep", "compare", "accuracy"}) static_cast<void>(reader.optional(other));
   reader.finish();
 }
 

@@ -14,9 +14,19 @@ constexpr double kLargestCount = 1 << 24;
 constexpr std::size_t kMostSequences = 1 << 16;
 
 const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
+const Choices<RetentionPolicy> kPolicies{{"all", RetentionPolicy::all},
+                                         {"window", RetentionPolicy::window},
+                                         {"sinks", RetentionPolicy::sinks},
+                                         {"heavy_hitters", RetentionPolicy::heavy_hitters}};
+const Choices<ActivationMode> kActivationModes{{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}};
 const Choices<MlpKind> kMlps{{"gated", MlpKind::gated}, {"plain", MlpKind::plain}};
 const Choices<RopeScalingKind> kRopeScalings{
     {"none", RopeScalingKind::none}, {"linear", RopeScalingKind::linear}, {"llama3", RopeScalingKind::llama3}};
+
+template <class T, std::size_t N>
+Choices<T> choices(const Words<T, N>& words) {
+  return {words.begin(), words.end()};
+}
 
 void read_seconds(MapReader& reader, std::string_view key, Seconds& target, Range range) {
   double value = 0;
@@ -36,13 +46,25 @@ RopeScaling read_rope_scaling(MapReader reader) {
   return scaling;
 }
 
+// Older traces, and those of Llama, have none of these.
+void read_family(MapReader& reader, ModelShape& model) {
+  reader.optional("activation", model.activation, choices(kActivations));
+  reader.optional("norm", model.norm, choices(kNorms));
+  reader.optional("block", model.block, choices(kBlocks));
+  reader.optional("position", model.position, choices(kPositions));
+  reader.optional("alibi_scale", model.alibi_scale, above(0));
+  for (const auto& [key, member] : kModelFlags) reader.optional(key, model.*member);
+  reader.optional("sliding_window", model.sliding_window, between(1, kLargestModelField));
+}
+
 void read_model(MapReader reader, ModelShape& model) {
   reader.required("name", model.name);
   for (const auto& [key, member] : kModelFields) reader.required(key, model.*member, between(1, kLargestModelField));
   reader.required("tie_word_embeddings", model.tie_word_embeddings);
   reader.required("mlp", model.mlp, kMlps);
+  read_family(reader, model);
   reader.required("dtype", model.dtype);
-  reader.required("rms_norm_eps", model.rms_norm_eps, above(0));
+  reader.required("rms_norm_eps", model.norm_eps, above(0));
   reader.required("rope_theta", model.rope_theta, above(0));
   if (reader.optional("rope_scaling") != nullptr)
     model.rope_scaling = read_rope_scaling(reader.optional_map("rope_scaling"));
@@ -68,17 +90,38 @@ void read_tiling(MapReader reader, KernelTiling& tiling) {
   reader.finish();
 }
 
+void read_retention(MapReader reader, KvRetention& retention) {
+  reader.required("policy", retention.policy, kPolicies);
+  reader.required("sink_tokens", retention.sink_tokens, between(0, kLargestCount));
+  reader.required("window_tokens", retention.window_tokens, between(0, kLargestCount));
+  reader.required("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(0, kLargestCount));
+  reader.finish();
+}
+
 void read_options(MapReader reader, EngineOptions& options) {
   reader.required("block_size", options.block_size, between(1, 256));
   reader.required("kv_cache_dtype", options.kv_cache_dtype);
+  reader.optional("kv_residual_tokens", options.kv_residual_tokens, between(32, 128));
   read_weights(reader, options.weights);
   reader.required("activation_dtype", options.activation_dtype);
+  reader.optional("activations", options.activations, kActivationModes);
   reader.required("max_num_seqs", options.max_num_seqs, between(1, kLargestCount));
   reader.required("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLargestCount));
   reader.required("enable_chunked_prefill", options.enable_chunked_prefill);
   reader.required("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
   read_tiling(reader.required_map("tiling"), options.tiling);
+  if (reader.optional("kv_retention") != nullptr)
+    read_retention(reader.optional_map("kv_retention"), options.kv_retention);
   reader.finish();
+}
+
+// Older traces say only whether the last new token's logits were computed.
+void read_num_logits(MapReader& reader, SequenceSlice& slice) {
+  if (reader.optional("needs_logits") == nullptr)
+    return reader.required("num_logits", slice.num_logits, between(0, slice.num_new_tokens));
+  bool needs_logits = true;
+  reader.required("needs_logits", needs_logits);
+  slice.num_logits = needs_logits ? 1 : 0;
 }
 
 // A run of equal slices.
@@ -89,7 +132,10 @@ void read_run(MapReader reader, Batch& batch) {
   reader.required("phase", slice.phase, kPhases);
   reader.required("num_computed_tokens", slice.num_computed_tokens, between(0, kLargestCount));
   reader.required("num_new_tokens", slice.num_new_tokens, between(1, kLargestCount));
-  reader.required("needs_logits", slice.needs_logits);
+  read_num_logits(reader, slice);
+  reader.optional("num_evicted_tokens", slice.num_evicted_tokens, between(0, kLargestCount));
+  reader.optional("num_newly_evicted_tokens", slice.num_newly_evicted_tokens, between(0, kLargestCount));
+  reader.optional("num_unwritten_tokens", slice.num_unwritten_tokens, between(0, kLargestCount));
   reader.finish();
   if (batch.sequences.size() + static_cast<std::size_t>(count) > kMostSequences)
     return reader.complain(*reader.node(), "batch: more than " + std::to_string(kMostSequences) + " sequences");

@@ -3,6 +3,7 @@
 #include "config/model_fields.hpp"
 #include "config/trace_file.hpp"
 #include "config/weight_format_text.hpp"
+#include "core/kivi.hpp"
 
 namespace dculab::config {
 namespace {
@@ -29,39 +30,72 @@ Json rope_scaling_json(const RopeScaling& scaling) {
           {"original_max_position_embeddings", scaling.original_max_position_embeddings}};
 }
 
+// What is as in Llama is left out.
+void add_family(Json& json, const ModelShape& model) {
+  if (model.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, model.activation);
+  if (model.norm != NormKind::rms_norm) json["norm"] = word_of(kNorms, model.norm);
+  if (model.block != BlockKind::sequential) json["block"] = word_of(kBlocks, model.block);
+  if (model.position != PositionKind::rope) json["position"] = word_of(kPositions, model.position);
+  if (model.alibi_scale != 1.0) json["alibi_scale"] = model.alibi_scale;
+  for (const auto& [key, member] : kModelFlags)
+    if (model.*member) json[std::string(key)] = true;
+  if (model.sliding_window != 0) json["sliding_window"] = model.sliding_window;
+}
+
 Json model_json(const ModelShape& model) {
   Json json{{"name", model.name}};
   for (const auto& [key, member] : kModelFields) json[std::string(key)] = model.*member;
   json["tie_word_embeddings"] = model.tie_word_embeddings;
   json["mlp"] = model.mlp == MlpKind::gated ? "gated" : "plain";
+  add_family(json, model);
   json["dtype"] = name(model.dtype);
-  json["rms_norm_eps"] = model.rms_norm_eps;
+  json["rms_norm_eps"] = model.norm_eps;
   json["rope_theta"] = model.rope_theta;
   if (model.rope_scaling.kind != RopeScalingKind::none) json["rope_scaling"] = rope_scaling_json(model.rope_scaling);
   return json;
 }
 
+Json retention_json(const KvRetention& retention) {
+  return {{"policy", name(retention.policy)},
+          {"sink_tokens", retention.sink_tokens},
+          {"window_tokens", retention.window_tokens},
+          {"heavy_hitter_tokens", retention.heavy_hitter_tokens}};
+}
+
+// What only some steps have is left out of the others.
+void add_counts(Json& run, const SequenceSlice& slice) {
+  if (slice.num_evicted_tokens > 0) run["num_evicted_tokens"] = slice.num_evicted_tokens;
+  if (slice.num_newly_evicted_tokens > 0) run["num_newly_evicted_tokens"] = slice.num_newly_evicted_tokens;
+  if (slice.num_unwritten_tokens > 0) run["num_unwritten_tokens"] = slice.num_unwritten_tokens;
+}
+
 Json options_json(const EngineOptions& options) {
   const KernelTiling& tiling = options.tiling;
-  return {{"block_size", options.block_size},
-          {"kv_cache_dtype", name(options.kv_cache_dtype)},
-          {"weights", weight_format_text(options.weights)},
-          {"activation_dtype", name(options.activation_dtype)},
-          {"max_num_seqs", options.max_num_seqs},
-          {"max_num_batched_tokens", options.max_num_batched_tokens},
-          {"enable_chunked_prefill", options.enable_chunked_prefill},
-          {"gpu_memory_utilization", options.gpu_memory_utilization},
-          {"tiling",
-           {{"matmul_rows", tiling.matmul_rows},
-            {"matmul_columns", tiling.matmul_columns},
-            {"prefill_query_tokens", tiling.prefill_query_tokens},
-            {"partition_tokens", tiling.partition_tokens},
-            {"query_heads_per_workgroup", tiling.query_heads_per_workgroup}}}};
+  Json json{{"block_size", options.block_size},
+            {"kv_cache_dtype", name(options.kv_cache_dtype)},
+            {"weights", weight_format_text(options.weights)},
+            {"activation_dtype", name(options.activation_dtype)},
+            {"max_num_seqs", options.max_num_seqs},
+            {"max_num_batched_tokens", options.max_num_batched_tokens},
+            {"enable_chunked_prefill", options.enable_chunked_prefill},
+            {"gpu_memory_utilization", options.gpu_memory_utilization},
+            {"tiling",
+             {{"matmul_rows", tiling.matmul_rows},
+              {"matmul_columns", tiling.matmul_columns},
+              {"prefill_query_tokens", tiling.prefill_query_tokens},
+              {"partition_tokens", tiling.partition_tokens},
+              {"query_heads_per_workgroup", tiling.query_heads_per_workgroup}}}};
+  if (options.kv_retention.policy != RetentionPolicy::all) json["kv_retention"] = retention_json(options.kv_retention);
+  if (options.activations == ActivationMode::int8) json["activations"] = "int8";
+  if (is_kivi(options.kv_cache_dtype))
+    json["kv_residual_tokens"] = options.kv_residual_tokens;
+  return json;
 }
 
 bool alike(const SequenceSlice& a, const SequenceSlice& b) {
   return a.phase == b.phase && a.num_computed_tokens == b.num_computed_tokens && a.num_new_tokens == b.num_new_tokens &&
-         a.needs_logits == b.needs_logits;
+         a.num_logits == b.num_logits && a.num_evicted_tokens == b.num_evicted_tokens &&
+         a.num_newly_evicted_tokens == b.num_newly_evicted_tokens && a.num_unwritten_tokens == b.num_unwritten_tokens;
 }
 
 // Runs of equal slices, in order.
@@ -76,7 +110,8 @@ Json batch_json(const Batch& batch) {
                       {"phase", slice.phase == Phase::prefill ? "prefill" : "decode"},
                       {"num_computed_tokens", slice.num_computed_tokens},
                       {"num_new_tokens", slice.num_new_tokens},
-                      {"needs_logits", slice.needs_logits}});
+                      {"num_logits", slice.num_logits}});
+      add_counts(runs.back(), slice);
     }
     previous = &slice;
   }

@@ -11,9 +11,14 @@ namespace {
 constexpr std::string_view kGptq = "gptq-";
 constexpr int kGptqGroup = 128;  // AutoGPTQ's default
 constexpr int kLargestGroup = 1 << 16;
+constexpr std::string_view kChannel = "-channel";
 
-// The number after "-g" at the end, which is cut off; 0 when there is none.
+// The number after "-g" at the end, which is cut off; 0 when there is none, -1 for "-channel".
 int take_group(std::string_view& text) {
+  if (text.ends_with(kChannel)) {
+    text.remove_suffix(kChannel.size());
+    return -1;
+  }
   const std::size_t mark = text.rfind("-g");
   if (mark == std::string_view::npos || mark + 2 == text.size()) return 0;
   int group = 0;
@@ -31,7 +36,8 @@ WeightFormat parse_weight_format(const std::string& text) {
   const bool gptq = rest.starts_with(kGptq);
   if (gptq) rest.remove_prefix(kGptq.size());
   const std::optional<Dtype> dtype = parse_dtype(rest);
-  const bool grouped = gptq && (dtype == Dtype::int4 || dtype == Dtype::int8);
+  const bool grouped =
+      gptq && (dtype == Dtype::int2 || dtype == Dtype::int3 || dtype == Dtype::int4 || dtype == Dtype::int8);
   if (!dtype || (gptq && !grouped) || (group != 0 && !gptq))
     throw InputError("'" + text + "' is not a weight format; write a dtype such as bf16, or gptq-int4, gptq-int4-g32");
   return {*dtype, !gptq ? 0 : group == 0 ? kGptqGroup : group};
@@ -40,6 +46,7 @@ WeightFormat parse_weight_format(const std::string& text) {
 std::string weight_format_text(WeightFormat format) {
   const std::string dtype(name(format.dtype));
   if (format.group_size == 0) return dtype;
+  if (format.group_size < 0) return std::string(kGptq) + dtype + std::string(kChannel);
   const std::string group = format.group_size == kGptqGroup ? "" : "-g" + std::to_string(format.group_size);
   return std::string(kGptq) + dtype + group;
 }

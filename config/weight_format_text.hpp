@@ -1,4 +1,5 @@
-// How weight formats are written: "f16", "int8", "gptq-int4" (128 input features per scale), "gptq-int4-g32".
+// How weight formats are written: "f16", "int8", "gptq-int4" (128 input features per scale), "gptq-int4-g32",
+// "gptq-int8-channel" (one scale per row).
 #pragma once
 
 #include <string>

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/kv_retention.hpp"
+
 namespace dculab {
 
 using SequenceId = std::int64_t;
@@ -19,10 +21,15 @@ struct SequenceSlice {
   Phase phase = Phase::decode;
   int num_computed_tokens = 0;  // already in the KV cache before this step
   int num_new_tokens = 1;       // computed by this step
-  bool needs_logits = true;     // false for all but the last chunk of a prompt
+  int num_logits = 1;           // of the last new tokens; 0 for all but the last chunk of a prompt
+  int num_evicted_tokens = 0;  // computed earlier and since dropped from the cache: num_computed_tokens leaves them out
+  int num_newly_evicted_tokens = 0;  // of these, dropped to make room for this step
+  int num_unwritten_tokens = 0;      // of the new tokens, the first: their K and V are in the cache, in shared blocks
 
   // Tokens in the KV cache after this step: what the last new token attends to.
   [[nodiscard]] int context_tokens() const { return num_computed_tokens + num_new_tokens; }
+  // Where the first new token stands in the text.
+  [[nodiscard]] int first_position() const { return num_evicted_tokens + num_computed_tokens; }
 };
 
 // Sequences of a step, prefills first, then decodes. The token ids and block tables are there when the step
@@ -37,10 +44,19 @@ struct Batch {
     for (const SequenceSlice& sequence : sequences) total += sequence.num_new_tokens;
     return total;
   }
+  [[nodiscard]] int num_unwritten_tokens() const {
+    int total = 0;
+    for (const SequenceSlice& sequence : sequences) total += sequence.num_unwritten_tokens;
+    return total;
+  }
 };
 
 // `batch` equal sequences: decodes with `context` tokens in the cache once the step is done, or whole prefills of
 // `context` tokens. For pricing: no token ids, no block tables.
 [[nodiscard]] Batch uniform_batch(Phase phase, int batch, int context);
+
+// The same for texts of `context` tokens of which a policy keeps what it keeps.
+// Precondition: a prefill fits into one step, context <= kv_capacity.
+[[nodiscard]] Batch uniform_batch(Phase phase, int batch, int context, const KvRetention& retention, int block_size);
 
 }  // namespace dculab

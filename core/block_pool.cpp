@@ -5,11 +5,14 @@
 
 namespace dculab {
 
-BlockPool::BlockPool(int num_blocks, int block_size, double watermark)
+BlockPool::BlockPool(int num_blocks, int block_size, double watermark, PrefixCaching prefix_caching)
     : block_shift_(std::countr_zero(static_cast<unsigned>(block_size))),
       watermark_blocks_(static_cast<int>(watermark * num_blocks)),
       references_(static_cast<std::size_t>(num_blocks), 0),
-      free_(static_cast<std::size_t>(num_blocks)) {
+      free_(static_cast<std::size_t>(num_blocks)),
+      prefix_caching_(prefix_caching),
+      prefixes_(num_blocks),
+      reusable_(num_blocks) {
   std::iota(free_.rbegin(), free_.rend(), 0);
 }
 
@@ -17,8 +20,38 @@ int BlockPool::blocks_for(std::int64_t num_tokens) const {
   return static_cast<int>((num_tokens + block_size() - 1) >> block_shift_);
 }
 
-bool BlockPool::can_admit(std::int64_t num_tokens) const {
-  return blocks_for(num_tokens) + watermark_blocks_ <= num_free();
+bool BlockPool::can_admit(std::int64_t num_tokens, const BlockTable& table) const {
+  return blocks_for(num_tokens) - static_cast<int>(table.blocks_.size()) + watermark_blocks_ <= num_free();
+}
+
+int BlockPool::adopt_prefix(BlockTable& table, std::span<const TokenId> tokens) {
+  if (prefix_caching_ == PrefixCaching::off) return 0;
+  const auto size = static_cast<std::size_t>(block_size());
+  for (std::size_t first = 0; first + size <= tokens.size(); first += size) {
+    const auto last_tokens = tokens.subspan(first, size);
+    const PrefixHash prefix = extend(table.published_, last_tokens);
+    const std::optional<BlockId> block = prefixes_.find(prefix, last_tokens);
+    if (!block) break;
+    hold(*block);
+    table.blocks_.push_back(*block);
+    table.num_tokens_ += block_size();
+    table.published_ = prefix;
+    ++table.num_published_;
+  }
+  return table.num_tokens_;
+}
+
+void BlockPool::publish(BlockTable& table, std::span<const TokenId> tokens) {
+  if (prefix_caching_ == PrefixCaching::off) return;
+  const auto size = static_cast<std::size_t>(block_size());
+  for (;;) {
+    const auto index = static_cast<std::size_t>(table.num_published_);
+    if ((index + 1) * size > tokens.size()) return;
+    const auto last_tokens = tokens.subspan(index * size, size);
+    table.published_ = extend(table.published_, last_tokens);
+    prefixes_.insert(table.blocks_[index], table.published_, last_tokens);
+    ++table.num_published_;
+  }
 }
 
 bool BlockPool::append(BlockTable& table, int count, std::vector<BlockCopy>& copies) {
@@ -43,15 +76,23 @@ BlockTable BlockPool::fork(const BlockTable& table) {
   BlockTable result;
   result.blocks_ = table.blocks_;
   result.num_tokens_ = table.num_tokens_;
+  result.num_published_ = table.num_published_;
+  result.published_ = table.published_;
   for (const BlockId block : table.blocks_) ++references_[static_cast<std::size_t>(block)];
   return result;
 }
 
 void BlockPool::release(BlockTable& table) {
-  // Last block first, so that the next sequence gets them in ascending order.
+  // Last block first, so that the next sequence gets them in ascending order, and the beginning of a prefix outlives
+  // what depends on it.
   for (auto block = table.blocks_.rbegin(); block != table.blocks_.rend(); ++block) drop(*block);
-  table.blocks_.clear();
-  table.num_tokens_ = 0;
+  table = BlockTable();
+}
+
+void BlockPool::drop_first_block(BlockTable& table) {
+  drop(table.blocks_.front());
+  table.blocks_.erase(table.blocks_.begin());
+  table.num_tokens_ -= block_size();
 }
 
 std::int64_t BlockPool::slot(const BlockTable& table, int position) const {
@@ -59,15 +100,27 @@ std::int64_t BlockPool::slot(const BlockTable& table, int position) const {
   return (block << block_shift_) + position % block_size();
 }
 
+std::string BlockPool::audit_free(BlockId block, std::vector<bool>& is_free) const {
+  const std::string label = "block " + std::to_string(block);
+  if (block < 0 || block >= num_blocks()) return label + " does not exist but is free";
+  if (is_free[static_cast<std::size_t>(block)]) return label + " is free twice";
+  if (references(block) != 0) return label + " is free and has references";
+  if (prefixes_.holds(block) != reusable_.contains(block)) return label + " is in the wrong list of free blocks";
+  is_free[static_cast<std::size_t>(block)] = true;
+  return {};
+}
+
 std::string BlockPool::audit() const {
   std::vector<bool> is_free(references_.size(), false);
-  for (const BlockId block : free_) {
-    const std::string label = "block " + std::to_string(block);
-    if (block < 0 || block >= num_blocks()) return label + " does not exist but is free";
-    if (is_free[static_cast<std::size_t>(block)]) return label + " is free twice";
-    if (references(block) != 0) return label + " is free and has references";
-    is_free[static_cast<std::size_t>(block)] = true;
+  for (const BlockId block : free_)
+    if (std::string found = audit_free(block, is_free); !found.empty()) return found;
+  int reusable = 0;
+  for (BlockId block = 0; block < num_blocks(); ++block) {
+    if (!reusable_.contains(block)) continue;
+    ++reusable;
+    if (std::string found = audit_free(block, is_free); !found.empty()) return found;
   }
+  if (reusable != reusable_.size()) return "the number of reusable blocks is wrong";
   for (BlockId block = 0; block < num_blocks(); ++block) {
     if (references(block) < 0) return "block " + std::to_string(block) + " has been dropped too often";
     if (references(block) == 0 && !is_free[static_cast<std::size_t>(block)])
@@ -77,14 +130,29 @@ std::string BlockPool::audit() const {
 }
 
 BlockId BlockPool::allocate() {
-  const BlockId block = free_.back();
-  free_.pop_back();
+  BlockId block = 0;
+  if (free_.empty()) {
+    block = reusable_.oldest();
+    reusable_.remove(block);
+    prefixes_.erase(block);
+  } else {
+    block = free_.back();
+    free_.pop_back();
+  }
   references_[static_cast<std::size_t>(block)] = 1;
   return block;
 }
 
+void BlockPool::hold(BlockId block) {
+  if (references_[static_cast<std::size_t>(block)]++ == 0) reusable_.remove(block);
+}
+
 void BlockPool::drop(BlockId block) {
-  if (--references_[static_cast<std::size_t>(block)] == 0) free_.push_back(block);
+  if (--references_[static_cast<std::size_t>(block)] > 0) return;
+  if (prefixes_.holds(block))
+    reusable_.push(block);
+  else
+    free_.push_back(block);
 }
 
 }  // namespace dculab

@@ -1,4 +1,7 @@
 // Who holds which KV block: a fixed pool of equal blocks with reference counts, and one block table per sequence.
+//
+// With prefix caching a full block that nobody holds any more keeps its contents until its memory is needed: it is
+// free, but given out last, the one that was not used for longest first.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +11,9 @@
 #include <vector>
 
 #include "core/batch.hpp"
+#include "core/block_order.hpp"
 #include "core/executor.hpp"
+#include "core/prefix_cache.hpp"
 
 namespace dculab {
 
@@ -20,10 +25,15 @@ class BlockTable {
   BlockTable(const BlockTable&) = delete;
   BlockTable& operator=(const BlockTable&) = delete;
   BlockTable(BlockTable&& other) noexcept
-      : blocks_(std::exchange(other.blocks_, {})), num_tokens_(std::exchange(other.num_tokens_, 0)) {}
+      : blocks_(std::exchange(other.blocks_, {})),
+        num_tokens_(std::exchange(other.num_tokens_, 0)),
+        num_published_(std::exchange(other.num_published_, 0)),
+        published_(std::exchange(other.published_, {})) {}
   BlockTable& operator=(BlockTable&& other) noexcept {
     std::swap(blocks_, other.blocks_);
     std::swap(num_tokens_, other.num_tokens_);
+    std::swap(num_published_, other.num_published_);
+    std::swap(published_, other.published_);
     return *this;
   }
 
@@ -34,7 +44,11 @@ class BlockTable {
   friend class BlockPool;
   std::vector<BlockId> blocks_;
   int num_tokens_ = 0;
+  int num_published_ = 0;  // leading blocks that the prefix cache has been told of
+  PrefixHash published_;   // of their tokens
 };
+
+enum class PrefixCaching : std::uint8_t { off, on };
 
 class BlockPool {
  public:
@@ -43,18 +57,28 @@ class BlockPool {
 
   // `watermark` is the share of blocks that admitting a request must leave free for those already running.
   // Preconditions: num_blocks >= 0; block_size is a power of two from 1 to 256; watermark lies in [0, 1).
-  BlockPool(int num_blocks, int block_size, double watermark = kDefaultWatermark);
+  BlockPool(int num_blocks, int block_size, double watermark = kDefaultWatermark,
+            PrefixCaching prefix_caching = PrefixCaching::off);
 
   [[nodiscard]] int num_blocks() const { return static_cast<int>(references_.size()); }
-  [[nodiscard]] int num_free() const { return static_cast<int>(free_.size()); }
+  [[nodiscard]] int num_free() const { return static_cast<int>(free_.size()) + reusable_.size(); }
   [[nodiscard]] int block_size() const { return 1 << block_shift_; }
   [[nodiscard]] int watermark_blocks() const { return watermark_blocks_; }
 
   // Blocks that hold `num_tokens` tokens.
   [[nodiscard]] int blocks_for(std::int64_t num_tokens) const;
 
-  // Whether a new sequence of `num_tokens` tokens leaves the watermark free.
-  [[nodiscard]] bool can_admit(std::int64_t num_tokens) const;
+  // Whether a new sequence of `num_tokens` tokens, which holds the blocks of `table` already, leaves the watermark
+  // free.
+  [[nodiscard]] bool can_admit(std::int64_t num_tokens, const BlockTable& table = {}) const;
+
+  // Gives an empty table the blocks of the longest prefix of `tokens` that is cached, whole blocks, and returns how
+  // many tokens that is. 0 without prefix caching.
+  int adopt_prefix(BlockTable& table, std::span<const TokenId> tokens);
+
+  // `tokens` are those whose K and V the table's blocks hold, from the first on: their full blocks can be adopted from
+  // now on. Does nothing without prefix caching.
+  void publish(BlockTable& table, std::span<const TokenId> tokens);
 
   // Reserves slots for `count` more tokens. If the first of them falls into a block that another table shares, the
   // table gets its own copy and the copy to be made is added to `copies`. False, and nothing changed, when the
@@ -67,8 +91,14 @@ class BlockPool {
   // Gives the blocks back and empties the table.
   void release(BlockTable& table);
 
+  // Gives the first block back: its tokens are no longer needed. Precondition: the table has a full block.
+  void drop_first_block(BlockTable& table);
+
   // Where a token's K and V lie: block * block_size + offset, as in vLLM's slot_mapping.
   [[nodiscard]] std::int64_t slot(const BlockTable& table, int position) const;
+
+  // Full blocks whose contents are remembered, in use or not.
+  [[nodiscard]] int num_cached() const { return prefixes_.num_blocks(); }
 
   // Tables that hold the block; 0 = free.
   [[nodiscard]] int references(BlockId block) const { return references_[static_cast<std::size_t>(block)]; }
@@ -78,12 +108,17 @@ class BlockPool {
 
  private:
   BlockId allocate();
+  void hold(BlockId block);
   void drop(BlockId block);
+  [[nodiscard]] std::string audit_free(BlockId block, std::vector<bool>& is_free) const;
 
   int block_shift_ = 0;  // log2(block_size)
   int watermark_blocks_ = 0;
   std::vector<int> references_;  // [num_blocks]
   std::vector<BlockId> free_;    // a stack: the block freed last is still warm in the caches
+  PrefixCaching prefix_caching_;
+  PrefixCache prefixes_;
+  BlockOrder reusable_;  // blocks that nobody holds and prefixes_ knows
 };
 
 }  // namespace dculab

@@ -3,12 +3,54 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/kivi.hpp"
+#include "core/matmul_tiles.hpp"
+
 namespace dculab {
+namespace {
+
+constexpr int kLargestKeep = 1 << 24;  // tokens
+
+using Found = std::vector<std::string>;
+
+// Figures of other policies may stand there: a sweep over policies has them all.
+void check_figures(const KvRetention& retention, Found& found) {
+  const std::string policy = "kv_retention " + std::string(name(retention.policy));
+  const auto need = [&](bool needed, const char* figure, int value) {
+    if (needed && (value < 1 || value > kLargestKeep))
+      found.push_back(policy + " needs " + figure + ", at least 1 and at most " + std::to_string(kLargestKeep));
+  };
+  need(retention.policy != RetentionPolicy::all, "window_tokens", retention.window_tokens);
+  need(retention.policy == RetentionPolicy::sinks, "sink_tokens", retention.sink_tokens);
+  need(retention.policy == RetentionPolicy::heavy_hitters, "heavy_hitter_tokens", retention.heavy_hitter_tokens);
+}
+
+void check_combinations(const EngineOptions& options, Found& found) {
+  const RetentionPolicy policy = options.kv_retention.policy;
+  const std::string kept = "kv_retention " + std::string(name(policy));
+  const Dtype dtype = options.kv_cache_dtype;
+  if (options.enable_prefix_caching && is_kivi(dtype))
+    found.push_back("enable_prefix_caching cannot share blocks of kv_cache_dtype " + std::string(name(dtype)) +
+                    ": a block's newest tokens are kept apart, per sequence");
+  if (policy == RetentionPolicy::all) return;
+  if (options.enable_prefix_caching)
+    found.push_back(kept + " cannot be combined with enable_prefix_caching: what it leaves of a block is no prefix");
+  if (!options.enable_chunked_prefill)
+    found.push_back(kept + " needs enable_chunked_prefill: a prompt may be longer than what is kept");
+  if (is_kivi(dtype))
+    found.push_back(kept + " cannot be combined with kv_cache_dtype " + std::string(name(dtype)) +
+                    ", whose tokens are not written one by one");
+  const bool plain = dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+  if (policy == RetentionPolicy::heavy_hitters && !plain && !is_kivi(dtype))
+    found.push_back(kept + " reads keys in f32, f16 or bf16, not kv_cache_dtype " + std::string(name(dtype)));
+}
+
+}  // namespace
 
 KernelTiling cpu_kernel_tiling(int group_size) {
   constexpr int kQueryRows = 128;
   KernelTiling tiling;
-  tiling.matmul_rows = 1 << 20;
+  tiling.matmul_rows = kAllMatmulRows;
   tiling.matmul_columns = 1 << 20;
   tiling.prefill_query_tokens = std::max(1, kQueryRows / group_size);
   return tiling;
@@ -31,12 +73,30 @@ std::vector<std::string> problems(const EngineOptions& options) {
   const int block_size = options.block_size;
   refuse(block_size < 1 || block_size > 256 || !std::has_single_bit(static_cast<unsigned>(block_size)),
          "block_size must be a power of two from 1 to 256, not " + std::to_string(block_size));
+  const int residual = options.kv_residual_tokens;
+  refuse(is_kivi(options.kv_cache_dtype) && (residual < 32 || residual > 128 || residual % 32 != 0),
+         "kv_residual_tokens must be 32, 64, 96 or 128, not " + std::to_string(residual));
   refuse(options.max_num_seqs < 1, "max_num_seqs must be at least 1");
   refuse(options.max_num_batched_tokens < 1, "max_num_batched_tokens must be at least 1");
   refuse(!(options.gpu_memory_utilization > 0 && options.gpu_memory_utilization <= 1),
          "gpu_memory_utilization must lie in (0, 1]");
   refuse(options.tiling.partition_tokens < 0, "partition_tokens must not be negative");
   refuse(options.tiling.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
+  check_figures(options.kv_retention, found);
+  check_combinations(options, found);
+  return found;
+}
+
+std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model) {
+  std::vector<std::string> found;
+  const RetentionPolicy policy = options.kv_retention.policy;
+  const std::string kept = "kv_retention " + std::string(name(policy));
+  if (policy == RetentionPolicy::heavy_hitters && model.position == PositionKind::alibi)
+    found.push_back(kept + " cannot serve " + model.name + ": ALiBi needs the keys in the order of their positions");
+  const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
+  if (by_place && model.sliding_window > 0)
+    found.push_back(kept + " cannot serve " + model.name + ": its sliding window of " +
+                    std::to_string(model.sliding_window) + " tokens would hide what is kept; use window");
   return found;
 }
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/kv_retention.hpp"
+#include "core/model_shape.hpp"
 
 namespace dculab {
 
@@ -24,8 +26,12 @@ struct KernelTiling {
 struct EngineOptions {
   int block_size = 16;  // tokens per KV block, a power of two, 1 to 256
   Dtype kv_cache_dtype = Dtype::f16;
-  WeightFormat weights;                 // of the layers' matrices
-  Dtype activation_dtype = Dtype::f16;  // f32 in the CPU engine
+  int kv_residual_tokens = 128;  // kivi4, kivi2: the newest tokens, at most this many, stay in F16: 32, 64, 96 or 128
+  KvRetention kv_retention;
+  bool enable_prefix_caching = false;
+  WeightFormat weights;                                // of the layers' matrices
+  ActivationMode activations = ActivationMode::exact;  // of matmuls with int8 or int4 weights
+  Dtype activation_dtype = Dtype::f16;                 // f32 in the CPU engine
   int max_num_seqs = 256;
   int max_num_batched_tokens = 2048;
   bool enable_chunked_prefill = true;
@@ -44,5 +50,8 @@ struct EngineOptions {
 
 // Everything that makes the options unusable, one sentence each; empty when they are sound.
 [[nodiscard]] std::vector<std::string> problems(const EngineOptions& options);
+
+// Why `model` cannot be served with the options; empty when it can. Precondition: problems(options) is empty.
+[[nodiscard]] std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model);
 
 }  // namespace dculab

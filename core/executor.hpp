@@ -28,6 +28,9 @@ class Executor {
   // Duplicates KV blocks, in order, in all layers.
   virtual void copy_blocks(std::span<const BlockCopy> copies) = 0;
 
+  // The sequence has ended: what is kept of it beside its KV blocks may go.
+  virtual void forget(SequenceId) {}
+
   // Runs or prices one step.
   virtual StepResult run(const StepPlan& plan) = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/kivi.hpp"
+
 namespace dculab {
 namespace {
 
@@ -28,10 +30,14 @@ std::vector<std::string> problems(const ModelShape& model) {
                                      {"max_position_embeddings", model.max_position_embeddings}})
     require_positive(found, field, value);
   if (!found.empty()) return found;
+  if (model.quantized_lm_head && model.tie_word_embeddings)
+    found.push_back("lm_head is quantized, but it is the embedding (tie_word_embeddings), which is not");
   if (model.num_attention_heads % model.num_key_value_heads != 0)
     found.push_back("num_attention_heads (" + std::to_string(model.num_attention_heads) +
                     ") is not a multiple of num_key_value_heads (" + std::to_string(model.num_key_value_heads) + ")");
-  if (model.head_dim % 2 != 0) found.push_back("head_dim must be even for rotary embedding");
+  if (model.position == PositionKind::rope && model.head_dim % 2 != 0)
+    found.push_back("head_dim must be even for rotary embedding");
+  if (model.sliding_window < 0) found.push_back("sliding_window must not be negative");
   return found;
 }
 
@@ -42,17 +48,33 @@ double layer_matrix_values(const ModelShape& model) {
   return attention + matrices * hidden * model.intermediate_size;
 }
 
+double vector_values(const ModelShape& model) {
+  const double layers = model.num_hidden_layers;
+  const double hidden = model.hidden_size;
+  const double norms = layers * (model.block == BlockKind::parallel ? 1 : 2) + (model.embedding_norm ? 2 : 1);
+  double biases = 0;  // of one layer
+  if (model.qkv_bias) biases += model.query_width() + 2.0 * model.kv_width();
+  if (model.attention_output_bias) biases += hidden;
+  if (model.mlp_bias) biases += hidden + (model.mlp == MlpKind::gated ? 2.0 : 1.0) * model.intermediate_size;
+  return norms * hidden * (model.norm == NormKind::layer_norm ? 2 : 1) + layers * biases;
+}
+
 Bytes weight_footprint(const ModelShape& model, WeightFormat format) {
   const double layers = model.num_hidden_layers;
   const double embedding = static_cast<double>(model.vocab_size) * model.hidden_size;
-  const double norms = (2.0 * layers + 1.0) * model.hidden_size;
-  const double unquantized = embedding * (model.tie_word_embeddings ? 1.0 : 2.0) + norms;
+  const Bytes head = model.tie_word_embeddings ? Bytes() : weight_storage(model.head_format(format), embedding);
   // Each projection is stored apart, but their scales add up as if they were one matrix.
-  return weight_storage(format, layers * layer_matrix_values(model)) + storage(model.dtype, unquantized);
+  return weight_storage(format, layers * layer_matrix_values(model)) + head +
+         storage(model.dtype, embedding + vector_values(model));
 }
 
 Bytes kv_bytes_per_token(const ModelShape& model, Dtype kv_cache_dtype) {
-  return storage(kv_cache_dtype, 2.0 * model.kv_width() * model.num_hidden_layers);
+  return kv_storage(kv_cache_dtype, 2.0 * model.kv_width() * model.num_hidden_layers, model.head_dim);
+}
+
+Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens) {
+  if (!is_kivi(kv_cache_dtype)) return Bytes();
+  return kv_bytes_per_token(model, Dtype::f16) * residual_tokens;
 }
 
 }  // namespace dculab

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,19 @@
 namespace dculab {
 
 enum class MlpKind : std::uint8_t {
-  gated,  // down(silu(gate(x)) * up(x)): three matrices, Llama
+  gated,  // down(act(gate(x)) * up(x)): three matrices, Llama
   plain,  // down(act(up(x))): two matrices, the classic transformer
+};
+
+enum class NormKind : std::uint8_t { rms_norm, layer_norm };  // layer_norm has a weight and a bias
+enum class ActivationKind : std::uint8_t { silu, gelu, gelu_tanh };
+enum class PositionKind : std::uint8_t { rope, alibi };
+
+// How attention and MLP of a layer follow one another.
+enum class BlockKind : std::uint8_t {
+  sequential,          // x += attention(norm1(x)); x += mlp(norm2(x))
+  parallel,            // x += attention(norm1(x)) + mlp(norm1(x)): Falcon 7B
+  parallel_two_norms,  // x += attention(norm1(x)) + mlp(norm2(x)): Falcon 40B
 };
 
 enum class RopeScalingKind : std::uint8_t { none, linear, llama3 };
@@ -40,13 +52,31 @@ struct ModelShape {
   int max_position_embeddings = 0;
   bool tie_word_embeddings = false;
   MlpKind mlp = MlpKind::gated;
-  Dtype dtype = Dtype::f16;  // the checkpoint's own
-  double rms_norm_eps = 1e-6;
+  ActivationKind activation = ActivationKind::silu;
+  NormKind norm = NormKind::rms_norm;
+  BlockKind block = BlockKind::sequential;
+  PositionKind position = PositionKind::rope;
+  double alibi_scale = 1.0;     // of the slopes: Falcon adds the bias before it divides by sqrt(head_dim)
+  bool embedding_norm = false;  // a norm between the embedding and the first layer: BLOOM
+  bool qkv_bias = false;
+  bool attention_output_bias = false;
+  bool mlp_bias = false;
+  int sliding_window = 0;                      // a token sees itself and the window - 1 tokens before it; 0 = all
+  Dtype dtype = Dtype::f16;                    // the checkpoint's own; of a quantized one, what is not quantized
+  std::optional<WeightFormat> quantization{};  // of the layers' matrices, when the checkpoint is quantized
+  bool quantized_lm_head = false;              // lm_head is in the layers' format too, not in dtype
+  double norm_eps = 1e-6;                      // rms_norm_eps, layer_norm_epsilon
   double rope_theta = 10000.0;
   RopeScaling rope_scaling{};
 
   // Group size: query heads that share one KV head (1 = MHA, num_attention_heads = MQA).
   [[nodiscard]] int group_size() const { return num_attention_heads / num_key_value_heads; }
+  // What the checkpoint stores the layers' matrices in.
+  [[nodiscard]] WeightFormat layer_format() const { return quantization.value_or(WeightFormat{dtype, 0}); }
+  // What lm_head is in when the layers' matrices are in `layers`.
+  [[nodiscard]] WeightFormat head_format(WeightFormat layers) const {
+    return quantized_lm_head ? layers : WeightFormat{dtype, 0};
+  }
   [[nodiscard]] int query_width() const { return num_attention_heads * head_dim; }
   [[nodiscard]] int kv_width() const { return num_key_value_heads * head_dim; }
 };
@@ -60,11 +90,18 @@ struct ModelShape {
 // Matrix weights of one layer, without norms: Q, K, V, O and the MLP.
 [[nodiscard]] double layer_matrix_values(const ModelShape& model);
 
-// Bytes of all weights: `format` for the layers' matrices; embedding, head and norms stay in model.dtype.
-// A tied head is counted once.
+// All that is no matrix: norms and biases of the whole model.
+[[nodiscard]] double vector_values(const ModelShape& model);
+
+// Bytes of all weights: `format` for the layers' matrices, and for lm_head if it is quantized; the others are in
+// model.dtype. A tied head is counted once.
 [[nodiscard]] Bytes weight_footprint(const ModelShape& model, WeightFormat format);
 
 // Bytes of K and V that one token leaves in all layers.
 [[nodiscard]] Bytes kv_bytes_per_token(const ModelShape& model, Dtype kv_cache_dtype);
+
+// Bytes that each running sequence holds besides its KV blocks: with kivi4 and kivi2, its newest `residual_tokens`
+// tokens in F16, in all layers.
+[[nodiscard]] Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens);
 
 }  // namespace dculab

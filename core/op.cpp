@@ -8,14 +8,20 @@ std::string_view name(OpKind kind) {
       return "embedding";
     case OpKind::rms_norm:
       return "rms_norm";
+    case OpKind::layer_norm:
+      return "layer_norm";
     case OpKind::matmul:
       return "matmul";
+    case OpKind::shift_sink_keys:
+      return "shift_sink_keys";
     case OpKind::rope_and_cache:
       return "rope_and_cache";
     case OpKind::attention_prefill:
       return "attention_prefill";
     case OpKind::attention_decode:
       return "attention_decode";
+    case OpKind::attention_scores:
+      return "attention_scores";
     case OpKind::activation_mul:
       return "activation_mul";
   }

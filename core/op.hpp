@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/dtype.hpp"
+#include "core/kv_retention.hpp"
 #include "core/units.hpp"
 
 namespace dculab {
@@ -14,11 +15,14 @@ namespace dculab {
 enum class OpKind : std::uint8_t {
   embedding,          // gather rows of the embedding table
   rms_norm,           // with the residual addition fused in, except for the first
+  layer_norm,         // likewise; its weight has a bias
   matmul,             // y[m, n] = x[m, k] * w[n, k]^T
-  rope_and_cache,     // rotate Q and K, write K and V to their slots
+  shift_sink_keys,    // StreamingLLM: rotate the first keys to where they stand now, write them to their slots
+  rope_and_cache,     // rotate Q and K (not with ALiBi), write K and V to their slots
   attention_prefill,  // paged, causal, tiled online softmax
   attention_decode,   // paged, one query token per sequence
-  activation_mul,     // silu(gate) * up, or the plain activation
+  attention_scores,   // H2O: how much attention each cached token gets, summed up
+  activation_mul,     // silu(gate) * up, or the plain activation: gelu(up)
 };
 
 [[nodiscard]] std::string_view name(OpKind kind);
@@ -43,7 +47,7 @@ struct AttentionWork {
   int heads_per_workgroup = 0;  // query heads one workgroup serves
   Dtype kv_dtype = Dtype::f16;
   double query_tokens = 0;         // new tokens
-  double context_tokens = 0;       // KV tokens, each counted once per sequence
+  double context_tokens = 0;       // KV tokens that are loaded, each counted once per sequence
   double score_pairs = 0;          // (query token, KV token) pairs that are scored, per query head
   double kv_blocks = 0;            // blocks that hold the context
   double padded_tokens = 0;        // context rounded up to whole blocks
@@ -60,11 +64,13 @@ struct Op {
   std::string_view name;  // the Hugging Face module's name where there is one: "qkv_proj", "down_proj", ...
   Stage stage = Stage::layer;
   int count = 1;  // executions in the step; figures below are for one
-  // matmul: y[m, n] = x[m, k] w[n, k]^T. Other kinds: m rows of n values, k = 0.
+  // matmul: y[m, n] = x[m, k] w[n, k]^T (+ bias[n]). Other kinds: m rows of n values, k = 0.
   std::int64_t m = 0, n = 0, k = 0;
-  WeightFormat weight_format;           // matmul and embedding
-  Dtype activation_dtype = Dtype::f16;  // what the op reads, multiplies in and writes
-  AttentionWork attention;              // attention kinds only
+  WeightFormat weight_format;                          // matmul and embedding
+  ActivationMode activations = ActivationMode::exact;  // matmul with quantized weights
+  Dtype activation_dtype = Dtype::f16;                 // what the op reads, multiplies in and writes
+  AttentionWork attention;                             // attention kinds and attention_scores
+  KvRetention kv_retention;                            // shift_sink_keys, rope_and_cache, attention_scores
   FlopCount flops;
   std::array<Operand, 5> operand_storage;
   int num_operands = 0;

@@ -25,7 +25,10 @@ enum class EosHandling : std::uint8_t { stop, ignore };  // vLLM's ignore_eos
 struct Request {
   SequenceId id = 0;  // unique among the requests of one serving loop
   std::vector<TokenId> prompt_token_ids{};
-  int max_tokens = 16;  // generated at most
+  int max_tokens = 16;  // generated at most, by each sample
+  // Samples: so many texts follow the prompt, which is computed once. Sample i is a sequence of its own, with id + i
+  // and seed + i; ids must be unique with that.
+  int n = 1;
   SamplingParams sampling{};
   std::vector<TokenId> stop_tokens{};  // generating one of them ends the request; it is kept as its last token
   EosHandling eos = EosHandling::stop;
@@ -40,7 +43,11 @@ struct Sequence {
 
   Request request;
   std::vector<TokenId> tokens;  // the prompt, then what was generated
-  int num_computed_tokens = 0;  // with K and V in the cache
+  int sample = 0;               // of the request's n
+  int num_computed_tokens = 0;  // with K and V in the cache, or evicted from it
+  int num_evicted_tokens = 0;   // see EngineOptions::kv_retention
+  int num_shared_tokens = 0;    // the first: others computed their K and V, in blocks that may not be written to
+  int num_cached_tokens = 0;    // of the prompt, found by prefix caching
   int num_prefill_tokens = 0;   // what prefill must cover: the prompt, after a preemption also what was generated
   BlockTable block_table;
   SequenceStatus status = SequenceStatus::waiting;
@@ -49,6 +56,7 @@ struct Sequence {
   std::vector<Seconds> token_times;  // [num_generated()]
 
   [[nodiscard]] int num_tokens() const { return static_cast<int>(tokens.size()); }
+  [[nodiscard]] int num_tokens_in_cache() const { return num_computed_tokens - num_evicted_tokens; }
   [[nodiscard]] int num_prompt_tokens() const { return static_cast<int>(request.prompt_token_ids.size()); }
   [[nodiscard]] int num_generated() const { return num_tokens() - num_prompt_tokens(); }
   [[nodiscard]] std::span<const TokenId> generated() const {

@@ -1,7 +1,11 @@
 #include "core/scheduler.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <stdexcept>
 #include <utility>
+
+#include "core/kivi.hpp"
 
 namespace dculab {
 namespace {
@@ -12,13 +16,32 @@ void append(std::vector<TokenId>& destination, std::span<const TokenId> tokens) 
 
 std::string tokens_text(std::int64_t count) { return std::to_string(count) + " tokens"; }
 
+// Streams could go on, but the table of rotary angles grows with them: to half a gigabyte for heads of 128 here.
+constexpr std::int64_t kLongestStream = 1 << 20;
+
+PrefixCaching prefix_caching(const EngineOptions& options) {
+  return options.enable_prefix_caching ? PrefixCaching::on : PrefixCaching::off;
+}
+
+// Why a request's samples cannot share blocks.
+std::optional<std::string> refusal_of_samples(const Request& request, const EngineOptions& options) {
+  if (request.n < 1) return "n must be at least 1, not " + std::to_string(request.n);
+  if (request.n == 1) return std::nullopt;
+  const std::string what = std::to_string(request.n) + " samples of a prompt share its KV blocks, which ";
+  if (options.kv_retention.policy != RetentionPolicy::all)
+    return what + "kv_retention " + std::string(name(options.kv_retention.policy)) + " changes; ask for n = 1";
+  if (is_kivi(options.kv_cache_dtype))
+    return what + std::string(name(options.kv_cache_dtype)) + " cannot; ask for n = 1";
+  return std::nullopt;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits, BatchContents contents)
     : options_(options),
       limits_(limits),
       contents_(contents),
-      pool_(limits.num_blocks, options.block_size, limits.watermark) {}
+      pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options)) {}
 
 std::optional<std::string> Scheduler::refusal(const Request& request) const {
   const auto prompt = static_cast<std::int64_t>(request.prompt_token_ids.size());
@@ -28,11 +51,19 @@ std::optional<std::string> Scheduler::refusal(const Request& request) const {
   const std::int64_t total = prompt + request.max_tokens;
   const std::string what =
       "the prompt of " + tokens_text(prompt) + " with max_tokens " + std::to_string(request.max_tokens);
-  if (total > limits_.max_position_embeddings)
-    return what + " is longer than max_position_embeddings (" + std::to_string(limits_.max_position_embeddings) + ")";
+  // StreamingLLM counts positions within the cache.
+  const bool streams = options_.kv_retention.policy == RetentionPolicy::sinks;
+  const std::int64_t positions = streams ? std::min(total, capacity()) : total;
+  if (positions > limits_.max_position_embeddings)
+    return (streams ? "kv_retention sinks keeps " + tokens_text(positions) + ", more than "
+                    : what + " is longer than ") +
+           "max_position_embeddings (" + std::to_string(limits_.max_position_embeddings) + ")";
+  if (streams && total > kLongestStream)
+    return what + " is longer than a stream can be (" + tokens_text(kLongestStream) + ")";
+  if (auto reason = refusal_of_samples(request, options_)) return reason;
 
   // The last generated token is handed out, never computed on.
-  const int blocks = pool_.blocks_for(total - 1);
+  const int blocks = pool_.blocks_for(std::min(total - 1, capacity()));
   if (blocks > pool_.num_blocks())
     return what + " needs " + std::to_string(blocks) + " KV blocks of " + tokens_text(pool_.block_size()) +
            ", but the pool has " + std::to_string(pool_.num_blocks());
@@ -66,33 +97,75 @@ void Scheduler::schedule_decodes() {
     Sequence& sequence = *running_[index];
     if (sequence.phase() != Phase::decode) continue;
     const auto still_runs = [&] { return index < running_.size(); };
-    while (still_runs() && !pool_.append(sequence.block_table, 1, copies_)) preempt_youngest();
-    if (still_runs()) add(decodes_, sequence, 1);
+    const int evicted = evict(sequence);
+    while (still_runs() && !reserve(sequence, sequence.num_tokens_in_cache() + 1)) preempt_youngest();
+    if (still_runs()) add(decodes_, sequence, 1, evicted);
   }
 }
 
 void Scheduler::schedule_running_prefills() {
-  for (const auto& sequence : running_)
-    if (sequence->phase() == Phase::prefill) add(prefills_, *sequence, chunk_of(*sequence));
+  for (const auto& sequence : running_) {
+    if (sequence->phase() != Phase::prefill) continue;
+    const int chunk = chunk_of(*sequence);
+    if (chunk == 0) continue;
+    const int evicted = evict(*sequence);
+    // Reserved when it was admitted, or just given back: there is room.
+    if (!reserve(*sequence, sequence->num_tokens_in_cache() + chunk))
+      throw std::logic_error("scheduler: a running prefill has lost its blocks");
+    add(prefills_, *sequence, chunk, evicted);
+  }
 }
 
 void Scheduler::admit() {
   while (!waiting_.empty() && num_running() < options_.max_num_seqs) {
     Sequence& sequence = *waiting_.front();
-    sequence.num_prefill_tokens = sequence.num_tokens();
+    if (!admit(sequence)) return give_up_blocks(sequence);
     const int chunk = chunk_of(sequence);
-    if (chunk == 0 || !has_room_for(sequence)) return;
-    if (!pool_.append(sequence.block_table, sequence.num_tokens(), copies_)) return;
+    if (sequence.num_preemptions == 0) sequence.num_cached_tokens = sequence.num_computed_tokens;
     sequence.status = SequenceStatus::running;
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
-    add(prefills_, sequence, chunk);
+    add(prefills_, sequence, chunk, 0);
   }
+}
+
+// Takes what is cached of the sequence, and the blocks for the rest. When there is no room it may be left with some.
+bool Scheduler::admit(Sequence& sequence) {
+  sequence.num_prefill_tokens = sequence.num_tokens();
+  sequence.num_shared_tokens = pool_.adopt_prefix(sequence.block_table, sequence.tokens);
+  sequence.num_computed_tokens = std::min(sequence.num_shared_tokens, sequence.num_tokens() - 1);
+  if (chunk_of(sequence) == 0 || !has_room_for(sequence)) return false;
+  return reserve(sequence, std::min<std::int64_t>(sequence.num_tokens(), capacity()));
 }
 
 bool Scheduler::has_room_for(const Sequence& sequence) const {
   // The watermark protects those who run; with nobody to protect it would only shut out the largest requests.
-  return running_.empty() || pool_.can_admit(sequence.num_tokens());
+  const std::int64_t tokens = std::min<std::int64_t>(sequence.num_tokens(), capacity());
+  return running_.empty() || pool_.can_admit(tokens, sequence.block_table);
+}
+
+// Room for the first `tokens_in_cache` tokens that are kept of a sequence.
+bool Scheduler::reserve(Sequence& sequence, std::int64_t tokens_in_cache) {
+  const std::int64_t missing = tokens_in_cache - sequence.block_table.num_tokens();
+  return missing <= 0 || pool_.append(sequence.block_table, static_cast<int>(missing), copies_);
+}
+
+// Makes way for the next token where a policy says so. Returns how many tokens went.
+int Scheduler::evict(Sequence& sequence) {
+  const KvRetention& retention = options_.kv_retention;
+  const int count = kv_tokens_to_evict(retention, options_.block_size, sequence.num_tokens_in_cache());
+  sequence.num_evicted_tokens += count;
+  // New tokens take the very slots of those that are no heavy hitters.
+  if (count > 0 && retention.policy != RetentionPolicy::heavy_hitters) pool_.drop_first_block(sequence.block_table);
+  return count;
+}
+
+void Scheduler::give_up_blocks(Sequence& sequence) {
+  pool_.release(sequence.block_table);
+  sequence.num_computed_tokens = 0;
+  sequence.num_evicted_tokens = 0;
+  sequence.num_shared_tokens = 0;
+  sequence.num_prefill_tokens = 0;
 }
 
 int Scheduler::chunk_of(const Sequence& sequence) const {
@@ -100,56 +173,104 @@ int Scheduler::chunk_of(const Sequence& sequence) const {
   // Without chunked prefill a whole prompt or nothing. Only what a preempted sequence must recompute can be longer
   // than a step, and that is split all the same: its user has seen its first tokens.
   const bool whole = !options_.enable_chunked_prefill && remaining <= options_.max_num_batched_tokens &&
-                     sequence.num_computed_tokens == 0;
+                     sequence.status == SequenceStatus::waiting;
   if (whole) return remaining <= token_budget_ ? remaining : 0;
-  return std::min(remaining, token_budget_);
+  const int in_cache = sequence.num_tokens_in_cache();
+  const std::int64_t room =
+      capacity() - in_cache + kv_tokens_to_evict(options_.kv_retention, options_.block_size, in_cache);
+  return static_cast<int>(std::min<std::int64_t>(room, std::min(remaining, token_budget_)));
 }
 
 void Scheduler::preempt_youngest() {
   std::unique_ptr<Sequence> victim = std::move(running_.back());
   running_.pop_back();
-  pool_.release(victim->block_table);
-  victim->num_computed_tokens = 0;
-  victim->num_prefill_tokens = 0;
+  give_up_blocks(*victim);
   victim->status = SequenceStatus::waiting;
   ++victim->num_preemptions;
   ++num_preemptions_;
   waiting_.push_front(std::move(victim));
 }
 
-void Scheduler::add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens) {
-  entries.push_back({.sequence = &sequence, .num_new_tokens = num_new_tokens});
+void Scheduler::add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens, int num_newly_evicted_tokens) {
+  entries.push_back({&sequence, num_new_tokens, num_newly_evicted_tokens});
   token_budget_ -= num_new_tokens;
+}
+
+SequenceSlice Scheduler::make_slice(const Entry& entry) const {
+  const Sequence& sequence = *entry.sequence;
+  const int num_new_tokens = entry.num_new_tokens;
+  const int shared = sequence.num_shared_tokens - sequence.num_computed_tokens;
+  return {.id = sequence.request.id,
+          .phase = sequence.phase(),
+          .num_computed_tokens = sequence.num_tokens_in_cache(),
+          .num_new_tokens = num_new_tokens,
+          .num_logits = sequence.num_computed_tokens + num_new_tokens == sequence.num_tokens() ? 1 : 0,
+          .num_evicted_tokens = sequence.num_evicted_tokens,
+          .num_newly_evicted_tokens = entry.num_newly_evicted_tokens,
+          .num_unwritten_tokens = std::clamp(shared, 0, num_new_tokens)};
 }
 
 Batch Scheduler::make_batch() {
   Batch batch;
   batch.sequences.reserve(step_.size());
-  for (const auto& [sequence, num_new_tokens] : step_) {
-    const SequenceSlice slice{.id = sequence->request.id,
-                              .phase = sequence->phase(),
-                              .num_computed_tokens = sequence->num_computed_tokens,
-                              .num_new_tokens = num_new_tokens,
-                              .needs_logits = sequence->num_computed_tokens + num_new_tokens == sequence->num_tokens()};
+  for (const Entry& entry : step_) {
+    Sequence& sequence = *entry.sequence;
+    const SequenceSlice slice = make_slice(entry);
     batch.sequences.push_back(slice);
-    if (slice.needs_logits) sampled_.push_back(sequence);
+    if (slice.num_logits > 0) sampled_.push_back(&sequence);
     if (contents_ == BatchContents::lengths_only) continue;
 
-    append(batch.token_ids,
-           std::span(sequence->tokens)
-               .subspan(static_cast<std::size_t>(slice.num_computed_tokens), static_cast<std::size_t>(num_new_tokens)));
+    append(batch.token_ids, std::span(sequence.tokens)
+                                .subspan(static_cast<std::size_t>(sequence.num_computed_tokens),
+                                         static_cast<std::size_t>(slice.num_new_tokens)));
     const auto blocks =
-        sequence->block_table.blocks().first(static_cast<std::size_t>(pool_.blocks_for(slice.context_tokens())));
+        sequence.block_table.blocks().first(static_cast<std::size_t>(pool_.blocks_for(slice.context_tokens())));
     batch.block_tables.emplace_back(blocks.begin(), blocks.end());
   }
   return batch;
 }
 
 void Scheduler::finish_step(std::span<const TokenId> tokens, Seconds now) {
-  for (const auto& [sequence, num_new_tokens] : step_) sequence->num_computed_tokens += num_new_tokens;
-  for (std::size_t row = 0; row < sampled_.size(); ++row) accept(*sampled_[row], tokens[row], now);
+  for (const Entry& entry : step_) {
+    Sequence& sequence = *entry.sequence;
+    sequence.num_computed_tokens += entry.num_new_tokens;
+    pool_.publish(sequence.block_table,
+                  std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.num_computed_tokens)));
+  }
+  for (std::size_t row = 0; row < sampled_.size(); ++row) {
+    Sequence& sequence = *sampled_[row];
+    if (sequence.num_generated() == 0 && sequence.request.n > 1) start_samples(sequence);
+    accept(sequence, tokens[row], now);
+  }
   step_.clear();
   retire_finished();
+}
+
+// The other samples of a prompt that has just been computed. Each computes its last token once more, for the logits;
+// those that find no place among the running wait without blocks.
+void Scheduler::start_samples(Sequence& first) {
+  const int places = std::min(options_.max_num_seqs, options_.max_num_batched_tokens) - num_running();
+  std::vector<std::unique_ptr<Sequence>> started, queued;
+  for (int sample = 1; sample < first.request.n; ++sample) {
+    auto sequence = std::make_unique<Sequence>(first.request);
+    sequence->sample = sample;
+    sequence->request.n = 1;
+    sequence->request.id += sample;
+    sequence->request.sampling.seed += static_cast<std::uint64_t>(sample);
+    if (sample > places) {
+      queued.push_back(std::move(sequence));
+      continue;
+    }
+    sequence->block_table = pool_.fork(first.block_table);
+    sequence->num_prefill_tokens = sequence->num_shared_tokens = sequence->num_tokens();
+    sequence->num_computed_tokens = sequence->num_tokens() - 1;
+    sequence->status = SequenceStatus::running;
+    started.push_back(std::move(sequence));
+  }
+  first.request.n = 1;
+  const auto place = std::ranges::find(running_, &first, [](const auto& sequence) { return sequence.get(); });
+  running_.insert(place + 1, std::make_move_iterator(started.begin()), std::make_move_iterator(started.end()));
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(queued.begin()), std::make_move_iterator(queued.end()));
 }
 
 void Scheduler::accept(Sequence& sequence, TokenId token, Seconds now) {

@@ -3,7 +3,9 @@
 // First come, first served. Decodes come first, one token each; prefills, in chunks if allowed, fill what is left of
 // max_num_batched_tokens. A prompt's blocks are reserved when it is admitted. When a decode finds no free block, the
 // youngest running sequence is preempted: it loses its blocks, goes to the front of the queue and is recomputed.
-// Source of the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for the reservation.
+// Prefix caching: who is admitted takes the blocks that hold the beginning of its tokens; one token at least is
+// computed, for the logits. Samples of one prompt: when it has been computed, each gets a fork of its blocks. Source of
+// the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for the reservation.
 #pragma once
 
 #include <cstdint>
@@ -73,16 +75,24 @@ class Scheduler {
   struct Entry {
     Sequence* sequence = nullptr;
     int num_new_tokens = 0;
+    int num_newly_evicted_tokens = 0;
   };
 
   void schedule_decodes();
   void schedule_running_prefills();
   void admit();
   void preempt_youngest();
+  [[nodiscard]] bool admit(Sequence& sequence);
   [[nodiscard]] bool has_room_for(const Sequence& sequence) const;
+  [[nodiscard]] bool reserve(Sequence& sequence, std::int64_t tokens_in_cache);
+  [[nodiscard]] int evict(Sequence& sequence);
+  void give_up_blocks(Sequence& sequence);
+  [[nodiscard]] std::int64_t capacity() const { return kv_capacity(options_.kv_retention, options_.block_size); }
   [[nodiscard]] int chunk_of(const Sequence& sequence) const;
-  void add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens);
+  void add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens, int num_newly_evicted_tokens);
   [[nodiscard]] Batch make_batch();
+  [[nodiscard]] SequenceSlice make_slice(const Entry& entry) const;
+  void start_samples(Sequence& first);
   void accept(Sequence& sequence, TokenId token, Seconds now);
   void retire_finished();
 
@@ -93,6 +103,7 @@ class Scheduler {
 
   // Both in order of arrival, and everyone running came before everyone waiting. Those running are never more than
   // max_num_batched_tokens, and one at most is in the middle of its prefill: each was admitted with a token to spare.
+  // (Samples that have just been forked are too, but one token is all they have left.)
   std::vector<std::unique_ptr<Sequence>> running_;
   std::deque<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> finished_;

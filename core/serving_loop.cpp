@@ -63,9 +63,11 @@ void ServingLoop::sample() {
 }
 
 void ServingLoop::record(const Sequence& sequence) {
+  parts_.executor.forget(sequence.request.id);
   report_.requests.push_back({.id = sequence.request.id,
                               .num_prompt_tokens = sequence.num_prompt_tokens(),
                               .num_generated = sequence.num_generated(),
+                              .num_cached_tokens = sequence.num_cached_tokens,
                               .num_preemptions = sequence.num_preemptions,
                               .finish_reason = sequence.finish_reason,
                               .arrival = sequence.request.arrival,
@@ -73,7 +75,8 @@ void ServingLoop::record(const Sequence& sequence) {
                               .tpot = sequence.tpot(),
                               .latency = sequence.latency()});
   report_.duration = sequence.token_times.back() - *first_arrival_;
-  report_.num_prompt_tokens += sequence.num_prompt_tokens();
+  if (sequence.sample == 0) report_.num_prompt_tokens += sequence.num_prompt_tokens();
+  report_.num_cached_tokens += sequence.num_cached_tokens;
   report_.num_generated_tokens += sequence.num_generated();
   report_.num_preemptions += sequence.num_preemptions;
   if (callbacks_.on_finished) callbacks_.on_finished(sequence);

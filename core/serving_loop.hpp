@@ -59,6 +59,7 @@ struct RequestStats {
   SequenceId id = 0;
   int num_prompt_tokens = 0;
   int num_generated = 0;
+  int num_cached_tokens = 0;  // of the prompt, found by prefix caching
   int num_preemptions = 0;
   FinishReason finish_reason = FinishReason::none;
   Seconds arrival;
@@ -72,7 +73,8 @@ struct ServingReport {
   Seconds duration;                    // first arrival to last token
   Seconds executor_time;               // sum of the steps' durations
   std::int64_t num_steps = 0;
-  std::int64_t num_prompt_tokens = 0;     // of finished requests
+  std::int64_t num_prompt_tokens = 0;     // of finished requests, once for all samples of a request
+  std::int64_t num_cached_tokens = 0;     // of these, found by prefix caching
   std::int64_t num_generated_tokens = 0;  // of finished requests
   int num_preemptions = 0;
 };

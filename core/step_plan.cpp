@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/attention_work.hpp"
+#include "core/kivi.hpp"
+#include "core/matmul_tiles.hpp"
 
 namespace dculab {
 namespace {
@@ -14,6 +16,7 @@ struct StepSizes {
   const EngineOptions& options;
   int tokens;       // new tokens of all sequences
   int logits_rows;  // tokens whose logits are wanted
+  int unwritten;    // tokens whose K and V are in the cache already
 };
 
 [[nodiscard]] Bytes activations(const StepSizes& sizes, double values) {
@@ -37,30 +40,52 @@ struct StepSizes {
   return op;
 }
 
-[[nodiscard]] Op plan_matmul(std::string_view name, const StepSizes& sizes, WeightFormat format, int m, int n, int k) {
+enum class Bias : std::uint8_t { none, one };
+
+[[nodiscard]] Bias bias_if(bool has_bias) { return has_bias ? Bias::one : Bias::none; }
+
+// Rows of y that share one pass over the weights.
+[[nodiscard]] int tile_rows(const KernelTiling& tiling, Dtype weights) {
+  const bool is_capped = weights == Dtype::int4 && tiling.matmul_rows < kAllMatmulRows;
+  return is_capped ? std::min(tiling.matmul_rows, kGptqTileRows) : tiling.matmul_rows;
+}
+
+// A bias is read with the columns of weights that it belongs to.
+[[nodiscard]] Op plan_matmul(std::string_view name, const StepSizes& sizes, WeightFormat format, int m, int n, int k,
+                             Bias bias = Bias::none) {
   Op op = make_op(OpKind::matmul, name, sizes, m, n);
   op.k = k;
+  if (format.group_size < 0) format.group_size = k;
   op.weight_format = format;
+  if (format.group_size != 0) op.activations = sizes.options.activations;
   op.flops = FlopCount(2.0 * m * n * k);
   const KernelTiling& tiling = sizes.options.tiling;
   const Bytes row = weight_storage(format, k);
-  op.add({OperandRole::weight, weight_storage(format, static_cast<double>(n) * k),
-          std::ceil(static_cast<double>(m) / tiling.matmul_rows), row});
+  const double row_tiles = std::ceil(static_cast<double>(m) / tile_rows(tiling, format.dtype));
+  op.add({OperandRole::weight, weight_storage(format, static_cast<double>(n) * k), row_tiles, row});
   op.add({OperandRole::activation, activations(sizes, static_cast<double>(m) * k),
           std::ceil(static_cast<double>(n) / tiling.matmul_columns), activations(sizes, k)});
   op.add({OperandRole::output, activations(sizes, static_cast<double>(m) * n), 1, activations(sizes, n)});
+  if (bias == Bias::one) {
+    op.flops += FlopCount(static_cast<double>(m) * n);
+    const Bytes values = storage(sizes.model.dtype, n);
+    op.add({OperandRole::weight, values, row_tiles, values});
+  }
   return op;
 }
 
-// residual += x; out = rms_norm(residual): two reads, two writes, about 4 FLOP a value.
-[[nodiscard]] Op plan_norm(std::string_view name, const StepSizes& sizes, int rows) {
+// residual += x for each of `added` tensors; out = norm(residual). Reads those and the residual, writes it and out.
+// About 3 FLOP a value for rms_norm, and 7 for layer_norm, which subtracts a mean and adds a bias.
+[[nodiscard]] Op plan_norm(std::string_view name, const StepSizes& sizes, int rows, int added) {
   const int width = sizes.model.hidden_size;
-  Op op = make_op(OpKind::rms_norm, name, sizes, rows, width);
+  const bool layer_norm = sizes.model.norm == NormKind::layer_norm;
+  Op op = make_op(layer_norm ? OpKind::layer_norm : OpKind::rms_norm, name, sizes, rows, width);
   const double values = static_cast<double>(rows) * width;
-  op.flops = FlopCount(4.0 * values);
-  op.add({OperandRole::weight, storage(sizes.model.dtype, width), 1, storage(sizes.model.dtype, width)});
-  op.add({OperandRole::activation, activations(sizes, 2 * values), 1, activations(sizes, width)});
-  op.add({OperandRole::output, activations(sizes, 2 * values), 1, activations(sizes, width)});
+  const Bytes weight = storage(sizes.model.dtype, width);
+  op.flops = FlopCount(((layer_norm ? 7.0 : 3.0) + added) * values);
+  op.add({OperandRole::weight, weight * (layer_norm ? 2.0 : 1.0), 1, weight});
+  op.add({OperandRole::activation, activations(sizes, (1 + added) * values), 1, activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, (added > 0 ? 2 : 1) * values), 1, activations(sizes, width)});
   return op;
 }
 
@@ -75,69 +100,154 @@ struct StepSizes {
   return outside_layers(op, Stage::before_layers);
 }
 
-// Rotation: 3 FLOP a value of Q and K. K and V are written in the cache's dtype, one head of one token at a time.
-[[nodiscard]] Op plan_rope_and_cache(const StepSizes& sizes) {
+// K and V of the new tokens, to where attention will find them, one head of one token at a time.
+void add_cache_writes(Op& op, const StepSizes& sizes) {
+  const ModelShape& model = sizes.model;
+  const Dtype dtype = sizes.options.kv_cache_dtype;
+  const double written = sizes.tokens - sizes.unwritten;
+  if (written > 0)
+    op.add({OperandRole::kv_write, kv_storage(dtype, 2.0 * written * model.kv_width(), model.head_dim), 1,
+            storage(dtype, model.head_dim)});
+}
+
+// KIVI: they are rounded to F16 where they are, and whole groups are quantized into the blocks.
+void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
+  const ModelShape& model = sizes.model;
+  const Dtype dtype = sizes.options.kv_cache_dtype;
+  const double row = 2.0 * model.kv_width();
+  double grouped = 0, from_residual = 0;
+  for (const SequenceSlice& sequence : batch.sequences) {
+    const KiviTraffic tokens =
+        kivi_traffic(sequence.num_computed_tokens, sequence.context_tokens(), 0, sizes.options.kv_residual_tokens);
+    grouped += tokens.grouped;
+    from_residual += tokens.residual_grouped;
+  }
+  op.add({OperandRole::output, activations(sizes, row * sizes.tokens), 1, activations(sizes, model.head_dim)});
+  if (grouped > 0)
+    op.add(
+        {OperandRole::kv_write, kv_storage(dtype, row * grouped, model.head_dim), 1, storage(dtype, model.head_dim)});
+  if (from_residual > 0)
+    op.add({OperandRole::kv_read, storage(Dtype::f16, row * from_residual), 1, storage(Dtype::f16, model.head_dim)});
+}
+
+// Rotation: 3 FLOP a value of Q and K; with ALiBi nothing is rotated, and Q not touched.
+[[nodiscard]] Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch) {
   const ModelShape& model = sizes.model;
   const double tokens = sizes.tokens;
   Op op = make_op(OpKind::rope_and_cache, "rope_and_cache", sizes, sizes.tokens,
                   model.query_width() + 2 * model.kv_width());
-  op.flops = FlopCount(3.0 * tokens * (model.query_width() + model.kv_width()));
-  op.add({OperandRole::activation, activations(sizes, tokens * static_cast<double>(op.n)), 1,
-          activations(sizes, model.head_dim)});
-  op.add(
-      {OperandRole::output, activations(sizes, tokens * model.query_width()), 1, activations(sizes, model.head_dim)});
-  op.add({OperandRole::kv_write, storage(sizes.options.kv_cache_dtype, 2.0 * tokens * model.kv_width()), 1,
+  const bool rotates = model.position == PositionKind::rope;
+  const double read = rotates ? static_cast<double>(op.n) : 2.0 * model.kv_width();
+  op.add({OperandRole::activation, activations(sizes, tokens * read), 1, activations(sizes, model.head_dim)});
+  if (rotates) {
+    op.flops = FlopCount(3.0 * tokens * (model.query_width() + model.kv_width()));
+    op.add(
+        {OperandRole::output, activations(sizes, tokens * model.query_width()), 1, activations(sizes, model.head_dim)});
+  }
+  op.kv_retention = sizes.options.kv_retention;
+  op.attention.kv_dtype = sizes.options.kv_cache_dtype;
+  if (is_kivi(sizes.options.kv_cache_dtype))
+    add_kivi_groups(op, sizes, batch);
+  else
+    add_cache_writes(op, sizes);
+  return op;
+}
+
+// The first keys and values of `sequences` sequences, which are kept in F32 beside the cache: rotated and written anew.
+[[nodiscard]] Op plan_shift_sink_keys(const StepSizes& sizes, int sequences) {
+  const ModelShape& model = sizes.model;
+  const int rows = sequences * sizes.options.kv_retention.sink_tokens;
+  Op op = make_op(OpKind::shift_sink_keys, "shift_sink_keys", sizes, rows, 2 * model.kv_width());
+  op.kv_retention = sizes.options.kv_retention;
+  const double values = static_cast<double>(rows) * model.kv_width();
+  op.flops = FlopCount(3.0 * values);
+  op.add({OperandRole::activation, storage(Dtype::f32, 2 * values), 1, storage(Dtype::f32, model.head_dim)});
+  op.add({OperandRole::kv_write, kv_storage(sizes.options.kv_cache_dtype, 2 * values, model.head_dim), 1,
           storage(sizes.options.kv_cache_dtype, model.head_dim)});
   return op;
 }
 
-// silu(gate) * up costs about 6 FLOP a value; a plain activation 1.
+// What a retention policy does before the new keys and values are written.
+void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
+  if (sizes.options.kv_retention.policy != RetentionPolicy::sinks) return;
+  int shifted = 0;
+  for (const SequenceSlice& sequence : plan.batch.sequences) shifted += sequence.num_newly_evicted_tokens > 0 ? 1 : 0;
+  if (shifted > 0) plan.ops.push_back(plan_shift_sink_keys(sizes, shifted));
+}
+
+[[nodiscard]] std::string_view activation_name(const ModelShape& model) {
+  const bool gelu = model.activation != ActivationKind::silu;
+  if (model.mlp == MlpKind::gated) return gelu ? "gelu_and_mul" : "silu_and_mul";
+  return gelu ? "gelu" : "activation";
+}
+
+// silu(gate) * up costs about 6 FLOP a value, gelu about 8; another plain activation 1.
 [[nodiscard]] Op plan_activation(const StepSizes& sizes) {
   const int width = sizes.model.intermediate_size;
   const bool gated = sizes.model.mlp == MlpKind::gated;
-  Op op = make_op(OpKind::activation_mul, gated ? "silu_and_mul" : "activation", sizes, sizes.tokens, width);
+  Op op = make_op(OpKind::activation_mul, activation_name(sizes.model), sizes, sizes.tokens, width);
   const double values = static_cast<double>(sizes.tokens) * width;
-  op.flops = FlopCount((gated ? 6.0 : 1.0) * values);
+  const double each = sizes.model.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
+  op.flops = FlopCount(each * values);
   op.add({OperandRole::activation, activations(sizes, (gated ? 2 : 1) * values), 1, activations(sizes, width)});
   op.add({OperandRole::output, activations(sizes, values), 1, activations(sizes, width)});
   return op;
 }
 
-void plan_layer(StepPlan& plan, const StepSizes& sizes) {
+void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   const ModelShape& model = sizes.model;
   const WeightFormat format = sizes.options.weights;
-  const int tokens = sizes.tokens;
-  const int hidden = model.hidden_size;
-  plan.ops.push_back(plan_norm("input_layernorm", sizes, tokens));
-  plan.ops.push_back(
-      plan_matmul("qkv_proj", sizes, format, tokens, model.query_width() + 2 * model.kv_width(), hidden));
-  plan.ops.push_back(plan_rope_and_cache(sizes));
+  const int tokens = sizes.tokens, hidden = model.hidden_size;
+  plan.ops.push_back(plan_norm("input_layernorm", sizes, tokens, model.block == BlockKind::sequential ? 1 : 2));
+  plan.ops.push_back(plan_matmul("qkv_proj", sizes, format, tokens, model.query_width() + 2 * model.kv_width(), hidden,
+                                 bias_if(model.qkv_bias)));
+  plan_eviction(plan, sizes);
+  plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
     Op attention = plan_attention(model, sizes.options, plan.batch, phase);
     if (attention.attention.num_sequences > 0) plan.ops.push_back(attention);
   }
-  plan.ops.push_back(plan_matmul("o_proj", sizes, format, tokens, hidden, model.query_width()));
-  plan.ops.push_back(plan_norm("post_attention_layernorm", sizes, tokens));
+  if (sizes.options.kv_retention.policy == RetentionPolicy::heavy_hitters)
+    plan.ops.push_back(plan_attention_scores(model, sizes.options, plan.batch));
+  plan.ops.push_back(
+      plan_matmul("o_proj", sizes, format, tokens, hidden, model.query_width(), bias_if(model.attention_output_bias)));
+}
+
+// A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
+// has one, adds nothing.
+void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
+  const ModelShape& model = sizes.model;
+  const WeightFormat format = sizes.options.weights;
+  const int tokens = sizes.tokens, hidden = model.hidden_size, width = model.intermediate_size;
   const bool gated = model.mlp == MlpKind::gated;
-  plan.ops.push_back(plan_matmul(gated ? "gate_up_proj" : "up_proj", sizes, format, tokens,
-                                 (gated ? 2 : 1) * model.intermediate_size, hidden));
+  const Bias bias = bias_if(model.mlp_bias);
+  if (model.block != BlockKind::parallel)
+    plan.ops.push_back(
+        plan_norm("post_attention_layernorm", sizes, tokens, model.block == BlockKind::sequential ? 1 : 0));
+  plan.ops.push_back(
+      plan_matmul(gated ? "gate_up_proj" : "up_proj", sizes, format, tokens, (gated ? 2 : 1) * width, hidden, bias));
   plan.ops.push_back(plan_activation(sizes));
-  plan.ops.push_back(plan_matmul("down_proj", sizes, format, tokens, hidden, model.intermediate_size));
+  plan.ops.push_back(plan_matmul("down_proj", sizes, format, tokens, hidden, width, bias));
 }
 
 }  // namespace
 
 void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options) {
   int logits_rows = 0;
-  for (const SequenceSlice& sequence : plan.batch.sequences) logits_rows += sequence.needs_logits ? 1 : 0;
-  const StepSizes sizes{model, options, plan.batch.num_tokens(), logits_rows};
+  for (const SequenceSlice& sequence : plan.batch.sequences) logits_rows += sequence.num_logits;
+  const StepSizes sizes{model, options, plan.batch.num_tokens(), logits_rows, plan.batch.num_unwritten_tokens()};
   plan.ops.clear();
   plan.ops.push_back(plan_embedding(sizes));
-  plan_layer(plan, sizes);
+  if (model.embedding_norm)
+    plan.ops.push_back(
+        outside_layers(plan_norm("word_embeddings_layernorm", sizes, sizes.tokens, 0), Stage::before_layers));
+  plan_attention_half(plan, sizes);
+  plan_mlp_half(plan, sizes);
   if (logits_rows == 0) return;
-  plan.ops.push_back(outside_layers(plan_norm("norm", sizes, logits_rows), Stage::after_layers));
-  const Op head =
-      plan_matmul("lm_head", sizes, WeightFormat{model.dtype, 0}, logits_rows, model.vocab_size, model.hidden_size);
+  const int added = model.block == BlockKind::sequential ? 1 : 2;
+  plan.ops.push_back(outside_layers(plan_norm("norm", sizes, logits_rows, added), Stage::after_layers));
+  const Op head = plan_matmul("lm_head", sizes, model.head_format(options.weights), logits_rows, model.vocab_size,
+                              model.hidden_size);
   plan.ops.push_back(outside_layers(head, Stage::after_layers));
 }
 

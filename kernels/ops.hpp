@@ -11,19 +11,25 @@
 namespace dculab::kernels {
 
 // A matrix of weights as the checkpoint stores it: [rows = out_features, columns = in_features], rows contiguous.
+// On the CPU also int8 and int4: packed, with scales and zero points among the values (kernels/cpu/packed_weights.hpp).
 struct WeightView {
   const void* data = nullptr;
-  Dtype dtype = Dtype::f32;  // f32, f16 or bf16
+  Dtype dtype = Dtype::f32;  // f32, f16 or bf16; int8 or int4 when packed
   int rows = 0;
+  int group_size = 0;                         // packed: in-features that share a scale, a divisor of columns
+  const std::int32_t* permutation = nullptr;  // packed: [columns] the in-feature in each stored column (act-order)
 };
 
-// y[m, :] = concatenation over i of x[m, k] * weights[i][rows, k]^T. Up to three matrices share x (Q, K, V; gate, up).
+// y[m, :] = concatenation over i of x[m, k] * weights[i][rows, k]^T + biases[i]. Up to three matrices share x (Q, K, V;
+// gate, up); all of them are plain, in one dtype, or all are packed.
 struct MatmulArgs {
   const float* x = nullptr;  // [m, k]
   std::array<WeightView, 3> weights;
+  std::array<const float*, 3> biases{};  // [rows] each, or null
   int num_weights = 1;
   float* y = nullptr;  // [m, sum of rows]
   int m = 0, k = 0;
+  ActivationMode activations = ActivationMode::exact;  // packed weights only
 };
 
 // residual += x (when x is given); out = residual / rms(residual) * weight.
@@ -50,27 +56,64 @@ struct SiluMulArgs {
   int num_tokens = 0, width = 0;
 };
 
+// kivi4, kivi2: the newest tokens of each running sequence, in F16. Token t of a sequence lies in row t % tokens.
+struct KvResidual {
+  std::uint16_t* k = nullptr;  // [sequences, num_kv_heads, tokens, head_dim]
+  std::uint16_t* v = nullptr;  // the same
+  int tokens = 0;              // a multiple of kKiviGroup
+};
+
 // The KV cache of one layer. Slot s is token s % block_size of block s / block_size.
 struct KvCacheView {
-  void* k = nullptr;         // [num_blocks, num_kv_heads, block_size, head_dim]
-  void* v = nullptr;         // [num_blocks, num_kv_heads, block_size, head_dim]
-  Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3 or fp8_e5m2 (the CPU kernels: not fp8)
+  void* k = nullptr;  // [num_blocks, num_kv_heads, block_size, head_dim]; kivi4, kivi2: records (kernels/kivi.hpp)
+  void* v = nullptr;  // the same
+  Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3 or fp8_e5m2; on the CPU also int8, kivi4 and kivi2
   int num_blocks = 0, num_kv_heads = 0, block_size = 0, head_dim = 0;
   float k_scale = 1.0F, v_scale = 1.0F;  // fp8: a stored value stands for value * scale, as in vLLM
+  float* k_scales = nullptr;  // int8: likewise, of each token and head: [num_blocks, num_kv_heads, block_size]
+  float* v_scales = nullptr;  // the same
+  KvResidual residual{};      // kivi4, kivi2
 };
 
 // Rotates Q and K by their positions (half-split pairs (i, i + head_dim / 2), as Hugging Face's Llama does),
-// writes Q and K back in place and K, V to the cache. A slot < 0 is not written.
+// writes Q and K back in place and K, V to the cache. A token whose slot is negative, or in the skip set, is not
+// written (Opt-KV, see ReshapeAndCacheArgs). Without cos_sin nothing is rotated: models with ALiBi. With kivi4 and
+// kivi2 nothing is written: K and V of the buffer are rounded to F16, for quantize_groups and attention to read.
 struct RopeAndCacheArgs {
   float* qkv = nullptr;                        // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]: Q, K, V
   const std::int32_t* positions = nullptr;     // [num_tokens]
   const std::int64_t* slot_mapping = nullptr;  // [num_tokens]
-  const float* cos_sin = nullptr;              // [max_position, head_dim]: cos of head_dim / 2 angles, then sin
+  const float* cos_sin = nullptr;  // [max_position, head_dim]: cos of head_dim / 2 angles, then sin; or null
   KvCacheView cache;
   int num_tokens = 0, num_heads = 0;
+  const std::uint32_t* skip_set = nullptr;  // bit s % 32 of word s / 32 is set when slot s is skipped; or null
+  // [num_tokens, num_kv_heads]: a slot for each head instead of slot_mapping, where heads keep different tokens; or
+  // null.
+  const std::int64_t* head_slots = nullptr;
 };
 
-// Attention of new tokens over paged KV that already holds them, causal within the new tokens.
+// kivi4, kivi2: what the sequences of a call have besides their blocks.
+struct NewKv {
+  const float* k = nullptr;                     // [num_tokens, stride], the new tokens', rounded to F16
+  const float* v = nullptr;                     // the same
+  std::int64_t stride = 0;                      // floats between tokens
+  const std::int32_t* residual_rows = nullptr;  // [num_seqs] which of the residuals is a sequence's
+};
+
+// kivi4, kivi2, before attention: quantizes the groups of tokens that the new tokens complete (quantize_groups); after
+// it: puts the new tokens into the residuals (keep_residual).
+struct KiviArgs {
+  KvCacheView cache;
+  NewKv new_kv{};
+  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
+  int max_blocks_per_seq = 0;
+  const std::int32_t* query_start_loc = nullptr;  // [num_seqs + 1], cumulative new tokens
+  const std::int32_t* context_lens = nullptr;     // [num_seqs], new tokens included
+  int num_seqs = 0;
+};
+
+// Attention of new tokens over paged KV that already holds them, causal within the new tokens. With kivi4 and kivi2 a
+// query sees the oldest groups quantized (kernels/kivi.hpp says how many), whether or not they are quantized already.
 // Serves prefill (chunks included) and decode (one new token per sequence).
 struct PagedAttentionArgs {
   const float* q = nullptr;   // [num_tokens, q_stride], first num_heads * head_dim used
@@ -83,10 +126,21 @@ struct PagedAttentionArgs {
   float* out = nullptr;                           // [num_tokens, num_heads * head_dim]
   int num_seqs = 0, num_heads = 0;
   float scale = 1.0F;  // 1 / sqrt(head_dim)
+  NewKv new_kv{};      // kivi4, kivi2
   // ALiBi: slope * (position of the key - position of the query) is added to a score. [num_heads], or null.
   // Source: Press et al., arXiv:2108.12409.
   const float* alibi_slopes = nullptr;
   int sliding_window = 0;  // a query sees itself and the window - 1 tokens before it; 0 = all
+};
+
+// How much attention each cached token gets from the new ones: the softmax weights that paged attention multiplies V
+// by, summed over the heads of the group. What H2O (arXiv:2306.14048) keeps tokens by.
+struct AttentionScoresArgs {
+  PagedAttentionArgs attention;  // `out` is not used
+  // [num_seqs] pointers to [num_kv_heads, sums_stride]: each new token adds to the sums of the tokens that it sees, by
+  // their place in the block table, one new token after the other, heads in order.
+  float* const* sums = nullptr;
+  int sums_stride = 0;  // >= every context
 };
 
 // Writes K and V of new tokens to their slots. Opt-KV's write filter (LLM-CoOpt, arXiv:2602.09323): a token whose slot
@@ -119,13 +173,17 @@ struct CopyBlocksArgs {
   int num_pairs = 0;
 };
 
+// out = (x - mean(x)) / sqrt(variance(x) + epsilon) * weight + bias. With a residual: residual += added[0] + added[1]
+// (those that are given, in this order), and the residual is what is normed. `out` may be what is normed.
 struct LayerNormArgs {
-  const float* x = nullptr;       // [num_tokens, width]
+  const float* x = nullptr;       // [num_tokens, width], unused with a residual
   const float* weight = nullptr;  // [width]
   const float* bias = nullptr;    // [width], may be null
   float* out = nullptr;           // [num_tokens, width]
   int num_tokens = 0, width = 0;
   float epsilon = 1e-5F;
+  float* residual = nullptr;            // [num_tokens, width], or null
+  std::array<const float*, 2> added{};  // [num_tokens, width] each, or null
 };
 
 enum class GeluKind : std::uint8_t { erf, tanh };  // exact; Hugging Face's "gelu_new" and BLOOM's

@@ -146,11 +146,15 @@ bool serves(KernelRole role, OpKind kind) {
     case OpKind::embedding:
       return role == embedding;
     case OpKind::rms_norm:
+    case OpKind::layer_norm:
       return role == norm;
     case OpKind::matmul:
       return role == matmul;
     case OpKind::rope_and_cache:
       return role == rope_and_cache;
+    case OpKind::shift_sink_keys:  // profiled engines have no such kernels
+    case OpKind::attention_scores:
+      return false;
     case OpKind::attention_prefill:
       return role == prefill_attention || role == any_attention;
     case OpKind::attention_decode:

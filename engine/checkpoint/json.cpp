@@ -69,6 +69,8 @@ bool JsonFields::has(std::string_view key) const {
   return found != value_.end() && !found->is_null();
 }
 
+bool JsonFields::mentions(std::string_view key) const { return value_.contains(key); }
+
 std::vector<std::string> JsonFields::keys() const {
   std::vector<std::string> names;
   for (const auto& entry : value_.items()) names.push_back(entry.key());
@@ -116,6 +118,17 @@ std::vector<int> JsonFields::integers(std::string_view key) const {
   const json& value = at(key);
   if (!value.is_array()) return {as_integer(key, value)};
   for (const json& element : value) result.push_back(as_integer(key, element));
+  return result;
+}
+
+std::vector<std::string> JsonFields::texts(std::string_view key) const {
+  std::vector<std::string> result;
+  if (!has(key)) return result;
+  if (!at(key).is_array()) refuse(key, "must be a list");
+  for (const json& element : at(key)) {
+    if (!element.is_string()) refuse(key, "must be a list of strings");
+    result.push_back(element.get<std::string>());
+  }
   return result;
 }
 

@@ -22,6 +22,7 @@ class JsonFields {
   JsonFields(std::string file, std::string text);
 
   [[nodiscard]] bool has(std::string_view key) const;
+  [[nodiscard]] bool mentions(std::string_view key) const;  // also as null
   [[nodiscard]] std::vector<std::string> keys() const;
   [[nodiscard]] int integer(std::string_view key) const;  // within [-kLimit, kLimit]
   [[nodiscard]] int integer(std::string_view key, int fallback) const;
@@ -29,7 +30,8 @@ class JsonFields {
   [[nodiscard]] double number(std::string_view key, double fallback) const;
   [[nodiscard]] bool flag(std::string_view key, bool fallback) const;
   [[nodiscard]] std::string text(std::string_view key, std::string_view fallback) const;
-  [[nodiscard]] std::vector<int> integers(std::string_view key) const;  // a number, or a list of them
+  [[nodiscard]] std::vector<int> integers(std::string_view key) const;       // a number, or a list of them
+  [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;  // a list of strings
   [[nodiscard]] std::optional<JsonFields> object(std::string_view key) const;
   [[nodiscard]] const std::string& file() const { return file_; }
 

@@ -1,12 +1,17 @@
 #include "engine/checkpoint/model_loader.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/packed_layers.hpp"
+#include "engine/checkpoint/quantization_config.hpp"
 #include "engine/checkpoint/safetensors.hpp"
+#include "engine/checkpoint/stored_values.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 
 namespace dculab::engine {
@@ -22,15 +27,16 @@ std::size_t rounded_to_line(std::size_t bytes) {
 std::string hint_for_missing(const Checkpoint& checkpoint, const std::string& name) {
   const std::string quantized = name.substr(0, name.rfind('.')) + ".qweight";
   if (checkpoint.find(quantized).tensor != nullptr)
-    return "; the checkpoint is quantized, which is not supported: use the F16 or BF16 one";
+    return "; the checkpoint is quantized, but neither config.json nor quantize_config.json says how";
   return "; config.json asks for it";
 }
 
+// A view of the whole tensor as the file has it.
 kernels::WeightView checked_view(const Checkpoint& checkpoint, const WeightSlot& slot) {
   const auto [tensor, file] = checkpoint.find(slot.name);
   if (tensor == nullptr)
     throw InputError(file, "tensor '" + slot.name + "' is missing" + hint_for_missing(checkpoint, slot.name));
-  std::vector<std::int64_t> expected{slot.rows};
+  std::vector<std::int64_t> expected{slot.tensor_rows()};
   if (slot.columns > 0) expected.push_back(slot.columns);
   if (tensor->shape != expected)
     throw InputError(file, "tensor '" + slot.name + "' has shape " + to_string(tensor->shape) +
@@ -51,50 +57,89 @@ void require_one_dtype(const Checkpoint& checkpoint, const std::vector<WeightSlo
                            ", but other matrices are " + std::string(name(dtype)) + "; mixed dtypes are not supported");
 }
 
-std::size_t bytes_of(const WeightSlot& slot) {
-  return slot.values() * static_cast<std::size_t>(bits(slot.view->dtype)) / 8;
+// Moves the slots of matrices that are quantized out of `slots`.
+std::vector<WeightSlot> take_quantized_matrices(const ModelWeights& weights, std::vector<WeightSlot>& slots) {
+  const bool lm_head = weights.shape.quantized_lm_head;
+  const auto first = std::stable_partition(slots.begin(), slots.end(), [&](const WeightSlot& slot) {
+    return !is_quantized_matrix(weights, slot, lm_head);
+  });
+  std::vector<WeightSlot> taken(first, slots.end());
+  slots.erase(first, slots.end());
+  return taken;
 }
+
+std::size_t value_bytes(Dtype dtype) { return static_cast<std::size_t>(bits(dtype)) / 8; }
+
+// What a slot is copied to.
+Dtype copied_dtype(const WeightSlot& slot) { return slot.widened ? Dtype::f32 : slot.view->dtype; }
+
+std::size_t copied_bytes(const WeightSlot& slot) { return slot.values() * value_bytes(copied_dtype(slot)); }
 
 // Kernels read whole values; the format promises no alignment.
 void require_alignment(const WeightSlot& slot, const std::string& file) {
-  const auto value_bytes = static_cast<std::uintptr_t>(bits(slot.view->dtype)) / 8;
-  if (reinterpret_cast<std::uintptr_t>(slot.view->data) % value_bytes != 0)
+  if (reinterpret_cast<std::uintptr_t>(slot.view->data) % value_bytes(slot.view->dtype) != 0)
     throw InputError(file, "tensor '" + slot.name +
                                "' is not aligned to its values and cannot be used in place; "
                                "load the weights into huge pages");
 }
 
-std::shared_ptr<const AnonymousMemory> copy_to_huge_pages(const std::vector<WeightSlot>& slots) {
+// Copies the slot's rows out of the tensor that its view shows.
+void copy_slot(const WeightSlot& slot, std::byte* destination) {
+  const std::size_t row_bytes = static_cast<std::size_t>(std::max(1, slot.columns)) * value_bytes(slot.view->dtype);
+  const RowPick pick = slot.is_part() ? slot.pick : RowPick{slot.rows, 0, slot.rows, slot.rows};
+  std::vector<std::byte> stored(slot.widened ? static_cast<std::size_t>(slot.rows) * row_bytes : 0);
+  std::byte* to = slot.widened ? stored.data() : destination;
+  const std::size_t run_bytes = static_cast<std::size_t>(pick.run) * row_bytes;
+  for (int row = pick.first; row < pick.tensor_rows; row += pick.stride, to += run_bytes)
+    std::memcpy(to, static_cast<const std::byte*>(slot.view->data) + static_cast<std::size_t>(row) * row_bytes,
+                run_bytes);
+  if (slot.widened)
+    widen(stored.data(), slot.view->dtype, std::span(reinterpret_cast<float*>(destination), slot.values()));
+}
+
+// Mapped weights are used where they lie, except parts of a tensor and what must become F32.
+bool needs_copy(const WeightSlot& slot, WeightMemory memory) {
+  return memory == WeightMemory::huge_pages || slot.is_part() || (slot.widened && slot.view->dtype != Dtype::f32);
+}
+
+std::shared_ptr<const AnonymousMemory> copy_weights(const std::vector<WeightSlot>& slots, WeightMemory kept) {
   std::size_t total = 0;
-  for (const WeightSlot& slot : slots) total += rounded_to_line(bytes_of(slot));
+  for (const WeightSlot& slot : slots)
+    if (needs_copy(slot, kept)) total += rounded_to_line(copied_bytes(slot));
   require_memory("the model's weights", Bytes(static_cast<double>(total)),
                  "use a smaller model, or one in F16 instead of F32");
   auto memory = std::make_shared<const AnonymousMemory>(total);
   std::byte* next = memory->data();
   for (const WeightSlot& slot : slots) {
-    std::memcpy(next, slot.view->data, bytes_of(slot));
-    slot.view->data = next;
-    next += rounded_to_line(bytes_of(slot));
+    if (!needs_copy(slot, kept)) continue;
+    copy_slot(slot, next);
+    const std::size_t bytes = rounded_to_line(copied_bytes(slot));
+    *slot.view = {next, copied_dtype(slot), slot.rows};
+    next += bytes;
   }
   return memory;
 }
 
 }  // namespace
 
-LlamaWeights load_weights(const std::filesystem::path& folder, WeightMemory memory) {
-  LlamaWeights weights;
+ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memory) {
+  ModelWeights weights;
   weights.shape = read_model_shape(folder);
+  const auto quantization = read_quantization_config(folder);
   auto checkpoint = std::make_shared<const Checkpoint>(folder);
-  const std::vector<WeightSlot> slots = weight_slots(weights);
+  std::vector<WeightSlot> slots = weight_slots(weights);
+  std::vector<WeightSlot> quantized_slots;
+  if (quantization) quantized_slots = take_quantized_matrices(weights, slots);
   for (const WeightSlot& slot : slots) *slot.view = checked_view(*checkpoint, slot);
   weights.shape.dtype = weights.embed_tokens.dtype;  // what is stored, whatever config.json says
   require_one_dtype(*checkpoint, slots, weights.shape.dtype);
-  if (memory == WeightMemory::huge_pages) {
-    weights.memory.push_back(copy_to_huge_pages(slots));
-  } else {
-    for (const WeightSlot& slot : slots) require_alignment(slot, checkpoint->find(slot.name).file);
+  if (quantization) load_packed_layers(*checkpoint, *quantization, quantized_slots, weights);
+  if (memory == WeightMemory::mapped) {
+    for (const WeightSlot& slot : slots)
+      if (!needs_copy(slot, memory)) require_alignment(slot, checkpoint->find(slot.name).file);
     weights.memory.push_back(checkpoint);
   }
+  weights.memory.push_back(copy_weights(slots, memory));
   tie_head(weights);
   return weights;
 }

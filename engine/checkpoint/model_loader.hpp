@@ -1,10 +1,11 @@
-// A Hugging Face Llama folder in, its weights out: every tensor present, of the right shape, in its stored dtype.
+// A Hugging Face folder in, its weights out: every tensor present and of the right shape, matrices in their stored
+// dtype, fused Q, K and V apart, biases in F32.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 
-#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/checkpoint/model_weights.hpp"
 
 namespace dculab::engine {
 
@@ -13,9 +14,10 @@ enum class WeightMemory : std::uint8_t {
   mapped,      // left in the mapped file: ready at once and shared through the page cache, but in 4 KB pages
 };
 
-// Reads `folder` (config.json and safetensors). Throws InputError naming file and tensor. Huge pages are the default
-// because decode is bound by streaming the weights, and 4 KB pages stream about a tenth slower.
-[[nodiscard]] LlamaWeights load_weights(const std::filesystem::path& folder,
+// Reads `folder` (config.json and safetensors); quantized matrices are packed for the CPU kernels. Throws InputError
+// naming file and tensor. Huge pages are the default because decode is bound by streaming the weights, and 4 KB pages
+// stream about a tenth slower.
+[[nodiscard]] ModelWeights load_weights(const std::filesystem::path& folder,
                                         WeightMemory memory = WeightMemory::huge_pages);
 
 }  // namespace dculab::engine

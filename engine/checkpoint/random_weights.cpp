@@ -6,25 +6,54 @@
 #include <random>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/packed_layers.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/memory/anonymous_memory.hpp"
+#include "kernels/cpu/packed_weights.hpp"
+#include "kernels/number_format.hpp"
 
 namespace dculab::engine {
 namespace {
 
 constexpr std::size_t kPatternValues = 65521;  // a prime, so that rows of no usual width line up
 
-// A tensor begins on a cache line.
-std::size_t room_for(const WeightSlot& slot, Dtype dtype) {
-  const std::size_t bytes = slot.values() * static_cast<std::size_t>(bits(dtype)) / 8;
-  return (bytes + 63) / 64 * 64;
+constexpr double kBiasLimit = 0.1;
+constexpr int kPatternRows = 4 * kernels::cpu::PackedLayout::kStripRows;  // of a packed matrix, repeated
+
+std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// A tensor in the form it is stored in.
+struct StoredSlot {
+  WeightSlot slot;
+  Dtype dtype = Dtype::f16;
+  int group_size = 0;  // packed matrices only
+
+  [[nodiscard]] bool packed() const { return group_size > 0; }
+  // It begins on a cache line.
+  [[nodiscard]] std::size_t room() const {
+    return whole_lines(packed() ? kernels::cpu::packed_bytes(slot.rows, slot.columns, bits(dtype), group_size)
+                                : slot.values() * static_cast<std::size_t>(bits(dtype)) / 8);
+  }
+};
+
+// shape.quantization holds for the layers' matrices; a group size of -1 makes each row one group.
+StoredSlot stored(const WeightSlot& slot, const ModelWeights& weights) {
+  const std::optional<WeightFormat>& format = weights.shape.quantization;
+  if (!format || !is_quantized_matrix(weights, slot, weights.shape.quantized_lm_head))
+    return {slot, slot.widened ? Dtype::f32 : weights.shape.dtype, 0};
+  const int group_size = format->group_size > 0 ? format->group_size : slot.columns;
+  if (group_size % 8 != 0 || slot.columns % group_size != 0)
+    throw InputError("random " + std::string(name(format->dtype)) + " weights: " + slot.name + " has " +
+                     std::to_string(slot.columns) + " in-features (groups of " + std::to_string(group_size) +
+                     " do not divide them, or are not multiples of 8); choose another model");
+  return {slot, format->dtype, group_size};
 }
 
 std::vector<float> pattern_for(const WeightSlot& slot, std::mt19937_64& random) {
   std::vector<float> values(std::min(slot.values(), kPatternValues), 1.0F);
-  if (slot.columns == 0) return values;  // a norm
+  if (slot.kind == SlotKind::norm) return values;
   // Uniform in [-limit, limit] has variance limit^2 / 3.
-  const double limit = std::sqrt(3.0 / slot.columns);
+  const double limit = slot.kind == SlotKind::bias ? kBiasLimit : std::sqrt(3.0 / slot.columns);
   for (float& value : values) {
     const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
     value = static_cast<float>((2.0 * unit - 1.0) * limit);
@@ -32,34 +61,77 @@ std::vector<float> pattern_for(const WeightSlot& slot, std::mt19937_64& random) 
   return values;
 }
 
-void fill(const WeightSlot& slot, Dtype dtype, std::byte* destination, std::mt19937_64& random) {
+void fill_plain(const StoredSlot& to, std::byte* destination, std::mt19937_64& random) {
+  const WeightSlot& slot = to.slot;
   const std::vector<float> values = pattern_for(slot, random);
-  const std::size_t value_bytes = static_cast<std::size_t>(bits(dtype)) / 8;
+  const std::size_t value_bytes = static_cast<std::size_t>(bits(to.dtype)) / 8;
   std::vector<std::byte> pattern(values.size() * value_bytes);
-  narrow(values, dtype, pattern.data());
+  narrow(values, to.dtype, pattern.data());
   const std::size_t total = slot.values() * value_bytes;
   for (std::size_t offset = 0; offset < total; offset += pattern.size())
     std::memcpy(destination + offset, pattern.data(), std::min(pattern.size(), total - offset));
-  *slot.view = {destination, dtype, slot.rows};
+  *slot.view = {destination, to.dtype, slot.rows};
+}
+
+// Uniform integers around the middle of their range; n of them have variance (n^2 - 1) / 12.
+kernels::QuantizedMatrix packed_pattern(const StoredSlot& from, std::mt19937_64& random) {
+  kernels::QuantizedMatrix matrix;
+  matrix.rows = std::min(kPatternRows, from.slot.rows), matrix.columns = from.slot.columns;
+  matrix.bits = bits(from.dtype), matrix.group_size = from.group_size;
+  const int count = 1 << matrix.bits;
+  matrix.q.resize(static_cast<std::size_t>(matrix.rows) * static_cast<std::size_t>(matrix.columns));
+  for (std::uint8_t& q : matrix.q) q = static_cast<std::uint8_t>((random() >> 11) % static_cast<unsigned>(count));
+  const double scale = std::sqrt(12.0 / (static_cast<double>(count) * count - 1.0) / matrix.columns);
+  const std::size_t groups = static_cast<std::size_t>(matrix.rows) * static_cast<std::size_t>(matrix.groups());
+  matrix.scales.assign(groups, kernels::f32_from_f16(kernels::f16_from_f32(static_cast<float>(scale))));
+  matrix.zeros.assign(groups, static_cast<std::uint8_t>(count / 2));
+  return matrix;
+}
+
+// Strips stand by themselves: those of a few rows are packed and repeated.
+void fill_packed(const StoredSlot& to, std::byte* destination, std::mt19937_64& random) {
+  const kernels::QuantizedMatrix pattern = packed_pattern(to, random);
+  *to.slot.view = kernels::cpu::pack_weights(pattern, nullptr, destination);
+  to.slot.view->rows = to.slot.rows;
+  const auto bytes_of = [&](int rows) {
+    return kernels::cpu::packed_bytes(rows, pattern.columns, pattern.bits, pattern.group_size);
+  };
+  const std::size_t step = bytes_of(pattern.rows), total = bytes_of(to.slot.rows);
+  for (std::size_t offset = step; offset < total; offset += step)
+    std::memcpy(destination + offset, destination, std::min(step, total - offset));
+}
+
+void require_supported(const ModelShape& shape) {
+  if (shape.dtype != Dtype::f32 && shape.dtype != Dtype::f16 && shape.dtype != Dtype::bf16)
+    throw InputError("random weights are made in f32, f16 or bf16, not " + std::string(name(shape.dtype)));
+  if (shape.quantization && shape.quantization->dtype != Dtype::int4 && shape.quantization->dtype != Dtype::int8)
+    throw InputError("random quantized weights are made in int4 or int8, not " +
+                     std::string(name(shape.quantization->dtype)));
 }
 
 }  // namespace
 
-LlamaWeights random_weights(const ModelShape& shape, std::uint64_t seed) {
-  if (shape.dtype != Dtype::f32 && shape.dtype != Dtype::f16 && shape.dtype != Dtype::bf16)
-    throw InputError("random weights are made in f32, f16 or bf16, not " + std::string(name(shape.dtype)));
-  LlamaWeights weights;
+ModelWeights random_weights(const ModelShape& shape, std::uint64_t seed) {
+  require_supported(shape);
+  ModelWeights weights;
   weights.shape = shape;
-  const std::vector<WeightSlot> slots = weight_slots(weights);
+  std::vector<StoredSlot> slots;
   std::size_t total = 0;
-  for (const WeightSlot& slot : slots) total += room_for(slot, shape.dtype);
+  for (const WeightSlot& slot : weight_slots(weights)) {
+    slots.push_back(stored(slot, weights));
+    total += slots.back().room();
+  }
   require_memory("a model with random weights", Bytes(static_cast<double>(total)), "choose a smaller shape");
   auto memory = std::make_shared<const AnonymousMemory>(total);
   std::mt19937_64 random(seed);
   std::byte* next = memory->data();
-  for (const WeightSlot& slot : slots) {
-    fill(slot, shape.dtype, next, random);
-    next += room_for(slot, shape.dtype);
+  for (const StoredSlot& slot : slots) {
+    if (slot.packed()) {
+      fill_packed(slot, next, random);
+    } else {
+      fill_plain(slot, next, random);
+    }
+    next += slot.room();
   }
   weights.memory.push_back(std::move(memory));
   tie_head(weights);

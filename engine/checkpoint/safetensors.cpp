@@ -36,12 +36,6 @@ constexpr std::array<std::pair<std::string_view, int>, 16> kDtypeBytes{{{"BOOL",
                                                                         {"I64", 8},
                                                                         {"U64", 8}}};
 
-std::optional<std::uint64_t> dtype_bytes(std::string_view dtype) {
-  for (const auto& [name, bytes] : kDtypeBytes)
-    if (name == dtype) return static_cast<std::uint64_t>(bytes);
-  return std::nullopt;
-}
-
 // Reads one entry of the header. `file` and `name` say where a mistake is.
 class EntryReader {
  public:
@@ -160,6 +154,12 @@ void require_tiling(const TensorTable& table, std::span<const std::byte> data, c
 
 }  // namespace
 
+std::optional<std::uint64_t> dtype_bytes(std::string_view dtype) {
+  for (const auto& [name, bytes] : kDtypeBytes)
+    if (name == dtype) return static_cast<std::uint64_t>(bytes);
+  return std::nullopt;
+}
+
 std::string to_string(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (const std::int64_t size : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
@@ -223,9 +223,17 @@ void Checkpoint::open_indexed(const std::filesystem::path& folder, const std::fi
 }
 
 Checkpoint::Entry Checkpoint::find(const std::string& name) const {
-  const auto owner = owner_.find(name);
+  constexpr std::string_view kPrefix = "transformer.";
+  auto owner = owner_.find(name);
+  if (owner == owner_.end() && name.starts_with(kPrefix)) owner = owner_.find(name.substr(kPrefix.size()));
   if (owner == owner_.end()) return {nullptr, name_};
-  return {&owner->second->tensors.at(name), owner->second->path};
+  return {&owner->second->tensors.at(owner->first), owner->second->path};
+}
+
+std::vector<std::string> Checkpoint::names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : owner_) names.push_back(entry.first);
+  return names;
 }
 
 }  // namespace dculab::engine

@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/checkpoint/mapped_file.hpp"
@@ -22,6 +24,9 @@ struct StoredTensor {
   std::vector<std::int64_t> shape;   // slowest dimension first, each >= 0
   std::span<const std::byte> bytes;  // into the file; not necessarily aligned
 };
+
+// Bytes of a value of a format whose values fill whole bytes: "F16", "I32", ... Nothing for others.
+[[nodiscard]] std::optional<std::uint64_t> dtype_bytes(std::string_view dtype);
 
 // "[32, 64]"
 [[nodiscard]] std::string to_string(const std::vector<std::int64_t>& shape);
@@ -41,7 +46,10 @@ class Checkpoint {
     const StoredTensor* tensor = nullptr;  // null: the checkpoint has no such tensor
     std::string file;                      // where it is, or where it should be
   };
+  // "transformer.x" is also found as "x": BLOOM and Falcon were saved without their heads too, and then lack the
+  // prefix.
   [[nodiscard]] Entry find(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   struct Shard {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <initializer_list>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
+#include "engine/executors/alibi_slopes.hpp"
+#include "engine/executors/layer_requirements.hpp"
 #include "engine/executors/plan_checks.hpp"
 
 namespace dculab::engine {
@@ -23,27 +23,15 @@ Seconds between(SteadyClock::time_point start, SteadyClock::time_point end) {
 }
 
 void require_runnable(const ModelShape& shape) {
-  if (shape.mlp != MlpKind::gated) throw InputError("the CPU engine runs gated MLPs (Llama) only");
+  require_known_layers(shape, "the CPU engine");
   if (shape.head_dim % kHeadDimMultiple != 0)
     throw InputError("head_dim " + std::to_string(shape.head_dim) +
                      " is not supported: the CPU engine needs a multiple of " + std::to_string(kHeadDimMultiple));
 }
 
-LlamaWeights runnable(LlamaWeights weights) {
+ModelWeights runnable(ModelWeights weights) {
   require_runnable(weights.shape);
   return weights;
-}
-
-kernels::MatmulArgs matmul_args(const std::vector<float>& x, std::initializer_list<kernels::WeightView> weights,
-                                std::vector<float>& y, int m, int k) {
-  kernels::MatmulArgs args;
-  args.x = x.data();
-  args.num_weights = static_cast<int>(weights.size());
-  args.y = y.data();
-  args.m = m;
-  args.k = k;
-  std::copy(weights.begin(), weights.end(), args.weights.begin());
-  return args;
 }
 
 template <typename T>
@@ -54,11 +42,14 @@ void grow(std::vector<T>& buffer, int rows, int columns) {
 
 }  // namespace
 
-CpuExecutor::CpuExecutor(LlamaWeights weights, const KvCacheOptions& kv_cache, int num_threads)
+CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads)
     : weights_(runnable(std::move(weights))),
       kv_(weights_.shape, kv_cache),
       threads_(num_threads),
-      rope_(weights_.shape) {}
+      rope_(weights_.shape),
+      alibi_slopes_(alibi_slopes(weights_.shape)),
+      sinks_(weights_.shape),
+      heavy_hitters_(weights_.shape) {}
 
 void CpuExecutor::make_room(int tokens, int logits_rows) {
   const ModelShape& shape = weights_.shape;
@@ -67,38 +58,67 @@ void CpuExecutor::make_room(int tokens, int logits_rows) {
   grow(activations_.qkv, tokens, shape.query_width() + 2 * shape.kv_width());
   grow(activations_.attention, tokens, shape.query_width());
   grow(activations_.projected, tokens, shape.hidden_size);
-  grow(activations_.gate_up, tokens, 2 * shape.intermediate_size);
+  if (is_parallel()) grow(activations_.mlp_projected, tokens, shape.hidden_size);
+  grow(activations_.gate_up, tokens, (shape.mlp == MlpKind::gated ? 2 : 1) * shape.intermediate_size);
   grow(activations_.activated, tokens, shape.intermediate_size);
   grow(activations_.logits, logits_rows, shape.vocab_size);
 }
 
 StepResult CpuExecutor::run(const StepPlan& plan) {
   const auto start = SteadyClock::now();
+  begin(plan);
+  for (int layer = 0; layer < weights_.shape.num_hidden_layers; ++layer) run_layer(plan, layer);
+  finish(plan);
+  return {.duration = between(start, SteadyClock::now()), .op_durations = op_durations_};
+}
+
+void CpuExecutor::begin(const StepPlan& plan) {
   inputs_.fill(plan.batch, {.vocab_size = weights_.shape.vocab_size,
                             .max_position_embeddings = weights_.shape.max_position_embeddings,
                             .num_blocks = kv_.options().num_blocks,
                             .block_size = kv_.options().block_size});
+  begin_retention(plan);
+  kv_.begin_step(plan.batch);
   make_room(inputs_.num_tokens(), static_cast<int>(inputs_.logits_tokens().size()));
-  cos_sin_ = rope_.rows(inputs_.num_positions());
-  StepResult result;
-  result.op_durations.resize(plan.ops.size());
-  run_stage(plan, Stage::before_layers, 0, result);
-  for (int layer = 0; layer < weights_.shape.num_hidden_layers; ++layer) run_stage(plan, Stage::layer, layer, result);
-  run_stage(plan, Stage::after_layers, 0, result);
-  result.duration = between(start, SteadyClock::now());
-  return result;
+  if (weights_.shape.position == PositionKind::rope) cos_sin_ = rope_.rows(inputs_.num_positions());
+  op_durations_.assign(plan.ops.size(), Seconds());
+  run_stage(plan, Stage::before_layers, 0);
 }
 
-void CpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer, StepResult& result) {
+void CpuExecutor::run_layer(const StepPlan& plan, int layer) { run_stage(plan, Stage::layer, layer); }
+
+void CpuExecutor::finish(const StepPlan& plan) { run_stage(plan, Stage::after_layers, 0); }
+
+CpuExecutor::HiddenState CpuExecutor::hidden_state() const {
+  const auto values = static_cast<std::ptrdiff_t>(inputs_.num_tokens()) * weights_.shape.hidden_size;
+  const auto copy = [values](const std::vector<float>& from) {
+    return std::vector<float>(from.begin(), from.begin() + values);
+  };
+  return {copy(activations_.residual), copy(activations_.projected),
+          is_parallel() ? copy(activations_.mlp_projected) : std::vector<float>()};
+}
+
+void CpuExecutor::set_hidden_state(const HiddenState& state) {
+  std::ranges::copy(state.residual, activations_.residual.begin());
+  std::ranges::copy(state.projected, activations_.projected.begin());
+  std::ranges::copy(state.mlp_projected, activations_.mlp_projected.begin());
+}
+
+void CpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
   auto before = SteadyClock::now();
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     const Op& op = plan.ops[i];
     if (op.stage != stage) continue;
     execute(op, layer);
     const auto after = SteadyClock::now();
-    result.op_durations[i] += between(before, after);
+    op_durations_[i] += between(before, after);
     before = after;
   }
+}
+
+void CpuExecutor::observe(const Op& op, int layer, const std::vector<float>& input, std::int64_t width) const {
+  if (observer_ && op.stage == Stage::layer)
+    observer_(op, layer, std::span(input).first(static_cast<std::size_t>(inputs_.num_tokens() * width)));
 }
 
 void CpuExecutor::execute(const Op& op, int layer) {
@@ -112,124 +132,94 @@ void CpuExecutor::execute(const Op& op, int layer) {
                                                 .num_tokens = inputs_.num_tokens(),
                                                 .width = weights_.shape.hidden_size});
     case OpKind::rms_norm:
+    case OpKind::layer_norm:
       return execute_norm(op, layer);
     case OpKind::matmul:
       return execute_matmul(op, layer);
+    case OpKind::shift_sink_keys:
+      return execute_shift_sink_keys(op, layer);
     case OpKind::rope_and_cache:
       return execute_rope(op, layer);
     case OpKind::attention_prefill:
       return execute_attention(op, layer, Phase::prefill);
     case OpKind::attention_decode:
       return execute_attention(op, layer, Phase::decode);
+    case OpKind::attention_scores:
+      return execute_attention_scores(op, layer);
     case OpKind::activation_mul:
-      require(op.m == inputs_.num_tokens() && op.n == weights_.shape.intermediate_size, op, "has another shape");
-      return kernels::cpu::silu_mul(threads_, {.gate_up = activations_.gate_up.data(),
-                                               .out = activations_.activated.data(),
-                                               .num_tokens = inputs_.num_tokens(),
-                                               .width = weights_.shape.intermediate_size});
+      return execute_activation(op);
   }
-}
-
-void CpuExecutor::execute_norm(const Op& op, int layer) {
-  const bool is_input = op.name == "input_layernorm";
-  const bool is_final = op.name == "norm";
-  require(is_input || is_final || op.name == "post_attention_layernorm", op, "is not a norm of Llama");
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const auto rows = is_final ? static_cast<int>(inputs_.logits_tokens().size()) : inputs_.num_tokens();
-  require(op.m == rows && op.n == weights_.shape.hidden_size, op, "has another shape");
-  if (is_final) keep_logits_rows();
-  const kernels::WeightView weight =
-      is_final ? weights_.norm : (is_input ? weights.input_layernorm : weights.post_attention_layernorm);
-  // The first norm follows the embedding, which is already in the residual.
-  const bool is_first = is_input && layer == 0;
-  kernels::cpu::rms_norm(threads_, {.x = is_first ? nullptr : activations_.projected.data(),
-                                    .residual = activations_.residual.data(),
-                                    .weight = weight,
-                                    .out = activations_.normed.data(),
-                                    .num_tokens = rows,
-                                    .width = weights_.shape.hidden_size,
-                                    .epsilon = static_cast<float>(weights_.shape.rms_norm_eps)});
 }
 
 void CpuExecutor::execute_rope(const Op& op, int layer) {
   const ModelShape& shape = weights_.shape;
   require(op.m == inputs_.num_tokens() && op.n == shape.query_width() + 2 * shape.kv_width(), op, "has another shape");
+  observe(op, layer, activations_.qkv, op.n);
+  sinks_.keep(layer, activations_.qkv.data());
   kernels::cpu::rope_and_cache(threads_, {.qkv = activations_.qkv.data(),
                                           .positions = inputs_.positions().data(),
                                           .slot_mapping = inputs_.slot_mapping().data(),
                                           .cos_sin = cos_sin_,
                                           .cache = kv_.layer(layer),
                                           .num_tokens = inputs_.num_tokens(),
-                                          .num_heads = shape.num_attention_heads});
-}
-
-// Moves the rows whose logits are wanted to the front. They are in order, so no row is overwritten before it is read.
-void CpuExecutor::keep_logits_rows() {
-  const auto width = static_cast<std::size_t>(weights_.shape.hidden_size);
-  std::size_t row = 0;
-  for (const std::int32_t token : inputs_.logits_tokens()) {
-    const auto source = static_cast<std::size_t>(token);
-    if (source != row)
-      for (std::vector<float>* buffer : {&activations_.residual, &activations_.projected})
-        std::memcpy(buffer->data() + row * width, buffer->data() + source * width, width * sizeof(float));
-    ++row;
-  }
-}
-
-// What the op's name stands for: where x comes from, which weights, where y goes.
-kernels::MatmulArgs CpuExecutor::bind_matmul(const Op& op, int layer) {
-  const ModelShape& shape = weights_.shape;
-  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  Activations& buffers = activations_;
-  const int tokens = inputs_.num_tokens();
-  if (op.name == "qkv_proj")
-    return matmul_args(buffers.normed, {weights.q_proj, weights.k_proj, weights.v_proj}, buffers.qkv, tokens,
-                       shape.hidden_size);
-  if (op.name == "o_proj")
-    return matmul_args(buffers.attention, {weights.o_proj}, buffers.projected, tokens, shape.query_width());
-  if (op.name == "gate_up_proj")
-    return matmul_args(buffers.normed, {weights.gate_proj, weights.up_proj}, buffers.gate_up, tokens,
-                       shape.hidden_size);
-  if (op.name == "down_proj")
-    return matmul_args(buffers.activated, {weights.down_proj}, buffers.projected, tokens, shape.intermediate_size);
-  require(op.name == "lm_head", op, "is not a matrix of Llama");
-  const int logits_rows = static_cast<int>(inputs_.logits_tokens().size());
-  return matmul_args(buffers.normed, {weights_.lm_head}, buffers.logits, logits_rows, shape.hidden_size);
+                                          .num_heads = shape.num_attention_heads,
+                                          .skip_set = inputs_.skip_set(),
+                                          .head_slots = heavy_hitters_.place(layer)});
+  for (const Phase phase : {Phase::prefill, Phase::decode})
+    if (is_kivi()) kernels::cpu::quantize_groups(threads_, workspace_, bind_kivi(layer, phase));
 }
 
 void CpuExecutor::execute_matmul(const Op& op, int layer) {
-  const kernels::MatmulArgs args = bind_matmul(op, layer);
+  kernels::MatmulArgs args = bind_matmul(op, layer);
   int rows = 0;
   for (const kernels::WeightView& weight : args.weights) rows += weight.rows;
   require(op.m == args.m && op.n == rows && op.k == args.k, op, "has another shape than its weights");
-  require(op.weight_format == WeightFormat{args.weights[0].dtype, 0}, op,
-          "is planned in another dtype than its weights");
+  for (int i = 0; i < args.num_weights; ++i) {
+    const kernels::WeightView& weight = args.weights[static_cast<std::size_t>(i)];
+    require(op.weight_format == WeightFormat{weight.dtype, weight.group_size}, op,
+            "is planned in another format than its weights");
+  }
+  args.activations = op.activations;
+  if (observer_)
+    observer_(op, layer, {args.x, static_cast<std::size_t>(args.m) * static_cast<std::size_t>(args.k)});
   kernels::cpu::matmul(threads_, workspace_, args);
 }
 
-void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
+void CpuExecutor::check_attention(const Op& op, int num_seqs) const {
   const ModelShape& shape = weights_.shape;
-  const AttentionInputs& inputs = inputs_.attention(phase);
-  require(op.attention.num_sequences == inputs.num_seqs && op.attention.num_query_heads == shape.num_attention_heads &&
+  require(op.attention.num_sequences == num_seqs && op.attention.num_query_heads == shape.num_attention_heads &&
               op.attention.num_kv_heads == shape.num_key_value_heads,
           op, "has another shape");
   require(op.attention.block_size == kv_.options().block_size && op.attention.kv_dtype == kv_.options().dtype, op,
           "is planned for another KV cache");
+}
+
+kernels::PagedAttentionArgs CpuExecutor::bind_attention(int layer, Phase phase) {
+  const ModelShape& shape = weights_.shape;
+  const AttentionInputs& inputs = inputs_.attention(phase);
   const int stride = shape.query_width() + 2 * shape.kv_width();
   const auto first = static_cast<std::size_t>(inputs.first_token);
-  kernels::cpu::paged_attention(
-      threads_, workspace_,
-      {.q = activations_.qkv.data() + first * static_cast<std::size_t>(stride),
-       .q_stride = stride,
-       .cache = kv_.layer(layer),
-       .block_tables = inputs.block_tables.data(),
-       .max_blocks_per_seq = inputs.max_blocks_per_seq,
-       .query_start_loc = inputs.query_start_loc.data(),
-       .context_lens = inputs.context_lens.data(),
-       .out = activations_.attention.data() + first * static_cast<std::size_t>(shape.query_width()),
-       .num_seqs = inputs.num_seqs,
-       .num_heads = shape.num_attention_heads,
-       .scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim))});
+  return {.q = activations_.qkv.data() + first * static_cast<std::size_t>(stride),
+          .q_stride = stride,
+          .cache = kv_.layer(layer),
+          .block_tables = inputs.block_tables.data(),
+          .max_blocks_per_seq = inputs.max_blocks_per_seq,
+          .query_start_loc = inputs.query_start_loc.data(),
+          .context_lens = inputs.context_lens.data(),
+          .out = activations_.attention.data() + first * static_cast<std::size_t>(shape.query_width()),
+          .num_seqs = inputs.num_seqs,
+          .num_heads = shape.num_attention_heads,
+          .scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim)),
+          .new_kv = bind_kivi(layer, phase).new_kv,
+          .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data(),
+          .sliding_window = shape.sliding_window};
+}
+
+void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
+  check_attention(op, inputs_.attention(phase).num_seqs);
+  observe(op, layer, activations_.qkv, weights_.shape.query_width() + 2 * weights_.shape.kv_width());
+  kernels::cpu::paged_attention(threads_, workspace_, bind_attention(layer, phase));
+  if (is_kivi()) kernels::cpu::keep_residual(threads_, bind_kivi(layer, phase));
 }
 
 std::string CpuExecutor::device_name() const { return "CPU, " + std::to_string(num_threads()) + " threads"; }

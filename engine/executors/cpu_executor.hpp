@@ -1,16 +1,23 @@
 // Runs a step plan with the CPU kernels, and times every op of it.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/checkpoint/model_weights.hpp"
+#include "engine/executors/heavy_hitters.hpp"
+#include "engine/executors/kivi_args.hpp"
 #include "engine/executors/model_executor.hpp"
 #include "engine/executors/rope_table.hpp"
+#include "engine/executors/sink_keys.hpp"
 #include "engine/executors/step_inputs.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
+#include "kernels/kivi.hpp"
 
 namespace dculab::engine {
 
@@ -19,12 +26,14 @@ namespace dculab::engine {
 class CpuExecutor final : public ModelExecutor {
  public:
   // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory.
-  CpuExecutor(LlamaWeights weights, const KvCacheOptions& kv_cache, int num_threads);
+  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads);
 
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
 
+  void forget(SequenceId id) override;
+
   // See KvStorage::fill_randomly.
-  void fill_kv_cache(std::uint64_t seed) override { kv_.fill_randomly(seed); }
+  void fill_kv_cache(std::uint64_t seed) override;
 
   // Ops are always timed: it costs nothing.
   void set_op_timing(OpTiming) override {}
@@ -39,38 +48,87 @@ class CpuExecutor final : public ModelExecutor {
   [[nodiscard]] std::string device_name() const override;
   [[nodiscard]] std::string build_name() const override;
   [[nodiscard]] int num_threads() const { return threads_.num_threads(); }
+  [[nodiscard]] const HeavyHitters& heavy_hitters() const { return heavy_hitters_; }
+
+  // For calibration, before each matmul, rope_and_cache and attention op: `input` is what it reads, [m, k]
+  // of a matmul, [m, query_width + 2 * kv_width] of the others (Q, K, V, rotated once rope_and_cache has run).
+  using OpObserver = std::function<void(const Op& op, int layer, std::span<const float> input)>;
+  void observe_ops(OpObserver observer) { observer_ = std::move(observer); }
+
+  // A step in pieces: run() is begin(), run_layer() for each layer, finish(). Between pieces the caller may keep the
+  // hidden state of a batch and bring it back later, so that one layer is run on many batches before the next one is.
+  struct HiddenState {
+    std::vector<float> residual;       // [tokens, hidden_size]
+    std::vector<float> projected;      // [tokens, hidden_size], not yet added to the residual
+    std::vector<float> mlp_projected;  // likewise; empty unless attention and MLP stand side by side
+  };
+  void begin(const StepPlan& plan);
+  void run_layer(const StepPlan& plan, int layer);
+  void finish(const StepPlan& plan);
+  [[nodiscard]] HiddenState hidden_state() const;
+  void set_hidden_state(const HiddenState& state);
+
+  // The weights may be exchanged between steps for others of the same shapes.
+  [[nodiscard]] ModelWeights& weights() { return weights_; }
 
  private:
   // Activations of a step, F32. tokens = new tokens of all sequences.
   struct Activations {
-    std::vector<float> residual;   // [tokens, hidden_size]
-    std::vector<float> normed;     // [tokens, hidden_size]
-    std::vector<float> qkv;        // [tokens, query_width + 2 * kv_width]
-    std::vector<float> attention;  // [tokens, query_width]
-    std::vector<float> projected;  // [tokens, hidden_size]: what the next norm adds to the residual
-    std::vector<float> gate_up;    // [tokens, 2 * intermediate_size]
-    std::vector<float> activated;  // [tokens, intermediate_size]
-    std::vector<float> logits;     // [logits rows, vocab_size]
+    std::vector<float> residual;       // [tokens, hidden_size]
+    std::vector<float> normed;         // [tokens, hidden_size]
+    std::vector<float> qkv;            // [tokens, query_width + 2 * kv_width]
+    std::vector<float> attention;      // [tokens, query_width]
+    std::vector<float> projected;      // [tokens, hidden_size]: what the next norm adds to the residual
+    std::vector<float> mlp_projected;  // the MLP's, where attention and MLP stand side by side
+    std::vector<float> gate_up;        // [tokens, 2 * intermediate_size]; a plain MLP has up only
+    std::vector<float> activated;      // [tokens, intermediate_size]
+    std::vector<float> logits;         // [logits rows, vocab_size]
+  };
+
+  // What a norm's name stands for.
+  struct NormBinding {
+    kernels::WeightView weight, bias;
+    std::array<const float*, 2> added;  // to the residual before it is normed, or null
+    float* out = nullptr;
+    int rows = 0;
   };
 
   void make_room(int tokens, int logits_rows);
-  void run_stage(const StepPlan& plan, Stage stage, int layer, StepResult& result);
+  void run_stage(const StepPlan& plan, Stage stage, int layer);
+  void observe(const Op& op, int layer, const std::vector<float>& input, std::int64_t width) const;
   void execute(const Op& op, int layer);
   void execute_norm(const Op& op, int layer);
+  void execute_activation(const Op& op);
   void execute_rope(const Op& op, int layer);
   void execute_matmul(const Op& op, int layer);
   void execute_attention(const Op& op, int layer, Phase phase);
+  void begin_retention(const StepPlan& plan);
+  void execute_shift_sink_keys(const Op& op, int layer);
+  void execute_attention_scores(const Op& op, int layer);
+  void check_attention(const Op& op, int num_seqs) const;
+  [[nodiscard]] bool is_kivi() const { return kernels::is_kivi(kv_.options().dtype); }
+  [[nodiscard]] kernels::KiviArgs bind_kivi(int layer, Phase phase) const {
+    return kivi_args(weights_.shape, inputs_, phase, activations_.qkv.data(), kv_, layer);
+  }
+  [[nodiscard]] kernels::PagedAttentionArgs bind_attention(int layer, Phase phase);
   void keep_logits_rows();
+  [[nodiscard]] NormBinding bind_norm(const Op& op, int layer);
   [[nodiscard]] kernels::MatmulArgs bind_matmul(const Op& op, int layer);
+  [[nodiscard]] bool is_parallel() const { return weights_.shape.block != BlockKind::sequential; }
 
-  LlamaWeights weights_;
+  ModelWeights weights_;
   KvStorage kv_;
   kernels::cpu::ThreadPool threads_;
   kernels::cpu::Workspace workspace_;
   RopeTable rope_;
+  std::vector<float> alibi_slopes_;  // [num_attention_heads]; empty with rotary embedding
   StepInputs inputs_;
+  SinkKeys sinks_;
+  HeavyHitters heavy_hitters_;
   Activations activations_;
-  const float* cos_sin_ = nullptr;  // [>= inputs_.num_positions(), head_dim]
+  const float* cos_sin_ = nullptr;     // [>= inputs_.num_positions(), head_dim]; null with ALiBi
+  std::vector<Seconds> op_durations_;  // of the step so far
+  OpObserver observer_;
 };
 
 }  // namespace dculab::engine

@@ -34,6 +34,8 @@ kernels::gpu::PagedAttention GpuAttention::decode() const {
           .num_seqs = inputs.num_seqs,
           .num_heads = shape.num_attention_heads,
           .scale = scale(),
+          .alibi_slopes = alibi_slopes,
+          .sliding_window = shape.sliding_window,
           .heads_per_workgroup = std::min(tiling.query_heads_per_workgroup, shape.group_size()),
           .partition_tokens = tiling.partition_tokens,
           .workspace = workspace};
@@ -51,7 +53,9 @@ kernels::gpu::PrefillAttention GpuAttention::prefill() const {
           .out = {first_row(out, shape.query_width()), activation_dtype},
           .num_seqs = inputs.num_seqs,
           .num_heads = shape.num_attention_heads,
-          .scale = scale()};
+          .scale = scale(),
+          .alibi_slopes = alibi_slopes,
+          .sliding_window = shape.sliding_window};
 }
 
 }  // namespace dculab::engine

@@ -20,6 +20,7 @@ struct GpuAttention {
   std::byte* qkv = nullptr;                   // [tokens, query_width + 2 * kv_width], of all tokens of the step
   std::byte* out = nullptr;                   // [tokens, query_width], likewise
   float* workspace = nullptr;                 // decode: see paged_attention_workspace()
+  const float* alibi_slopes = nullptr;        // [num_attention_heads], or null
 
   [[nodiscard]] kernels::gpu::PagedAttention decode() const;
   [[nodiscard]] kernels::gpu::PrefillAttention prefill() const;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/gpu/attention/paged_attention_tiling.hpp"
+#include "kernels/gpu/matmul/gptq_plan.hpp"
 #include "kernels/gpu/tiling.hpp"
 
 namespace dculab::engine {
@@ -36,21 +37,39 @@ void upload_span(kernels::gpu::Device& device, const DeviceMemory& to, std::span
                        OperandRole::block_table)};
 }
 
+[[nodiscard]] bool is_parallel(const ModelShape& shape) { return shape.block != BlockKind::sequential; }
+
+[[nodiscard]] int up_width(const ModelShape& shape) {
+  return (shape.mlp == MlpKind::gated ? 2 : 1) * shape.intermediate_size;
+}
+
+// Values of a token that are rounded to int8 at once, at most.
+[[nodiscard]] int quantized_width(const ModelShape& shape) {
+  if (shape.layer_format().dtype != Dtype::int8) return 0;
+  return std::max({shape.hidden_size, shape.query_width(), shape.intermediate_size});
+}
+
 }  // namespace
 
 std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& limits, int partition_tokens,
                                  int longest_context) {
   const int hidden = shape.hidden_size;
+  const WeightFormat layers = shape.layer_format();
+  const auto of_matrix = [](Dtype format, int m, int n, int k) -> std::size_t {
+    if (format == Dtype::int8) return 0;
+    return format == Dtype::int4 ? kernels::gpu::gptq_matmul_workspace(m, n, k)
+                                 : kernels::gpu::matmul_workspace(m, n, k);
+  };
   const std::pair<int, int> matrices[] = {{shape.query_width() + 2 * shape.kv_width(), hidden},
                                           {hidden, shape.query_width()},
-                                          {2 * shape.intermediate_size, hidden},
-                                          {hidden, shape.intermediate_size},
-                                          {shape.vocab_size, hidden}};
+                                          {up_width(shape), hidden},
+                                          {hidden, shape.intermediate_size}};
   auto floats = static_cast<std::size_t>(kernels::gpu::paged_attention_workspace(
       limits.max_num_seqs, shape.num_attention_heads, shape.head_dim, longest_context, partition_tokens));
-  for (const auto& [n, k] : matrices)
-    for (int m = 1; m <= limits.max_num_batched_tokens; ++m)
-      floats = std::max(floats, kernels::gpu::matmul_workspace(m, n, k));
+  for (int m = 1; m <= limits.max_num_batched_tokens; ++m) {
+    for (const auto& [n, k] : matrices) floats = std::max(floats, of_matrix(layers.dtype, m, n, k));
+    floats = std::max(floats, of_matrix(shape.head_format(layers).dtype, m, shape.vocab_size, hidden));
+  }
   return floats;
 }
 
@@ -58,26 +77,35 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
                       int block_size) {
   const double tokens = limits.max_num_batched_tokens, seqs = limits.max_num_seqs;
   const double longest = shape.max_position_embeddings;
-  const double values =
-      2.0 * shape.hidden_size + 2.0 * shape.query_width() + 2.0 * shape.kv_width() + 3.0 * shape.intermediate_size;
+  const double values = (is_parallel(shape) ? 3.0 : 2.0) * shape.hidden_size + 2.0 * shape.query_width() +
+                        2.0 * shape.kv_width() + up_width(shape) + shape.intermediate_size;
   const auto floats =
       static_cast<double>(gpu_workspace_floats(shape, limits, partition_tokens, shape.max_position_embeddings));
   constexpr double kTokenInputs = 4 + 4 + 8;  // id, position, slot
   return storage(activation, tokens * values) +
          storage(Dtype::f32, tokens * shape.hidden_size + seqs * shape.vocab_size + longest * shape.head_dim + floats) +
-         Bytes(tokens * kTokenInputs + 2 * 4 * seqs * (longest / block_size + 3));
+         Bytes(tokens * (kTokenInputs + quantized_width(shape) + sizeof(float)) +
+               2 * 4 * seqs * (longest / block_size + 3));
 }
 
 GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& shape, Dtype activation,
-                               const GpuStepLimits& limits)
-    : residual(make_tensor(device, Dtype::f32, limits.max_num_batched_tokens, shape.hidden_size)),
-      normed(make_tensor(device, activation, limits.max_num_batched_tokens, shape.hidden_size)),
-      qkv(make_tensor(device, activation, limits.max_num_batched_tokens, shape.query_width() + 2 * shape.kv_width())),
-      attention(make_tensor(device, activation, limits.max_num_batched_tokens, shape.query_width())),
-      projected(make_tensor(device, activation, limits.max_num_batched_tokens, shape.hidden_size)),
-      gate_up(make_tensor(device, activation, limits.max_num_batched_tokens, 2 * shape.intermediate_size)),
-      activated(make_tensor(device, activation, limits.max_num_batched_tokens, shape.intermediate_size)),
-      logits(make_tensor(device, Dtype::f32, limits.max_num_seqs, shape.vocab_size)) {}
+                               const GpuStepLimits& limits) {
+  const int tokens = limits.max_num_batched_tokens, hidden = shape.hidden_size;
+  const auto of_tokens = [&](int columns) { return make_tensor(device, activation, tokens, columns); };
+  residual = make_tensor(device, Dtype::f32, tokens, hidden);
+  normed = of_tokens(hidden);
+  qkv = of_tokens(shape.query_width() + 2 * shape.kv_width());
+  attention = of_tokens(shape.query_width());
+  projected = of_tokens(hidden);
+  if (is_parallel(shape)) mlp_projected = of_tokens(hidden);
+  gate_up = of_tokens(up_width(shape));
+  activated = of_tokens(shape.intermediate_size);
+  if (const int width = quantized_width(shape); width > 0) {
+    quantized = make_tensor(device, Dtype::int8, tokens, width);
+    quantized_scales = make_tensor(device, Dtype::f32, tokens, 1);
+  }
+  logits = make_tensor(device, Dtype::f32, limits.max_num_seqs, shape.vocab_size);
+}
 
 GpuStepInputs::GpuStepInputs(const DevicePointer& device, const GpuStepLimits& limits, int max_blocks_per_seq)
     : token_ids(make_array<TokenId>(device, static_cast<std::size_t>(limits.max_num_batched_tokens))),
@@ -97,7 +125,7 @@ void GpuStepInputs::upload_attention(const AttentionInputs& inputs, const Attent
 void GpuStepInputs::upload(const StepInputs& inputs) {
   upload_span(*device_, token_ids, inputs.token_ids());
   upload_span(*device_, positions, inputs.positions());
-  upload_span(*device_, slot_mapping, inputs.slot_mapping());
+  upload_span(*device_, slot_mapping, inputs.written_slots());
   upload_attention(inputs.attention(Phase::prefill), prefill);
   upload_attention(inputs.attention(Phase::decode), decode);
 }

@@ -13,7 +13,7 @@ namespace dculab::engine {
 
 struct GpuStepLimits {
   int max_num_batched_tokens = 0;
-  int max_num_seqs = 0;
+  int max_num_seqs = 0;  // also rows of logits
 };
 
 // Floats that the hungriest matmul, or the attention over contexts of `longest_context` tokens, needs for partial
@@ -30,14 +30,17 @@ struct GpuActivations {
   GpuActivations(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape, Dtype activation,
                  const GpuStepLimits& limits);
 
-  DeviceMemory residual;   // [tokens, hidden_size]
-  DeviceMemory normed;     // [tokens, hidden_size]
-  DeviceMemory qkv;        // [tokens, query_width + 2 * kv_width]
-  DeviceMemory attention;  // [tokens, query_width]
-  DeviceMemory projected;  // [tokens, hidden_size]
-  DeviceMemory gate_up;    // [tokens, 2 * intermediate_size]
-  DeviceMemory activated;  // [tokens, intermediate_size]
-  DeviceMemory logits;     // [max_num_seqs, vocab_size]
+  DeviceMemory residual;          // [tokens, hidden_size]
+  DeviceMemory normed;            // [tokens, hidden_size]
+  DeviceMemory qkv;               // [tokens, query_width + 2 * kv_width]
+  DeviceMemory attention;         // [tokens, query_width]
+  DeviceMemory projected;         // [tokens, hidden_size]: what the next norm adds to the residual
+  DeviceMemory mlp_projected;     // [tokens, hidden_size]: the MLP's, where attention and MLP stand side by side
+  DeviceMemory gate_up;           // [tokens, 2 * intermediate_size]; a plain MLP has up only
+  DeviceMemory activated;         // [tokens, intermediate_size]
+  DeviceMemory quantized;         // [tokens, in-features], int8: what int8 weights are multiplied by
+  DeviceMemory quantized_scales;  // [tokens]
+  DeviceMemory logits;            // [max_num_seqs, vocab_size]
 };
 
 // StepInputs on the device.

@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "core/error.hpp"
+#include "engine/executors/alibi_slopes.hpp"
 #include "engine/executors/gpu_attention.hpp"
+#include "engine/executors/gpu_requirements.hpp"
 #include "engine/executors/plan_checks.hpp"
 #include "engine/executors/rope_table.hpp"
-#include "kernels/gpu/tiling.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -17,25 +17,29 @@ namespace {
 using kernels::gpu::Input;
 using SteadyClock = std::chrono::steady_clock;
 
-[[nodiscard]] const LlamaWeights& runnable(const LlamaWeights& weights, const GpuExecutorOptions& options) {
-  if (weights.shape.mlp != MlpKind::gated) throw InputError("the GPU engine runs gated MLPs (Llama) only");
-  if (options.activation_dtype != Dtype::f16 && options.activation_dtype != Dtype::f32)
-    throw InputError("activations of " + std::string(name(options.activation_dtype)) +
-                     " are not supported on the GPU; use f16 or f32");
-  if (!kernels::gpu::is_supported_head_dim(weights.shape.head_dim))
-    throw InputError("head_dim " + std::to_string(weights.shape.head_dim) +
-                     " is not supported on the GPU; use 32, 64, 80, 96, 128 or 256");
+[[nodiscard]] const ModelWeights& runnable(const ModelWeights& weights, const GpuExecutorOptions& options) {
+  require_gpu_runnable(weights.shape, options.activation_dtype, options.activations);
   return weights;
 }
 
 [[nodiscard]] DeviceMemory upload_rope_table(const std::shared_ptr<kernels::gpu::Device>& device,
                                              const ModelShape& shape) {
+  if (shape.position != PositionKind::rope) return {};
   RopeTable table(shape);
   const float* rows = table.rows(shape.max_position_embeddings);
   const std::size_t bytes = static_cast<std::size_t>(shape.max_position_embeddings) *
                             static_cast<std::size_t>(shape.head_dim) * sizeof(float);
   DeviceMemory memory(device, bytes);
   device->upload(memory.as(), rows, bytes);
+  device->synchronize();
+  return memory;
+}
+
+[[nodiscard]] DeviceMemory upload_slopes(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape) {
+  const std::vector<float> slopes = alibi_slopes(shape);
+  if (slopes.empty()) return {};
+  DeviceMemory memory(device, slopes.size() * sizeof(float));
+  device->upload(memory.as(), slopes.data(), slopes.size() * sizeof(float));
   device->synchronize();
   return memory;
 }
@@ -53,7 +57,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 }  // namespace
 
-GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const LlamaWeights& weights,
+GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const ModelWeights& weights,
                          const KvCacheOptions& kv_cache, const GpuExecutorOptions& options)
     : device_(std::move(device)),
       shape_(runnable(weights, options).shape),
@@ -64,6 +68,7 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Lla
       max_blocks_per_seq_(blocks_of_longest(shape_, kv_cache)),
       device_inputs_(device_, options.limits, max_blocks_per_seq_),
       cos_sin_(upload_rope_table(device_, shape_)),
+      alibi_slopes_(upload_slopes(device_, shape_)),
       workspace_(device_, workspace_bytes(shape_, options_, kv_cache)),
       logits_(static_cast<std::size_t>(options.limits.max_num_seqs) * static_cast<std::size_t>(shape_.vocab_size)) {}
 
@@ -99,7 +104,8 @@ void GpuExecutor::fill_inputs(const StepPlan& plan) {
                             .num_blocks = kv_.options().num_blocks,
                             .block_size = kv_.options().block_size});
   if (inputs_.num_tokens() > options_.limits.max_num_batched_tokens ||
-      static_cast<int>(plan.batch.sequences.size()) > options_.limits.max_num_seqs)
+      static_cast<int>(plan.batch.sequences.size()) > options_.limits.max_num_seqs ||
+      static_cast<int>(inputs_.logits_tokens().size()) > options_.limits.max_num_seqs)
     throw std::invalid_argument("plan: the batch is larger than the executor was made for");
   for (const Phase phase : {Phase::prefill, Phase::decode})
     if (inputs_.attention(phase).max_blocks_per_seq > max_blocks_per_seq_)
@@ -142,6 +148,7 @@ void GpuExecutor::execute(const Op& op, int layer) {
                                  .num_tokens = tokens,
                                  .width = shape_.hidden_size});
     case OpKind::rms_norm:
+    case OpKind::layer_norm:
       return execute_norm(op, layer);
     case OpKind::matmul:
       return execute_matmul(op, layer);
@@ -151,103 +158,26 @@ void GpuExecutor::execute(const Op& op, int layer) {
       return execute_attention(op, layer, Phase::prefill);
     case OpKind::attention_decode:
       return execute_attention(op, layer, Phase::decode);
+    case OpKind::shift_sink_keys:
+    case OpKind::attention_scores:
+      return require(false, op, "is for a CPU: GPU kernels keep every token");
     case OpKind::activation_mul:
-      require(op.m == tokens && op.n == shape_.intermediate_size, op, "has another shape");
-      return device_->silu_and_mul({.gate_up = {activations_.gate_up.as(), options_.activation_dtype},
-                                    .out = {activations_.activated.as(), options_.activation_dtype},
-                                    .num_tokens = tokens,
-                                    .width = shape_.intermediate_size});
+      return execute_activation(op);
   }
-}
-
-void GpuExecutor::execute_norm(const Op& op, int layer) {
-  const bool is_input = op.name == "input_layernorm";
-  const bool is_final = op.name == "norm";
-  require(is_input || is_final || op.name == "post_attention_layernorm", op, "is not a norm of Llama");
-  const GpuLayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const auto rows = is_final ? static_cast<int>(inputs_.logits_tokens().size()) : inputs_.num_tokens();
-  require(op.m == rows && op.n == shape_.hidden_size, op, "has another shape");
-  if (is_final) keep_logits_rows();
-  // The first norm follows the embedding, which is already in the residual.
-  const bool is_first = is_input && layer == 0;
-  device_->rms_norm(
-      {.x = {is_first ? nullptr : activations_.projected.as(), options_.activation_dtype},
-       .residual = activations_.residual.as<float>(),
-       .weight = is_final ? weights_.norm : (is_input ? weights.input_layernorm : weights.post_attention_layernorm),
-       .out = {activations_.normed.as(), options_.activation_dtype},
-       .num_tokens = rows,
-       .width = shape_.hidden_size,
-       .epsilon = static_cast<float>(shape_.rms_norm_eps)});
-}
-
-// Moves the rows whose logits are wanted to the front. They are in order, so no row is overwritten before it is read.
-void GpuExecutor::keep_logits_rows() {
-  const auto width = static_cast<std::size_t>(shape_.hidden_size);
-  const std::size_t value = static_cast<std::size_t>(bits(options_.activation_dtype)) / 8;
-  const auto move_row = [&](const DeviceMemory& rows, std::size_t row_bytes, std::size_t to, std::size_t from) {
-    device_->copy(rows.as<std::byte>() + to * row_bytes, rows.as<std::byte>() + from * row_bytes, row_bytes);
-  };
-  std::size_t row = 0;
-  for (const std::int32_t token : inputs_.logits_tokens()) {
-    const auto source = static_cast<std::size_t>(token);
-    if (source != row) {
-      move_row(activations_.residual, width * sizeof(float), row, source);
-      move_row(activations_.projected, width * value, row, source);
-    }
-    ++row;
-  }
-}
-
-// What the op's name stands for: where x comes from, which weights, where y goes.
-kernels::gpu::Matmul GpuExecutor::bind_matmul(const Op& op, int layer) const {
-  const GpuLayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const auto bind = [&](const DeviceMemory& x, const Input& w, const DeviceMemory& y, int n, int k) {
-    return kernels::gpu::Matmul{.x = {x.as(), options_.activation_dtype},
-                                .w = w,
-                                .y = {y.as(), options_.activation_dtype},
-                                .m = inputs_.num_tokens(),
-                                .n = n,
-                                .k = k,
-                                .y_stride = n,
-                                .workspace = workspace_.as<float>()};
-  };
-  const GpuActivations& buffers = activations_;
-  if (op.name == "qkv_proj")
-    return bind(buffers.normed, weights.qkv_proj, buffers.qkv, shape_.query_width() + 2 * shape_.kv_width(),
-                shape_.hidden_size);
-  if (op.name == "o_proj")
-    return bind(buffers.attention, weights.o_proj, buffers.projected, shape_.hidden_size, shape_.query_width());
-  if (op.name == "gate_up_proj")
-    return bind(buffers.normed, weights.gate_up_proj, buffers.gate_up, 2 * shape_.intermediate_size,
-                shape_.hidden_size);
-  if (op.name == "down_proj")
-    return bind(buffers.activated, weights.down_proj, buffers.projected, shape_.hidden_size, shape_.intermediate_size);
-  require(op.name == "lm_head", op, "is not a matrix of Llama");
-  kernels::gpu::Matmul head =
-      bind(buffers.normed, weights_.lm_head, buffers.logits, shape_.vocab_size, shape_.hidden_size);
-  head.m = static_cast<int>(inputs_.logits_tokens().size());
-  head.y.dtype = Dtype::f32;
-  return head;
-}
-
-void GpuExecutor::execute_matmul(const Op& op, int layer) {
-  const kernels::gpu::Matmul args = bind_matmul(op, layer);
-  require(op.m == args.m && op.n == args.n && op.k == args.k, op, "has another shape than its weights");
-  require(op.weight_format == WeightFormat{args.w.dtype, 0}, op, "is planned in another dtype than its weights");
-  device_->matmul(args);
 }
 
 void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
   const int width = shape_.query_width() + 2 * shape_.kv_width();
   require(op.m == inputs_.num_tokens() && op.n == width, op, "has another shape");
   const Dtype dtype = options_.activation_dtype;
-  device_->rotary_embedding({.qkv = {activations_.qkv.as(), dtype},
-                             .positions = device_inputs_.positions.as<std::int32_t>(),
-                             .cos_sin = cos_sin_.as<float>(),
-                             .num_tokens = inputs_.num_tokens(),
-                             .num_heads = shape_.num_attention_heads,
-                             .num_kv_heads = shape_.num_key_value_heads,
-                             .head_dim = shape_.head_dim});
+  if (shape_.position == PositionKind::rope)
+    device_->rotary_embedding({.qkv = {activations_.qkv.as(), dtype},
+                               .positions = device_inputs_.positions.as<std::int32_t>(),
+                               .cos_sin = cos_sin_.as<float>(),
+                               .num_tokens = inputs_.num_tokens(),
+                               .num_heads = shape_.num_attention_heads,
+                               .num_kv_heads = shape_.num_key_value_heads,
+                               .head_dim = shape_.head_dim});
   const auto at = [&](int column) { return Input{activations_.qkv.as<std::byte>() + column * bits(dtype) / 8, dtype}; };
   device_->reshape_and_cache({.k = at(shape_.query_width()),
                               .v = at(shape_.query_width() + shape_.kv_width()),
@@ -272,7 +202,8 @@ void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
                                .on_device = phase == Phase::prefill ? device_inputs_.prefill : device_inputs_.decode,
                                .qkv = activations_.qkv.as<std::byte>(),
                                .out = activations_.attention.as<std::byte>(),
-                               .workspace = workspace_.as<float>()};
+                               .workspace = workspace_.as<float>(),
+                               .alibi_slopes = alibi_slopes_.as<float>()};
   if (phase == Phase::decode) return device_->paged_attention(attention.decode());
   device_->prefill_attention(attention.prefill());
 }

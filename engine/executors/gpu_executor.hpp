@@ -1,6 +1,7 @@
 // Runs a step plan with the GPU kernels: on a DCU or another GPU, or on the host for checking.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,8 +16,9 @@
 namespace dculab::engine {
 
 struct GpuExecutorOptions {
-  Dtype activation_dtype = Dtype::f16;  // f16 or f32
-  KernelTiling tiling;                  // partition_tokens and query_heads_per_workgroup are the caller's choice
+  Dtype activation_dtype = Dtype::f16;                 // f16 or f32
+  ActivationMode activations = ActivationMode::exact;  // int8 weights: int8; all others: exact
+  KernelTiling tiling;  // partition_tokens and query_heads_per_workgroup are the caller's choice
   GpuStepLimits limits;
 };
 
@@ -26,7 +28,7 @@ class GpuExecutor final : public ModelExecutor {
  public:
   // Throws InputError when the kernels have no such activations, weights or KV cache, or the model does not fit on the
   // device.
-  GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const LlamaWeights& weights, const KvCacheOptions& kv_cache,
+  GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const ModelWeights& weights, const KvCacheOptions& kv_cache,
               const GpuExecutorOptions& options);
   ~GpuExecutor() override;
 
@@ -45,17 +47,35 @@ class GpuExecutor final : public ModelExecutor {
   [[nodiscard]] std::string build_name() const override;
 
  private:
+  // What an op's name stands for: which weights, where its input comes from and its output goes.
+  struct NormBinding {
+    const GpuNorm* weights = nullptr;
+    std::array<const void*, 2> added{};  // to the residual before it is normed, or null
+    kernels::gpu::Output out;
+    int rows = 0;
+  };
+  struct MatmulBinding {
+    const GpuMatrix* weights = nullptr;
+    kernels::gpu::Input x;
+    kernels::gpu::Output y;
+    int rows = 0;
+  };
+
   void fill_inputs(const StepPlan& plan);
   void run_stage(const StepPlan& plan, Stage stage, int layer);
   void execute(const Op& op, int layer);
   void execute_norm(const Op& op, int layer);
   void execute_matmul(const Op& op, int layer);
+  void multiply_int8(const MatmulBinding& binding);
+  void execute_activation(const Op& op);
   void execute_rope_and_cache(const Op& op, int layer);
   void execute_attention(const Op& op, int layer, Phase phase);
   void keep_logits_rows();
   void record_mark();
   [[nodiscard]] std::vector<Seconds> op_durations(const StepPlan& plan) const;
-  [[nodiscard]] kernels::gpu::Matmul bind_matmul(const Op& op, int layer) const;
+  [[nodiscard]] NormBinding bind_norm(const Op& op, int layer) const;
+  [[nodiscard]] MatmulBinding bind_matmul(const Op& op, int layer) const;
+  [[nodiscard]] bool is_parallel() const { return shape_.block != BlockKind::sequential; }
 
   std::shared_ptr<kernels::gpu::Device> device_;
   ModelShape shape_;
@@ -65,8 +85,9 @@ class GpuExecutor final : public ModelExecutor {
   GpuActivations activations_;
   int max_blocks_per_seq_;
   GpuStepInputs device_inputs_;
-  DeviceMemory cos_sin_;    // [max_position_embeddings, head_dim]
-  DeviceMemory workspace_;  // of split-k matmuls and of partitioned attention, one after the other
+  DeviceMemory cos_sin_;       // [max_position_embeddings, head_dim]; nothing with ALiBi
+  DeviceMemory alibi_slopes_;  // [num_attention_heads]; nothing with rotary embedding
+  DeviceMemory workspace_;     // of split-k matmuls and of partitioned attention, one after the other
   StepInputs inputs_;
   std::vector<float> logits_;  // [max_num_seqs, vocab_size]
   OpTiming timing_ = OpTiming::on;

@@ -16,7 +16,7 @@ enum class OpTiming : std::uint8_t { off, on };
 
 class ModelExecutor : public Executor {
  public:
-  // Of the last step: [vocab_size] logits of the row-th sequence that needs them, in the order of the batch.
+  // Of the last step: [vocab_size]. Rows are those that SequenceSlice::num_logits asks for, in the order of the batch.
   [[nodiscard]] virtual std::span<const float> logits(int row) const = 0;
 
   [[nodiscard]] virtual const ModelShape& shape() const = 0;

@@ -65,6 +65,9 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options, cons
     options.tiling = cpu_kernel_tiling(model.group_size());
     return options;
   }
+  if (options.kv_retention.policy != RetentionPolicy::all)
+    throw InputError("kv_retention " + std::string(name(options.kv_retention.policy)) +
+                     " is for --device cpu: GPU kernels keep every token");
   const KernelTiling wanted = options.tiling;
   options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
   options.tiling.partition_tokens = wanted.partition_tokens;
@@ -72,7 +75,7 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options, cons
   return options;
 }
 
-std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, LlamaWeights weights,
+std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,
                                              const KvCacheOptions& kv_cache, const EngineOptions& options,
                                              int num_threads) {
   if (device.gpu == nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, num_threads);
@@ -80,6 +83,7 @@ std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, LlamaWeig
       device.gpu, weights, kv_cache,
       GpuExecutorOptions{
           .activation_dtype = options.activation_dtype,
+          .activations = options.activations,
           .tiling = options.tiling,
           .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/engine_options.hpp"
-#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/model_executor.hpp"
 #include "kernels/gpu/device.hpp"
 
@@ -38,10 +38,11 @@ struct OpenDevice {
 // where the weights are in memory already.
 [[nodiscard]] Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options);
 
-// `options` completed with what the device's kernels do: activation_dtype (f32 on the CPU) and tiling.
+// `options` completed with what the device's kernels do: activation_dtype (f32 on the CPU) and tiling. Throws
+// InputError for what they do not: retention policies on a GPU.
 [[nodiscard]] EngineOptions options_on(const DeviceChoice& device, EngineOptions options, const ModelShape& model);
 
-[[nodiscard]] std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, LlamaWeights weights,
+[[nodiscard]] std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,
                                                            const KvCacheOptions& kv_cache, const EngineOptions& options,
                                                            int num_threads);
 

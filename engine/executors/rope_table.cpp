@@ -43,9 +43,15 @@ const float* RopeTable::rows(int num_positions) {
   for (int position = first; position < num_rows_; ++position) {
     float* const row = cos_sin_.data() + static_cast<std::size_t>(position) * 2 * half;
     for (std::size_t i = 0; i < half; ++i) {
-      const float angle = static_cast<float>(position) * frequencies_[i];
-      row[i] = std::cos(angle);
-      row[half + i] = std::sin(angle);
+      if (position < trained_positions_) {
+        const float angle = static_cast<float>(position) * frequencies_[i];
+        row[i] = std::cos(angle);
+        row[half + i] = std::sin(angle);
+      } else {
+        const double angle = static_cast<double>(position) * static_cast<double>(frequencies_[i]);
+        row[i] = static_cast<float>(std::cos(angle));
+        row[half + i] = static_cast<float>(std::sin(angle));
+      }
     }
   }
   return cos_sin_.data();

@@ -11,10 +11,13 @@ namespace dculab::engine {
 // Computed in F32: transformers does (modeling_rope_utils.py), and the model was trained with that rounding.
 [[nodiscard]] std::vector<float> rope_frequencies(const ModelShape& shape);
 
-// Rows for the positions seen so far; grows by doubling, so a long maximum context costs nothing until it is used.
+// Beyond max_position_embeddings, where only streams get (EngineOptions::kv_retention), angles are multiplied in F64:
+// there is no F32 model to follow, and their roundings would grow with the position. Rows for the positions seen so
+// far; grows by doubling, so a long maximum context costs nothing until it is used.
 class RopeTable {
  public:
-  explicit RopeTable(const ModelShape& shape) : frequencies_(rope_frequencies(shape)) {}
+  explicit RopeTable(const ModelShape& shape)
+      : frequencies_(rope_frequencies(shape)), trained_positions_(shape.max_position_embeddings) {}
 
   // [>= num_positions, head_dim]: cos of head_dim / 2 angles, then sin. Valid until the next call.
   [[nodiscard]] const float* rows(int num_positions);
@@ -22,6 +25,7 @@ class RopeTable {
  private:
   std::vector<float> frequencies_;  // [head_dim / 2]
   std::vector<float> cos_sin_;      // [num_rows_, head_dim]
+  int trained_positions_ = 0;
   int num_rows_ = 0;
 };
 

@@ -26,9 +26,13 @@ void check(const Batch& batch, const InputLimits& limits) {
     const SequenceSlice& sequence = batch.sequences[i];
     const std::vector<BlockId>& blocks = batch.block_tables[i];
     require(sequence.num_new_tokens >= 1 && sequence.num_computed_tokens >= 0, "a slice without new tokens");
+    require(sequence.num_logits >= 0 && sequence.num_logits <= sequence.num_new_tokens, "more logits than new tokens");
     require(sequence.context_tokens() <= limits.max_position_embeddings, "longer than max_position_embeddings");
     require(phase == Phase::prefill || sequence.phase == Phase::decode, "prefills must come before decodes");
     require(sequence.phase == Phase::prefill || sequence.num_new_tokens == 1, "a decode has one new token");
+    require(sequence.num_evicted_tokens >= 0 && sequence.num_unwritten_tokens >= 0 &&
+                sequence.num_unwritten_tokens <= sequence.num_new_tokens,
+            "a slice with impossible counts");
     phase = sequence.phase;
     const auto capacity = static_cast<std::int64_t>(blocks.size()) * limits.block_size;
     require(sequence.context_tokens() <= capacity, "a block table is shorter than its context");
@@ -44,23 +48,38 @@ void StepInputs::fill(const Batch& batch, const InputLimits& limits) {
   token_ids_.assign(batch.token_ids.begin(), batch.token_ids.end());
   positions_.clear();
   slot_mapping_.clear();
+  written_slots_.clear();
   logits_tokens_.clear();
+  for (const std::int64_t slot : skipped_) skip_set_[static_cast<std::size_t>(slot / 32)] = 0;
+  skipped_.clear();
   num_positions_ = 0;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i)
     add_tokens(batch.sequences[i], batch.block_tables[i], limits.block_size);
+  mark_skipped(static_cast<std::size_t>(limits.num_blocks) * static_cast<std::size_t>(limits.block_size));
   fill_attention(prefill_, batch, Phase::prefill);
   fill_attention(decode_, batch, Phase::decode);
   decode_.first_token = prefill_.query_start_loc.back();
 }
 
 void StepInputs::add_tokens(const SequenceSlice& sequence, std::span<const BlockId> blocks, int block_size) {
-  for (int position = sequence.num_computed_tokens; position < sequence.context_tokens(); ++position) {
-    const auto block = static_cast<std::int64_t>(blocks[static_cast<std::size_t>(position / block_size)]);
-    positions_.push_back(position);
-    slot_mapping_.push_back(block * block_size + position % block_size);
+  for (int place = sequence.num_computed_tokens; place < sequence.context_tokens(); ++place) {
+    const auto block = static_cast<std::int64_t>(blocks[static_cast<std::size_t>(place / block_size)]);
+    const std::int64_t slot = block * block_size + place % block_size;
+    const bool written = place - sequence.num_computed_tokens >= sequence.num_unwritten_tokens;
+    positions_.push_back(sequence.num_evicted_tokens + place);
+    slot_mapping_.push_back(slot);
+    written_slots_.push_back(written ? slot : -1);
+    if (!written) skipped_.push_back(slot);
   }
-  if (sequence.needs_logits) logits_tokens_.push_back(static_cast<std::int32_t>(positions_.size()) - 1);
-  num_positions_ = std::max(num_positions_, sequence.context_tokens());
+  const auto end = static_cast<std::int32_t>(positions_.size());
+  for (std::int32_t token = end - sequence.num_logits; token < end; ++token) logits_tokens_.push_back(token);
+  num_positions_ = std::max(num_positions_, sequence.num_evicted_tokens + sequence.context_tokens());
+}
+
+void StepInputs::mark_skipped(std::size_t num_slots) {
+  if (skipped_.empty()) return;
+  skip_set_.resize((num_slots + 31) / 32);
+  for (const std::int64_t slot : skipped_) skip_set_[static_cast<std::size_t>(slot / 32)] |= 1U << (slot % 32);
 }
 
 void StepInputs::fill_attention(AttentionInputs& inputs, const Batch& batch, Phase phase) {

@@ -16,9 +16,12 @@ namespace {
 
 EngineOptions options_for(const GeneratorOptions& asked, const ModelShape& shape) {
   EngineOptions options = options_on(asked.device, asked.engine, shape);
-  options.weights = {.dtype = shape.dtype, .group_size = 0};
-  const auto found = problems(options);
-  if (!found.empty()) throw InputError(found.front());
+  options.weights = shape.layer_format();
+  if (options.activations == ActivationMode::int8 && !shape.quantization)
+    throw InputError("8-bit activations need quantized weights, and those of " + shape.name + " are " +
+                     std::string(name(shape.dtype)) + "; quantize the model first");
+  if (const auto found = problems(options); !found.empty()) throw InputError(found.front());
+  if (const auto found = problems(options, shape); !found.empty()) throw InputError(found.front());
   return options;
 }
 
@@ -27,13 +30,15 @@ int thread_count(int wanted) {
   return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-std::unique_ptr<ModelExecutor> open_executor(LlamaWeights weights, const EngineOptions& options,
+std::unique_ptr<ModelExecutor> open_executor(ModelWeights weights, const EngineOptions& options,
                                              const GeneratorOptions& asked) {
   const OpenDevice device = open_device(asked.device);
   const Bytes free = std::max(Bytes(), device.free_memory() - memory_besides_kv(device, weights.shape, options));
   const KvCacheOptions kv{.num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free),
                           .block_size = options.block_size,
-                          .dtype = options.kv_cache_dtype};
+                          .dtype = options.kv_cache_dtype,
+                          .max_num_seqs = options.max_num_seqs,
+                          .residual_tokens = options.kv_residual_tokens};
   return make_executor(device, std::move(weights), kv, options, thread_count(asked.num_threads));
 }
 
@@ -51,12 +56,12 @@ class LogitsSource final : public TokenSource {
   Sampler sampler_;
 };
 
-// Turns tokens into text as they come, one decoder per request.
+// Turns tokens into text as they come, one decoder per completion.
 class TextCollector {
  public:
-  TextCollector(const Tokenizer& tokenizer, std::size_t num_requests, const OnText& on_text)
-      : completions_(num_requests),
-        decoders_(num_requests, StreamDecoder(tokenizer, SpecialText::skip)),
+  TextCollector(const Tokenizer& tokenizer, std::size_t num_completions, const OnText& on_text)
+      : completions_(num_completions),
+        decoders_(num_completions, StreamDecoder(tokenizer, SpecialText::skip)),
         on_text_(on_text) {}
 
   void add_token(const Sequence& sequence) {
@@ -92,8 +97,18 @@ class TextCollector {
 int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std::optional<Bytes> kv_cache_memory,
                       Bytes free_memory) {
   const Bytes block = kv_block_bytes(model, options.block_size, options.kv_cache_dtype);
-  const double fit = kv_cache_memory.value_or(free_memory * options.gpu_memory_utilization) / block;
-  const double blocks_per_context = (model.max_position_embeddings + options.block_size - 1) / options.block_size;
+  const Bytes residuals =
+      kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
+  const Bytes memory = kv_cache_memory.value_or(free_memory * options.gpu_memory_utilization);
+  if (memory <= residuals && residuals > Bytes())
+    throw InputError("the KV cache has no room for a single block beside " +
+                     std::to_string(options.kv_residual_tokens) + " tokens in F16 for each of max_num_seqs " +
+                     std::to_string(options.max_num_seqs) + " sequences; give it more memory or lower max_num_seqs");
+  const double fit = (memory - residuals) / block;
+  // With sinks positions are those within the cache; whatever the policy, a sequence holds no more than it keeps.
+  const auto longest =
+      std::min<std::int64_t>(model.max_position_embeddings, kv_capacity(options.kv_retention, options.block_size));
+  const auto blocks_per_context = static_cast<double>((longest + options.block_size - 1) / options.block_size);
   const double useful = kv_cache_memory ? fit : std::min(fit, blocks_per_context * options.max_num_seqs);
   if (useful < 1) throw InputError("the KV cache has no room for a single block; give it more memory");
   return static_cast<int>(std::min<double>(useful, std::numeric_limits<int>::max()));
@@ -102,7 +117,7 @@ int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std
 Generator::Generator(const std::filesystem::path& folder, const GeneratorOptions& options)
     : Generator(folder, load_weights(folder, options.weight_memory), options) {}
 
-Generator::Generator(const std::filesystem::path& folder, LlamaWeights weights, const GeneratorOptions& options)
+Generator::Generator(const std::filesystem::path& folder, ModelWeights weights, const GeneratorOptions& options)
     : tokenizer_(Tokenizer::load(folder / "tokenizer.json")),
       defaults_(read_generation_config(folder)),
       options_(options_for(options, weights.shape)),
@@ -110,12 +125,15 @@ Generator::Generator(const std::filesystem::path& folder, LlamaWeights weights, 
   executor_->set_op_timing(OpTiming::off);
 }
 
-Request Generator::to_request(const TextRequest& request, std::size_t index) const {
+Request Generator::to_request(const TextRequest& request, std::size_t first_completion) const {
   const auto found = problems(request.sampling);
   if (!found.empty()) throw InputError(found.front());
-  return {.id = static_cast<SequenceId>(index),
+  if (request.n > 1 && request.sampling.temperature == 0)
+    throw InputError(std::to_string(request.n) + " samples at temperature 0 would all be the same; raise it");
+  return {.id = static_cast<SequenceId>(first_completion),
           .prompt_token_ids = tokenizer_.encode(request.prompt, SpecialTokens::add),
           .max_tokens = request.max_tokens,
+          .n = request.n,
           .sampling = request.sampling,
           .stop_tokens = defaults_.eos_token_ids,
           .eos = request.eos,
@@ -127,13 +145,18 @@ Generation Generator::generate(std::span<const TextRequest> requests, const OnTe
                                  .max_position_embeddings = executor_->shape().max_position_embeddings});
   LogitsSource tokens(*executor_);
   WallClock clock;
-  TextCollector collector(tokenizer_, requests.size(), on_text);
+  std::size_t num_completions = 0;
+  for (const TextRequest& request : requests) num_completions += static_cast<std::size_t>(std::max(1, request.n));
+  TextCollector collector(tokenizer_, num_completions, on_text);
   ServingLoop loop({executor_->shape(), options_, scheduler, *executor_, tokens, clock},
                    {.on_token = [&](const Sequence& sequence) { collector.add_token(sequence); },
                     .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
-  for (std::size_t index = 0; index < requests.size(); ++index)
-    if (const auto reason = loop.submit(to_request(requests[index], index)))
+  std::size_t completion = 0;
+  for (std::size_t index = 0; index < requests.size(); ++index) {
+    if (const auto reason = loop.submit(to_request(requests[index], completion)))
       throw InputError(requests.size() == 1 ? *reason : "prompt " + std::to_string(index + 1) + ": " + *reason);
+    completion += static_cast<std::size_t>(requests[index].n);
+  }
   loop.run();
   return {.completions = collector.take(), .report = loop.report()};
 }

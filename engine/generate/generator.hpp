@@ -33,6 +33,7 @@ struct TextRequest {
   int max_tokens = 16;
   SamplingParams sampling{};
   EosHandling eos = EosHandling::stop;
+  int n = 1;  // samples: texts that follow the prompt
 };
 
 struct Completion {
@@ -43,17 +44,20 @@ struct Completion {
 };
 
 struct Generation {
-  std::vector<Completion> completions;  // in the order of the requests
+  std::vector<Completion> completions;  // in the order of the requests, a request's samples one after the other
   ServingReport report;
 };
 
 // Called with text that is certain (whole characters) as soon as it is.
-using OnText = std::function<void(std::size_t request_index, std::string_view text)>;
+using OnText = std::function<void(std::size_t completion_index, std::string_view text)>;
 
 class Generator {
  public:
   // Loads config.json, weights, tokenizer.json and generation_config.json of `folder`. Throws InputError.
   Generator(const std::filesystem::path& folder, const GeneratorOptions& options);
+
+  // The same with weights that are loaded already.
+  Generator(const std::filesystem::path& folder, ModelWeights weights, const GeneratorOptions& options);
 
   // Serves all requests together, continuously batched. What each one gets does not depend on the others.
   // Throws InputError, before anything runs, when a request can never be served: a prompt longer than the context.
@@ -62,12 +66,12 @@ class Generator {
   [[nodiscard]] const GenerationConfig& defaults() const { return defaults_; }
   [[nodiscard]] const ModelShape& shape() const { return executor_->shape(); }
   [[nodiscard]] const ModelExecutor& executor() const { return *executor_; }
+  [[nodiscard]] ModelExecutor& executor() { return *executor_; }  // for whoever runs steps of their own
   [[nodiscard]] const EngineOptions& engine_options() const { return options_; }
   [[nodiscard]] const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
-  Generator(const std::filesystem::path& folder, LlamaWeights weights, const GeneratorOptions& options);
-  [[nodiscard]] Request to_request(const TextRequest& request, std::size_t index) const;
+  [[nodiscard]] Request to_request(const TextRequest& request, std::size_t first_completion) const;
 
   Tokenizer tokenizer_;
   GenerationConfig defaults_;

@@ -7,8 +7,47 @@
 
 #include "core/error.hpp"
 #include "engine/kv/random_values.hpp"
+#include "kernels/kivi.hpp"
+#include "kernels/number_format.hpp"
 
 namespace dculab::engine {
+namespace {
+
+constexpr std::size_t kAlignment = 64;  // of each part: a cache line
+
+void require_supported(const ModelShape& model, const KvCacheOptions& options) {
+  if (bits(options.dtype) < 8 && !kernels::is_kivi(options.dtype))
+    throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
+                     " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
+  if (kernels::is_kivi(options.dtype) && model.head_dim % kernels::kKiviGroup != 0)
+    throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
+                     " needs a head_dim that is a multiple of 32, not " + std::to_string(model.head_dim) +
+                     "; use int8 or fp8_e4m3");
+  if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
+}
+
+Bytes residual_bytes(const ModelShape& model, const KvCacheOptions& options) {
+  return kv_residual_bytes(model, options.dtype, options.residual_tokens) * options.max_num_seqs;
+}
+
+void require_room(const ModelShape& model, const KvCacheOptions& options) {
+  const Bytes blocks = kv_block_bytes(model, options.block_size, options.dtype) * options.num_blocks;
+  std::string what = "a KV cache of " + std::to_string(options.num_blocks) + " blocks of " +
+                     std::to_string(options.block_size) + " tokens";
+  if (kernels::is_kivi(options.dtype))
+    what += " and " + std::to_string(options.residual_tokens) + " tokens in F16 for each of " +
+            std::to_string(options.max_num_seqs) + " sequences";
+  require_memory(what.c_str(), blocks + residual_bytes(model, options),
+                 "ask for fewer tokens, fewer sequences or a smaller kv_cache_dtype");
+}
+
+// Repeats `pattern` over the memory.
+void repeat(const std::vector<std::byte>& pattern, std::byte* to, std::size_t size) {
+  for (std::size_t offset = 0; offset < size; offset += pattern.size())
+    std::memcpy(to + offset, pattern.data(), std::min(pattern.size(), size - offset));
+}
+
+}  // namespace
 
 Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype) {
   return kv_bytes_per_token(model, dtype) * block_size;
@@ -19,45 +58,95 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
       num_layers_(model.num_hidden_layers),
       num_kv_heads_(model.num_key_value_heads),
       head_dim_(model.head_dim) {
-  if (options.dtype != Dtype::f32 && options.dtype != Dtype::f16 && options.dtype != Dtype::bf16)
-    throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
-                     " is not supported on the CPU; use f32, f16 or bf16");
-  if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
-  const Bytes total = kv_block_bytes(model, options.block_size, options.dtype) * options.num_blocks;
-  const std::string what = "a KV cache of " + std::to_string(options.num_blocks) + " blocks of " +
-                           std::to_string(options.block_size) + " tokens";
-  require_memory(what.c_str(), total, "ask for fewer tokens, fewer sequences or a smaller kv_cache_dtype");
-  block_bytes_ =
-      static_cast<std::size_t>(total.value() / options.num_blocks) / 2 / static_cast<std::size_t>(num_layers_);
-  pool_bytes_ = block_bytes_ * static_cast<std::size_t>(options.num_blocks);
-  memory_ = AnonymousMemory(2 * pool_bytes_ * static_cast<std::size_t>(num_layers_));
+  require_supported(model, options);
+  require_room(model, options);
+  const auto heads = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(num_kv_heads_);
+  const auto num_blocks = static_cast<std::size_t>(options.num_blocks);
+  const bool is_int8 = options.dtype == Dtype::int8, is_kivi = kernels::is_kivi(options.dtype);
+  const double values = static_cast<double>(heads) * head_dim_;
+  const Bytes block = is_kivi ? kv_storage(options.dtype, values, head_dim_) : storage(options.dtype, values);
+  const auto block_bytes = static_cast<std::size_t>(block.value());
+  for (int tensor = 0; tensor < 2; ++tensor) add_part(block_bytes, block_bytes * num_blocks);
+  for (int tensor = 0; tensor < 2 && is_int8; ++tensor)
+    add_part(heads * sizeof(float), heads * sizeof(float) * num_blocks);
+  const Bytes residual = residual_bytes(model, options) / (2.0 * num_layers_);
+  for (int tensor = 0; tensor < 2 && is_kivi; ++tensor) add_part(0, static_cast<std::size_t>(residual.value()));
+  memory_ = AnonymousMemory(layer_bytes_ * static_cast<std::size_t>(num_layers_));
+  if (is_kivi) rows_ = ResidualRows(options.max_num_seqs);
+}
+
+void KvStorage::add_part(std::size_t block_bytes, std::size_t size) {
+  parts_.push_back({.block_bytes = block_bytes, .offset = layer_bytes_, .size = size});
+  layer_bytes_ += (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::byte* KvStorage::at(int layer, std::size_t part) const {
+  return memory_.data() + layer_bytes_ * static_cast<std::size_t>(layer) + parts_[part].offset;
 }
 
 kernels::KvCacheView KvStorage::layer(int index) const {
-  std::byte* const start = memory_.data() + 2 * pool_bytes_ * static_cast<std::size_t>(index);
-  return {.k = start,
-          .v = start + pool_bytes_,
-          .dtype = options_.dtype,
-          .num_blocks = options_.num_blocks,
-          .num_kv_heads = num_kv_heads_,
-          .block_size = options_.block_size,
-          .head_dim = head_dim_};
+  kernels::KvCacheView view{.k = at(index, 0),
+                            .v = at(index, 1),
+                            .dtype = options_.dtype,
+                            .num_blocks = options_.num_blocks,
+                            .num_kv_heads = num_kv_heads_,
+                            .block_size = options_.block_size,
+                            .head_dim = head_dim_};
+  if (options_.dtype == Dtype::int8) {
+    view.k_scales = reinterpret_cast<float*>(at(index, 2));
+    view.v_scales = reinterpret_cast<float*>(at(index, 3));
+  } else if (kernels::is_kivi(options_.dtype)) {
+    view.residual = {reinterpret_cast<std::uint16_t*>(at(index, 2)), reinterpret_cast<std::uint16_t*>(at(index, 3)),
+                     options_.residual_tokens};
+  }
+  return view;
+}
+
+void KvStorage::begin_step(const Batch& batch) {
+  if (kernels::is_kivi(options_.dtype)) step_rows_ = rows_.assign(batch);
 }
 
 void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
-  const auto num_pools = 2 * static_cast<std::size_t>(num_layers_);
   for (const BlockCopy& copy : copies)
-    for (std::size_t pool = 0; pool < num_pools; ++pool) {
-      std::byte* const start = memory_.data() + pool * pool_bytes_;
-      std::memcpy(start + static_cast<std::size_t>(copy.destination) * block_bytes_,
-                  start + static_cast<std::size_t>(copy.source) * block_bytes_, block_bytes_);
-    }
+    for (int layer = 0; layer < num_layers_; ++layer)
+      for (std::size_t part = 0; part < parts_.size(); ++part) {
+        const std::size_t bytes = parts_[part].block_bytes;
+        if (bytes != 0)
+          std::memcpy(at(layer, part) + static_cast<std::size_t>(copy.destination) * bytes,
+                      at(layer, part) + static_cast<std::size_t>(copy.source) * bytes, bytes);
+      }
 }
 
 void KvStorage::fill_randomly(std::uint64_t seed) {
-  const std::vector<std::byte> pattern = random_kv_values(options_.dtype, seed);
-  for (std::size_t offset = 0; offset < memory_.size_bytes(); offset += pattern.size())
-    std::memcpy(memory_.data() + offset, pattern.data(), std::min(pattern.size(), memory_.size_bytes() - offset));
+  const bool is_kivi = kernels::is_kivi(options_.dtype);
+  for (int layer = 0; layer < num_layers_; ++layer)
+    for (std::size_t part = 0; part < 2; ++part) fill_part(layer, part, is_kivi ? Dtype::int8 : options_.dtype, seed);
+  for (int layer = 0; layer < num_layers_; ++layer) {
+    if (options_.dtype == Dtype::int8)
+      for (const std::size_t part : {2, 3})
+        std::fill_n(reinterpret_cast<float*>(at(layer, part)), parts_[part].size / sizeof(float), 1.0F / 127);
+    if (!is_kivi) continue;
+    fill_kivi_records(layer);
+    for (const std::size_t part : {2, 3}) fill_part(layer, part, Dtype::f16, seed);
+  }
+  rows_.allow_any_start();
+}
+
+void KvStorage::fill_part(int layer, std::size_t part, Dtype dtype, std::uint64_t seed) {
+  repeat(random_kv_values(dtype, seed), at(layer, part), parts_[part].size);
+}
+
+// Makes random codes stand for values from -1 to 1.
+void KvStorage::fill_kivi_records(int layer) {
+  const kernels::KvCacheView view = this->layer(layer);
+  const kernels::KiviLayout layout(view);
+  const auto scale = kernels::f16_from_f32(2.0F / static_cast<float>((1 << layout.code_bits) - 1));
+  for (void* pool : {view.k, view.v})
+    for (std::ptrdiff_t record = 0; record < std::ptrdiff_t{view.num_blocks} * num_kv_heads_; ++record) {
+      const kernels::KiviUnit first = layout.unit(pool, record, 0);
+      std::fill_n(first.scale, layout.units, scale);
+      std::fill_n(first.zero, layout.units, kernels::f16_from_f32(-1.0F));
+    }
 }
 
 }  // namespace dculab::engine

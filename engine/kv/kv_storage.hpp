@@ -1,12 +1,14 @@
-// Where K and V of all cached tokens lie: one pool of KV blocks per layer.
+// Where K and V of all cached tokens lie: one pool of KV blocks per layer, and what belongs to the blocks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/executor.hpp"
 #include "core/model_shape.hpp"
+#include "engine/kv/residual_rows.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/ops.hpp"
 
@@ -14,17 +16,22 @@ namespace dculab::engine {
 
 struct KvCacheOptions {
   int num_blocks = 0;
-  int block_size = 16;       // tokens
-  Dtype dtype = Dtype::f16;  // f32, f16 or bf16
+  int block_size = 16;        // tokens
+  Dtype dtype = Dtype::f16;   // CPU: f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2
+  int max_num_seqs = 256;     // kivi4, kivi2: sequences of a step
+  int residual_tokens = 128;  // kivi4, kivi2: of each of them, in F16
 };
 
-// Bytes of K and V of one block in all layers.
+// Bytes of K and V of one block in all layers, scales included.
 [[nodiscard]] Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype);
 
-// Each layer holds K, then V, each [num_blocks, num_key_value_heads, block_size, head_dim]. Fresh blocks are zero.
+// Each layer holds K, then V, each [num_blocks, num_key_value_heads, block_size, head_dim] (kivi4, kivi2: records, see
+// kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. Fresh memory
+// is zero.
 class KvStorage {
  public:
-  // Throws InputError when the dtype is not one of the three, or when the pool exceeds the memory that is available.
+  // Throws InputError when the CPU kernels do not serve the dtype with this model, or when it all exceeds the memory
+  // that is available.
   KvStorage(const ModelShape& model, const KvCacheOptions& options);
 
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
@@ -37,14 +44,31 @@ class KvStorage {
   // with a single page of zeros that never leaves the cache.
   void fill_randomly(std::uint64_t seed);
 
+  // kivi4, kivi2: before each step; the residual of each of its sequences, in the order of the batch.
+  void begin_step(const Batch& batch);
+  [[nodiscard]] std::span<const std::int32_t> residual_rows() const { return step_rows_; }
+
  private:
+  // Bytes that every layer has, one after the other.
+  struct Part {
+    std::size_t block_bytes = 0;  // 0: not part of the blocks
+    std::size_t offset = 0;       // in a layer
+    std::size_t size = 0;
+  };
+  void add_part(std::size_t block_bytes, std::size_t size);
+  [[nodiscard]] std::byte* at(int layer, std::size_t part) const;
+  void fill_part(int layer, std::size_t part, Dtype dtype, std::uint64_t seed);
+  void fill_kivi_records(int layer);
+
   KvCacheOptions options_;
   int num_layers_ = 0;
   int num_kv_heads_ = 0;
   int head_dim_ = 0;
-  std::size_t block_bytes_ = 0;  // K (or V) of one block in one layer
-  std::size_t pool_bytes_ = 0;   // K (or V) of one layer
-  AnonymousMemory memory_;       // [num_layers][2][num_blocks][block_bytes]
+  std::vector<Part> parts_;  // K, V, and the two more that int8, kivi4 and kivi2 have
+  std::size_t layer_bytes_ = 0;
+  AnonymousMemory memory_;  // [num_layers][parts]
+  ResidualRows rows_{0};
+  std::span<const std::int32_t> step_rows_;
 };
 
 }  // namespace dculab::engine

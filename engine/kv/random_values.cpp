@@ -18,7 +18,9 @@ std::vector<std::byte> random_kv_values(Dtype dtype, std::uint64_t seed) {
     narrow(values, dtype, stored.data());
     return stored;
   }
-  for (std::size_t i = 0; i < kCount; ++i)
+  for (std::size_t i = 0; i < kCount && dtype == Dtype::int8; ++i)
+    stored[i] = static_cast<std::byte>(static_cast<std::int8_t>(values[i] * 127));
+  for (std::size_t i = 0; i < kCount && dtype != Dtype::int8; ++i)
     stored[i] = std::byte{dtype == Dtype::fp8_e4m3 ? kernels::fp8_e4m3_from_f32(values[i])
                                                    : kernels::fp8_e5m2_from_f32(values[i])};
   return stored;

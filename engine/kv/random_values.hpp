@@ -10,8 +10,8 @@
 
 namespace dculab::engine {
 
-// A stretch of values in [-1, 1), stored in `dtype`, to be repeated over the whole cache. Its length is a prime, so
-// that no two blocks are alike.
+// A stretch of values in [-1, 1), stored in `dtype` (int8: times 127), to be repeated over the whole cache. Its length
+// is a prime, so that no two blocks are alike.
 [[nodiscard]] std::vector<std::byte> random_kv_values(Dtype dtype, std::uint64_t seed);
 
 // Fills memory of a device with them: uploaded once, then copied within the device. Waits until it is done.

@@ -19,8 +19,8 @@ namespace {
 constexpr int kStepsPerRound = 3;
 constexpr Seconds kLongStep{0.02};
 
-// Points that one executor can run: the same KV heads, block size and KV dtype.
-using VariantKey = std::tuple<int, int, Dtype>;
+// Points that one executor can run: the same KV heads, block size, KV dtype and tokens of a kivi residual.
+using VariantKey = std::tuple<int, int, Dtype, int>;
 
 struct Variant {
   std::vector<std::size_t> points;
@@ -35,7 +35,8 @@ struct Samples {
 };
 
 [[nodiscard]] VariantKey variant_of(const BenchPoint& point) {
-  return {point.model.num_key_value_heads, point.options.block_size, point.options.kv_cache_dtype};
+  return {point.model.num_key_value_heads, point.options.block_size, point.options.kv_cache_dtype,
+          point.options.kv_residual_tokens};
 }
 
 [[nodiscard]] double quantile(std::vector<double> values, double q) {
@@ -139,13 +140,13 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
 
 }  // namespace
 
-Trace measure_steps(const LlamaWeights& weights, std::span<const BenchPoint> points, const BenchOptions& options,
+Trace measure_steps(const ModelWeights& weights, std::span<const BenchPoint> points, const BenchOptions& options,
                     const BenchProgress& progress) {
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
   const OpenDevice device = open_device(options.device);
   const std::map<VariantKey, Variant> variants = group_points(points);
   Trace trace;
-  std::map<int, LlamaWeights> regrouped_weights;
+  std::map<int, ModelWeights> regrouped_weights;
   for (const BenchPoint& point : points)
     if (const int kv_heads = point.model.num_key_value_heads; !regrouped_weights.contains(kv_heads))
       regrouped_weights.emplace(kv_heads,
@@ -156,9 +157,9 @@ Trace measure_steps(const LlamaWeights& weights, std::span<const BenchPoint> poi
   double done = 0;
   for (int round = 0; round < options.repeats; ++round)
     for (const auto& [key, variant] : variants) {
-      const auto& [kv_heads, block_size, kv_dtype] = key;
-      const auto executor = make_executor(device, regrouped_weights.at(kv_heads),
-                                          {variant.num_blocks, block_size, kv_dtype}, variant.options, threads);
+      const auto& [kv_heads, block_size, kv_dtype, residual_tokens] = key;
+      const KvCacheOptions kv{variant.num_blocks, block_size, kv_dtype, variant.options.max_num_seqs, residual_tokens};
+      const auto executor = make_executor(device, regrouped_weights.at(kv_heads), kv, variant.options, threads);
       executor->fill_kv_cache(random());
       trace.header = make_header(options, *executor, threads);
       for (const std::size_t index : variant.points) {

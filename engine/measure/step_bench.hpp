@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/trace.hpp"
-#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/open_executor.hpp"
 
 namespace dculab::engine {
@@ -34,7 +34,7 @@ using BenchProgress = std::function<void(const std::string& label, double share)
 // Goes through the whole grid `repeats` times, so that a slow minute of the machine hits every point alike, and takes
 // medians. KV heads below the model's own are made by mean pooling. KV blocks hold random values and are scattered
 // over the pool, as they are in a server that has run for a while. Throws InputError when a point cannot be run.
-[[nodiscard]] Trace measure_steps(const LlamaWeights& weights, std::span<const BenchPoint> points,
+[[nodiscard]] Trace measure_steps(const ModelWeights& weights, std::span<const BenchPoint> points,
                                   const BenchOptions& options, const BenchProgress& progress);
 
 }  // namespace dculab::engine

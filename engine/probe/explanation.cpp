@@ -82,8 +82,8 @@ void explain(HostMeasurements& host) {
   note_pages(host);
   note_shared_cache(host);
   host.notes.push_back(
-      "not measured: dot products of int8 and BF16 in one instruction (VNNI, VDPBF16PS), which Highway 1.0 does not "
-      "use: int8_dot widens to int16 and bf16_dot may be two F32 multiply-adds");
+      "not measured: dot products of BF16 in one instruction (VDPBF16PS), which Highway 1.0 does not use: bf16_dot may "
+      "be two F32 multiply-adds");
 }
 
 }  // namespace dculab::engine

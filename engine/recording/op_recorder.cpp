@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/measure/scattered_batch.hpp"
 #include "engine/recording/quantized_matmul.hpp"
@@ -21,6 +21,7 @@ constexpr int kShortVocabulary = 256;
 // The layers' ops are alike, and only the head needs the whole vocabulary.
 [[nodiscard]] ModelShape one_layer(ModelShape model, std::string_view op_name) {
   model.num_hidden_layers = 1;
+  model.quantization.reset();  // see plain_dtype()
   if (op_name != "lm_head" && op_name != "embed_tokens")
     model.vocab_size = std::min(model.vocab_size, kShortVocabulary);
   return model;
@@ -28,21 +29,27 @@ constexpr int kShortVocabulary = 256;
 
 // All weights are the same zeros, as long as the largest. As in the plan, embedding, norms and head are in the model's
 // dtype, the matrices of the layer in `layer_dtype`.
-[[nodiscard]] LlamaWeights zero_weights(const ModelShape& model, Dtype layer_dtype) {
-  LlamaWeights weights;
+[[nodiscard]] ModelWeights zero_weights(const ModelShape& model, Dtype layer_dtype) {
+  ModelWeights weights;
   weights.shape = model;
   std::size_t most = 0;
   const std::vector<WeightSlot> slots = weight_slots(weights);
   for (const WeightSlot& slot : slots) most = std::max(most, slot.values());
-  const int widest = std::max(bits(layer_dtype), bits(model.dtype));
+  const int widest = std::max(bits(layer_dtype), bits(model.dtype));  // biases are F32, but far shorter
   auto zeros = std::make_shared<std::vector<std::byte>>(most * static_cast<std::size_t>(widest) / 8);
   for (const WeightSlot& slot : slots) {
-    const bool is_of_layer = slot.columns != 0 && slot.name.starts_with("model.layers.");
-    *slot.view = {zeros->data(), is_of_layer ? layer_dtype : model.dtype, slot.rows};
+    const bool is_outside = slot.view == &weights.embed_tokens || slot.view == &weights.lm_head;
+    const bool is_of_layer = slot.kind == SlotKind::matrix && !is_outside;
+    *slot.view = {zeros->data(), slot.widened ? Dtype::f32 : is_of_layer ? layer_dtype : model.dtype, slot.rows};
   }
   tie_head(weights);
   weights.memory.emplace_back(std::move(zeros));
   return weights;
+}
+
+// Quantized matrices are recorded by themselves, and the other ops do not read them.
+[[nodiscard]] Dtype plain_dtype(const ModelShape& model, WeightFormat layers) {
+  return bits(layers.dtype) < 16 ? model.dtype : layers.dtype;
 }
 
 [[nodiscard]] StepPlan only(StepPlan plan, std::string_view op_name) {
@@ -69,7 +76,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
 
   kernels::gpu::host::AddressRecorder recorder;
   GpuExecutor executor(kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder}),
-                       zero_weights(layer, options.weights.dtype),
+                       zero_weights(layer, plain_dtype(layer, options.weights)),
                        {num_blocks, options.block_size, options.kv_cache_dtype},
                        {.activation_dtype = options.activation_dtype,
                         .tiling = options.tiling,

@@ -1,4 +1,4 @@
-// Address traces of the int4 (GPTQ) and int8 matmuls, which no executor runs yet: the kernels alone, on zeros.
+// Address traces of the int4 (GPTQ) and int8 matmuls: the kernels alone, on zeros.
 #pragma once
 
 #include <vector>

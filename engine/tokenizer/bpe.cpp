@@ -1,11 +1,13 @@
 #include "engine/tokenizer/bpe.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <queue>
 #include <tuple>
 
 #include "core/error.hpp"
 #include "engine/tokenizer/byte_alphabet.hpp"
+#include "engine/tokenizer/utf8.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -27,6 +29,12 @@ TokenId token_of(const StringMap<TokenId>& vocabulary, const std::string& token)
   return found->second;
 }
 
+// What stands for a byte in the vocabulary.
+std::string byte_name(unsigned char byte, Spelling spelling) {
+  const char character = static_cast<char>(byte);
+  return spelling == Spelling::bytes ? to_byte_alphabet({&character, 1}) : byte_fallback_token(byte);
+}
+
 }  // namespace
 
 Bpe::Bpe(BpeModel model) : model_(std::move(model)), merges_(model_.merges.size()) {
@@ -37,25 +45,27 @@ Bpe::Bpe(BpeModel model) : model_(std::move(model)), merges_(model_.merges.size(
   }
   model_.merges = {};
 
-  const auto unknown = model_.vocabulary.find(model_.unknown_token);
-  if (unknown != model_.vocabulary.end() && !model_.unknown_token.empty()) unknown_ = unknown->second;
+  if (const TokenId* unknown = find(model_.unknown_token); unknown != nullptr && !model_.unknown_token.empty())
+    unknown_ = *unknown;
+  bool needs_unknown = model_.spelling == Spelling::characters;
   for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte) {
-    const char character = static_cast<char>(static_cast<unsigned char>(byte));
-    const auto found = model_.vocabulary.find(to_byte_alphabet({&character, 1}));
-    byte_tokens_[byte] = found == model_.vocabulary.end() ? kNoToken : found->second;
-    if (byte_tokens_[byte] == kNoToken && unknown_ == kNoToken && !model_.unknown_token.empty()) {
-      throw InputError("model.unk_token: '" + model_.unknown_token + "' is not in model.vocab");
-    }
+    const TokenId* found = find(byte_name(static_cast<unsigned char>(byte), model_.spelling));
+    byte_tokens_[byte] = found == nullptr ? kNoToken : *found;
+    needs_unknown = needs_unknown || found == nullptr;
   }
+  if (needs_unknown && unknown_ == kNoToken && !model_.unknown_token.empty())
+    throw InputError("model.unk_token: '" + model_.unknown_token + "' is not in model.vocab");
+}
+
+const TokenId* Bpe::find(std::string_view token) const {
+  const auto found = model_.vocabulary.find(token);
+  return found == model_.vocabulary.end() ? nullptr : &found->second;
 }
 
 void Bpe::encode(std::string_view word, std::vector<TokenId>& ids) const {
   if (model_.ignore_merges) {
-    const auto found = model_.vocabulary.find(to_byte_alphabet(word));
-    if (found != model_.vocabulary.end()) {
-      ids.push_back(found->second);
-      return;
-    }
+    const TokenId* found = model_.spelling == Spelling::bytes ? find(to_byte_alphabet(word)) : find(word);
+    if (found != nullptr) return ids.push_back(*found);
   }
   std::vector<TokenId> symbols = spell(word);
   if (symbols.size() <= kShortWord) {
@@ -67,6 +77,10 @@ void Bpe::encode(std::string_view word, std::vector<TokenId>& ids) const {
 }
 
 std::vector<TokenId> Bpe::spell(std::string_view word) const {
+  return model_.spelling == Spelling::bytes ? spell_bytes(word) : spell_characters(word);
+}
+
+std::vector<TokenId> Bpe::spell_bytes(std::string_view word) const {
   std::vector<TokenId> symbols;
   symbols.reserve(word.size());
   bool after_unknown = false;
@@ -78,6 +92,35 @@ std::vector<TokenId> Bpe::spell(std::string_view word) const {
     after_unknown = is_unknown;
   }
   return symbols;
+}
+
+// An unknown token is held back until a known character or the end: what falls back to bytes in between goes first, as
+// in the tokenizers library.
+std::vector<TokenId> Bpe::spell_characters(std::string_view word) const {
+  std::vector<TokenId> symbols;
+  symbols.reserve(word.size());
+  bool holds_unknown = false;
+  for (std::string_view rest = word; !rest.empty();) {
+    const std::string_view character = rest.substr(0, first_unit(rest).size);
+    rest.remove_prefix(character.size());
+    if (const TokenId* known = find(character); known != nullptr) {
+      if (std::exchange(holds_unknown, false)) symbols.push_back(unknown_);
+      symbols.push_back(*known);
+    } else if (!fall_back(character, symbols) && unknown_ != kNoToken) {
+      if (holds_unknown && !model_.fuse_unknown) symbols.push_back(unknown_);
+      holds_unknown = true;
+    }
+  }
+  if (holds_unknown) symbols.push_back(unknown_);
+  return symbols;
+}
+
+bool Bpe::fall_back(std::string_view character, std::vector<TokenId>& symbols) const {
+  const auto token_of = [this](char byte) { return byte_tokens_[static_cast<unsigned char>(byte)]; };
+  const bool all_known = std::ranges::none_of(character, [&](char byte) { return token_of(byte) == kNoToken; });
+  if (!model_.byte_fallback || !all_known) return false;
+  std::ranges::transform(character, std::back_inserter(symbols), token_of);
+  return true;
 }
 
 void Bpe::merge_short(std::vector<TokenId>& symbols) const {

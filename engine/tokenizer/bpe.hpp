@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,12 +26,20 @@ struct StringHash {
 template <typename Value>
 using StringMap = std::unordered_map<std::string, Value, StringHash, std::equal_to<>>;
 
-// "model" of tokenizer.json. Tokens are written in the byte alphabet.
+// What a word is spelled with before anything is merged.
+enum class Spelling : std::uint8_t {
+  bytes,       // words are bytes, tokens are written in the byte alphabet: GPT-2
+  characters,  // words and tokens are text: SentencePiece
+};
+
+// "model" of tokenizer.json.
 struct BpeModel {
+  Spelling spelling = Spelling::bytes;
+  bool byte_fallback = false;  // characters: one that is no token is spelled in bytes, "<0x0A>", where all are tokens
   StringMap<TokenId> vocabulary;
   std::vector<std::pair<std::string, std::string>> merges;  // first merged first
-  std::string unknown_token;                                // stands for bytes that have no token; empty: they vanish
-  bool fuse_unknown = false;                                // one unknown token for a run of such bytes
+  std::string unknown_token;                                // stands for what has no token; empty: it vanishes
+  bool fuse_unknown = false;                                // one unknown token for a run of it
   bool ignore_merges = false;                               // a word that is a token is not spelled out
 };
 
@@ -47,13 +56,18 @@ class Bpe {
   static constexpr std::size_t kShortWord = 32;  // symbols; up to here a scan beats a heap
   static constexpr TokenId kNoToken = -1;
 
+  [[nodiscard]] const TokenId* find(std::string_view token) const;  // null: not in the vocabulary
   [[nodiscard]] std::vector<TokenId> spell(std::string_view word) const;
+  [[nodiscard]] std::vector<TokenId> spell_bytes(std::string_view word) const;
+  [[nodiscard]] std::vector<TokenId> spell_characters(std::string_view word) const;
+  [[nodiscard]] bool fall_back(std::string_view character, std::vector<TokenId>& symbols) const;
   void merge_short(std::vector<TokenId>& symbols) const;
   void merge_long(std::vector<TokenId>& symbols) const;
 
   BpeModel model_;
   MergeTable merges_;
-  std::array<TokenId, 256> byte_tokens_{};  // kNoToken: the byte is not in the vocabulary
+  // The token of each byte, in the byte alphabet or as "<0x0A>"; kNoToken: it is not in the vocabulary.
+  std::array<TokenId, 256> byte_tokens_{};
   TokenId unknown_ = kNoToken;
 };
 

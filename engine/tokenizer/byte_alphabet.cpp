@@ -1,6 +1,7 @@
 #include "engine/tokenizer/byte_alphabet.hpp"
 
 #include <array>
+#include <charconv>
 
 #include "engine/tokenizer/utf8.hpp"
 
@@ -55,6 +56,23 @@ std::string from_byte_alphabet(std::string_view token) {
     rest.remove_prefix(unit.size);
   }
   return bytes;
+}
+
+std::string byte_fallback_token(unsigned char byte) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  return std::string("<0x") + kDigits[byte >> 4U] + kDigits[byte & 0xFU] + ">";
+}
+
+// Rust's u8::from_str_radix, which the tokenizers library reads them with, also takes lower case and "+A".
+std::optional<unsigned char> fallback_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
+  std::string_view digits = token.substr(3, 2);
+  if (digits.front() == '+') digits.remove_prefix(1);
+  unsigned char byte = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, byte, 16);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return byte;
 }
 
 }  // namespace dculab::engine

@@ -63,10 +63,21 @@ class Translation {
   }
 
   void class_item() {
-    if (peek() == '[') refuse("a set inside a set");
+    if (peek() == '[') return inner_class();
     if (starts_with("&&")) refuse("an intersection of sets ('&&')");
     if (peek() == ']') in_class_ = false;
     copy(1);
+  }
+
+  // A set inside a set is a union, so its items may as well stand in the outer one.
+  void inner_class() {
+    if (peek(1) == '^') refuse("a negated set inside a set");
+    const std::size_t close = pattern_.find(']', position_);
+    const std::string_view items = pattern_.substr(position_ + 1, close - position_ - 1);
+    if (close == std::string_view::npos || items.empty() || items.find_first_of("[\\^-&") != std::string_view::npos)
+      refuse("a set inside a set that holds more than plain characters");
+    result_ += items;
+    position_ = close + 1;
   }
 
   void group() {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/tokenizer/byte_alphabet.hpp"
+#include "engine/tokenizer/normalizer.hpp"
+
 namespace dculab::engine {
 namespace {
 
@@ -48,35 +51,69 @@ void append_pieces(const SplitRule& rule, std::string_view text, std::vector<std
   }
 }
 
-}  // namespace
-
-PreTokenizer::PreTokenizer(PreTokenizerRules rules) : rules_(std::move(rules)) {
-  if (rules_.use_regex) gpt2_ = SplitRule{Regex(kGpt2Pattern, PatternKind::regex)};
-}
-
-void PreTokenizer::for_each_word(std::string_view text, const std::function<void(std::string_view)>& consume) const {
-  if (text.empty()) return;
+std::vector<std::string_view> split_by(const std::vector<SplitRule>& rules, std::string_view text) {
   std::vector<std::string_view> pieces = {text};
-  for (const SplitRule& rule : rules_.splits) {
+  for (const SplitRule& rule : rules) {
     std::vector<std::string_view> finer;
     for (const std::string_view piece : pieces) append_pieces(rule, piece, finer);
     pieces = std::move(finer);
   }
-  std::string with_space;
-  std::vector<std::string_view> words;
-  for (std::string_view piece : pieces) {
-    if (rules_.add_prefix_space && piece.front() != ' ') {
-      with_space = ' ';
-      with_space += piece;
-      piece = with_space;
-    }
-    words.clear();
-    if (gpt2_) {
-      append_pieces(*gpt2_, piece, words);
+  return pieces;
+}
+
+}  // namespace
+
+PreTokenizer::PreTokenizer(PreTokenizerRules rules) : rules_(std::move(rules)) {
+  if (rules_.byte_level && rules_.byte_level->use_regex) gpt2_ = SplitRule{Regex(kGpt2Pattern, PatternKind::regex)};
+}
+
+void PreTokenizer::for_each_word(std::string_view text, TextStart start, const Consume& consume) const {
+  if (text.empty()) return;
+  for (const std::string_view piece : split_by(rules_.splits, text)) {
+    const bool is_first = start == TextStart::here && piece.data() == text.data();
+    if (rules_.metaspace) {
+      mark_spaces(piece, is_first ? TextStart::here : TextStart::earlier, consume);
+    } else if (rules_.byte_level) {
+      to_bytes(piece, consume);
     } else {
-      words.push_back(piece);
+      consume(piece);
     }
-    for (const std::string_view word : words) consume(word);
+  }
+}
+
+void PreTokenizer::mark_spaces(std::string_view piece, TextStart start, const Consume& consume) const {
+  const Metaspace& rule = *rules_.metaspace;
+  std::string text = replaced(piece, " ", rule.replacement);
+  const bool prepends = rule.prepend == Metaspace::Prepend::always ||
+                        (rule.prepend == Metaspace::Prepend::first && start == TextStart::here);
+  if (prepends && !text.starts_with(rule.replacement)) text.insert(0, rule.replacement);
+  if (!rule.split) return consume(text);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(rule.replacement, begin + 1), text.size());
+    consume(std::string_view(text).substr(begin, end - begin));
+    begin = end;
+  }
+}
+
+void PreTokenizer::to_bytes(std::string_view piece, const Consume& consume) const {
+  std::string with_space;
+  if (rules_.byte_level->add_prefix_space && piece.front() != ' ') {
+    with_space = ' ';
+    with_space += piece;
+    piece = with_space;
+  }
+  std::vector<std::string_view> words = {piece};
+  if (gpt2_) {
+    words.clear();
+    append_pieces(*gpt2_, piece, words);
+  }
+  for (const std::string_view word : words) {
+    if (rules_.splits_of_bytes.empty()) {
+      consume(word);
+      continue;
+    }
+    const std::string spelled = to_byte_alphabet(word);
+    for (const std::string_view part : split_by(rules_.splits_of_bytes, spelled)) consume(from_byte_alphabet(part));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "engine/tokenizer/tokenizer.hpp"
 
@@ -20,9 +21,17 @@ class StreamDecoder {
   [[nodiscard]] std::string finish();
 
  private:
+  [[nodiscard]] std::string push_bytes(std::string_view bytes);
+  [[nodiscard]] std::string push_piece(TokenId id, const PieceDecoder& rules);
+  [[nodiscard]] std::string end_of_bytes();
+  [[nodiscard]] std::string stripped(std::string text, const PieceDecoder& rules);
+
   const Tokenizer& tokenizer_;
   SpecialText special_;
-  std::string pending_;  // the beginning of a character
+  std::string pending_;     // the beginning of a character; of pieces: bytes in a row, which are judged together
+  bool has_begun_ = false;  // a token has come
+  bool can_strip_ = true;   // nothing has come yet that stays
+  int num_stripped_ = 0;
 };
 
 }  // namespace dculab::engine

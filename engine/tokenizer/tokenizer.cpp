@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"
 #include "engine/tokenizer/byte_alphabet.hpp"
+#include "engine/tokenizer/stream_decoder.hpp"
 #include "engine/tokenizer/utf8.hpp"
 
 namespace dculab::engine {
@@ -28,8 +29,9 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 
 Tokenizer::Tokenizer(TokenizerFile file)
     : bpe_(std::move(file.model)),
-      normalization_(file.normalization),
+      normalizer_(std::move(file.normalizer)),
       pre_tokenizer_(std::move(file.pre_tokenizer)),
+      decoder_(std::move(file.decoder)),
       prefix_(std::move(file.prefix)),
       suffix_(std::move(file.suffix)) {
   for (const auto& [token, id] : bpe_.vocabulary()) enter(id, token);
@@ -43,9 +45,9 @@ Tokenizer::Tokenizer(TokenizerFile file)
 
 void Tokenizer::enter(TokenId id, const std::string& token) {
   const auto index = static_cast<std::size_t>(id);
-  if (index >= tokens_.size()) tokens_.resize(index + 1);
-  if (tokens_[index].exists) throw InputError("model.vocab: two tokens have the id " + std::to_string(id));
-  tokens_[index] = {from_byte_alphabet(token), false, true};
+  if (index < tokens_.size() && tokens_[index].exists)
+    throw InputError("model.vocab: two tokens have the id " + std::to_string(id));
+  set_token(id, token, false);
 }
 
 void Tokenizer::enter(const AddedToken& added) {
@@ -54,55 +56,77 @@ void Tokenizer::enter(const AddedToken& added) {
     throw InputError("added_tokens: '" + added.content + "' has the id " + std::to_string(added.id) + ", but also " +
                      std::to_string(*known));
   }
-  const bool finds_normalized = added.normalized && normalization_ != Normalization::none;
-  const std::string pattern = finds_normalized ? normalized(added.content, normalization_) : added.content;
+  const std::string pattern = added.normalized ? normalized(added.content, normalizer_) : added.content;
   (added.normalized ? in_normalized_text_ : in_raw_text_).add(pattern, added);
   added_ids_.emplace(added.content, added.id);
-  const auto index = static_cast<std::size_t>(added.id);
+  // The library looks for the decoded form among the special tokens, so one that normalizing changes is never skipped.
+  set_token(added.id, pattern, added.special && pattern == added.content);
+}
+
+// `written`: as the vocabulary has it.
+void Tokenizer::set_token(TokenId id, const std::string& written, bool special) {
+  const auto index = static_cast<std::size_t>(id);
   if (index >= tokens_.size()) tokens_.resize(index + 1);
-  tokens_[index] = {from_byte_alphabet(pattern), added.special, true};
+  Token& token = tokens_[index] = {.bytes = written, .special = special, .exists = true, .is_byte = false};
+  if (!decoder_) {
+    token.bytes = from_byte_alphabet(written);
+    return;
+  }
+  for (const auto& [pattern, content] : decoder_->replaces) token.bytes = replaced(token.bytes, pattern, content);
+  const auto byte = decoder_->byte_fallback ? fallback_byte(token.bytes) : std::nullopt;
+  token.is_byte = byte.has_value();
+  if (byte) token.bytes = std::string(1, static_cast<char>(*byte));
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialTokens special) const {
   const bool is_valid = valid_prefix(text) == text.size();
   const std::string repaired_text = is_valid ? std::string() : repaired(text);
+  if (!is_valid) text = repaired_text;
   std::vector<TokenId> ids;
   if (special == SpecialTokens::add) ids = prefix_;
   WordEncoder words(bpe_, ids);
-  for (const TextPiece& piece : in_raw_text_.split(is_valid ? text : repaired_text)) {
+  for (const TextPiece& piece : in_raw_text_.split(text)) {
     if (piece.token) {
       ids.push_back(*piece.token);
     } else {
-      append_text(piece.text, words, ids);
+      const bool is_first = piece.text.data() == text.data();
+      append_text(piece.text, is_first ? TextStart::here : TextStart::earlier, words, ids);
     }
   }
   if (special == SpecialTokens::add) ids.insert(ids.end(), suffix_.begin(), suffix_.end());
   return ids;
 }
 
-void Tokenizer::append_text(std::string_view text, WordEncoder& words, std::vector<TokenId>& ids) const {
-  const std::string normal_form = normalization_ == Normalization::none ? "" : normalized(text, normalization_);
-  if (normalization_ != Normalization::none) text = normal_form;
+void Tokenizer::append_text(std::string_view text, TextStart start, WordEncoder& words,
+                            std::vector<TokenId>& ids) const {
+  const std::string normal_form = normalizer_.empty() ? "" : normalized(text, normalizer_);
+  if (!normalizer_.empty()) text = normal_form;
   for (const TextPiece& piece : in_normalized_text_.split(text)) {
     if (piece.token) {
       ids.push_back(*piece.token);
     } else {
-      pre_tokenizer_.for_each_word(piece.text, [&](std::string_view word) { words.append(word); });
+      const bool is_first = start == TextStart::here && piece.text.data() == text.data();
+      pre_tokenizer_.for_each_word(piece.text, is_first ? TextStart::here : TextStart::earlier,
+                                   [&](std::string_view word) { words.append(word); });
     }
   }
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> ids, SpecialText special) const {
-  std::string bytes;
-  for (const TokenId id : ids) bytes += token_bytes(id, special);
-  return repaired(bytes);
+  StreamDecoder decoder(*this, special);
+  std::string text;
+  for (const TokenId id : ids) text += decoder.push(id);
+  return text + decoder.finish();
+}
+
+bool Tokenizer::is_shown(TokenId id, SpecialText special) const {
+  if (id < 0 || id >= vocab_size()) return false;
+  const Token& token = tokens_[static_cast<std::size_t>(id)];
+  return token.exists && !(token.special && special == SpecialText::skip);
 }
 
 std::string_view Tokenizer::token_bytes(TokenId id, SpecialText special) const {
-  if (id < 0 || id >= vocab_size()) return {};
-  const Token& token = tokens_[static_cast<std::size_t>(id)];
-  if (token.special && special == SpecialText::skip) return {};
-  return token.bytes;
+  return is_shown(id, special) ? std::string_view(tokens_[static_cast<std::size_t>(id)].bytes) : std::string_view();
 }
 
 std::optional<TokenId> Tokenizer::token_id(std::string_view token) const {

@@ -1,4 +1,4 @@
-// Text to token ids and back, as the Hugging Face `tokenizers` library does it for byte-level byte-pair encoding.
+// Text to token ids and back, as the Hugging Face `tokenizers` library does it for byte-pair encoding.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,12 @@ class Tokenizer {
   // What one token adds to a text: often not whole characters. Empty for ids without a token.
   [[nodiscard]] std::string_view token_bytes(TokenId id, SpecialText special) const;
 
+  // For StreamDecoder: whether decoding sees the token at all, and whether it is a byte that stands in for a part of a
+  // character ("<0x0A>").
+  [[nodiscard]] bool is_shown(TokenId id, SpecialText special) const;
+  [[nodiscard]] bool is_fallback_byte(TokenId id) const { return tokens_[static_cast<std::size_t>(id)].is_byte; }
+  [[nodiscard]] const DecoderRules& decoder() const { return decoder_; }
+
   // One more than the largest id.
   [[nodiscard]] int vocab_size() const { return static_cast<int>(tokens_.size()); }
 
@@ -53,17 +59,20 @@ class Tokenizer {
   explicit Tokenizer(TokenizerFile file);
   void enter(TokenId id, const std::string& token);
   void enter(const AddedToken& added);
-  void append_text(std::string_view text, WordEncoder& words, std::vector<TokenId>& ids) const;
+  void append_text(std::string_view text, TextStart start, WordEncoder& words, std::vector<TokenId>& ids) const;
+  void set_token(TokenId id, const std::string& written, bool special);
 
   struct Token {
     std::string bytes;
     bool special = false;
     bool exists = false;
+    bool is_byte = false;
   };
 
   Bpe bpe_;
-  Normalization normalization_;
+  Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
+  DecoderRules decoder_;
   std::vector<TokenId> prefix_;
   std::vector<TokenId> suffix_;
   AddedTokenFinder in_raw_text_;

@@ -18,6 +18,7 @@
 namespace dculab::kernels::cpu {
 namespace {
 
+constexpr int kKvTileTokens = 64;      // of attention_tile-inl.hpp
 constexpr int kPartitionTokens = 512;  // a multiple of the KV tile
 constexpr int kQueryRows = 128;        // (token, head) rows that share a pass over the KV tiles
 constexpr int kSplitTokens = 16;       // query tokens up to which partitions are separate tasks
@@ -27,11 +28,14 @@ struct QueryTile {
   int seq = 0;
   int first_token = 0;  // index into q and out
   int tokens = 0;
-  int first_position = 0;  // in the sequence
-  int first_partial = -1;  // of partials_per_head for each KV head; -1 when one task walks the whole context
+  int first_position = 0;    // in the sequence
+  int first_token_seen = 0;  // the first that any of its tokens sees, at the beginning of a KV tile
+  int first_partial = -1;    // of partials_per_head for each KV head; -1 when one task walks the whole context
 
   [[nodiscard]] int context() const { return first_position + tokens; }
-  [[nodiscard]] int partitions() const { return (context() + kPartitionTokens - 1) / kPartitionTokens; }
+  [[nodiscard]] int first_partition() const { return first_token_seen / kPartitionTokens; }
+  [[nodiscard]] int end_partition() const { return (context() + kPartitionTokens - 1) / kPartitionTokens; }
+  [[nodiscard]] int partitions() const { return end_partition() - first_partition(); }
 };
 
 // One task for each KV head: a query tile and the partitions it attends to.
@@ -46,6 +50,11 @@ struct AttentionPlan {
   int partials = 0;  // (row, partition) results in memory, all KV heads together
 };
 
+// The first token that a query at `position` sees.
+int first_seen(int position, int sliding_window) {
+  return sliding_window == 0 ? 0 : std::max(0, position + 1 - sliding_window);
+}
+
 AttentionPlan plan_attention(const PagedAttentionArgs& args) {
   const int group_size = args.num_heads / args.cache.num_kv_heads;
   const int tile_tokens = std::max(1, kQueryRows / group_size);
@@ -53,15 +62,20 @@ AttentionPlan plan_attention(const PagedAttentionArgs& args) {
   for (int seq = 0; seq < args.num_seqs; ++seq) {
     const int begin = args.query_start_loc[seq], end = args.query_start_loc[seq + 1];
     const int computed = args.context_lens[seq] - (end - begin);
-    for (int token = begin; token < end; token += tile_tokens) {
-      QueryTile tile{seq, token, std::min(tile_tokens, end - token), computed + token - begin, -1};
-      const int partitions = tile.partitions(), index = static_cast<int>(plan.tiles.size());
-      if (end - begin <= kSplitTokens && partitions > 1) {
+    for (int token = begin, tokens = 0; token < end; token += tokens) {
+      const int position = computed + token - begin;
+      tokens = std::min(end - token, tile_tokens);
+      // All queries of a tile see the same tokens quantized.
+      if (is_kivi(args.cache.dtype)) tokens = std::min(tokens, kKiviGroup - position % kKiviGroup);
+      const int seen = first_seen(position, args.sliding_window) / kKvTileTokens * kKvTileTokens;
+      QueryTile tile{seq, token, tokens, position, seen, -1};
+      const int index = static_cast<int>(plan.tiles.size());
+      if (end - begin <= kSplitTokens && tile.partitions() > 1) {
         tile.first_partial = plan.partials;
-        plan.partials += partitions * tile.tokens * args.num_heads;
-        for (int p = 0; p < partitions; ++p) plan.walks.push_back({index, p, p});
+        plan.partials += tile.partitions() * tile.tokens * args.num_heads;
+        for (int p = tile.first_partition(); p < tile.end_partition(); ++p) plan.walks.push_back({index, p, p});
       } else {
-        plan.walks.push_back({index, 0, partitions - 1});
+        plan.walks.push_back({index, tile.first_partition(), tile.end_partition() - 1});
       }
       plan.tiles.push_back(tile);
     }
@@ -76,6 +90,8 @@ AttentionPlan plan_attention(const PagedAttentionArgs& args) {
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 namespace {
+
+static_assert(kKvTileTokens == kTileTokens && kPartitionTokens % kTileTokens == 0);
 
 class Attention {
  public:
@@ -97,9 +113,7 @@ class Attention {
   void run(ThreadPool& threads) const {
     const int kv_heads = args_.cache.num_kv_heads, partitioned_walks = static_cast<int>(plan_.walks.size());
     threads.parallel_for(partitioned_walks * kv_heads, [&](int task, int worker) {
-      with_stored_type(args_.cache.k, args_.cache.dtype, [&]<typename T>(const T*) {
-        walk<T>(task % partitioned_walks, task / partitioned_walks, worker);
-      });
+      walk(task % partitioned_walks, task / partitioned_walks, worker);
     });
     if (plan_.partials == 0) return;
     threads.parallel_for(static_cast<int>(plan_.tiles.size()) * kv_heads, [&](int task, int worker) {
@@ -112,8 +126,13 @@ class Attention {
   [[nodiscard]] Partial partial(const QueryTile& tile, int kv_head, int partition, int row) const {
     const int rows = tile.tokens * group_size_;
     const std::ptrdiff_t index =
-        tile.first_partial + (std::ptrdiff_t{kv_head} * tile.partitions() + partition) * rows + row;
+        tile.first_partial + (std::ptrdiff_t{kv_head} * tile.partitions() + partition - tile.first_partition()) * rows +
+        row;
     return {partials_ + index * partial_floats()};
+  }
+  [[nodiscard]] Distance distance(int kv_head) const {
+    const float* slopes = args_.alibi_slopes;
+    return {slopes == nullptr ? nullptr : slopes + kv_head * group_size_, args_.sliding_window};
   }
   [[nodiscard]] float* output(const QueryTile& tile, int kv_head, int row) const {
     const std::ptrdiff_t token = tile.first_token + row / group_size_;
@@ -121,7 +140,6 @@ class Attention {
   }
 
   // One query tile and KV head over the partitions of a walk.
-  template <typename T>
   void walk(int index, int kv_head, int worker) const {
     const Walk& walk = plan_.walks[static_cast<std::size_t>(index)];
     const QueryTile& tile = plan_.tiles[static_cast<std::size_t>(walk.tile)];
@@ -131,15 +149,16 @@ class Attention {
     SoftmaxRows rows(memory, max_rows_, head_dim_);
     memory += SoftmaxRows::floats(max_rows_, head_dim_);
     rows.take_queries(args_.q + tile.first_token * args_.q_stride + kv_head * group_size_ * head_dim_, args_.q_stride,
-                      tile.tokens, group_size_, args_.scale, tile.first_position);
+                      tile.tokens, group_size_, args_.scale, tile.first_position, distance(kv_head));
     const auto folded = [&](int row) { return Partial{memory + row * partial_floats()}; };
     const bool split = tile.first_partial >= 0;
     if (!split) {
       for (int row = 0; row < rows.rows(); ++row) folded(row).clear(width_);
     }
     for (int p = walk.first_partition; p <= walk.last_partition; ++p) {
-      walk_partition<T>(tile, kv_head, p, kv, rows);
-      for (int row = rows.first_row_seeing(p * kPartitionTokens); row < rows.rows(); ++row) {
+      walk_partition(tile, kv_head, p, kv, rows);
+      const int last = rows.last_row_seeing((p + 1) * kPartitionTokens);
+      for (int row = rows.first_row_seeing(p * kPartitionTokens); row < last; ++row) {
         const Partial result = split ? partial(tile, kv_head, p, row) : folded(rows.rows());
         rows.finish_partition(row, result);
         if (!split) folded(row).fold(result, width_);
@@ -149,12 +168,12 @@ class Attention {
     for (int row = 0; row < rows.rows(); ++row) folded(row).finish(output(tile, kv_head, row), head_dim_);
   }
 
-  template <typename T>
   void walk_partition(const QueryTile& tile, int kv_head, int partition, const KvTile& kv, SoftmaxRows& rows) const {
-    const std::int32_t* block_table = args_.block_tables + std::ptrdiff_t{tile.seq} * args_.max_blocks_per_seq;
-    const int begin = partition * kPartitionTokens, end = std::min(tile.context(), begin + kPartitionTokens);
+    const KvSource source(args_, tile.seq, kv_head, tile.first_position + 1);
+    const int end = std::min(tile.context(), (partition + 1) * kPartitionTokens);
+    const int begin = std::max(tile.first_token_seen, partition * kPartitionTokens);
     const auto find = [&](int position, KvRuns& runs) {
-      runs.find(args_.cache, block_table, kv_head, position, std::min(position + kTileTokens, tile.context()));
+      runs.find(source, position, std::min(position + kTileTokens, tile.context()));
     };
     KvRuns in_turn[2];
     LinesAhead ahead;
@@ -165,9 +184,9 @@ class Attention {
       const KvRuns& here = in_turn[turn];
       KvRuns& next = in_turn[1 - turn];
       find(position + kTileTokens, next);
-      ahead.plan<T>(args_.cache, next);
+      ahead.plan(args_.cache, next);
       // Widening a tile takes about as long as the arithmetic of eight rows on it.
-      kv.fill<T>(args_.cache, here, ahead, ahead.left() * 8 / (8 + rows.rows()));
+      kv.fill(source, here, ahead, ahead.left() * 8 / (8 + rows.rows()));
       rows.attend(kv, position, std::min(kTileTokens, end - position), ahead);
     }
   }
@@ -177,9 +196,10 @@ class Attention {
     if (tile.first_partial < 0) return;
     const Partial folded{scratch_ + scratch_floats_ * static_cast<std::size_t>(worker)};
     for (int row = 0; row < tile.tokens * group_size_; ++row) {
-      const int visible = tile.first_position + row / group_size_ + 1;
+      const int position = tile.first_position + row / group_size_;
       folded.clear(width_);
-      for (int p = 0; p * kPartitionTokens < visible; ++p) folded.fold(partial(tile, kv_head, p, row), width_);
+      for (int p = first_seen(position, args_.sliding_window) / kPartitionTokens; p * kPartitionTokens <= position; ++p)
+        folded.fold(partial(tile, kv_head, p, row), width_);
       folded.finish(output(tile, kv_head, row), head_dim_);
     }
   }
@@ -208,9 +228,8 @@ namespace dculab::kernels::cpu {
 HWY_EXPORT(paged_attention_impl);
 
 void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args) {
-  require_plain_floats(args.cache.dtype, "paged_attention", "KV cache");
-  require(args.alibi_slopes == nullptr, "paged_attention", "ALiBi is not supported");
-  require(args.sliding_window == 0, "paged_attention", "a sliding window is not supported");
+  require_kv_cache(args.cache, "paged_attention");
+  require(args.sliding_window >= 0, "paged_attention", "a negative sliding window");
   HWY_DYNAMIC_DISPATCH(paged_attention_impl)(threads, workspace, args);
 }
 

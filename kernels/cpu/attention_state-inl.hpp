@@ -57,6 +57,12 @@ struct Partial {
   }
 };
 
+// How scores depend on the distance between query and key.
+struct Distance {
+  const float* slopes = nullptr;  // [group_size] of ALiBi: slope * (key - query) is added to a score; or null
+  int window = 0;                 // a query sees itself and the window - 1 tokens before it; 0 = all
+};
+
 // Query rows (token, head of the group), tokens slowest, on their way through one partition.
 class SoftmaxRows {
  public:
@@ -76,9 +82,9 @@ class SoftmaxRows {
         q_(sums_ + max_rows * width_) {}
 
   // Takes the scaled queries of `group_size` heads of `tokens` tokens, the first at `first_position`.
-  void take_queries(const float* q, std::int64_t q_stride, int tokens, int group_size, float scale,
-                    int first_position) {
-    rows_ = tokens * group_size, group_size_ = group_size, first_position_ = first_position;
+  void take_queries(const float* q, std::int64_t q_stride, int tokens, int group_size, float scale, int first_position,
+                    Distance distance) {
+    rows_ = tokens * group_size, group_size_ = group_size, first_position_ = first_position, distance_ = distance;
     for (int row = 0; row < rows_; ++row) {
       const float* from = q + row / group_size * q_stride + row % group_size * head_dim_;
       for (int d = 0; d < head_dim_; ++d) q_[row * head_dim_ + d] = from[d] * scale;
@@ -93,14 +99,18 @@ class SoftmaxRows {
     std::fill_n(sums_, rows_ * width_, 0.0F);
   }
 
-  // Rows whose token lies at `position` or later.
-  [[nodiscard]] int first_row_seeing(int position) const {
-    return std::max(0, position - first_position_) * group_size_;
+  // The rows that see any of the tokens [begin, end): those whose token is not before `begin`, and whose window has not
+  // left `end` behind. first may exceed last: none.
+  [[nodiscard]] int first_row_seeing(int begin) const { return std::max(0, begin - first_position_) * group_size_; }
+  [[nodiscard]] int last_row_seeing(int end) const {
+    if (distance_.window == 0) return rows_;
+    return std::clamp(end - 1 + distance_.window - first_position_, 0, rows_ / group_size_) * group_size_;
   }
 
-  // Attends to the `count` tokens of a tile that starts at `position`, each row up to its own token.
+  // Attends to the `count` tokens of a tile that starts at `position`, each row to those that it sees.
   void attend(const KvTile& tile, int position, int count, LinesAhead& ahead) const {
-    const int first = first_row_seeing(position), rows = rows_ - first;
+    const int first = first_row_seeing(position), last = last_row_seeing(position + count), rows = last - first;
+    if (rows <= 0) return;
     const int vectors = round_up_to_lanes(count) / kLanes;
     const int steps = (rows + 7) / 8 * (head_dim_ + count);  // at least as many as the products take
     const int lines_per_step = (ahead.left() + steps - 1) / steps;
@@ -108,8 +118,9 @@ class SoftmaxRows {
     multiply<Start::at_zero>({q_ + first * head_dim_, head_dim_, rows, tile.keys(), kTileTokens, head_dim_, decay_,
                               scores, kTileTokens, vectors},
                              ahead, lines_per_step);
-    raise_largest(first, position, count);
-    for (int row = first; row < rows_; ++row) exponentiate(row, vectors);
+    hide_unseen(first, last, position, count);
+    raise_largest(first, last, count);
+    for (int row = first; row < last; ++row) exponentiate(row, vectors);
     multiply<Start::at_decayed>({scores, kTileTokens, rows, tile.values(), width_, count, decay_ + first,
                                  sums_ + first * width_, width_, width_ / kLanes},
                                 ahead, lines_per_step);
@@ -122,26 +133,50 @@ class SoftmaxRows {
   }
 
  private:
-  // Hides what a row must not see, updates m, and sets decay = exp(m - m').
-  void raise_largest(int first, int position, int count) const {
-    float* raised = decay_;
-    for (int row = first; row < rows_; ++row) {
+  // Adds ALiBi's bias to the scores of a tile and hides what a row must not see of it.
+  void hide_unseen(int first, int last, int position, int count) const {
+    const int end = round_up_to_lanes(count);
+    for (int row = first; row < last; ++row) {
       float* scores = scores_ + row * kTileTokens;
-      const int visible = std::min(count, first_position_ + row / group_size_ - position + 1);
+      const int own = first_position_ + row / group_size_ - position;  // the row's own token, counted from the tile's
+      if (distance_.slopes != nullptr) add_bias(scores, distance_.slopes[row % group_size_], own, end);
+      hide(scores, std::min(count, own + 1) / kLanes * kLanes, end, 0, std::min(count, own + 1));
+      const int behind = distance_.window == 0 ? 0 : own + 1 - distance_.window;  // tokens before the window
+      if (behind > 0) hide(scores, 0, std::min(end, round_up_to_lanes(behind)), behind, count);
+    }
+  }
+
+  // scores[i] += slope * (i - own)
+  static void add_bias(float* scores, float slope, int own, int end) {
+    for (int i = 0; i < end; i += kLanes) {
+      const Vector distance = hn::Iota(F32(), static_cast<float>(i - own));
+      store(hn::MulAdd(hn::Set(F32(), slope), distance, load(scores + i)), scores + i);
+    }
+  }
+
+  // Of scores [begin, end), whole vectors, those outside [seen_begin, seen_end) become kNoScore.
+  static void hide(float* scores, int begin, int end, int seen_begin, int seen_end) {
+    const Vector low = hn::Set(F32(), static_cast<float>(seen_begin)), none = hn::Set(F32(), kNoScore);
+    const Vector high = hn::Set(F32(), static_cast<float>(seen_end));
+    for (int i = begin; i < end; i += kLanes) {
+      const Vector index = hn::Iota(F32(), static_cast<float>(i));
+      const auto seen = hn::And(hn::Ge(index, low), hn::Lt(index, high));
+      store(hn::IfThenElse(seen, load(scores + i), none), scores + i);
+    }
+  }
+
+  // Updates m, and sets decay = exp(m - m').
+  void raise_largest(int first, int last, int count) const {
+    float* raised = decay_;
+    for (int row = first; row < last; ++row) {
+      const float* scores = scores_ + row * kTileTokens;
       Vector most = hn::Set(F32(), largest_[row]);
-      for (int i = 0; i < round_up_to_lanes(count); i += kLanes) {
-        if (i + kLanes > visible) {
-          const auto index = hn::Iota(F32(), static_cast<float>(i));
-          const auto seen = hn::Lt(index, hn::Set(F32(), static_cast<float>(visible)));
-          store(hn::IfThenElse(seen, load(scores + i), hn::Set(F32(), kNoScore)), scores + i);
-        }
-        most = hn::Max(most, load(scores + i));
-      }
+      for (int i = 0; i < round_up_to_lanes(count); i += kLanes) most = hn::Max(most, load(scores + i));
       raised[row] = hn::GetLane(hn::MaxOfLanes(F32(), most));
     }
-    const int begin = first / kLanes * kLanes, end = round_up_to_lanes(rows_);
+    const int begin = first / kLanes * kLanes, end = round_up_to_lanes(last);
     std::copy(largest_ + begin, largest_ + first, raised + begin);
-    std::copy(largest_ + rows_, largest_ + end, raised + rows_);
+    std::copy(largest_ + last, largest_ + end, raised + last);
     for (int row = begin; row < end; row += kLanes) {
       const Vector next = load(raised + row);
       const Vector decay = hn::Exp(F32(), hn::Sub(load(largest_ + row), next));
@@ -165,6 +200,7 @@ class SoftmaxRows {
 
   int head_dim_, width_;
   int rows_ = 0, group_size_ = 1, first_position_ = 0;
+  Distance distance_;
   float* largest_;  // [rows] m
   float* decay_;    // [rows]
   float* totals_;   // [rows, lanes] l, one part per lane

@@ -1,7 +1,7 @@
 // The kernels of a transformer layer on the CPU: Highway, dispatched at run time to the widest vectors there are.
-// Throw std::invalid_argument for what they do not serve: weights or KV other than f32, f16 and bf16, ALiBi, sliding
-// windows. Every result is bit for bit the same for any number of threads, any batch composition and any KV block size,
-// and the same whether a token was computed by decode or by (chunked) prefill.
+// Throw std::invalid_argument for what they do not serve: weights other than f32, f16, bf16 and packed integers.
+// Every result is bit for bit the same for any number of threads, any batch composition and any KV block size, and the
+// same whether a token was computed by decode or by (chunked) prefill.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +23,30 @@ class Workspace {
   std::vector<float> storage_;
 };
 
-// Reads every weight from memory once while m is small (decode); a tiled matrix product for large m (prefill).
+// Reads every weight from memory once while m is small (decode); a tiled matrix product for large m (prefill). Weights
+// are plain floats or packed int4 and int8 (packed_weights.hpp).
 void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args);
 
 void rms_norm(ThreadPool& threads, const RmsNormArgs& args);
+void layer_norm(ThreadPool& threads, const LayerNormArgs& args);
 void embedding(ThreadPool& threads, const EmbeddingArgs& args);
 void silu_mul(ThreadPool& threads, const SiluMulArgs& args);
+void gelu(ThreadPool& threads, const GeluArgs& args);
+
+// Without cos_sin nothing is rotated.
 void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args);
+
+// Of kivi4 and kivi2, before and after attention; head_dim must be a multiple of 32.
+void quantize_groups(ThreadPool& threads, Workspace& workspace, const KiviArgs& args);
+void keep_residual(ThreadPool& threads, const KiviArgs& args);
 
 // Online softmax over KV tiles, partitions of the context combined by log-sum-exp; no L x L matrix.
 // Preconditions: head_dim is a multiple of 8; context_lens[i] >= the new tokens of sequence i.
 void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args);
+
+// Reads K of the cache once for each new token and KV head. ALiBi and sliding windows are not supported.
+// Preconditions: as paged_attention's; each sequence has sums of its own.
+void attention_scores(ThreadPool& threads, Workspace& workspace, const AttentionScoresArgs& args);
 
 // The vector instruction sets compiled in that this CPU has, best first, as Highway names them: "AVX3", "AVX2", ...
 [[nodiscard]] std::vector<std::string_view> vector_targets();

@@ -1,10 +1,11 @@
-// The small kernels of a layer: tokens are dealt out to the threads, or all done here when there is little to do.
+// The small kernels of a Llama layer.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/for_each_token.hpp"
 #include "kernels/cpu/preconditions.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,18 +19,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 namespace {
-
-constexpr std::int64_t kInlineValues = 16 * 1024;  // about 2 us of work: less than waking a thread pays back
-
-// body(token) for every token.
-template <typename Body>
-void for_each_token(ThreadPool& threads, int tokens, std::int64_t values_per_token, Body&& body) {
-  if (tokens * values_per_token < kInlineValues) {
-    for (int token = 0; token < tokens; ++token) body(token);
-  } else {
-    threads.parallel_for(tokens, [&](int token, int) { body(token); });
-  }
-}
 
 // residual += x; returns 1 / rms(residual).
 float add_and_measure(const RmsNormArgs& args, const float* x, float* residual) {
@@ -46,40 +35,9 @@ float add_and_measure(const RmsNormArgs& args, const float* x, float* residual) 
   return 1.0F / std::sqrt(sum(squares) / static_cast<float>(args.width) + args.epsilon);
 }
 
-// The pairs (i, i + half) of one head, turned by the angles of one position.
-template <typename T>
-void rotate(const float* head, const float* cos_sin, int half, T* to) {
-  for (int i = 0; i < half; i += kLanes) {
-    const int count = half - i;
-    const Vector cosine = load_first(cos_sin + i, count), sine = load_first(cos_sin + half + i, count);
-    const Vector a = load_first(head + i, count), b = load_first(head + half + i, count);
-    store_first(hn::Sub(hn::Mul(a, cosine), hn::Mul(b, sine)), to + i, count);
-    store_first(hn::MulAdd(b, cosine, hn::Mul(a, sine)), to + half + i, count);
-  }
-}
-
 template <typename From, typename To>
 void copy(const From* from, int count, To* to) {
   for (int i = 0; i < count; i += kLanes) store_first(load_first(from + i, count - i), to + i, count - i);
-}
-
-template <typename T>
-void rope_and_cache_token(const RopeAndCacheArgs& args, int token) {
-  const KvCacheView& cache = args.cache;
-  const int head_dim = cache.head_dim, half = head_dim / 2;
-  float* q = args.qkv + std::ptrdiff_t{token} * (args.num_heads + 2 * cache.num_kv_heads) * head_dim;
-  float* k = q + args.num_heads * head_dim;
-  const float* v = k + cache.num_kv_heads * head_dim;
-  const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * head_dim;
-  for (float* head = q; head != v; head += head_dim) rotate(head, cos_sin, half, head);
-  const std::int64_t slot = args.slot_mapping[token];
-  if (slot < 0) return;
-  for (int head = 0; head < cache.num_kv_heads; ++head) {
-    const std::int64_t row = (slot / cache.block_size * cache.num_kv_heads + head) * cache.block_size;
-    const std::int64_t element = (row + slot % cache.block_size) * head_dim;
-    copy(k + head * head_dim, head_dim, static_cast<T*>(cache.k) + element);
-    copy(v + head * head_dim, head_dim, static_cast<T*>(cache.v) + element);
-  }
 }
 
 }  // namespace
@@ -124,14 +82,6 @@ void silu_mul_impl(ThreadPool& threads, const SiluMulArgs& args) {
   });
 }
 
-void rope_and_cache_impl(ThreadPool& threads, const RopeAndCacheArgs& args) {
-  const int heads = args.num_heads + 2 * args.cache.num_kv_heads;
-  for_each_token(threads, args.num_tokens, std::int64_t{heads} * args.cache.head_dim, [&](int token) {
-    with_stored_type(args.cache.k, args.cache.dtype,
-                     [&]<typename T>(const T*) { rope_and_cache_token<T>(args, token); });
-  });
-}
-
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -141,7 +91,6 @@ namespace dculab::kernels::cpu {
 HWY_EXPORT(rms_norm_impl);
 HWY_EXPORT(embedding_impl);
 HWY_EXPORT(silu_mul_impl);
-HWY_EXPORT(rope_and_cache_impl);
 
 void rms_norm(ThreadPool& threads, const RmsNormArgs& args) {
   require_plain_floats(args.weight.dtype, "rms_norm", "weight");
@@ -152,10 +101,6 @@ void embedding(ThreadPool& threads, const EmbeddingArgs& args) {
   HWY_DYNAMIC_DISPATCH(embedding_impl)(threads, args);
 }
 void silu_mul(ThreadPool& threads, const SiluMulArgs& args) { HWY_DYNAMIC_DISPATCH(silu_mul_impl)(threads, args); }
-void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args) {
-  require_plain_floats(args.cache.dtype, "rope_and_cache", "KV cache");
-  HWY_DYNAMIC_DISPATCH(rope_and_cache_impl)(threads, args);
-}
 
 }  // namespace dculab::kernels::cpu
 #endif

@@ -6,6 +6,7 @@
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/preconditions.hpp"
+#include "kernels/cpu/quantized_matmul.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/matmul.cpp"
@@ -29,14 +30,30 @@ int total_rows(const MatmulArgs& args) {
   return rows;
 }
 
-// Walks rows [begin, end) of the concatenated matrices: body(weight view, first row in it, rows, column of y).
+// y[:, column ...] += bias, once the products are there.
+void add_bias(const MatmulArgs& args, const float* bias, int rows, int column, int y_stride) {
+  if (bias == nullptr) return;
+  for (int row = 0; row < args.m; ++row) {
+    float* y = args.y + std::ptrdiff_t{row} * y_stride + column;
+    for (int i = 0; i < rows; i += kLanes) {
+      store_first(hn::Add(load_first(y + i, rows - i), load_first(bias + i, rows - i)), y + i, rows - i);
+    }
+  }
+}
+
+// Walks rows [begin, end) of the concatenated matrices: body(weight view, first row in it, rows, column of y) computes
+// their columns of y, which then get their biases.
 template <typename Body>
 void for_each_piece(const MatmulArgs& args, int begin, int end, Body&& body) {
   int base = 0;
-  for (int i = 0; i < args.num_weights; ++i) {
-    const WeightView& weight = args.weights[static_cast<std::size_t>(i)];
+  const int n = total_rows(args);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(args.num_weights); ++i) {
+    const WeightView& weight = args.weights[i];
     const int first = std::max(begin, base), last = std::min(end, base + weight.rows);
-    if (first < last) body(weight, first - base, last - first, first);
+    if (first < last) {
+      body(weight, first - base, last - first, first);
+      add_bias(args, args.biases[i] == nullptr ? nullptr : args.biases[i] + (first - base), last - first, first, n);
+    }
     base += weight.rows;
   }
 }
@@ -201,6 +218,9 @@ namespace dculab::kernels::cpu {
 HWY_EXPORT(matmul_impl);
 
 void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
+  if (args.weights[0].dtype == Dtype::int4 || args.weights[0].dtype == Dtype::int8) {
+    return quantized_matmul(threads, workspace, args);
+  }
   for (int i = 0; i < args.num_weights; ++i) {
     require_plain_floats(args.weights[static_cast<std::size_t>(i)].dtype, "matmul", "weight");
   }

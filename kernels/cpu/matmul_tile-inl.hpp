@@ -39,15 +39,15 @@ class TileSums {
     add_from(0, x, x_stride, w, k);
   }
 
-  // The same for rows of w that come from DRAM and follow one another: asks for the next four rows meanwhile, in the
-  // order of their addresses, which is what DRAM pages and the TLB like best.
+  // The same for rows of w that come from DRAM and follow one another: asks for what each row holds a little further on,
+  // and near its end for the row that comes after these four.
   template <typename T>
   HWY_INLINE void add_streamed(const float* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int k) {
-    constexpr int kLine = 64 / sizeof(T);
-    const T* next = w[0] + std::ptrdiff_t{kTileColumns} * k;
+    constexpr int kLine = 64 / sizeof(T), kAhead = 1024 / sizeof(T);
     int i = 0;
-    for (; i + kLine <= k; i += kLine, next += kTileColumns * kLine) {
-      for (int c = 0; c < kTileColumns; ++c) hwy::Prefetch(next + c * kLine);
+    for (; i + kLine <= k; i += kLine) {
+      const std::ptrdiff_t ahead = i + kAhead < k ? i + kAhead : i + kAhead + std::ptrdiff_t{kTileColumns - 1} * k;
+      for (int c = 0; c < kTileColumns; ++c) hwy::Prefetch(w[c] + ahead);
       for (int j = i; j < i + kLine; j += kLanes) {
         add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + j); },
                     [&](int c) DCULAB_INLINE { return load(w[c] + j); });

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/kivi.hpp"
 #include "kernels/ops.hpp"
 
 namespace dculab::kernels::cpu {
@@ -17,6 +18,24 @@ inline void require_plain_floats(Dtype dtype, const char* kernel, const char* te
   if (dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16) return;
   throw std::invalid_argument(std::string("cpu ") + kernel + ": " + tensor + " in " + std::string(name(dtype)) +
                               " (f32, f16 and bf16 are supported)");
+}
+
+inline void require_kv_cache(const KvCacheView& cache, const char* kernel) {
+  switch (cache.dtype) {
+    case Dtype::kivi4:
+    case Dtype::kivi2:
+      require(cache.head_dim % kKiviGroup == 0, kernel, "kivi4 and kivi2 need a head_dim that is a multiple of 32");
+      return require(
+          cache.residual.k != nullptr && cache.residual.tokens > 0 && cache.residual.tokens % kKiviGroup == 0, kernel,
+          "kivi4 and kivi2 need a residual of a multiple of 32 tokens");
+    case Dtype::int8:
+      return require(cache.k_scales != nullptr && cache.v_scales != nullptr, kernel, "an int8 KV cache needs scales");
+    case Dtype::fp8_e4m3:
+    case Dtype::fp8_e5m2:
+      return;
+    default:
+      require_plain_floats(cache.dtype, kernel, "KV cache");
+  }
 }
 
 }  // namespace dculab::kernels::cpu

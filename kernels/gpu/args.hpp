@@ -21,7 +21,8 @@ struct Output {
   Dtype dtype = Dtype::f16;
 };
 
-// y[m, n] = x[m, k] * w[n, k]^T. Weights are f16, bf16 or f32; k is a multiple of 8.
+// y[m, n] = x[m, k] * w[n, k]^T + bias[n]. Weights are f16, bf16 or f32; k is a multiple of 8. A bias, of this product
+// and of the others, is [n] values, or null.
 struct Matmul {
   Input x;   // [m, k]
   Input w;   // [n, k]
@@ -29,6 +30,7 @@ struct Matmul {
   int m = 0, n = 0, k = 0;
   int y_stride = 0;            // values between rows of y, >= n: several matrices may fill one row side by side
   float* workspace = nullptr;  // partial sums of split k: matmul_workspace() of tiling.hpp; null: not split
+  const float* bias = nullptr;
 };
 
 // x_perm (act-order): the rows of qweight were sorted by group when they were loaded (gptq_layout.hpp); row i belongs
@@ -42,6 +44,7 @@ struct GptqMatmul {
   int m = 0;
   int y_stride = 0;
   float* workspace = nullptr;  // partial sums of split k: see gptq_matmul_workspace(); null: k is not split
+  const float* bias = nullptr;
 };
 
 struct Int8Matmul {
@@ -52,6 +55,7 @@ struct Int8Matmul {
   Output y;                        // [m, y_stride]
   int m = 0, n = 0, k = 0;         // k a multiple of 16
   int y_stride = 0;
+  const float* bias = nullptr;
 };
 
 struct QuantizeRows {
@@ -71,13 +75,17 @@ struct RmsNorm {
   float epsilon = 1e-6F;
 };
 
+// With a residual: residual += added[0] + added[1] (those that are given), and the residual is what is normed, not x.
+// `out` may be what is normed.
 struct LayerNorm {
-  Input x;       // [num_tokens, width], f16 or f32
+  Input x;       // [num_tokens, width], f16 or f32; data null with a residual
   Input weight;  // [width], f32, f16 or bf16
   Input bias;    // [width], data may be null
   Output out;    // [num_tokens, width]
   int num_tokens = 0, width = 0;
   float epsilon = 1e-5F;
+  float* residual = nullptr;  // [num_tokens, width], or null
+  Input added[2]{};           // [num_tokens, width] each, data may be null
 };
 
 struct Embedding {

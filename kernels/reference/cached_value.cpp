@@ -1,13 +1,24 @@
 #include "kernels/reference/cached_value.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "kernels/reference/stored_value.hpp"
 
 namespace dculab::kernels::reference {
 namespace {
 
-double scale_of(const KvCacheView& cache, KvTensor tensor) {
-  const bool fp8 = cache.dtype == Dtype::fp8_e4m3 || cache.dtype == Dtype::fp8_e5m2;
-  if (!fp8) return 1.0;
+bool is_fp8(Dtype dtype) { return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2; }
+
+// The int8 scale of the head that `index` lies in.
+float& head_scale(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
+  float* scales = tensor == KvTensor::k ? cache.k_scales : cache.v_scales;
+  return scales[index / static_cast<std::size_t>(cache.head_dim)];
+}
+
+double scale_of(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
+  if (cache.dtype == Dtype::int8) return head_scale(cache, tensor, index);
+  if (!is_fp8(cache.dtype)) return 1.0;
   return tensor == KvTensor::k ? cache.k_scale : cache.v_scale;
 }
 
@@ -27,12 +38,29 @@ std::size_t cache_index(const KvCacheView& cache, std::int64_t slot, int kv_head
 }
 
 double load_cached(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
-  return load_value(data_of(cache, tensor), cache.dtype, index) * scale_of(cache, tensor);
+  const double scale = scale_of(cache, tensor, index);
+  const void* data = data_of(cache, tensor);
+  if (cache.dtype == Dtype::int8) return static_cast<const std::int8_t*>(data)[index] * scale;
+  return load_value(data, cache.dtype, index) * scale;
 }
 
-void store_cached(const KvCacheView& cache, KvTensor tensor, std::size_t index, float value) {
-  // F64 has more than twice the bits of F32, so rounding its quotient again gives the correctly rounded F32 quotient.
-  store_value(data_of(cache, tensor), cache.dtype, index, value / scale_of(cache, tensor));
+void store_cached(const KvCacheView& cache, KvTensor tensor, std::int64_t slot, int kv_head, const float* values) {
+  const std::size_t first = cache_index(cache, slot, kv_head, 0);
+  const auto head_dim = static_cast<std::size_t>(cache.head_dim);
+  if (cache.dtype == Dtype::int8) {
+    double largest = 0;
+    for (std::size_t d = 0; d < head_dim; ++d) largest = std::max(largest, std::abs(double{values[d]}));
+    head_scale(cache, tensor, first) = static_cast<float>(largest / 127);
+  }
+  const double scale = scale_of(cache, tensor, first);
+  for (std::size_t d = 0; d < head_dim; ++d) {
+    // F64 has more than twice the bits of F32, so rounding its quotient again gives the correctly rounded F32 quotient.
+    const auto quotient = static_cast<float>(scale == 0 ? 0.0 : values[d] / scale);
+    if (cache.dtype == Dtype::int8)
+      static_cast<std::int8_t*>(data_of(cache, tensor))[first + d] = static_cast<std::int8_t>(std::nearbyint(quotient));
+    else
+      store_value(data_of(cache, tensor), cache.dtype, first + d, quotient);
+  }
 }
 
 }  // namespace dculab::kernels::reference

@@ -1,7 +1,10 @@
 // The kernels that move K and V into, within and out of the paged cache.
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
+#include "kernels/kivi.hpp"
+#include "kernels/number_format.hpp"
 #include "kernels/reference/cached_value.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 
@@ -18,19 +21,15 @@ void rotate(float* head, const float* cos_sin, int head_dim) {
     head[half + i] = static_cast<float>(b * cosine + a * sine);
   }
 }
-
-// k and v: [num_kv_heads * head_dim] of one token.
-void store_token(const KvCacheView& cache, std::int64_t slot, const float* k, const float* v) {
-  for (int i = 0; i < cache.num_kv_heads * cache.head_dim; ++i) {
-    const std::size_t index = cache_index(cache, slot, i / cache.head_dim, i % cache.head_dim);
-    store_cached(cache, KvTensor::k, index, k[i]);
-    store_cached(cache, KvTensor::v, index, v[i]);
-  }
+// k and v: [head_dim] of one head of one token.
+void store_head(const KvCacheView& cache, std::int64_t slot, int head, const float* k, const float* v) {
+  store_cached(cache, KvTensor::k, slot, head, k);
+  store_cached(cache, KvTensor::v, slot, head, v);
 }
 
-bool is_skipped(const ReshapeAndCacheArgs& args, std::int64_t slot) {
+bool is_skipped(const std::uint32_t* skip_set, std::int64_t slot) {
   if (slot < 0) return true;
-  return args.skip_set != nullptr && (args.skip_set[slot / 32] >> (slot % 32) & 1U) != 0;
+  return skip_set != nullptr && (skip_set[slot / 32] >> (slot % 32) & 1U) != 0;
 }
 
 }  // namespace
@@ -39,21 +38,34 @@ void rope_and_cache(const RopeAndCacheArgs& args) {
   const KvCacheView& cache = args.cache;
   const int width = (args.num_heads + 2 * cache.num_kv_heads) * cache.head_dim;
   for (int token = 0; token < args.num_tokens; ++token) {
-    const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * cache.head_dim;
     float* q = args.qkv + std::ptrdiff_t{token} * width;
     float* k = q + args.num_heads * cache.head_dim;
     const float* v = k + cache.num_kv_heads * cache.head_dim;
-    for (int head = 0; head < args.num_heads + cache.num_kv_heads; ++head) {
+    for (int head = 0; args.cos_sin != nullptr && head < args.num_heads + cache.num_kv_heads; ++head) {
+      const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * cache.head_dim;
       rotate(q + head * cache.head_dim, cos_sin, cache.head_dim);
     }
-    if (args.slot_mapping[token] >= 0) store_token(cache, args.slot_mapping[token], k, v);
+    if (is_kivi(cache.dtype)) {
+      std::for_each(k, q + width, [](float& value) { value = f32_from_f16(f16_from_f32(value)); });
+      continue;
+    }
+    for (int head = 0; head < cache.num_kv_heads; ++head) {
+      const std::ptrdiff_t index = std::ptrdiff_t{token} * cache.num_kv_heads + head;
+      const std::int64_t slot = args.head_slots != nullptr ? args.head_slots[index] : args.slot_mapping[token];
+      const std::ptrdiff_t first = std::ptrdiff_t{head} * cache.head_dim;
+      if (!is_skipped(args.skip_set, slot)) store_head(cache, slot, head, k + first, v + first);
+    }
   }
 }
 
 void reshape_and_cache(const ReshapeAndCacheArgs& args) {
   for (int token = 0; token < args.num_tokens; ++token) {
     const std::int64_t slot = args.slot_mapping[token], row = token * args.kv_stride;
-    if (!is_skipped(args, slot)) store_token(args.cache, slot, args.k + row, args.v + row);
+    if (is_skipped(args.skip_set, slot)) continue;
+    for (int head = 0; head < args.cache.num_kv_heads; ++head) {
+      const std::int64_t first = row + head * args.cache.head_dim;
+      store_head(args.cache, slot, head, args.k + first, args.v + first);
+    }
   }
 }
 
@@ -77,14 +89,18 @@ void gather_cached_kv(const GatherCachedKvArgs& args) {
 void copy_blocks(const CopyBlocksArgs& args) {
   const KvCacheView& cache = args.cache;
   const std::ptrdiff_t values = std::ptrdiff_t{cache.num_kv_heads} * cache.block_size * cache.head_dim;
-  const std::ptrdiff_t block_bytes = values * bits(cache.dtype) / 8;
+  const std::ptrdiff_t block_bytes =
+      is_kivi(cache.dtype) ? cache.num_kv_heads * KiviLayout(cache).record_bytes() : values * bits(cache.dtype) / 8;
+  const std::ptrdiff_t scale_bytes = std::ptrdiff_t{cache.num_kv_heads} * cache.block_size * 4;  // int8
   for (int pair = 0; pair < args.num_pairs; ++pair) {
     const std::int32_t source = args.pairs[2 * pair], destination = args.pairs[2 * pair + 1];
-    for (void* data : {cache.k, cache.v}) {
+    const auto copy = [source, destination](void* data, std::ptrdiff_t bytes) {
       auto* blocks = static_cast<std::byte*>(data);
-      std::memmove(blocks + destination * block_bytes, blocks + source * block_bytes,
-                   static_cast<std::size_t>(block_bytes));
-    }
+      if (blocks != nullptr)
+        std::memmove(blocks + destination * bytes, blocks + source * bytes, static_cast<std::size_t>(bytes));
+    };
+    for (void* data : {cache.k, cache.v}) copy(data, block_bytes);
+    for (void* scales : {cache.k_scales, cache.v_scales}) copy(scales, scale_bytes);
   }
 }
 

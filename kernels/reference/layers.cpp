@@ -38,7 +38,12 @@ void rms_norm(const RmsNormArgs& args) {
 
 void layer_norm(const LayerNormArgs& args) {
   for (int token = 0; token < args.num_tokens; ++token) {
-    const float* x = args.x + std::ptrdiff_t{token} * args.width;
+    const std::ptrdiff_t offset = std::ptrdiff_t{token} * args.width;
+    for (const float* added : args.added) {
+      if (args.residual == nullptr || added == nullptr) continue;
+      for (int i = 0; i < args.width; ++i) args.residual[offset + i] += added[offset + i];
+    }
+    const float* x = (args.residual != nullptr ? args.residual : args.x) + offset;
     double mean = 0, variance = 0;
     for (int i = 0; i < args.width; ++i) mean += x[i];
     mean /= args.width;
@@ -46,8 +51,7 @@ void layer_norm(const LayerNormArgs& args) {
     const double scale = 1.0 / std::sqrt(variance / args.width + args.epsilon);
     for (int i = 0; i < args.width; ++i) {
       const double bias = args.bias == nullptr ? 0.0 : args.bias[i];
-      args.out[std::ptrdiff_t{token} * args.width + i] =
-          static_cast<float>((x[i] - mean) * scale * args.weight[i] + bias);
+      args.out[offset + i] = static_cast<float>((x[i] - mean) * scale * args.weight[i] + bias);
     }
   }
 }

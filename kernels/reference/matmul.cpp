@@ -24,7 +24,8 @@ void matmul(const MatmulArgs& args) {
     for (int i = 0; i < args.num_weights; ++i) {
       const WeightView& weight = args.weights[static_cast<std::size_t>(i)];
       for (std::size_t n = 0; n < static_cast<std::size_t>(weight.rows); ++n) {
-        double sum = 0;
+        const float* bias = args.biases[static_cast<std::size_t>(i)];
+        double sum = bias == nullptr ? 0.0 : bias[n];
         for (std::size_t k = 0; k < static_cast<std::size_t>(args.k); ++k) {
           sum += x[k] * load_value(weight.data, weight.dtype, n * static_cast<std::size_t>(args.k) + k);
         }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/ops.hpp"
+#include "kernels/quantized_matrix.hpp"
 
 namespace dculab::kernels::reference {
 
@@ -12,6 +13,17 @@ void matmul(const MatmulArgs& args);
 // The sum zero + zero_offset is not cut to four bits: a stored 15 of a "gptq" checkpoint is a zero point of 16.
 [[nodiscard]] double gptq_weight(const GptqWeightView& weight, int k, int n);
 void gptq_matmul(const GptqMatmulArgs& args);
+
+// y[m, n] = sum over k of x[m, k] * weight[n, k] + bias[n], with x as it is or, int8, as activation_group_size says.
+struct QuantizedMatmulArgs {
+  const float* x = nullptr;  // [m, weight->columns]
+  const QuantizedMatrix* weight = nullptr;
+  const float* bias = nullptr;  // [weight->rows], or null
+  float* y = nullptr;           // [m, weight->rows]
+  int m = 0;
+  ActivationMode activations = ActivationMode::exact;
+};
+void quantized_matmul(const QuantizedMatmulArgs& args);
 
 // Precondition: k < 2^17, so that the int32 sum cannot overflow.
 void int8_matmul(const Int8MatmulArgs& args);
@@ -40,14 +52,22 @@ void top_k(const TopKArgs& args);
 // No two tokens of a call have the same slot.
 void rope_and_cache(const RopeAndCacheArgs& args);
 
-// The skip set has a bit for each slot of the cache.
+// The skip set has a bit for each slot of the cache. Neither of the two serves kivi4 and kivi2.
 void reshape_and_cache(const ReshapeAndCacheArgs& args);
 void gather_cached_kv(const GatherCachedKvArgs& args);
 
 // In order: a later pair may copy what an earlier one wrote.
 void copy_blocks(const CopyBlocksArgs& args);
 
+// kivi4, kivi2. Preconditions: head_dim and residual.tokens are multiples of 32; new_kv is finite and has F16
+// precision.
+void quantize_groups(const KiviArgs& args);
+void keep_residual(const KiviArgs& args);
+
 // context_lens[i] >= the new tokens of sequence i, whose keys and values are in the cache already.
 void paged_attention(const PagedAttentionArgs& args);
+
+// The sums are rounded to F32 after each addition, as they are kept.
+void attention_scores(const AttentionScoresArgs& args);
 
 }  // namespace dculab::kernels::reference

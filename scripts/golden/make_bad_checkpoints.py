@@ -74,8 +74,9 @@ def write_configs():
         return 2 + (keys.index(key) if key in keys else len(keys))
 
     def bad(case, message, **config):
-        key = list(config)[-1]
-        write("config_" + case, f"/config.json:{line(key)}: {message}", config)
+        """The last of `config` is what is wrong."""
+        number = 2 + list({**CONFIG, **config}).index(list(config)[-1])
+        write("config_" + case, f"/config.json:{number}: {message}", config)
 
     write("config_broken_json", "/config.json:3: is not valid JSON (syntax error while parsing object - unexpected "
           "string literal; expected '}')",
@@ -91,8 +92,8 @@ def write_configs():
     bad("negative", "'num_key_value_heads' must be positive, not -1", num_key_value_heads=-1)
     bad("huge", "'hidden_size' is out of range", hidden_size=2**40)
     bad("too_many_layers", "'num_hidden_layers' is out of range", num_hidden_layers=10**6)
-    bad("other_model", "'model_type' 'gpt2' is not supported (llama)", model_type="gpt2")
-    bad("attention_bias", "'attention_bias' is true: layers with a bias are not supported", attention_bias=True)
+    bad("other_model", "'model_type' 'gpt2' is not supported (llama, mistral, qwen2, bloom, falcon)", model_type="gpt2")
+    bad("bias_not_a_flag", "'attention_bias' must be true or false", attention_bias="yes")
     bad("activation", "'hidden_act' 'gelu' is not supported (silu)", hidden_act="gelu")
     bad("dtype", "'torch_dtype' 'float64' is not a supported dtype (float32, float16, bfloat16)", torch_dtype="float64")
     bad("indivisible_head", "'hidden_size' is not a multiple of num_attention_heads, and there is no head_dim",
@@ -103,6 +104,44 @@ def write_configs():
     write("config_indivisible_kv_heads",
           "/config.json: num_attention_heads (2) is not a multiple of num_key_value_heads (3)",
           dict(num_attention_heads=2, num_key_value_heads=3))
+
+
+def write_families():
+    def bad(case, message, model_type, **config):
+        config = dict(model_type=model_type, **config)
+        number = 2 + list({**CONFIG, **config}).index(list(config)[-1])
+        write(f"{model_type}_{case}", f"/config.json:{number}: {message}", config)
+
+    def bad_model(case, message, model_type, shapes, **config):
+        write(f"{model_type}_{case}", "/model.safetensors: " + message, dict(model_type=model_type, **config),
+              weights=safetensors(tensors(shapes)))
+
+    some = "gives a sliding window to some layers and not to others, which is not supported"
+    bad("window_zero", "'sliding_window' must be positive, not 0", "mistral", sliding_window=0)
+    bad("some_windows", f"'max_window_layers' {some}", "qwen2", num_hidden_layers=4, use_sliding_window=True,
+        sliding_window=8, max_window_layers=2)
+    bad("layer_types", f"'layer_types' {some}", "qwen2", num_hidden_layers=2, use_sliding_window=True,
+        sliding_window=8, layer_types=["sliding_attention", "full_attention"])
+    bad("layer_types_not_words", "'layer_types' must be a list of strings", "qwen2", use_sliding_window=True,
+        layer_types=[1])
+    bad_model("missing_bias", f"tensor '{LAYER}self_attn.q_proj.bias' is missing; config.json asks for it", "qwen2",
+              SHAPES)
+    bad("residual_after_norm", "'apply_residual_connection_post_layernorm' is true, which is not supported", "bloom",
+        apply_residual_connection_post_layernorm=True)
+    bad("inner", "'n_inner' is not 4 * hidden_size, which BLOOM's MLP is", "bloom", n_inner=16)
+    bad("huge", "'hidden_size' is out of range", "bloom", hidden_size=2**29)
+    bad("sequential", "'parallel_attn' is false, which new_decoder_architecture does not have", "falcon",
+        new_decoder_architecture=True, parallel_attn=False)
+    bad("two_norms", "'num_ln_in_parallel_attn' is 2, which needs new_decoder_architecture", "falcon",
+        num_ln_in_parallel_attn=2)
+    bad("three_norms", "'num_ln_in_parallel_attn' must be 1 or 2", "falcon", new_decoder_architecture=True,
+        num_ln_in_parallel_attn=3)
+    bad("activation", "'activation' 'relu' is not supported (gelu, gelu_new, gelu_pytorch_tanh)", "falcon",
+        activation="relu")
+    norm = "transformer.h.0.input_layernorm."
+    fused = "transformer.h.0.self_attention.query_key_value.weight"
+    bad_model("fused_shape", f"tensor '{fused}' has shape [16, 8], but config.json makes it [24, 8]", "falcon",
+              {"transformer.word_embeddings.weight": [4, 8], norm + "weight": [8], norm + "bias": [8], fused: [16, 8]})
 
 
 def write_files():
@@ -167,10 +206,64 @@ def write_models():
     bad("integer_weights", f"tensor '{up}' has dtype I32, which is not supported (F32, F16, BF16)", None, {up: "I32"})
     bad("mixed_dtypes", f"tensor '{up}' is bf16, but other matrices are f16; mixed dtypes are not supported", None,
         {up: "BF16"})
-    bad("quantized", f"tensor '{query}' is missing; the checkpoint is quantized, which is not supported: "
-        "use the F16 or BF16 one", {**without(query), query.replace(".weight", ".qweight"): [1, 8]})
+    bad("quantized", f"tensor '{query}' is missing; the checkpoint is quantized, but neither config.json "
+        "nor quantize_config.json says how", {**without(query), query.replace(".weight", ".qweight"): [1, 8]})
     write("model_no_weights", ": holds no weights (neither model.safetensors nor model.safetensors.index.json); "
           "pickled .bin files are not read: convert them to safetensors")
+
+
+def quantized_shapes(bits=4, group_size=8):
+    shapes, dtypes = {}, {}
+    for name, shape in SHAPES.items():
+        if not name.endswith("_proj.weight"):
+            shapes[name] = shape
+            continue
+        module = name.removesuffix(".weight")
+        words = 8 * bits // 32
+        for tensor, size in (("qweight", [words, 8]), ("qzeros", [8 // group_size, words]),
+                             ("scales", [8 // group_size, 8]), ("g_idx", [8])):
+            shapes[f"{module}.{tensor}"] = size
+            dtypes[f"{module}.{tensor}"] = "F16" if tensor == "scales" else "I32"
+    return shapes, dtypes
+
+
+def write_quantized():
+    shapes, dtypes = quantized_shapes()
+    up = LAYER + "mlp.up_proj."
+    plain = dict(quant_method="gptq", bits=4, group_size=8)
+
+    def bad(case, message, settings=None, changes=None, types=None, drop=None):
+        config = {**CONFIG, "quantization_config": {**plain, **(settings or {})}}
+        changed = {name: size for name, size in {**shapes, **(changes or {})}.items() if name != drop}
+        write("quantized_" + case, message, config=json.dumps(config, indent=1) + "\n",
+              weights=safetensors(tensors(changed, {**dtypes, **(types or {})})))
+
+    def bad_config(case, key, message, settings):
+        lines = json.dumps({**CONFIG, "quantization_config": {**plain, **settings}}, indent=1).split("\n")
+        line = 1 + max(number for number, text in enumerate(lines) if text.strip().startswith(f'"{key}"'))
+        bad(case, f"/config.json:{line}: '{key}' {message}", settings)
+
+    bad_config("method", "quant_method", "'quip' is not supported (gptq, awq); use the F16 or BF16 checkpoint",
+               dict(quant_method="quip"))
+    bad_config("bits", "bits", "must be 2, 3, 4 or 8, not 5", dict(bits=5))
+    bad_config("group", "group_size", "must be positive, or -1 for a scale per row", dict(group_size=0))
+    bad_config("format", "checkpoint_format", "'marlin' is not supported (gptq, gptq_v2); convert the checkpoint to one "
+               "of them", dict(checkpoint_format="marlin"))
+    bad_config("head", "lm_head", "is true: a quantized lm_head is not supported", dict(lm_head=True))
+    bad_config("dynamic", "dynamic", "gives some matrices settings of their own, which is not supported",
+               dict(dynamic={"-:down": {}}))
+    bad_config("awq_version", "version", "'gemv' is not supported (gemm)", dict(quant_method="awq", version="gemv"))
+    query = LAYER + "self_attn.q_proj."
+    bad("group_does_not_divide", f"/model.safetensors: tensor '{query}qweight' has 8 in-features, which groups of 16 do "
+        "not divide", dict(group_size=16))
+    bad("sizes", f"/model.safetensors: tensor '{query}qweight' is of a [8, 8] matrix, whose sizes are not multiples of 32",
+        dict(bits=3))
+    bad("missing_scales", f"/model.safetensors: tensor '{up}scales' is missing; the model is quantized",
+        drop=up + "scales")
+    bad("wrong_shape", f"/model.safetensors: tensor '{up}qweight' has shape [2, 8], but its matrix and its settings make "
+        "it [1, 8]", changes={up + "qweight": [2, 8]})
+    bad("wrong_dtype", f"/model.safetensors: tensor '{up}scales' has dtype F32, but a quantized matrix needs F16",
+        types={up + "scales": "F32"})
 
 
 def write_shards():
@@ -202,6 +295,8 @@ def write_shards():
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     write_configs()
+    write_families()
     write_files()
     write_models()
+    write_quantized()
     write_shards()

@@ -26,6 +26,8 @@ import transformers
 from transformers.masking_utils import causal_mask_function, sliding_window_causal_mask_function
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
+from golden_models import require_pinned
+
 PINNED = {torch: "2.15.0", transformers: "5.23.0", safetensors: "0.8.0", ml_dtypes: "0.6.0", numpy: "2.4.6"}
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/kernels"
 FP8 = {"e4m3": (torch.float8_e4m3fn, ml_dtypes.float8_e4m3fn), "e5m2": (torch.float8_e5m2, ml_dtypes.float8_e5m2)}
@@ -164,10 +166,7 @@ def flatten(cases):
 
 
 def main():
-    for package, version in PINNED.items():
-        if package.__version__.split("+")[0] != version:
-            raise SystemExit(f"{package.__name__} {version} is pinned, not {package.__version__}")
-    torch.set_num_threads(1)
+    require_pinned(PINNED)
     FOLDER.mkdir(parents=True, exist_ok=True)
     for make in (fp8, slopes, attention, gptq, layers):
         torch.manual_seed(3)

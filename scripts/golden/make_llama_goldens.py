@@ -12,16 +12,15 @@ prompt.txt (`prompt.text` in tokens) and its greedy continuation, expected.txt (
 import pathlib
 import shutil
 
-import safetensors.torch
+import safetensors
 import tokenizers
 import torch
 import transformers
 
+from golden_models import MARGIN, expected_tensors, greedy, largest_logit, require_pinned, write_expected
+
 PINNED = {torch: "2.15.0", transformers: "5.23.0", tokenizers: "0.23.3", safetensors: "0.8.0"}
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/llama"
-PROMPT_LENGTHS = (37, 5, 21)  # ragged, and longer than a KV block of 16
-NEW_TOKENS = 24
-MARGIN = 1e-2  # between best and second logit of a greedy token: no rounding may turn the choice
 
 BASE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4,
             vocab_size=96, max_position_embeddings=128, initializer_range=0.25, rms_norm_eps=1e-5, rope_theta=10000.0,
@@ -54,29 +53,6 @@ def make_model(changes, dtype, seed):
     return model.to(dtype)
 
 
-def greedy(model, prompt):
-    """Greedy tokens without stopping at eos, and the smallest margin of any choice."""
-    tokens, margin = prompt.clone(), float("inf")
-    for _ in range(NEW_TOKENS):
-        best = model(tokens[None]).logits[0, -1].topk(2)
-        margin = min(margin, (best.values[0] - best.values[1]).item())
-        tokens = torch.cat([tokens, best.indices[:1]])
-    return tokens[len(prompt):], margin
-
-
-def expected_tensors(model):
-    tensors = {}
-    for index, length in enumerate(PROMPT_LENGTHS):
-        prompt = torch.randint(3, model.config.vocab_size, (length,))
-        tokens, margin = greedy(model, prompt)
-        if margin < MARGIN:
-            return None
-        tensors[f"prompt.{index}"] = prompt.to(torch.int32)
-        tensors[f"greedy.{index}"] = tokens.to(torch.int32)
-        tensors[f"logits.{index}"] = model(prompt[None]).logits[0].contiguous()
-    return tensors
-
-
 def add_text(folder, model, tensors):
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -107,21 +83,14 @@ def write_variant(name, changes, dtype, shard_size):
         model = transformers.LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
         tensors = expected_tensors(model)
         if tensors and (name != "text" or add_text(folder, model, tensors)):
-            safetensors.torch.save_file(tensors, folder / "expected.safetensors")
-            for file in folder.iterdir():
-                file.chmod(0o644)
-            print(name, "seed", seed, "logits up to", max(t.abs().max().item() for k, t in tensors.items() if k.startswith("logits")))
+            write_expected(folder, tensors)
+            print(name, "seed", seed, "logits up to", largest_logit(tensors))
             return
     raise SystemExit(f"{name}: no seed gives clear greedy choices")
 
 
 def main():
-    for package, version in PINNED.items():
-        if package.__version__.split("+")[0] != version:
-            raise SystemExit(f"{package.__name__} {version} is pinned, not {package.__version__}")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    torch.set_num_threads(1)
+    require_pinned(PINNED)
     with torch.no_grad():
         for name, variant in VARIANTS.items():
             write_variant(name, *variant)

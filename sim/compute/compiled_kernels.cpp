@@ -34,6 +34,10 @@ constexpr CompiledKernel kCompiledKernels[] = {
   add(1, wave_size == 64 ? 1 : 0);
   add(4, static_cast<int>(op.activation_dtype));
   add(4, static_cast<int>(op.weight_format.dtype));
+  add(1, static_cast<int>(op.activations));
+  add(1, op.weight_format.group_size == op.k ? 1 : 0);
+  add(1, op.flops > FlopCount() ? 1 : 0);
+  add(1, op.name == "gelu" ? 1 : 0);
   add(4, static_cast<int>(op.attention.kv_dtype));
   add(12, op.attention.head_dim);
   add(12, op.attention.heads_per_workgroup);

@@ -16,6 +16,12 @@ constexpr int kCpuTileTokens = 64;
 constexpr double kCpuTileInstructions = 3;
 constexpr double kCpuGatherInstructions = 1;
 
+// Integer products: per weight of less than 8 bits an AND and a shift for 8 values of a 32-bit lane, twice; per
+// activation the largest of its group, scale, round and pack; per sum of a group: to F32, zero point, scale.
+constexpr double kUnpackInstructions = 0.5;
+constexpr double kRoundInstructions = 4;
+constexpr double kScaleInstructions = 3;
+
 // The work of an op, by the pipe it runs on.
 struct Work {
   FlopCount multiply;
@@ -24,17 +30,32 @@ struct Work {
   double efficiency = 1;
 };
 
+// How often a matmul asks for each weight: once per row tile.
+[[nodiscard]] double weight_passes(const Op& op) {
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::weight) return operand.requests;
+  return 1;
+}
+
+// Vector instructions beside integer products.
+[[nodiscard]] double integer_overhead(const Op& op, double weights) {
+  const double m = static_cast<double>(op.m);
+  const double k = static_cast<double>(op.k);
+  const double sums = m * static_cast<double>(op.n) * k / op.weight_format.group_size;
+  return (bits(op.weight_format.dtype) < 8 ? weights * kUnpackInstructions : 0) + m * k * kRoundInstructions +
+         sums * kScaleInstructions;
+}
+
 [[nodiscard]] Work matmul_work(const Machine& machine, const Op& op, Dtype multiplied) {
   Work work;
   work.multiply = op.flops;
   work.rows = std::max(1.0, static_cast<double>(op.m));
   work.efficiency = machine.efficiencies.matmul_compute;
-  double passes = 1;
-  for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::weight) passes = operand.requests;
-  const double values = static_cast<double>(op.n) * static_cast<double>(op.k) * passes;
-  work.vector_instructions = FlopCount(values * conversion_instructions(machine, op.weight_format.dtype, multiplied) /
-                                       machine.efficiencies.conversion_compute);
+  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * weight_passes(op);
+  const double instructions = multiplied == Dtype::int8 && op.activations == ActivationMode::int8
+                                  ? integer_overhead(op, weights)
+                                  : weights * conversion_instructions(machine, op.weight_format.dtype, multiplied);
+  work.vector_instructions = FlopCount(instructions / machine.efficiencies.conversion_compute);
   return work;
 }
 
@@ -49,9 +70,10 @@ struct Work {
   const AttentionWork& attention = op.attention;
   Work work;
   work.multiply = op.flops;
-  work.rows = op.kind == OpKind::attention_decode ? attention.heads_per_workgroup : kMatrixRows;
+  work.rows = op.kind == OpKind::attention_prefill ? kMatrixRows : attention.heads_per_workgroup;
   work.efficiency = machine.efficiencies.attention_compute;
-  const double values = 2.0 * attention.head_dim * walked_tokens(op);
+  const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
+  const double values = tensors * attention.head_dim * walked_tokens(op);
   const double conversions = values * (conversion_instructions(machine, attention.kv_dtype, multiplied) +
                                        tile_instructions(machine, attention.block_size));
   const double scores = attention.score_pairs * attention.num_query_heads;
@@ -73,12 +95,13 @@ struct Work {
 
 ComputeTime compute_time(const Machine& machine, const Op& op, const Parallelism& parallel) {
   const double busy_share = parallel.active_units / machine.compute_units;
-  const bool attention = op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill;
+  const bool attention = op.attention.num_sequences > 0;
   if (!attention && op.kind != OpKind::matmul) {
     const FlopsPerSecond peak = machine.peaks.at(Dtype::f32).vector;
     return {op.flops / (peak * machine.efficiencies.elementwise_compute * busy_share), op.flops / peak};
   }
-  const MultiplyFormat format = multiply_format(machine, op.activation_dtype);
+  const Dtype wanted = op.activations == ActivationMode::int8 ? Dtype::int8 : op.activation_dtype;
+  const MultiplyFormat format = multiply_format(machine, wanted);
   const Work work = attention ? attention_work(machine, op, format.dtype) : matmul_work(machine, op, format.dtype);
   const FlopsPerSecond highest = std::max(format.peak.vector, format.peak.matrix.value_or(format.peak.vector));
   return {fastest(work, format.peak, vector_lanes(machine)) / busy_share, op.flops / highest};

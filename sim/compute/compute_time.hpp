@@ -10,6 +10,9 @@
 //
 // So one row on matrix cores costs as much as sixteen, and a matrix-vector product takes the vector path.
 // Conversions: each weight once per row tile, each KV value once per workgroup that loads it.
+// With ActivationMode::int8 the products are integers where the machine multiplies int8, and what is converted is
+//   weights of less than 8 bits * 0.5 (unpacking) + activations * 4 (rounding) + m * n * k / group * 3 (scaling sums)
+// A machine without integer products widens as ever.
 // A score costs about 10 instructions: scale, maximum, subtraction, exponential, sum (measured exponentials of
 // vectorised math libraries are 6 to 10).
 #pragma once

@@ -4,6 +4,8 @@
 #include <bit>
 #include <string_view>
 
+#include "core/matmul_tiles.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -24,11 +26,9 @@ constexpr int kGemvMaxRows = 8;
       return "Fp8E4M3";
     case Dtype::fp8_e5m2:
       return "Fp8E5M2";
-    case Dtype::int8:
-    case Dtype::int4:
+    default:
       return {};
   }
-  return {};
 }
 
 // name<arguments...>
@@ -64,6 +64,9 @@ template <typename... Arguments>
 }
 
 [[nodiscard]] std::string matmul_name(const Op& op, int wave_size) {
+  // Rounded activations have one scale a row, and so must int8 weights; int4 is widened.
+  const bool is_int8_by_rows = op.weight_format == WeightFormat{Dtype::int8, static_cast<int>(op.k)};
+  if (op.activations == ActivationMode::int8 && !is_int8_by_rows) return {};
   const int m = static_cast<int>(std::min<std::int64_t>(op.m, 1 << 20));
   const bool is_gemv = m <= kGemvMaxRows;
   const int gemv_rows = power_of_two(m);
@@ -72,11 +75,19 @@ template <typename... Arguments>
   const std::string_view x = op.activation_dtype == Dtype::f16 ? "Half" : "float";
   if (op.weight_format.dtype == Dtype::int4)
     return is_gemv ? instance("gptq_gemv_kernel", wave_size, gemv_rows, x)
-                   : instance("gptq_gemm_kernel", wave_size, std::min(gemm_rows, 64), x);
+                   : instance("gptq_gemm_kernel", wave_size, std::min(gemm_rows, kGptqTileRows), x);
   if (op.weight_format.dtype == Dtype::int8)
     return is_gemv ? instance("int8_gemv_kernel", wave_size, gemv_rows) : instance("int8_gemm_kernel", gemm_rows);
   const std::string_view w = type_name(op.weight_format.dtype);
+  if (w.empty()) return {};
   return is_gemv ? instance("gemv_kernel", wave_size, gemv_rows, x, w) : instance("gemm_kernel", gemm_rows, x, w);
+}
+
+// Where nothing is rotated (ALiBi) there is no FLOP, and the cache write is all.
+[[nodiscard]] std::string cache_name(const Op& op, int wave_size) {
+  if (op.flops > FlopCount()) return instance("rotary_embedding_kernel", wave_size);
+  const std::string_view cache = type_name(op.attention.kv_dtype);
+  return cache.empty() ? std::string() : instance("reshape_and_cache_kernel", cache);
 }
 
 }  // namespace
@@ -87,16 +98,21 @@ std::string kernel_name(const Op& op, int wave_size) {
       return instance("embedding_kernel", wave_size);
     case OpKind::rms_norm:
       return instance("rms_norm_kernel", wave_size);
+    case OpKind::layer_norm:
+      return instance("layer_norm_kernel", wave_size);
     case OpKind::matmul:
       return matmul_name(op, wave_size);
     case OpKind::rope_and_cache:
-      return instance("rotary_embedding_kernel", wave_size);
+      return cache_name(op, wave_size);
     case OpKind::attention_prefill:
       return prefill_name(op, wave_size);
     case OpKind::attention_decode:
       return decode_name(op.attention, wave_size);
     case OpKind::activation_mul:
-      return instance("silu_and_mul_kernel", wave_size);
+      return instance(op.name == "gelu" ? "gelu_kernel" : "silu_and_mul_kernel", wave_size);
+    case OpKind::shift_sink_keys:  // on the CPU only
+    case OpKind::attention_scores:
+      return {};
   }
   return {};
 }

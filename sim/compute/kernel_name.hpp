@@ -8,7 +8,8 @@
 
 namespace dculab::sim {
 
-// Empty where no kernel of ours runs the op. rope_and_cache is two kernels; the first stands for both.
+// Empty where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi;
+// the first stands for both.
 [[nodiscard]] std::string kernel_name(const Op& op, int wave_size);
 
 }  // namespace dculab::sim

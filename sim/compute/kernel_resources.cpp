@@ -60,8 +60,11 @@ KernelResources kernel_resources(const Machine& machine, const Op& op) {
       return prefill_resources(op.attention);
     case OpKind::embedding:
     case OpKind::rms_norm:
+    case OpKind::layer_norm:
     case OpKind::rope_and_cache:
     case OpKind::activation_mul:
+    case OpKind::shift_sink_keys:
+    case OpKind::attention_scores:
       return {};
   }
   return {};

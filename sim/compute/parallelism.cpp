@@ -28,7 +28,7 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
 [[nodiscard]] double elementwise_workgroups(const Machine& machine, const Op& op) {
   const double rows = static_cast<double>(op.m);
   if (machine.kind == MachineKind::cpu) return rows / std::ceil(rows / machine.compute_units);
-  if (op.kind == OpKind::rms_norm) return rows;
+  if (op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm) return rows;
   return rows * std::ceil(static_cast<double>(op.n) / kValuesPerWorkgroup);
 }
 
@@ -38,10 +38,13 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
       return matmul_workgroups(machine, op, slots);
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
+    case OpKind::attention_scores:
       return op.attention.workgroups;
     case OpKind::embedding:
     case OpKind::rms_norm:
+    case OpKind::layer_norm:
     case OpKind::rope_and_cache:
+    case OpKind::shift_sink_keys:
     case OpKind::activation_mul:
       return elementwise_workgroups(machine, op);
   }

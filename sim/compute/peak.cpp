@@ -5,8 +5,12 @@ namespace {
 
 [[nodiscard]] Dtype next_wider(Dtype dtype) {
   switch (dtype) {
+    case Dtype::int2:
+    case Dtype::int3:
     case Dtype::int4:
     case Dtype::int8:
+    case Dtype::kivi2:
+    case Dtype::kivi4:
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:
       return Dtype::f16;
@@ -39,7 +43,11 @@ double conversion_instructions(const Machine& machine, Dtype stored, Dtype multi
       return 1;
     case Dtype::int8:
       return 2;
+    case Dtype::int2:
+    case Dtype::int3:
     case Dtype::int4:
+    case Dtype::kivi2:
+    case Dtype::kivi4:
       return 3;
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:

@@ -32,9 +32,10 @@ namespace {
   return times;
 }
 
-// Split contexts are combined by a second kernel; on a GPU, rotating and caching are a kernel each.
+// Split contexts are combined by a second kernel; on a GPU, rotating (not with ALiBi) and caching are a kernel each.
 [[nodiscard]] int kernels_of(const Machine& machine, const Op& op) {
-  const bool two_kernels = machine.kind == MachineKind::gpu && op.kind == OpKind::rope_and_cache;
+  const bool two_kernels =
+      machine.kind == MachineKind::gpu && op.kind == OpKind::rope_and_cache && op.flops > FlopCount();
   return op.attention.partitions_combined > 0 || two_kernels ? 2 : 1;
 }
 
@@ -81,7 +82,7 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
 
 [[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint, double norm) {
   const OpPrice together = price_with(Team::all, machine, op, footprint, norm);
-  const bool attention = op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill;
+  const bool attention = op.attention.num_sequences > 0;
   if (machine.kind == MachineKind::gpu || attention || together.launch <= Seconds{}) return together;
   const OpPrice alone = price_with(Team::caller, machine, op, footprint, norm);
   return alone.seconds < together.seconds ? alone : together;
@@ -105,10 +106,12 @@ std::string_view name(Bound bound, const Machine& machine) {
 
 Bytes step_footprint(const StepPlan& plan) {
   Bytes total;
-  for (const Op& op : plan.ops)
+  for (const Op& op : plan.ops) {
+    if (op.kind == OpKind::attention_scores) continue;  // reads what attention has read
     for (const Operand& operand : op.operands())
       if (operand.role == OperandRole::weight || operand.role == OperandRole::kv_read)
         total += op.count * operand.unique;
+  }
   return total;
 }
 

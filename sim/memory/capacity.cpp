@@ -8,7 +8,8 @@ namespace {
 
 [[nodiscard]] Bytes activation_footprint(const ModelShape& model, const EngineOptions& options) {
   const double mlp_inputs = (model.mlp == MlpKind::gated ? 3.0 : 2.0) * model.intermediate_size;
-  const double per_token = 3.0 * model.hidden_size + model.query_width() + 2.0 * model.kv_width() + mlp_inputs;
+  const double hidden_rows = model.block == BlockKind::sequential ? 3.0 : 4.0;  // residual, normed, what is to be added
+  const double per_token = hidden_rows * model.hidden_size + model.query_width() + 2.0 * model.kv_width() + mlp_inputs;
   const double logits = static_cast<double>(options.max_num_seqs) * model.vocab_size;
   return storage(options.activation_dtype, options.max_num_batched_tokens * per_token) + storage(Dtype::f32, logits);
 }
@@ -21,11 +22,15 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   result.weights = weight_footprint(model, options.weights);
   result.activations = activation_footprint(model, options);
   const Bytes usable = machine.dram().size * options.gpu_memory_utilization;
-  result.kv_budget = std::max(Bytes{}, usable - result.weights - result.activations);
+  result.residuals =
+      kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
+  result.kv_budget = std::max(Bytes{}, usable - result.weights - result.activations - result.residuals);
   result.block_bytes = kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size;
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);
   const std::int64_t blocks_each = (tokens_per_sequence + options.block_size - 1) / options.block_size;
   result.max_sequences = result.num_blocks / blocks_each;
+  if (result.residuals > Bytes())
+    result.max_sequences = std::min<std::int64_t>(result.max_sequences, options.max_num_seqs);
   result.wasted_share = 1 - tokens_per_sequence / static_cast<double>(blocks_each * options.block_size);
   return result;
 }

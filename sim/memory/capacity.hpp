@@ -1,6 +1,7 @@
 // How many sequences fit in a machine's memory.
 //
-//   KV budget = memory * gpu_memory_utilization - weights - activations
+//   KV budget = memory * gpu_memory_utilization - weights - activations - residuals
+//   residuals = max_num_seqs * kv_residual_bytes: kivi4 and kivi2, 0 otherwise
 //   blocks    = floor(KV budget / (block_size * KV bytes per token))
 //   sequences = floor(blocks / ceil(tokens / block_size))
 //   activations = max_num_batched_tokens * (3 hidden + Q, K, V + MLP inputs) values + max_num_seqs * vocabulary F32
@@ -21,10 +22,11 @@ namespace dculab::sim {
 struct Capacity {
   Bytes weights;
   Bytes activations;
-  Bytes kv_budget;    // 0 when weights and activations leave nothing
+  Bytes residuals;    // kivi4, kivi2: the newest tokens of max_num_seqs sequences, in F16
+  Bytes kv_budget;    // of the blocks; 0 when the others leave nothing
   Bytes block_bytes;  // one KV block of all layers
   std::int64_t num_blocks = 0;
-  std::int64_t max_sequences = 0;  // of the length asked for; max_num_seqs is not applied
+  std::int64_t max_sequences = 0;  // of the length asked for; max_num_seqs is not applied, except to residuals
   double wasted_share = 0;         // of their KV memory: unused slots of last blocks
 };
 

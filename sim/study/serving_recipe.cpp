@@ -127,7 +127,7 @@ Recipe prefill(const Server& server, int prompt_tokens) {
     batch.sequences.push_back({.phase = Phase::prefill,
                                .num_computed_tokens = done,
                                .num_new_tokens = chunk,
-                               .needs_logits = done + chunk == prompt_tokens});
+                               .num_logits = done + chunk == prompt_tokens ? 1 : 0});
     recipe.steps.push_back(make_step(server, batch, 1));
     done += chunk;
   }

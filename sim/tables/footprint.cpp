@@ -1,5 +1,7 @@
 #include "sim/tables/footprint.hpp"
 
+#include <algorithm>
+
 namespace dculab::sim {
 
 Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
@@ -12,11 +14,13 @@ Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
   result.layer_weight_bytes = weight_storage(request.weights, layer_matrix_values(model));
   result.embedding_bytes = storage(model.dtype, embedding);
   result.head_bytes = model.tie_word_embeddings ? Bytes{} : result.embedding_bytes;
-  result.norm_bytes = storage(model.dtype, (2 * layers + 1) * model.hidden_size);
+  result.norm_bytes = storage(model.dtype, vector_values(model));
   result.kv_bytes_per_token = kv_bytes_per_token(model, request.kv_cache_dtype);
-  result.kv_bytes = result.kv_bytes_per_token * kv_tokens;
+  const Bytes residuals = kv_residual_bytes(model, request.kv_cache_dtype, request.kv_residual_tokens) * request.batch;
+  result.kv_bytes = result.kv_bytes_per_token * kv_tokens + residuals;
   result.layer_kv_bytes = result.kv_bytes / layers;
-  result.crossover_tokens = result.layer_weight_bytes / (result.kv_bytes_per_token / layers * request.batch);
+  const Bytes left = std::max(Bytes(), result.layer_weight_bytes - residuals / layers);
+  result.crossover_tokens = left / (result.kv_bytes_per_token / layers * request.batch);
   return result;
 }
 

@@ -20,9 +20,9 @@ struct Footprint {
   Bytes weight_bytes;        // of everything
   Bytes layer_weight_bytes;  // matrices of one layer
   Bytes embedding_bytes;
-  Bytes head_bytes;  // 0 when tied to the embedding
-  Bytes norm_bytes;
-  Bytes kv_bytes;               // of all layers, all sequences
+  Bytes head_bytes;             // 0 when tied to the embedding
+  Bytes norm_bytes;             // norms and biases
+  Bytes kv_bytes;               // of all layers, all sequences, with their residuals
   Bytes kv_bytes_per_token;     // of all layers
   Bytes layer_kv_bytes;         // of one layer, all sequences
   double crossover_tokens = 0;  // per sequence of this batch: beyond it KV takes more than the layers' matrices
@@ -33,6 +33,7 @@ struct FootprintRequest {
   int batch = 1;
   WeightFormat weights{};
   Dtype kv_cache_dtype = Dtype::f16;
+  int kv_residual_tokens = 128;  // kivi4, kivi2: of each sequence, in F16 besides its blocks
 };
 
 // Precondition: problems(model) is empty.

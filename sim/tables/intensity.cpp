@@ -1,5 +1,6 @@
 #include "sim/tables/intensity.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace dculab::sim {
@@ -13,6 +14,7 @@ struct Sizes {
   double batch;
   double new_tokens;  // per sequence
   double context;     // per sequence
+  double scored;      // keys that a new token attends to: the context, or a window of it
 
   [[nodiscard]] double rows() const { return batch * new_tokens; }
 };
@@ -36,10 +38,11 @@ class TableBuilder {
   // Scores read Q and K and write the score matrix; values read the score matrix and V and write Z: the same bytes.
   void attention(int number, std::string_view op, std::string_view computation) {
     const ModelShape& model = sizes_.model;
-    const double pairs = sizes_.batch * model.num_attention_heads * sizes_.new_tokens * sizes_.context;
-    const double vectors = sizes_.rows() * model.query_width() + sizes_.batch * sizes_.context * model.kv_width();
+    const double pairs = sizes_.batch * model.num_attention_heads * sizes_.new_tokens * sizes_.scored;
+    const double keys = decode() ? sizes_.scored : sizes_.context;
+    const double vectors = sizes_.rows() * model.query_width() + sizes_.batch * keys * model.kv_width();
     const LectureFormula formula = decode() ? LectureFormula::decode_attention : LectureFormula::prefill_attention;
-    const bool applies = sixteen_bits() && model.group_size() == 1;
+    const bool applies = sixteen_bits() && model.group_size() == 1 && sizes_.scored == sizes_.context;
     add({number,
          op,
          computation,
@@ -49,14 +52,22 @@ class TableBuilder {
          applies ? formula : LectureFormula::none});
   }
 
-  // silu(gate) * up costs about 6 FLOP a value, a plain activation 1.
+  // silu(gate) * up costs about 6 FLOP a value, gelu 8, another plain activation 1.
   void activation(int number) {
     const bool gated = sizes_.model.mlp == MlpKind::gated;
+    const bool gelu = !gated && sizes_.model.activation != ActivationKind::silu;
     const double count = sizes_.rows() * sizes_.model.intermediate_size;
     add({number,
-         gated ? "silu_and_mul" : "activation",
-         gated ? "A' = silu(A_gate) * A_up" : "A' = relu(A)",
-         FlopCount((gated ? 6 : 1) * count),
+         gated  ? "silu_and_mul"
+         : gelu ? "gelu"
+                : "activation",
+         gated  ? "A' = silu(A_gate) * A_up"
+         : gelu ? "A' = gelu(A)"
+                : "A' = relu(A)",
+         FlopCount((gated  ? 6
+                    : gelu ? 8
+                           : 1) *
+                   count),
          values((gated ? 3 : 2) * count),
          {},
          LectureFormula::none});
@@ -146,8 +157,9 @@ void add_decode(TableBuilder& table, const ModelShape& model) {
 IntensityTable intensity_table(const ModelShape& model, Phase phase, int tokens, int batch, Dtype dtype) {
   const bool decode = phase == Phase::decode;
   const double length = tokens;
-  const Sizes sizes{
-      model, phase, dtype, static_cast<double>(batch), decode ? 1.0 : length, decode ? length + 1 : length};
+  const double context = decode ? length + 1 : length;
+  const double scored = model.sliding_window == 0 ? context : std::min<double>(context, model.sliding_window);
+  const Sizes sizes{model, phase, dtype, static_cast<double>(batch), decode ? 1.0 : length, context, scored};
   TableBuilder table(sizes);
   if (decode)
     add_decode(table, model);

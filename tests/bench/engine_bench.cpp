@@ -45,7 +45,7 @@ engine::BenchPoint point(const ModelShape& model, const EngineOptions& options, 
   return {std::to_string(context), model, options, uniform_batch(phase, 1, context)};
 }
 
-Seconds step_time(const engine::LlamaWeights& weights, const engine::BenchPoint& bench_point, int repeats,
+Seconds step_time(const engine::ModelWeights& weights, const engine::BenchPoint& bench_point, int repeats,
                   int threads) {
   const Trace trace =
       engine::measure_steps(weights, std::vector{bench_point}, {.threads = threads, .repeats = repeats, .warm_up = 1},
@@ -81,7 +81,7 @@ struct Shares {
   double decode = 0, longer = 0, prefill = 0;
 };
 
-Shares run_round(const engine::LlamaWeights& weights, const Work& work, int threads) {
+Shares run_round(const engine::ModelWeights& weights, const Work& work, int threads) {
   const engine::HostMeasurements host =
       engine::probe_host({.mode = engine::ProbeMode::quick, .threads = threads, .progress = {}});
   const BytesPerSecond dram = host.levels.back().read.back().rate.median;
@@ -112,7 +112,7 @@ int main(int argc, char* argv[]) {
   ModelShape model = engine::read_model_shape(folder);
   model.dtype = Dtype::f16;
   model.max_position_embeddings = 2 * kLong;  // speed does not depend on what the rotations were trained for
-  const engine::LlamaWeights weights = engine::random_weights(model, 1);
+  const engine::ModelWeights weights = engine::random_weights(model, 1);
   const Work work = plan_work(model);
   std::vector<double> decode, longer, prefill;
   for (int round = 0; round < rounds; ++round) {

@@ -14,17 +14,12 @@
 
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/number_format.hpp"
+#include "tests/bench/report.hpp"
 
 namespace dculab::kernels {
 namespace {
 
-using benchmark::Counter;
 using benchmark::State;
-
-void report(State& state, double bytes, double flop) {
-  state.counters["bytes/s"] = Counter(bytes, Counter::kIsIterationInvariantRate, Counter::kIs1000);
-  state.counters["flop/s"] = Counter(flop, Counter::kIsIterationInvariantRate, Counter::kIs1000);
-}
 
 std::vector<float> random_floats(std::size_t count) {
   std::mt19937 random(1);
@@ -119,72 +114,8 @@ void matmul_shapes(benchmark::internal::Benchmark* bench) {
   bench->Args({1, 1, 5632, 2048})->Args({1, 512, 2048, 2048})->Args({2, 1, 32000, 2048});
 }
 
-// Attention of the last `tokens` tokens of `batch` sequences, 32 query heads over 4 KV heads of 64 (TinyLlama-1.1B),
-// F16 cache with shuffled blocks. Arguments: threads, batch, context, tokens, block_size. Layers in turn as an engine
-// has them, so that a decode finds nothing in a cache.
-struct AttentionCase {
-  static constexpr int kHeads = 32, kKvHeads = 4, kHeadDim = 64;
-  int batch, context, tokens, block_size, blocks_per_seq, layers;
-  std::vector<std::uint16_t> k, v;
-  std::vector<float> q, out;
-  std::vector<std::int32_t> tables, starts, contexts;
-
-  explicit AttentionCase(const State& state)
-      : batch(static_cast<int>(state.range(1))),
-        context(static_cast<int>(state.range(2))),
-        tokens(static_cast<int>(state.range(3))),
-        block_size(static_cast<int>(state.range(4))),
-        blocks_per_seq((context + block_size - 1) / block_size),
-        layers(tokens > 1 ? 1 : std::max(1, (1 << 28) / (batch * context * kKvHeads * kHeadDim * 4))),
-        k(random_f16(layer_values() * static_cast<std::size_t>(layers))),
-        v(k),
-        q(random_floats(static_cast<std::size_t>(batch * tokens * kHeads * kHeadDim))),
-        out(q.size()),
-        tables(static_cast<std::size_t>(batch * blocks_per_seq)),
-        contexts(static_cast<std::size_t>(batch), context) {
-    std::iota(tables.begin(), tables.end(), 0);
-    std::shuffle(tables.begin(), tables.end(), std::mt19937(1));
-    for (int seq = 0; seq <= batch; ++seq) starts.push_back(seq * tokens);
-  }
-  [[nodiscard]] std::size_t layer_values() const {
-    return static_cast<std::size_t>(batch * blocks_per_seq * block_size) * kKvHeads * kHeadDim;
-  }
-  [[nodiscard]] PagedAttentionArgs args(int layer) {
-    const std::size_t offset = layer_values() * static_cast<std::size_t>(layer);
-    PagedAttentionArgs args;
-    args.q = q.data(), args.q_stride = kHeads * kHeadDim, args.out = out.data();
-    args.cache = {&k[offset], &v[offset], Dtype::f16, batch * blocks_per_seq, kKvHeads, block_size, kHeadDim};
-    args.block_tables = tables.data(), args.max_blocks_per_seq = blocks_per_seq;
-    args.query_start_loc = starts.data(), args.context_lens = contexts.data();
-    args.num_seqs = batch, args.num_heads = kHeads, args.scale = 0.125F;
-    return args;
-  }
-};
-
-void attention_f16(State& state) {
-  cpu::ThreadPool threads(static_cast<int>(state.range(0)));
-  cpu::Workspace workspace;
-  AttentionCase work(state);
-  int layer = 0;
-  for (auto _ : state) {
-    cpu::paged_attention(threads, workspace, work.args(layer));
-    layer = (layer + 1) % work.layers;
-  }
-  const double pairs = (work.context - (work.tokens - 1) / 2.0) * work.tokens * work.batch;  // scored, per head
-  report(state, 4.0 * work.batch * work.context * AttentionCase::kKvHeads * AttentionCase::kHeadDim,
-         4.0 * pairs * AttentionCase::kHeads * AttentionCase::kHeadDim);
-}
-
-void attention_shapes(benchmark::internal::Benchmark* bench) {
-  bench->ArgNames({"threads", "batch", "context", "tokens", "block_size"});
-  for (const int block_size : {1, 16, 128}) bench->Args({2, 1, 8192, 1, block_size});
-  bench->Args({1, 1, 8192, 1, 16})->Args({2, 1, 512, 1, 16})->Args({2, 16, 2048, 1, 16});
-  bench->Args({1, 1, 512, 512, 16})->Args({2, 1, 512, 512, 16})->Args({2, 1, 2048, 2048, 16});
-}
-
 BENCHMARK(streaming_read)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(matmul_f16)->Apply(matmul_shapes)->UseRealTime()->Unit(benchmark::kMicrosecond);
-BENCHMARK(attention_f16)->Apply(attention_shapes)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace dculab::kernels

@@ -75,7 +75,9 @@ TEST_CASE("what the engine cannot serve is refused before a word is printed") {
   check_refused(run_tiny({"--prompt", "hi", "--kv-cache-memory", "100"}), {"--kv-cache-memory", "no unit"});
   check_refused(run_tiny({"--prompt", "hi", "--kv-cache-memory", "1 B"}), {"KV cache", "single block"});
   check_refused(run_tiny({"--prompt", "hi", "--block-size", "3"}), {"block_size", "3"});
-  check_refused(run_tiny({"--prompt", "hi", "--kv-cache-dtype", "int8"}), {"int8", "f16"});
+  check_refused(run_tiny({"--prompt", "hi", "--kv-cache-dtype", "int4"}), {"int4", "f16"});
+  check_refused(run_tiny({"--prompt", "hi", "--kv-cache-dtype", "kivi4", "--kv-residual-tokens", "100"}),
+                {"kv_residual_tokens must be 32, 64, 96 or 128, not 100"});
 }
 
 TEST_CASE("a file that cannot be written is refused before the work, and nothing is left") {

@@ -13,11 +13,14 @@ TEST_CASE("every command explains itself") {
                                         {"tables", "footprint"},
                                         {"run"},
                                         {"bench"},
+                                        {"evaluate"},
                                         {"probe"},
                                         {"import"},
+                                        {"quantize"},
                                         {"calibrate"},
                                         {"validate"},
-                                        {"show"}};
+                                        {"show"},
+                                        {"regroup"}};
   const std::string overview = run_dculab({"--help"}).out;
   for (Arguments command : commands) {
     if (command.size() == 1) CHECK_THAT(overview, ContainsSubstring("\n  " + command[0] + " "));
@@ -30,7 +33,8 @@ TEST_CASE("every command explains itself") {
     CHECK_THAT(done.out, ContainsSubstring("Usage: "));
     if (prints_result) {
       CHECK_THAT(done.out, ContainsSubstring("--format table|json|csv"));
-      CHECK_THAT(done.out, ContainsSubstring("--output FILE"));
+      const bool writes_folder = command[0] == "quantize" || command[0] == "regroup";
+      CHECK_THAT(done.out, ContainsSubstring(writes_folder ? "--output FOLDER" : "--output FILE"));
     }
   }
 }

@@ -55,6 +55,45 @@ TEST_CASE("prompts of a file get what each gets alone") {
   CHECK_THAT(text, ContainsSubstring("\n[3] Tom and Lena" + together["completions"][2]["text"].get<std::string>()));
 }
 
+TEST_CASE("a policy that keeps everything there is gives the same text, others are named when they are wrong") {
+  const std::vector<int> tokens = tokens_of({"--temperature", "0"});
+  const Arguments sinks{"--temperature", "0", "--kv-retention", "sinks", "--window-tokens", "64"};
+  CHECK(tokens_of(sinks) == tokens);
+  CHECK(tokens_of({"--temperature", "0", "--kv-retention", "heavy-hitters", "--window-tokens", "32",
+                   "--heavy-hitter-tokens", "32"}) == tokens);
+  CHECK(tokens_of({"--temperature", "0", "--enable-prefix-caching"}) == tokens);
+  const auto refusal = [](const Arguments& more) {
+    Arguments arguments = generate(more);
+    arguments.insert(arguments.end(), {"--prompt", kPrompt});
+    const Finished finished = run_dculab(arguments);
+    CHECK(finished.exit_code == 2);
+    return finished.err;
+  };
+  CHECK_THAT(refusal({"--kv-retention", "h2o"}), ContainsSubstring("use all, window, sinks or heavy-hitters"));
+  CHECK_THAT(refusal({"--kv-retention", "window"}), ContainsSubstring("needs window_tokens"));
+  CHECK_THAT(refusal({"--window-tokens", "5"}),
+             ContainsSubstring("--window-tokens: does nothing with --kv-retention all"));
+  CHECK_THAT(refusal({"--kv-retention", "window", "--window-tokens", "5", "--enable-prefix-caching"}),
+             ContainsSubstring("cannot be combined with enable_prefix_caching"));
+  CHECK_THAT(refusal({"--kv-retention", "window", "--window-tokens", "5", "--device", "host-gpu"}),
+             ContainsSubstring("GPU kernels keep every token"));
+  CHECK_THAT(refusal({"--n", "2", "--temperature", "0"}), ContainsSubstring("would all be the same"));
+}
+
+TEST_CASE("samples of one prompt, and a prompt that comes again") {
+  const Json samples =
+      run_for_json(generate({"--prompt", kPrompt, "--n", "3", "--temperature", "1", "--seed", "7", "--threads", "2"}));
+  REQUIRE(samples.at("completions").size() == 3);
+  CHECK(samples["completions"][1].at("token_ids") == Json(tokens_of({"--temperature", "1", "--seed", "8"})));
+  const Folder folder;
+  const std::string file =
+      folder.write("prompts.txt", "Once upon a time there was a dog\nOnce upon a time there was a dog\n");
+  const Json cached = run_for_json(generate({"--prompts", file, "--temperature", "0", "--enable-prefix-caching",
+                                             "--max-num-seqs", "1", "--block-size", "2"}));
+  CHECK(cached.at("statistics").at("cached_prompt_tokens").get<int>() > 0);
+  CHECK(cached["completions"][0].at("token_ids") == cached["completions"][1].at("token_ids"));
+}
+
 TEST_CASE("JSON has the completion and what it took") {
   const Json result = run_for_json(generate({"--prompt", kPrompt, "--temperature", "0", "--max-tokens", "5"}));
   CHECK(result.at("schema") == "dculab/run/1");

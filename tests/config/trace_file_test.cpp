@@ -22,7 +22,7 @@ ModelShape small_model() {
   model.tie_word_embeddings = true;
   model.mlp = MlpKind::plain;
   model.dtype = Dtype::bf16;
-  model.rms_norm_eps = 1e-5;
+  model.norm_eps = 1e-5;
   model.rope_theta = 500000;
   model.rope_scaling = {RopeScalingKind::llama3, 8, 1, 4, 4096};
   return model;
@@ -95,13 +95,66 @@ TEST_CASE("a trace is written and read back the same") {
   CHECK(step.batch.sequences[3].num_computed_tokens == 7);
   CHECK(step.batch.sequences[4].id == 4);
   CHECK(step.batch.sequences[4].phase == Phase::prefill);
-  CHECK_FALSE(step.batch.sequences[4].needs_logits);
+  CHECK(step.batch.sequences[4].num_logits == 0);
   CHECK(again.steps[1].model.rope_scaling.kind == RopeScalingKind::none);
+}
+
+TEST_CASE("a trace of an older version, which says whether logits were needed, is read") {
+  std::string text = trace_json_lines(small_trace());
+  const std::string now = "\"num_logits\":0", then = "\"needs_logits\":false";
+  REQUIRE(text.find(now) != std::string::npos);
+  text.replace(text.find(now), now.size(), then);
+  const Trace again = read_trace("t.jsonl", text);
+  CHECK(again.steps[0].batch.sequences[4].num_logits == 0);
+  CHECK(again.steps[0].batch.sequences[0].num_logits == 1);
+}
+
+TEST_CASE("a trace keeps what tells a family from Llama, and writes nothing of it for Llama") {
+  Trace trace = small_trace();
+  CHECK(trace_json_lines(trace).find("qkv_bias") == std::string::npos);
+  ModelShape& model = trace.steps[0].model;
+  model.activation = ActivationKind::gelu_tanh;
+  model.norm = NormKind::layer_norm;
+  model.block = BlockKind::parallel_two_norms;
+  model.position = PositionKind::alibi;
+  model.alibi_scale = 0.125;
+  model.embedding_norm = model.attention_output_bias = model.quantized_lm_head = true;
+  model.sliding_window = 300;
+  model.tie_word_embeddings = false;
+  const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
+  const ModelShape& read = again.steps[0].model;
+  CHECK(read.activation == ActivationKind::gelu_tanh);
+  CHECK(read.norm == NormKind::layer_norm);
+  CHECK(read.block == BlockKind::parallel_two_norms);
+  CHECK(read.position == PositionKind::alibi);
+  CHECK(read.alibi_scale == 0.125);
+  CHECK((read.embedding_norm && read.attention_output_bias && read.quantized_lm_head));
+  CHECK((!read.qkv_bias && !read.mlp_bias));
+  CHECK(read.sliding_window == 300);
+  CHECK(again.steps[1].model.norm == NormKind::rms_norm);
 }
 
 TEST_CASE("equal sequences are stored as one run") {
   const std::string text = trace_json_lines(small_trace());
   CHECK_THAT(text, ContainsSubstring(R"("batch":[{"count":3,"phase":"decode","num_computed_tokens":99)"));
+}
+
+TEST_CASE("what was evicted and what was not written is kept, with the policy") {
+  Trace trace = small_trace();
+  TraceStep& step = trace.steps[0];
+  step.options.enable_chunked_prefill = true;
+  step.options.kv_retention = {.policy = RetentionPolicy::sinks, .sink_tokens = 3, .window_tokens = 90};
+  step.batch.sequences[1].num_evicted_tokens = 64;
+  step.batch.sequences[1].num_newly_evicted_tokens = 32;
+  step.batch.sequences[4].num_unwritten_tokens = 5;
+  const Trace read = read_trace("trace.jsonl", trace_json_lines(trace));
+  CHECK(read.steps[0].options.kv_retention == step.options.kv_retention);
+  const auto& slices = read.steps[0].batch.sequences;
+  REQUIRE(slices.size() == 5);
+  CHECK(slices[0].num_evicted_tokens == 0);
+  CHECK(slices[1].num_evicted_tokens == 64);
+  CHECK(slices[1].num_newly_evicted_tokens == 32);
+  CHECK(slices[4].num_unwritten_tokens == 5);
 }
 
 TEST_CASE("an empty trace has a header and no steps") {

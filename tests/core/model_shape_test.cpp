@@ -20,6 +20,59 @@ ModelShape llama_3_8b() {
           .dtype = Dtype::bf16};
 }
 
+// https://huggingface.co/Qwen/Qwen2-7B/blob/main/config.json
+ModelShape qwen2_7b() {
+  return {.hidden_size = 3584,
+          .intermediate_size = 18944,
+          .num_hidden_layers = 28,
+          .num_attention_heads = 28,
+          .num_key_value_heads = 4,
+          .head_dim = 128,
+          .vocab_size = 152064,
+          .max_position_embeddings = 131072,
+          .qkv_bias = true,
+          .dtype = Dtype::bf16};
+}
+
+// https://huggingface.co/bigscience/bloom-7b1/blob/main/config.json
+ModelShape bloom_7b1() {
+  return {.hidden_size = 4096,
+          .intermediate_size = 16384,
+          .num_hidden_layers = 30,
+          .num_attention_heads = 32,
+          .num_key_value_heads = 32,
+          .head_dim = 128,
+          .vocab_size = 250880,
+          .max_position_embeddings = 2048,
+          .tie_word_embeddings = true,
+          .mlp = MlpKind::plain,
+          .activation = ActivationKind::gelu_tanh,
+          .norm = NormKind::layer_norm,
+          .position = PositionKind::alibi,
+          .embedding_norm = true,
+          .qkv_bias = true,
+          .attention_output_bias = true,
+          .mlp_bias = true};
+}
+
+// https://huggingface.co/tiiuae/falcon-7b/blob/main/config.json
+ModelShape falcon_7b() {
+  return {.hidden_size = 4544,
+          .intermediate_size = 4 * 4544,
+          .num_hidden_layers = 32,
+          .num_attention_heads = 71,
+          .num_key_value_heads = 1,
+          .head_dim = 64,
+          .vocab_size = 65024,
+          .max_position_embeddings = 2048,
+          .tie_word_embeddings = true,
+          .mlp = MlpKind::plain,
+          .activation = ActivationKind::gelu,
+          .norm = NormKind::layer_norm,
+          .block = BlockKind::parallel,
+          .dtype = Dtype::bf16};
+}
+
 // The classic transformer of the lectures: MHA, MLP of width 4D.
 ModelShape classic(int hidden, int layers) {
   return {.hidden_size = hidden,
@@ -40,6 +93,13 @@ TEST_CASE("Llama-3-8B has 8,030,261,248 parameters", "[model_shape]") {
   REQUIRE(problems(model).empty());
   REQUIRE(model.group_size() == 4);
   REQUIRE(weight_footprint(model, {.dtype = Dtype::bf16}).value() == 2.0 * 8030261248.0);
+}
+
+TEST_CASE("other families have the parameters that are published of them", "[model_shape]") {
+  for (const ModelShape& model : {qwen2_7b(), bloom_7b1(), falcon_7b()}) REQUIRE(problems(model).empty());
+  REQUIRE(weight_footprint(qwen2_7b(), {.dtype = Dtype::bf16}).value() == 2.0 * 7615616512.0);
+  REQUIRE(weight_footprint(bloom_7b1(), {.dtype = Dtype::f16}).value() == 2.0 * 7069016064.0);
+  REQUIRE(weight_footprint(falcon_7b(), {.dtype = Dtype::bf16}).value() == 2.0 * 6921720704.0);
 }
 
 TEST_CASE("Llama-3-8B leaves 128 KiB of F16 KV per token", "[model_shape]") {

@@ -70,7 +70,7 @@ class SchedulerExercise {
     REQUIRE(batch.token_ids.size() == static_cast<std::size_t>(batch.num_tokens()));
     REQUIRE(batch.block_tables.size() == batch.sequences.size());
     REQUIRE(std::ranges::is_sorted(batch.sequences, {}, &SequenceSlice::phase));  // prefills, then decodes
-    const auto rows = std::ranges::count(batch.sequences, true, &SequenceSlice::needs_logits);
+    const auto rows = std::ranges::count(batch.sequences, 1, &SequenceSlice::num_logits);
     REQUIRE(static_cast<std::size_t>(rows) == scheduler_.sampled().size());
     std::map<BlockId, SequenceId> owners;
     auto token = batch.token_ids.begin();
@@ -94,7 +94,7 @@ class SchedulerExercise {
     REQUIRE(slice.num_new_tokens >= 1);
     if (slice.phase == Phase::decode) REQUIRE(slice.num_new_tokens == 1);
     cached.insert(cached.end(), tokens.begin(), tokens.end());
-    if (!slice.needs_logits) return;
+    if (slice.num_logits == 0) return;
     const auto sampled = scheduler_.sampled();
     const auto of_slice = [&](const Sequence* sequence) { return sequence->request.id == slice.id; };
     REQUIRE((*std::ranges::find_if(sampled, of_slice))->tokens == cached);

@@ -15,9 +15,9 @@ TEST_CASE("decodes come first and a prompt fills the rest of the budget in chunk
 
   const Batch first = scheduler.schedule().batch;  // 4 tokens of one prompt, 6 of the other
   REQUIRE(first.sequences.size() == 2);
-  REQUIRE(first.sequences[0].needs_logits);
+  REQUIRE(first.sequences[0].num_logits == 1);
   REQUIRE(first.sequences[1].num_new_tokens == 6);
-  REQUIRE_FALSE(first.sequences[1].needs_logits);
+  REQUIRE(first.sequences[1].num_logits == 0);
   finish();
 
   const Batch second = scheduler.schedule().batch;  // the decode takes 1 of 10
@@ -32,7 +32,7 @@ TEST_CASE("decodes come first and a prompt fills the rest of the budget in chunk
 
   const Batch third = scheduler.schedule().batch;
   REQUIRE(third.sequences[0].num_new_tokens == 5);
-  REQUIRE(third.sequences[0].needs_logits);
+  REQUIRE(third.sequences[0].num_logits == 1);
   REQUIRE(third.block_tables[0].size() == 2);
   finish();
 }

@@ -123,8 +123,8 @@ TEST_CASE("prefill attention is causal and walks the context once per query tile
 TEST_CASE("a mixed step has both attention ops; a chunk without logits has no head") {
   Batch batch;
   batch.sequences = {
-      {.id = 0, .phase = Phase::prefill, .num_computed_tokens = 0, .num_new_tokens = 7, .needs_logits = false},
-      {.id = 1, .phase = Phase::decode, .num_computed_tokens = 30, .num_new_tokens = 1, .needs_logits = true}};
+      {.id = 0, .phase = Phase::prefill, .num_computed_tokens = 0, .num_new_tokens = 7, .num_logits = 0},
+      {.id = 1, .phase = Phase::decode, .num_computed_tokens = 30, .num_new_tokens = 1, .num_logits = 1}};
   const StepPlan mixed = plan_step(small_model(), {}, batch);
   CHECK(find(mixed, "attention_prefill").m == 7);
   CHECK(find(mixed, "attention_decode").m == 1);
@@ -141,6 +141,131 @@ TEST_CASE("planning again into the same plan gives the same ops") {
   plan_step_into(plan, small_model(), {});
   CHECK(total_flops(plan) == before);
   CHECK(plan.ops.size() == ops);
+}
+
+std::vector<std::string_view> names(const StepPlan& plan) {
+  std::vector<std::string_view> result;
+  for (const Op& op : plan.ops) result.push_back(op.name);
+  return result;
+}
+
+// What BLOOM and Falcon have in common.
+ModelShape layer_norm_model(BlockKind block) {
+  ModelShape model = small_model();
+  model.norm = NormKind::layer_norm;
+  model.mlp = MlpKind::plain;
+  model.activation = ActivationKind::gelu;
+  model.block = block;
+  return model;
+}
+
+TEST_CASE("a BLOOM layer: LayerNorm with a bias, biases of matrices, no rotation, a norm after the embedding") {
+  ModelShape model = layer_norm_model(BlockKind::sequential);
+  model.position = PositionKind::alibi;
+  model.embedding_norm = model.qkv_bias = model.attention_output_bias = model.mlp_bias = true;
+  const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 2, 100));
+  CHECK(names(plan) == std::vector<std::string_view>{"embed_tokens", "word_embeddings_layernorm", "input_layernorm",
+                                                     "qkv_proj", "rope_and_cache", "attention_decode", "o_proj",
+                                                     "post_attention_layernorm", "up_proj", "gelu", "down_proj", "norm",
+                                                     "lm_head"});
+  const Op& embedding_norm = find(plan, "word_embeddings_layernorm");
+  CHECK(embedding_norm.kind == OpKind::layer_norm);
+  CHECK(embedding_norm.stage == Stage::before_layers);
+  CHECK(embedding_norm.count == 1);
+  CHECK(operand(embedding_norm, OperandRole::weight).unique.value() == 2 * 32 * 2);
+  CHECK(operand(embedding_norm, OperandRole::activation).unique.value() == 2 * 32 * 2);
+  CHECK(operand(find(plan, "input_layernorm"), OperandRole::activation).unique.value() == 2 * 2 * 32 * 2);
+  const Op& qkv = find(plan, "qkv_proj");
+  CHECK(qkv.flops.value() == 2.0 * 2 * 64 * 32 + 2 * 64);
+  REQUIRE(qkv.operands().size() == 4);
+  CHECK(qkv.operands()[3].role == OperandRole::weight);
+  CHECK(qkv.operands()[3].unique.value() == 64 * 2);
+  CHECK(find(plan, "lm_head").operands().size() == 3);
+  CHECK(find(plan, "up_proj").n == 80);
+  // K and V are read and written, Q stays where it is.
+  const Op& cache = find(plan, "rope_and_cache");
+  CHECK(cache.flops.value() == 0);
+  CHECK(operand(cache, OperandRole::activation).unique.value() == 2 * 2 * 16 * 2);
+  CHECK(operand(cache, OperandRole::kv_write).unique.value() == 2 * 2 * 16 * 2);
+  CHECK(cache.operands().size() == 2);
+  CHECK(find(plan, "attention_decode").flops.value() == 200 * (4.0 * 32 + 2 * 4));
+}
+
+TEST_CASE("a Falcon layer: attention beside the MLP, whose sum the next norm adds to the residual") {
+  const StepPlan one = plan_step(layer_norm_model(BlockKind::parallel), {}, uniform_batch(Phase::decode, 2, 100));
+  CHECK(names(one) == std::vector<std::string_view>{"embed_tokens", "input_layernorm", "qkv_proj", "rope_and_cache",
+                                                    "attention_decode", "o_proj", "up_proj", "gelu", "down_proj",
+                                                    "norm", "lm_head"});
+  CHECK(operand(find(one, "input_layernorm"), OperandRole::activation).unique.value() == 3 * 2 * 32 * 2);
+  CHECK(operand(find(one, "norm"), OperandRole::activation).unique.value() == 3 * 2 * 32 * 2);
+  CHECK(one.ops[2].operands().size() == 3);
+
+  const StepPlan two =
+      plan_step(layer_norm_model(BlockKind::parallel_two_norms), {}, uniform_batch(Phase::decode, 2, 100));
+  CHECK(two.ops.size() == one.ops.size() + 1);
+  const Op& second = find(two, "post_attention_layernorm");
+  CHECK(operand(second, OperandRole::activation).unique.value() == 2 * 32 * 2);
+  CHECK(operand(second, OperandRole::output).unique.value() == 2 * 32 * 2);
+}
+
+TEST_CASE("a plan reads every weight of the footprint once") {
+  for (const BlockKind block : {BlockKind::sequential, BlockKind::parallel, BlockKind::parallel_two_norms}) {
+    ModelShape model = layer_norm_model(block);
+    model.qkv_bias = model.attention_output_bias = model.mlp_bias = model.embedding_norm = true;
+    const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 100, 10));  // every token once
+    Bytes weights;
+    for (const Op& op : plan.ops)
+      for (const Operand& each : op.operands())
+        if (each.role == OperandRole::weight) weights += each.unique * op.count;
+    CHECK(weights == weight_footprint(model, {}));
+  }
+}
+
+TEST_CASE("a sliding window walks the KV tiles that hold it, and no others") {
+  ModelShape model = small_model();
+  model.sliding_window = 100;
+  EngineOptions options;
+  options.tiling.partition_tokens = 128;
+  // The token at 299 sees 200 to 299; the tile that holds 200 begins at 192, in the second partition of 128.
+  const StepPlan decode = plan_step(model, options, uniform_batch(Phase::decode, 2, 300));
+  const AttentionWork& work = find(decode, "attention_decode").attention;
+  CHECK(work.score_pairs == 2 * 100);
+  CHECK(work.context_tokens == 2 * 108);
+  CHECK(work.kv_blocks == 2 * 7);  // of 16: 12 to 18
+  CHECK(work.workgroups == 2 * 2 * 2);
+  CHECK(work.longest_walk_tokens == 64);
+  CHECK(work.block_lookups == 2 * 2 * (4 + 3));
+  CHECK(work.partitions_combined == 4);
+
+  options.tiling.prefill_query_tokens = 8;
+  Batch batch;
+  batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = 150, .num_new_tokens = 20}};
+  const StepPlan prefill = plan_step(model, options, batch);
+  const Op& op = find(prefill, "attention_prefill");
+  CHECK(op.attention.score_pairs == 20 * 100);
+  // Tiles of queries from 150, 158 and 166 see tokens from 51, 59 and 67 on: tiles at 0, 0 and 64.
+  CHECK(op.attention.context_tokens == 170);
+  CHECK(operand(op, OperandRole::kv_read).requests == Approx((158 + 166 + 106) / 170.0));
+  CHECK(op.attention.longest_walk_tokens == 166);
+}
+
+TEST_CASE("a window longer than the context changes nothing, and its score pairs are those counted one by one") {
+  for (const int window : {1, 7, 30, 64, 200}) {
+    ModelShape model = small_model();
+    model.sliding_window = window;
+    for (const int computed : {0, 3, 40}) {
+      Batch batch;
+      batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = computed, .num_new_tokens = 50}};
+      double pairs = 0;
+      for (int position = computed; position < computed + 50; ++position) pairs += std::min(position + 1, window);
+      const StepPlan plan = plan_step(model, {}, batch);
+      CHECK(find(plan, "attention_prefill").attention.score_pairs == pairs);
+      if (window < computed + 50) continue;
+      const StepPlan all = plan_step(small_model(), {}, batch);
+      CHECK(find(plan, "attention_prefill").unique_bytes() == find(all, "attention_prefill").unique_bytes());
+      CHECK(find(plan, "attention_prefill").flops == find(all, "attention_prefill").flops);
+    }
+  }
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST_CASE("every op is timed, and their times fit into the step's") {
 }
 
 TEST_CASE("the plan decides what runs") {
-  const LlamaWeights weights = load_weights(kGoldenFolder / "gqa");
+  const ModelWeights weights = load_weights(kGoldenFolder / "gqa");
   Stepper whole(weights);
   const Logits expected = whole.step(kPrompt)[0];
   for (const char* name : {"input_layernorm", "qkv_proj", "rope_and_cache", "attention_prefill", "o_proj",
@@ -68,9 +68,11 @@ TEST_CASE("a plan for another model, dtype or KV cache is refused") {
   refused([](StepPlan& plan) { op_named(plan, "embed_tokens").n += 1; }, "another shape");
   refused([](StepPlan& plan) { op_named(plan, "rope_and_cache").n += 1; }, "another shape");
   refused([](StepPlan& plan) { op_named(plan, "o_proj").count = 3; }, "another depth");
-  refused([](StepPlan& plan) { op_named(plan, "o_proj").name = "x_proj"; }, "not a matrix of Llama");
-  refused([](StepPlan& plan) { op_named(plan, "norm").name = "layer_norm"; }, "not a norm of Llama");
-  refused([](StepPlan& plan) { op_named(plan, "o_proj").weight_format.dtype = Dtype::f16; }, "another dtype");
+  refused([](StepPlan& plan) { op_named(plan, "o_proj").name = "x_proj"; }, "not a matrix of this model");
+  refused([](StepPlan& plan) { op_named(plan, "norm").name = "layer_norm"; }, "not a norm of this model");
+  refused([](StepPlan& plan) { op_named(plan, "norm").kind = OpKind::layer_norm; }, "another kind of norm");
+  refused([](StepPlan& plan) { op_named(plan, "gate_up_proj").name = "up_proj"; }, "not a matrix of this model");
+  refused([](StepPlan& plan) { op_named(plan, "o_proj").weight_format.dtype = Dtype::f16; }, "another format");
   refused([](StepPlan& plan) { op_named(plan, "attention_prefill").attention.block_size = 32; }, "another KV cache");
   refused([](StepPlan& plan) { op_named(plan, "attention_prefill").attention.num_kv_heads = 1; }, "another shape");
 }
@@ -95,18 +97,38 @@ TEST_CASE("a batch that contradicts itself or the KV cache is refused") {
 }
 
 TEST_CASE("only sequences that need logits have a row, in order") {
-  const LlamaWeights weights = load_weights(kGoldenFolder / "mha");
+  const ModelWeights weights = load_weights(kGoldenFolder / "mha");
   Stepper all(weights);
   const std::vector<Feed> feeds{{0, Phase::prefill, {3, 4, 5}}, {1, Phase::prefill, {6, 7}}, {2, Phase::prefill, {8}}};
   const std::vector<Logits> rows = all.step(feeds);
   Stepper some(weights);
   Batch batch = some.plan(feeds).batch;
-  batch.sequences[0].needs_logits = false;
+  batch.sequences[0].num_logits = 0;
   some.executor().run(plan_step(weights.shape, some.engine(), std::move(batch)));
   for (const int row : {0, 1}) {
     const auto logits = some.executor().logits(row);
     REQUIRE(std::equal(logits.begin(), logits.end(), rows[static_cast<std::size_t>(row) + 1].begin()));
   }
+}
+
+TEST_CASE("a slice has logits for as many of its last tokens as it asks for") {
+  const ModelWeights weights = load_weights(kGoldenFolder / "gqa");
+  const std::vector<TokenId> tokens{3, 4, 5, 6, 7};
+  Stepper single(weights);
+  std::vector<Logits> rows;
+  for (const TokenId token : tokens) rows.push_back(single.step({{0, Phase::prefill, {token}}}).front());
+  Stepper several(weights);
+  Batch batch = several.plan({{0, Phase::prefill, tokens}, {1, Phase::prefill, {8, 9}}}).batch;
+  batch.sequences[0].num_logits = 3;
+  const StepPlan plan = plan_step(weights.shape, several.engine(), batch);
+  CHECK(plan.ops.back().m == 4);
+  several.executor().run(plan);
+  for (int row = 0; row < 3; ++row) {
+    const auto logits = several.executor().logits(row);
+    REQUIRE(std::equal(logits.begin(), logits.end(), rows[static_cast<std::size_t>(row) + 2].begin()));
+  }
+  batch.sequences[0].num_logits = 6;
+  CHECK_THROWS_AS(several.executor().run(plan_step(weights.shape, several.engine(), batch)), std::invalid_argument);
 }
 
 TEST_CASE("a sequence goes on from copied blocks") {
@@ -120,15 +142,19 @@ TEST_CASE("a sequence goes on from copied blocks") {
   REQUIRE(rows[0] == rows[1]);
 }
 
-TEST_CASE("a 16-bit KV cache moves logits by no more than its rounding") {
+TEST_CASE("a KV cache of 16 or 8 bits moves logits by no more than its rounding") {
   const GoldenModel golden("gqa");
-  const LlamaWeights weights = load_weights(golden.folder());
+  const ModelWeights weights = load_weights(golden.folder());
   const std::vector<Feed> prompt{{0, Phase::prefill, golden.prompts()[0].tokens}};
   Stepper exact(weights);
   const Logits expected = exact.step(prompt)[0];
   const float largest = std::fabs(*std::max_element(expected.begin(), expected.end(),
                                                     [](float a, float b) { return std::fabs(a) < std::fabs(b); }));
-  for (const auto& [dtype, unit_roundoff] : {std::pair{Dtype::f16, 0x1p-11F}, std::pair{Dtype::bf16, 0x1p-8F}}) {
+  for (const auto& [dtype, unit_roundoff] : {std::pair{Dtype::f16, 0x1p-11F},
+                                             {Dtype::bf16, 0x1p-8F},
+                                             {Dtype::fp8_e4m3, 0x1p-4F},
+                                             {Dtype::fp8_e5m2, 0x1p-3F},
+                                             {Dtype::int8, 1.0F / 254}}) {
     Stepper rounded(weights, {.kv_dtype = dtype});
     const Logits logits = rounded.step(prompt)[0];
     REQUIRE(logits != expected);
@@ -152,12 +178,20 @@ TEST_CASE("a step allocates nothing but its result once it has warmed up") {
 }
 
 TEST_CASE("models that the kernels cannot run are refused") {
-  LlamaWeights weights = load_weights(kGoldenFolder / "gqa");
+  ModelWeights weights = load_weights(kGoldenFolder / "gqa");
   weights.shape.head_dim = 12;
   REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring("needs a multiple of 8"));
   weights.shape.head_dim = 16;
-  weights.shape.mlp = MlpKind::plain;
-  REQUIRE_THROWS_AS(CpuExecutor(weights, {.num_blocks = 4}, 1), InputError);
+  const ModelShape llama = weights.shape;
+  const auto refused = [&](auto change, const char* message) {
+    weights.shape = llama;
+    change(weights.shape);
+    REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring(message));
+  };
+  refused([](ModelShape& shape) { shape.mlp = MlpKind::plain; }, "plain with GELU");
+  refused([](ModelShape& shape) { shape.activation = ActivationKind::gelu; }, "gated with SiLU");
+  refused([](ModelShape& shape) { shape.block = BlockKind::parallel; }, "with LayerNorm only");
+  refused([](ModelShape& shape) { shape.embedding_norm = true; }, "with LayerNorm only");
 }
 
 }  // namespace dculab::engine

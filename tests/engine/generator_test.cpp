@@ -86,6 +86,67 @@ TEST_CASE("what a request gets does not depend on the others, on chunks or on pr
   REQUIRE(preemptions > 0);
 }
 
+TEST_CASE("prefix caching changes no text and finds what was computed") {
+  std::vector<TextRequest> requests = varied_requests();
+  requests.push_back(requests[2]);
+  requests[2].prompt += " and small words";
+  requests.push_back(requests[2]);
+  Generator plain(kTextFolder, exact_options());
+  const Generation expected = plain.generate(requests);
+  CHECK(expected.report.num_cached_tokens == 0);
+  GeneratorOptions options = exact_options();
+  options.engine.enable_prefix_caching = true;
+  options.engine.block_size = 4;
+  options.engine.max_num_seqs = 1;
+  Generator cached(kTextFolder, options);
+  const Generation generation = cached.generate(requests);
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    CHECK(generation.completions[i].token_ids == expected.completions[i].token_ids);
+  // The last two: the beginning of the third prompt, and all of it but a token.
+  const auto last = static_cast<std::int64_t>(generation.completions.back().prompt_token_ids.size());
+  CHECK(generation.report.num_cached_tokens >= last - 4);
+  CHECK(generation.report.requests.back().num_cached_tokens > 0);
+  CHECK(generation.report.num_prompt_tokens == expected.report.num_prompt_tokens);
+}
+
+TEST_CASE("samples of a prompt are what their seeds give alone") {
+  TextRequest request{.prompt = "once upon a time", .max_tokens = 12, .sampling = {.temperature = 1.0, .seed = 40}};
+  Generator generator(kTextFolder, exact_options());
+  std::vector<TextRequest> requests{request, request};
+  requests[0].n = 3;
+  requests[1].sampling.seed = 99;
+  const Generation together = generator.generate(requests);
+  REQUIRE(together.completions.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    TextRequest alone = request;
+    alone.sampling.seed = i < 3 ? 40 + i : 99;
+    CHECK(generator.generate(std::span(&alone, 1)).completions[0].token_ids == together.completions[i].token_ids);
+  }
+  CHECK(together.completions[0].token_ids != together.completions[1].token_ids);
+  const auto prompt = static_cast<std::int64_t>(together.completions[0].prompt_token_ids.size());
+  CHECK(together.report.num_prompt_tokens == 2 * prompt);  // once for all samples
+  requests[0].sampling.temperature = 0;
+  CHECK_THROWS_WITH(generator.generate(requests),
+                    ContainsSubstring("3 samples at temperature 0 would all be the same"));
+}
+
+TEST_CASE("StreamingLLM goes on where the model's positions end") {
+  GeneratorOptions options = exact_options();
+  options.engine.block_size = 4;
+  options.engine.kv_retention = {.policy = RetentionPolicy::sinks, .sink_tokens = 4, .window_tokens = 60};
+  Generator generator(kTextFolder, options);
+  REQUIRE(generator.shape().max_position_embeddings == 128);
+  // 67 tokens are kept of a sequence: 17 blocks.
+  CHECK(generator.executor().kv_cache().num_blocks == 256 * 17);
+  std::vector<TextRequest> requests{golden_request()};
+  requests[0].max_tokens = 300;
+  requests[0].eos = EosHandling::ignore;
+  CHECK(generator.generate(requests).completions[0].token_ids.size() == 300);
+  options.engine.enable_prefix_caching = true;
+  CHECK_THROWS_WITH(Generator(kTextFolder, options),
+                    ContainsSubstring("cannot be combined with enable_prefix_caching"));
+}
+
 TEST_CASE("a stop token ends the text and is not part of it") {
   const auto folder = std::filesystem::temp_directory_path() / "dculab_generator_test";
   std::filesystem::remove_all(folder);

@@ -7,6 +7,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "kernels/gpu/matmul/gptq_plan.hpp"
 #include "kernels/gpu/tiling.hpp"
 #include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/golden_model.hpp"
@@ -44,7 +45,7 @@ TEST_CASE("blocks are copied in order: a source that is overwritten later, chain
 }
 
 TEST_CASE("a sequence goes on from copied blocks on the GPU", "[gpu]") {
-  const LlamaWeights weights = random_weights(small_model(2), 6);
+  const ModelWeights weights = random_weights(small_model(2), 6);
   Stepper stepper(host_gpu(), weights, {.block_size = 4, .kv_dtype = Dtype::f16});
   static_cast<void>(
       stepper.step({{0, Phase::prefill, tokens_from(1, 6)}, {1, Phase::prefill, std::vector<TokenId>(6, 2)}}));
@@ -76,7 +77,7 @@ TEST_CASE("weights are uploaded once, and a step allocates nothing on the device
 
 TEST_CASE("ops are timed between marks that are made once, or not at all", "[gpu]") {
   const auto device = std::make_shared<CountingDevice>(kernels::gpu::open_host_device({}));
-  const LlamaWeights weights = random_weights(small_model(2), 8);
+  const ModelWeights weights = random_weights(small_model(2), 8);
   Stepper stepper(device, weights, {.kv_dtype = Dtype::f16});
   const std::vector<Feed> feed{{0, Phase::prefill, tokens_from(1, 3)}};
   const StepPlan plan = stepper.plan(feed);
@@ -114,20 +115,43 @@ TEST_CASE("the step plan is tiled as the GPU kernels are", "[gpu]") {
     }
 }
 
+TEST_CASE("the step plan asks for int4 weights as often as the GPTQ kernels have tiles of rows", "[gpu]") {
+  ModelShape model = small_model(2);
+  EngineOptions options;
+  options.weights = {Dtype::int4, 32};
+  options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
+  for (const int tokens : {9, 32, 33, 64, 65, 100, 128, 129, 300}) {
+    const StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, tokens));
+    for (const Op& op : plan.ops) {
+      if (op.kind != OpKind::matmul || op.weight_format.dtype != Dtype::int4) continue;
+      CAPTURE(tokens, op.name);
+      const auto n = static_cast<int>(op.n), k = static_cast<int>(op.k);
+      CHECK(op.operands()[0].requests == kernels::gpu::plan_gptq_matmul(tokens, n, k).row_tiles);
+    }
+  }
+  options.tiling = cpu_kernel_tiling(model.group_size());
+  const StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, 300));
+  CHECK(std::ranges::all_of(plan.ops,
+                            [](const Op& op) { return op.kind != OpKind::matmul || op.operands()[0].requests == 1; }));
+}
+
 TEST_CASE("what the GPU engine does not do is refused in so many words", "[gpu]") {
-  const LlamaWeights weights = random_weights(small_model(2), 10);
-  const auto make = [&](const LlamaWeights& model, StepperOptions options) { Stepper(host_gpu(), model, options); };
-  CHECK_THROWS_WITH(make(weights, {.kv_dtype = Dtype::f32}),
-                    "kv_cache_dtype f32 is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2");
+  const ModelWeights weights = random_weights(small_model(2), 10);
+  const auto make = [&](const ModelWeights& model, StepperOptions options) { Stepper(host_gpu(), model, options); };
+  for (const Dtype dtype : {Dtype::f32, Dtype::int8, Dtype::kivi4, Dtype::kivi2})
+    CHECK_THROWS_WITH(make(weights, {.kv_dtype = dtype}),
+                      "kv_cache_dtype " + std::string(name(dtype)) +
+                          " is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2");
   CHECK_THROWS_WITH(make(weights, {.kv_dtype = Dtype::f16, .activation_dtype = Dtype::bf16}),
                     "activations of bf16 are not supported on the GPU; use f16 or f32");
-  LlamaWeights plain = weights;
+  ModelWeights plain = weights;
   plain.shape.mlp = MlpKind::plain;
-  CHECK_THROWS_WITH(make(plain, {.kv_dtype = Dtype::f16}), "the GPU engine runs gated MLPs (Llama) only");
-  LlamaWeights mixed = weights;
+  CHECK_THROWS_WITH(make(plain, {.kv_dtype = Dtype::f16}),
+                    "the GPU engine runs MLPs that are gated with SiLU (Llama) or plain with GELU (BLOOM, Falcon)");
+  ModelWeights mixed = weights;
   mixed.layers[1].k_proj.dtype = Dtype::f16;
   CHECK_THROWS_WITH(make(mixed, {.kv_dtype = Dtype::f16}),
-                    "the GPU engine needs Q, K and V (and gate and up) in one dtype");
+                    "the GPU engine needs Q, K and V (and gate and up) in one format");
 
   CHECK_THROWS_WITH(make(load_weights(kGoldenFolder / "gqa"), {.kv_dtype = Dtype::f16}),
                     "head_dim 16 is not supported on the GPU; use 32, 64, 80, 96, 128 or 256");
@@ -158,10 +182,10 @@ TEST_CASE("steps beyond the limits and plans for another model are refused by th
   refused([&](StepPlan& plan) { op(plan, "qkv_proj").n += 1; },
           "plan: op 'qkv_proj' has another shape than its weights");
   refused([&](StepPlan& plan) { op(plan, "o_proj").weight_format.dtype = Dtype::f16; },
-          "plan: op 'o_proj' is planned in another dtype than its weights");
+          "plan: op 'o_proj' is planned in another format than its weights");
   refused([&](StepPlan& plan) { op(plan, "o_proj").count = 3; }, "plan: op 'o_proj' is for another depth");
   refused([&](StepPlan& plan) { op(plan, "norm").name = "layer_norm"; },
-          "plan: op 'layer_norm' is not a norm of Llama");
+          "plan: op 'layer_norm' is not a norm of this model");
   refused([&](StepPlan& plan) { op(plan, "silu_and_mul").n += 1; }, "plan: op 'silu_and_mul' has another shape");
   refused([&](StepPlan& plan) { op(plan, "attention_prefill").attention.block_size = 32; },
           "plan: op 'attention_prefill' is planned for another KV cache");

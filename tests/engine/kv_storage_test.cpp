@@ -1,10 +1,12 @@
 #include "engine/kv/kv_storage.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "kernels/cpu/cpu_kernels.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"
 
@@ -55,14 +57,96 @@ TEST_CASE("blocks are copied in order, in K and V of every layer") {
                 static_cast<std::byte>(10 * pool + static_cast<std::size_t>(content)));
 }
 
+TEST_CASE("scales lie beside the blocks, and copied blocks take theirs along") {
+  ModelShape shape = gqa_shape();
+  shape.head_dim = 32;
+  for (const Dtype dtype : {Dtype::int8, Dtype::kivi4, Dtype::kivi2}) {
+    INFO(name(dtype));
+    KvStorage storage(shape, {.num_blocks = 3, .block_size = 8, .dtype = dtype, .max_num_seqs = 2});
+    const bool is_int8 = dtype == Dtype::int8;
+    // Of K (or V) in one layer: 2 heads of 32 channels in 8 tokens.
+    const std::size_t values = 2 * 32 * 8;
+    const std::size_t bytes = values * static_cast<std::size_t>(bits(dtype)) / 8 + (is_int8 ? 0 : values / 32 * 4);
+    const std::size_t scale_bytes = is_int8 ? 2 * 8 * 4 : 0;
+    REQUIRE(kv_block_bytes(shape, 8, dtype).value() == 2.0 * 2.0 * static_cast<double>(bytes + scale_bytes));
+    std::vector<std::pair<std::byte*, std::size_t>> pools;
+    for (int layer = 0; layer < 2; ++layer) {
+      const kernels::KvCacheView view = storage.layer(layer);
+      for (void* pool : {view.k, view.v}) pools.emplace_back(static_cast<std::byte*>(pool), bytes);
+      if (is_int8)
+        for (float* scales : {view.k_scales, view.v_scales})
+          pools.emplace_back(reinterpret_cast<std::byte*>(scales), scale_bytes);
+      else
+        REQUIRE(view.residual.v - view.residual.k == 2 * 2 * 128 * 32);
+    }
+    for (std::size_t i = 0; i < pools.size(); ++i)
+      for (BlockId id = 0; id < 3; ++id)
+        std::memset(block(pools[i].first, id, pools[i].second), static_cast<int>(3 * i) + id, pools[i].second);
+    const std::vector<BlockCopy> copies{{0, 2}, {2, 1}};
+    storage.copy_blocks(copies);
+    for (std::size_t i = 0; i < pools.size(); ++i)
+      for (std::size_t at = 0; at < 3 * pools[i].second; ++at)
+        REQUIRE(pools[i].first[at] == static_cast<std::byte>(3 * i));
+  }
+}
+
+TEST_CASE("residuals belong to running sequences and are free again when those are gone") {
+  ResidualRows rows(2);
+  const auto assign = [&](std::vector<SequenceSlice> slices) {
+    Batch batch;
+    batch.sequences = std::move(slices);
+    const auto found = rows.assign(batch);
+    return std::vector<std::int32_t>(found.begin(), found.end());
+  };
+  const auto slice = [](SequenceId id, int computed, int count) {
+    return SequenceSlice{.id = id, .num_computed_tokens = computed, .num_new_tokens = count};
+  };
+  REQUIRE(assign({slice(7, 0, 5), slice(8, 0, 2)}) == std::vector<std::int32_t>{0, 1});
+  REQUIRE(assign({slice(8, 2, 1), slice(7, 5, 1)}) == std::vector<std::int32_t>{1, 0});
+  REQUIRE(assign({slice(8, 3, 1)}) == std::vector<std::int32_t>{1});  // 7 has ended
+  REQUIRE(assign({slice(9, 0, 4), slice(8, 4, 1)}) == std::vector<std::int32_t>{0, 1});
+  REQUIRE(assign({slice(8, 0, 3)}) == std::vector<std::int32_t>{0});  // preempted, begins anew
+  REQUIRE_THROWS_WITH(assign({slice(9, 4, 1)}), ContainsSubstring("sequence 9 goes on from 4 tokens"));
+  REQUIRE_THROWS_WITH(assign({slice(8, 4, 1)}), ContainsSubstring("sequence 8 goes on from 4 tokens"));
+  REQUIRE_THROWS_WITH(assign({slice(1, 0, 1), slice(2, 0, 1), slice(3, 0, 1)}), ContainsSubstring("more sequences"));
+  rows.allow_any_start();
+  REQUIRE(assign({slice(4, 100, 1), slice(5, 50, 1)}).size() == 2);
+  REQUIRE(assign({slice(4, 100, 1), slice(5, 50, 1)}) == assign({slice(4, 100, 1), slice(5, 50, 1)}));
+}
+
+TEST_CASE("random values of every dtype are numbers") {
+  ModelShape shape = gqa_shape();
+  shape.head_dim = 32;
+  for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::int8, Dtype::kivi4, Dtype::kivi2}) {
+    INFO(name(dtype));
+    KvStorage storage(shape, {.num_blocks = 8, .block_size = 16, .dtype = dtype, .max_num_seqs = 1});
+    storage.fill_randomly(5);
+    Batch batch = uniform_batch(Phase::decode, 1, 128);
+    storage.begin_step(batch);
+    std::vector<float> q(64, 1.0F), out(64, -5.0F);
+    const std::vector<std::int32_t> table{7, 6, 5, 4, 3, 2, 1, 0}, starts{0, 1}, context{128};
+    kernels::PagedAttentionArgs args;
+    args.q = q.data(), args.q_stride = 64, args.cache = storage.layer(1), args.out = out.data();
+    args.block_tables = table.data(), args.max_blocks_per_seq = 8, args.query_start_loc = starts.data();
+    args.context_lens = context.data(), args.num_seqs = 1, args.num_heads = 2, args.scale = 0.1F;
+    args.new_kv = {q.data(), q.data(), 64, storage.residual_rows().data()};
+    kernels::cpu::ThreadPool threads(1);
+    kernels::cpu::Workspace workspace;
+    kernels::cpu::paged_attention(threads, workspace, args);
+    for (const float value : out) REQUIRE(std::abs(value) <= 1.0F);
+  }
+}
+
 TEST_CASE("a KV cache larger than memory is refused with its size and what to do") {
   const KvCacheOptions options{.num_blocks = std::numeric_limits<int>::max(), .block_size = 256, .dtype = Dtype::f32};
   REQUIRE_THROWS_WITH(
       KvStorage(gqa_shape(), options),
       ContainsSubstring("a KV cache of 2147483647 blocks of 256 tokens needs 262144.00 GiB, but only ") &&
           ContainsSubstring(" GiB of memory is available; ask for fewer tokens"));
-  REQUIRE_THROWS_WITH(KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::fp8_e4m3}),
-                      ContainsSubstring("kv_cache_dtype fp8_e4m3 is not supported on the CPU; use f32, f16 or bf16"));
+  REQUIRE_THROWS_WITH(KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::int4}),
+                      ContainsSubstring("kv_cache_dtype int4 is not supported on the CPU; use f32, f16, bf16, fp8_e4"));
+  REQUIRE_THROWS_WITH(KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::kivi4}),
+                      ContainsSubstring("kivi4 needs a head_dim that is a multiple of 32, not 16"));
   REQUIRE_THROWS_AS(KvStorage(gqa_shape(), {.num_blocks = 0, .block_size = 16, .dtype = Dtype::f16}), InputError);
 }
 

@@ -1,61 +1,10 @@
 // The engine against transformers: logits and greedy tokens of tiny random Llama models, and the same bits however
 // the work is cut into steps, blocks and threads.
-#include <algorithm>
-#include <cmath>
-
 #include "engine/checkpoint/model_loader.hpp"
-#include "tests/engine/support/golden_model.hpp"
-#include "tests/engine/support/stepper.hpp"
+#include "tests/engine/support/golden_steps.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::engine {
-namespace {
-
-constexpr float kTolerance = 1e-4F;
-
-std::vector<TokenId> first(const std::vector<TokenId>& tokens, std::size_t count) {
-  return {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count)};
-}
-
-float largest_difference(const Logits& actual, const float* expected) {
-  float largest = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    if (std::isnan(actual[i])) return INFINITY;
-    largest = std::max(largest, std::fabs(actual[i] - expected[i]));
-  }
-  return largest;
-}
-
-// The prompt in chunks of at most `chunk` tokens; the logits after the last one.
-Logits prefill_in_chunks(Stepper& stepper, SequenceId sequence, const std::vector<TokenId>& prompt, std::size_t chunk) {
-  Logits logits;
-  for (std::size_t begin = 0; begin < prompt.size(); begin += chunk) {
-    const std::size_t end = std::min(begin + chunk, prompt.size());
-    logits = stepper.step({{sequence,
-                            Phase::prefill,
-                            {prompt.begin() + static_cast<std::ptrdiff_t>(begin),
-                             prompt.begin() + static_cast<std::ptrdiff_t>(end)}}})[0];
-  }
-  return logits;
-}
-
-// All prompts prefilled in one ragged step, then decoded together greedily. Returns all logits in order.
-std::vector<Logits> decode_together(Stepper& stepper, const std::vector<GoldenPrompt>& prompts) {
-  std::vector<Feed> feeds;
-  for (std::size_t i = 0; i < prompts.size(); ++i)
-    feeds.push_back({static_cast<SequenceId>(i), Phase::prefill, prompts[i].tokens});
-  std::vector<Logits> all;
-  for (std::size_t token = 0; token < prompts[0].greedy.size(); ++token) {
-    const std::vector<Logits> rows = stepper.step(feeds);
-    for (std::size_t i = 0; i < prompts.size(); ++i)
-      feeds[i] = {static_cast<SequenceId>(i), Phase::decode, {best_token(rows[i])}};
-    all.insert(all.end(), rows.begin(), rows.end());
-  }
-  return all;
-}
-
-}  // namespace
-
 TEST_CASE("logits at every position of ragged prompts are those of transformers") {
   for (const std::string& variant : kGoldenVariants) {
     const GoldenModel golden(variant);
@@ -82,7 +31,7 @@ TEST_CASE("logits at every position of ragged prompts are those of transformers"
 TEST_CASE("a prompt in chunks gives the bits of the whole prompt, whatever the chunk") {
   for (const std::string& variant : kGoldenVariants) {
     const GoldenModel golden(variant);
-    const LlamaWeights weights = load_weights(golden.folder());
+    const ModelWeights weights = load_weights(golden.folder());
     const GoldenPrompt& prompt = golden.prompts()[0];
     const auto vocab_size = static_cast<std::size_t>(weights.shape.vocab_size);
     const float* const expected = prompt.logits.data() + (prompt.tokens.size() - 1) * vocab_size;
@@ -117,7 +66,7 @@ TEST_CASE("prefill and decode of a ragged batch generate the greedy tokens of tr
 TEST_CASE("logits do not depend on block size, threads or where the weights lie") {
   for (const std::string variant : {"mha", "gqa", "mqa", "tied"}) {
     const GoldenModel golden(variant);
-    const LlamaWeights weights = load_weights(golden.folder());
+    const ModelWeights weights = load_weights(golden.folder());
     Stepper plain(weights, {.block_size = 16, .num_threads = 1});
     const std::vector<Logits> expected = decode_together(plain, golden.prompts());
     for (const int block_size : {1, 2, 8, 32, 256})
@@ -135,7 +84,7 @@ TEST_CASE("logits do not depend on who else is in the batch") {
   for (const std::string variant : {"mha", "gqa", "mqa"}) {
     INFO(variant);
     const GoldenModel golden(variant);
-    const LlamaWeights weights = load_weights(golden.folder());
+    const ModelWeights weights = load_weights(golden.folder());
     Stepper together(weights);
     const std::vector<Logits> expected = decode_together(together, golden.prompts());
     for (std::size_t i = 0; i < golden.prompts().size(); ++i) {
@@ -149,7 +98,7 @@ TEST_CASE("logits do not depend on who else is in the batch") {
 
 TEST_CASE("prefills and decodes share a step") {
   const GoldenModel golden("gqa");
-  const LlamaWeights weights = load_weights(golden.folder());
+  const ModelWeights weights = load_weights(golden.folder());
   const auto& prompts = golden.prompts();
   Stepper alone(weights);
   const Logits prefill = alone.step({{0, Phase::prefill, prompts[0].tokens}})[0];

@@ -39,7 +39,7 @@ constexpr Variant kVariants[] = {{Dtype::f32, Dtype::bf16, 1, 64},  {Dtype::f32,
 }  // namespace
 
 TEST_CASE("the whole shipped model on --device host-gpu gives the CPU engine's greedy tokens", "[gpu]") {
-  const LlamaWeights weights = load_weights(kShipped);
+  const ModelWeights weights = load_weights(kShipped);
   const Tokenizer tokenizer = Tokenizer::load((kShipped / "tokenizer.json").string());
   std::vector<std::vector<TokenId>> prompts;
   for (const char* prompt : {"Once upon a time", "The dog ran to the park, and", "Tom"})

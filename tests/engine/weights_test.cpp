@@ -8,6 +8,7 @@
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/regroup/mean_pool.hpp"
+#include "kernels/cpu/cpu_kernels.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
@@ -33,13 +34,13 @@ TEST_CASE("weights keep the dtype and the bytes of the file") {
   for (const auto& [variant, dtype] :
        {std::pair{"mha", Dtype::f32}, std::pair{"mqa", Dtype::f16}, std::pair{"tied", Dtype::bf16}}) {
     const auto folder = kGoldenFolder / variant;
-    const LlamaWeights copied = load_weights(folder);
-    const LlamaWeights mapped = load_weights(folder, WeightMemory::mapped);
+    const ModelWeights copied = load_weights(folder);
+    const ModelWeights mapped = load_weights(folder, WeightMemory::mapped);
     REQUIRE(copied.shape.dtype == dtype);
     REQUIRE(copied.layers.size() == 2);
     const Checkpoint checkpoint(folder);
     const auto bytes = checkpoint.find("model.layers.1.mlp.down_proj.weight").tensor->bytes;
-    for (const LlamaWeights* weights : {&copied, &mapped}) {
+    for (const ModelWeights* weights : {&copied, &mapped}) {
       REQUIRE(weights->layers[1].down_proj.dtype == dtype);
       REQUIRE(std::memcmp(weights->layers[1].down_proj.data, bytes.data(), bytes.size()) == 0);
     }
@@ -47,15 +48,15 @@ TEST_CASE("weights keep the dtype and the bytes of the file") {
 }
 
 TEST_CASE("a tied head is the embedding") {
-  const LlamaWeights weights = load_weights(kGoldenFolder / "tied");
+  const ModelWeights weights = load_weights(kGoldenFolder / "tied");
   REQUIRE(weights.lm_head.data == weights.embed_tokens.data);
 }
 
 TEST_CASE("random weights are reproducible and keep activations finite") {
   for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-    const LlamaWeights weights = random_weights(small_shape(dtype), 5);
-    const LlamaWeights same = random_weights(small_shape(dtype), 5);
-    const LlamaWeights other = random_weights(small_shape(dtype), 6);
+    const ModelWeights weights = random_weights(small_shape(dtype), 5);
+    const ModelWeights same = random_weights(small_shape(dtype), 5);
+    const ModelWeights other = random_weights(small_shape(dtype), 6);
     const auto values = values_of(weights.layers[0].gate_proj, weights.shape.hidden_size);
     REQUIRE(values == values_of(same.layers[0].gate_proj, weights.shape.hidden_size));
     REQUIRE(values != values_of(other.layers[0].gate_proj, weights.shape.hidden_size));
@@ -70,12 +71,38 @@ TEST_CASE("random weights are reproducible and keep activations finite") {
   REQUIRE_THROWS_AS(random_weights(small_shape(Dtype::int8), 1), InputError);
 }
 
+TEST_CASE("random quantized weights are packed layer matrices that keep the scale of what they multiply") {
+  for (const Dtype dtype : {Dtype::int4, Dtype::int8}) {
+    ModelShape shape = small_shape(Dtype::f16);
+    shape.quantization = WeightFormat{dtype, dtype == Dtype::int4 ? 16 : 0};
+    const ModelWeights weights = random_weights(shape, 5);
+    const kernels::WeightView& matrix = weights.layers[0].down_proj;
+    REQUIRE(matrix.dtype == dtype);
+    REQUIRE(matrix.group_size == (dtype == Dtype::int4 ? 16 : shape.intermediate_size));
+    REQUIRE(weights.embed_tokens.dtype == Dtype::f16);
+    REQUIRE(weights.layers[0].input_layernorm.dtype == Dtype::f16);
+    std::vector<float> x(static_cast<std::size_t>(shape.intermediate_size)), y(static_cast<std::size_t>(matrix.rows));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = i * i % 7 < 3 ? 1.0F : -1.0F;
+    kernels::cpu::ThreadPool threads(1);
+    kernels::cpu::Workspace workspace;
+    kernels::MatmulArgs args;
+    args.x = x.data(), args.y = y.data(), args.m = 1, args.k = shape.intermediate_size, args.weights[0] = matrix;
+    kernels::cpu::matmul(threads, workspace, args);
+    double sum_of_squares = 0;
+    for (const float value : y) sum_of_squares += static_cast<double>(value) * value;
+    REQUIRE_THAT(sum_of_squares / matrix.rows, WithinRel(1.0, 0.5));
+  }
+  ModelShape shape = small_shape(Dtype::f16);
+  shape.quantization = WeightFormat{Dtype::int4, shape.intermediate_size - 8};
+  REQUIRE_THROWS_AS(random_weights(shape, 1), InputError);
+}
+
 TEST_CASE("regrouping averages neighbouring KV heads") {
-  const LlamaWeights weights = load_weights(kGoldenFolder / "mha");
+  const ModelWeights weights = load_weights(kGoldenFolder / "mha");
   const int hidden = weights.shape.hidden_size;
   const auto head_values = static_cast<std::size_t>(weights.shape.head_dim * hidden);
   for (const int kv_heads : {1, 2}) {
-    const LlamaWeights pooled = regrouped(weights, kv_heads);
+    const ModelWeights pooled = regrouped(weights, kv_heads);
     const int group = 4 / kv_heads;
     REQUIRE(pooled.shape.num_key_value_heads == kv_heads);
     REQUIRE(pooled.layers[0].q_proj.data == weights.layers[0].q_proj.data);
@@ -94,9 +121,40 @@ TEST_CASE("regrouping averages neighbouring KV heads") {
   REQUIRE_THROWS_AS(regrouped(weights, 8), InputError);
 }
 
+TEST_CASE("regrouping averages the biases of K and V too") {
+  const ModelWeights weights = load_weights(kFamilyFolder / "qwen2");
+  const ModelWeights pooled = regrouped(weights, 1);
+  const auto head_dim = static_cast<std::size_t>(weights.shape.head_dim);
+  const auto before = values_of(weights.layers[1].k_bias, 1);
+  const auto after = values_of(pooled.layers[1].k_bias, 1);
+  REQUIRE(after.size() == head_dim);
+  for (std::size_t i = 0; i < head_dim; ++i)
+    REQUIRE_THAT(after[i], WithinAbs((before[i] + before[i + head_dim]) / 2, 1e-6));
+  REQUIRE(pooled.layers[1].q_bias.data == weights.layers[1].q_bias.data);
+}
+
+TEST_CASE("fused Q, K and V come apart group by group") {
+  const auto folder = kFamilyFolder / "falcon_40b";
+  const ModelWeights weights = load_weights(folder);
+  const Checkpoint checkpoint(folder);
+  const auto fused = checkpoint.find("transformer.h.1.self_attention.query_key_value.weight").tensor->bytes;
+  const std::size_t head_bytes = static_cast<std::size_t>(weights.shape.head_dim * weights.shape.hidden_size) * 2;
+  // Heads in the file: two of Q, K, V, and again.
+  const auto same = [&](const kernels::WeightView& view, std::size_t head, std::size_t in_file) {
+    const auto* const values = static_cast<const std::byte*>(view.data);
+    return std::memcmp(values + head * head_bytes, fused.data() + in_file * head_bytes, head_bytes) == 0;
+  };
+  const LayerWeights& layer = weights.layers[1];
+  REQUIRE(fused.size() == 8 * head_bytes);
+  for (const auto& [head, in_file] : {std::pair{0U, 0U}, {1U, 1U}, {2U, 4U}, {3U, 5U}})
+    REQUIRE(same(layer.q_proj, head, in_file));
+  for (const auto& [head, in_file] : {std::pair{0U, 2U}, {1U, 6U}}) REQUIRE(same(layer.k_proj, head, in_file));
+  for (const auto& [head, in_file] : {std::pair{0U, 3U}, {1U, 7U}}) REQUIRE(same(layer.v_proj, head, in_file));
+}
+
 TEST_CASE("a model whose KV heads are already alike within a group does not change when regrouped") {
   const GoldenModel golden("mha");
-  LlamaWeights alike = load_weights(golden.folder());
+  ModelWeights alike = load_weights(golden.folder());
   const auto head_bytes = static_cast<std::size_t>(alike.shape.head_dim * alike.shape.hidden_size) * sizeof(float);
   for (LayerWeights& layer : alike.layers)
     for (kernels::WeightView* view : {&layer.k_proj, &layer.v_proj}) {

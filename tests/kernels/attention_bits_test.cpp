@@ -4,8 +4,19 @@
 namespace dculab::kernels {
 namespace {
 
-constexpr AttentionShape kShapes[] = {
-    {8, 2, 64, Dtype::f16}, {4, 4, 80, Dtype::bf16}, {6, 1, 16, Dtype::f32}, {2, 1, 128, Dtype::f16}};
+constexpr AttentionShape kShapes[] = {{8, 2, 64, Dtype::f16},
+                                      {4, 4, 80, Dtype::bf16},
+                                      {6, 1, 16, Dtype::f32},
+                                      {2, 1, 128, Dtype::f16},
+                                      {6, 6, 32, Dtype::f16, 0, Alibi::on},
+                                      {4, 2, 32, Dtype::f16, 100},
+                                      {4, 1, 32, Dtype::bf16, 530, Alibi::on},
+                                      {4, 2, 64, Dtype::int8},
+                                      {4, 1, 32, Dtype::fp8_e4m3},
+                                      {8, 2, 64, Dtype::kivi4, 0, Alibi::off, 128},
+                                      {4, 4, 32, Dtype::kivi2, 0, Alibi::off, 64},
+                                      {4, 1, 32, Dtype::int8, 100, Alibi::on},
+                                      {4, 1, 32, Dtype::kivi4, 100, Alibi::on, 64}};
 
 // All of sequence `s` in chunks of `chunk` tokens.
 std::vector<float> in_chunks(const PagedSequences& sequences, int s, int length, int chunk) {

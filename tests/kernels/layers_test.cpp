@@ -31,7 +31,7 @@ NormResult run_norm(const std::vector<float>* x, std::vector<float> residual, co
 struct RopeCase {
   int tokens, heads, kv_heads, head_dim, block_size;
   Dtype dtype;
-  std::vector<float> qkv, cos_sin;
+  std::vector<float> qkv, cos_sin;  // no cos_sin: nothing is rotated
   std::vector<std::int32_t> positions;
   std::vector<std::int64_t> slots;
   std::vector<std::byte> k, v;
@@ -66,7 +66,7 @@ struct RopeCase {
   void run(Kernel&& kernel) {
     RopeAndCacheArgs args;
     args.qkv = qkv.data(), args.positions = positions.data(), args.slot_mapping = slots.data();
-    args.cos_sin = cos_sin.data(), args.num_tokens = tokens, args.num_heads = heads;
+    args.cos_sin = cos_sin.empty() ? nullptr : cos_sin.data(), args.num_tokens = tokens, args.num_heads = heads;
     args.cache = {k.data(), v.data(), dtype, tokens / block_size + 2, kv_heads, block_size, head_dim};
     kernel(args);
   }
@@ -170,6 +170,66 @@ TEST_CASE("rope_and_cache rotates Q and K, writes slots rounded to nearest even,
         });
       }
     }
+  }
+}
+
+TEST_CASE("rope_and_cache leaves slots of the skip set alone, and gives each head a slot where it is told to") {
+  cpu::ThreadPool threads(2);
+  for (const Dtype dtype : kStoredDtypes) {
+    RopeCase plain(12, 4, 2, 32, 4, dtype);
+    plain.run([&](const RopeAndCacheArgs& args) { cpu::rope_and_cache(threads, args); });
+    RopeCase skipping(12, 4, 2, 32, 4, dtype), filtered(12, 4, 2, 32, 4, dtype), by_head(12, 4, 2, 32, 4, dtype);
+    std::uint32_t skip_set[1] = {};
+    std::vector<std::int64_t> head_slots;
+    for (std::size_t token = 0; token < 12; ++token) {
+      const std::int64_t slot = skipping.slots[token];
+      head_slots.insert(head_slots.end(), {slot, token == 3   ? skipping.slots[5]
+                                                 : token == 5 ? skipping.slots[3]
+                                                              : slot});
+      if (token % 3 != 0 || slot < 0) continue;
+      skip_set[0] |= 1U << slot;
+      filtered.slots[token] = -1;
+    }
+    const auto with = [&](RopeCase& each, auto change, auto kernel) {
+      each.run([&](RopeAndCacheArgs args) {
+        change(args);
+        kernel(args);
+      });
+    };
+    const auto skip = [&](RopeAndCacheArgs& args) { args.skip_set = skip_set; };
+    const auto on_cpu = [&](const RopeAndCacheArgs& args) { cpu::rope_and_cache(threads, args); };
+    with(
+        filtered, [](RopeAndCacheArgs&) {}, on_cpu);
+    with(skipping, skip, on_cpu);
+    CHECK(skipping.k == filtered.k);
+    CHECK(skipping.v == filtered.v);
+    CHECK(skipping.qkv == plain.qkv);  // it is computed all the same
+    CHECK(skipping.v != plain.v);
+
+    RopeCase expected(12, 4, 2, 32, 4, dtype);
+    const auto heads = [&](RopeAndCacheArgs& args) { args.head_slots = head_slots.data(); };
+    with(expected, heads, [](const RopeAndCacheArgs& args) { reference::rope_and_cache(args); });
+    with(by_head, heads, on_cpu);
+    CHECK(by_head.v == expected.v);
+    CHECK(by_head.v != plain.v);
+    RopeCase reference_skipping(12, 4, 2, 32, 4, dtype);
+    with(reference_skipping, skip, [](const RopeAndCacheArgs& args) { reference::rope_and_cache(args); });
+    CHECK(reference_skipping.v == skipping.v);
+  }
+}
+
+TEST_CASE("without angles rope_and_cache only writes the cache") {
+  cpu::ThreadPool threads(2);
+  for (const Dtype dtype : kStoredDtypes) {
+    RopeCase expected(23, 6, 2, 40, 4, dtype), result(23, 6, 2, 40, 4, dtype);
+    const std::vector<float> before = expected.qkv;
+    expected.cos_sin.clear(), result.cos_sin.clear();
+    expected.run([](const RopeAndCacheArgs& args) { reference::rope_and_cache(args); });
+    result.run([&](const RopeAndCacheArgs& args) { cpu::rope_and_cache(threads, args); });
+    CHECK(result.qkv == before);
+    CHECK(expected.qkv == before);
+    CHECK(result.k == expected.k);
+    CHECK(result.v == expected.v);
   }
 }
 

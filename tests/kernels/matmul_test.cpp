@@ -12,6 +12,7 @@ struct MatmulCase {
   int m = 0, k = 0;
   std::vector<float> x;
   std::vector<std::vector<std::byte>> weights;
+  std::vector<std::vector<float>> biases;  // of the matrices that have one
   Dtype dtype = Dtype::f32;
 
   MatmulCase(std::vector<int> rows_, int m_, int k_, Dtype dtype_)
@@ -21,6 +22,14 @@ struct MatmulCase {
     for (const int n : rows) {
       weights.push_back(source.stored(static_cast<std::size_t>(n) * static_cast<std::size_t>(k), dtype));
     }
+  }
+
+  // Biases for all matrices but the second.
+  MatmulCase& add_biases() {
+    TensorSource source(9);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      biases.push_back(i == 1 ? std::vector<float>() : source.floats(static_cast<std::size_t>(rows[i]), 5.0F));
+    return *this;
   }
 
   [[nodiscard]] int columns() const {
@@ -39,7 +48,10 @@ struct MatmulCase {
     args.m = count;
     args.k = k;
     args.num_weights = static_cast<int>(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) args.weights[i] = {weights[i].data(), dtype, rows[i]};
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      args.weights[i] = {weights[i].data(), dtype, rows[i]};
+      if (i < biases.size() && !biases[i].empty()) args.biases[i] = biases[i].data();
+    }
     kernel(args);
     return y;
   }
@@ -72,10 +84,20 @@ TEST_CASE("matmul agrees with the reference for every dtype and odd sizes") {
   }
 }
 
+TEST_CASE("matmul adds each matrix's own bias") {
+  for (const Dtype dtype : kStoredDtypes) {
+    for (const int m : {1, 3, 16, 17, 70}) {
+      check_against_reference(MatmulCase({13}, m, 67, dtype).add_biases());
+      check_against_reference(MatmulCase({64, 16, 17}, m, 96, dtype).add_biases());
+      check_against_reference(MatmulCase({1, 2, 300}, m, 513, dtype).add_biases());
+    }
+  }
+}
+
 TEST_CASE("a row of matmul has the same bits alone, in any batch and on any number of threads") {
   for (const Dtype dtype : kStoredDtypes) {
     for (const int k : {67, 1100}) {
-      const MatmulCase c({100, 7, 30}, 50, k, dtype);
+      const MatmulCase c = MatmulCase({100, 7, 30}, 50, k, dtype).add_biases();
       for_each_vector_target([&](std::string_view target) {
         INFO(target << " " << name(dtype) << " k " << k);
         const std::vector<float> whole = c.on_cpu(1, 0, c.m);

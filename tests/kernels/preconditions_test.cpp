@@ -19,10 +19,9 @@ std::string refusal(Call&& call) {
 
 }  // namespace
 
-TEST_CASE("CPU attention refuses ALiBi, sliding windows and FP8 KV") {
+TEST_CASE("CPU attention refuses a negative window and KV caches that it cannot read") {
   cpu::ThreadPool threads(1);
   cpu::Workspace workspace;
-  const std::vector<float> slopes(4, 0.5F);
   const PagedSequences sequences({4, 2, 8, Dtype::f16}, {9});
   const auto message = [&](auto&& change) {
     return refusal([&] {
@@ -33,21 +32,31 @@ TEST_CASE("CPU attention refuses ALiBi, sliding windows and FP8 KV") {
     });
   };
   CHECK(message([](PagedAttentionArgs&) {}).empty());
-  CHECK_THAT(message([&](PagedAttentionArgs& args) { args.alibi_slopes = slopes.data(); }),
-             ContainsSubstring("paged_attention") && ContainsSubstring("ALiBi"));
-  CHECK_THAT(message([](PagedAttentionArgs& args) { args.sliding_window = 4; }), ContainsSubstring("sliding window"));
-  for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8}) {
-    CHECK_THAT(message([&](PagedAttentionArgs& args) { args.cache.dtype = dtype; }),
-               ContainsSubstring("KV cache in " + std::string(name(dtype))));
-  }
+  CHECK_THAT(message([](PagedAttentionArgs& args) { args.sliding_window = -4; }), ContainsSubstring("sliding window"));
+  const auto refused_as = [&](Dtype dtype) {
+    return message([&](PagedAttentionArgs& args) { args.cache.dtype = dtype; });
+  };
+  CHECK_THAT(refused_as(Dtype::int4), ContainsSubstring("KV cache in int4"));
+  CHECK_THAT(refused_as(Dtype::kivi2), ContainsSubstring("a head_dim that is a multiple of 32"));
+  CHECK_THAT(message([](PagedAttentionArgs& args) {
+               args.cache.dtype = Dtype::int8;
+               args.cache.k_scales = nullptr;
+             }),
+             ContainsSubstring("an int8 KV cache needs scales"));
 }
 
 TEST_CASE("the other CPU kernels refuse formats they do not read or write") {
   cpu::ThreadPool threads(1);
   cpu::Workspace workspace;
   RopeAndCacheArgs rope;
-  rope.cache.dtype = Dtype::fp8_e5m2;
+  rope.cache.dtype = Dtype::int3;
   CHECK_THAT(refusal([&] { cpu::rope_and_cache(threads, rope); }), ContainsSubstring("rope_and_cache"));
+  KiviArgs kivi;
+  kivi.cache.dtype = Dtype::f16;
+  CHECK_THAT(refusal([&] { cpu::quantize_groups(threads, workspace, kivi); }), ContainsSubstring("neither kivi4 nor"));
+  CHECK_THAT(refusal([&] { cpu::keep_residual(threads, kivi); }), ContainsSubstring("neither kivi4 nor kivi2"));
+  kivi.cache.dtype = Dtype::kivi4, kivi.cache.head_dim = 64;
+  CHECK_THAT(refusal([&] { cpu::keep_residual(threads, kivi); }), ContainsSubstring("a residual of a multiple of 32"));
   RmsNormArgs norm;
   norm.weight.dtype = Dtype::fp8_e4m3;
   CHECK_THAT(refusal([&] { cpu::rms_norm(threads, norm); }), ContainsSubstring("rms_norm: weight in fp8_e4m3"));

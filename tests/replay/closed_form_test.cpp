@@ -4,17 +4,14 @@
 
 #include "tests/replay/replay_grid.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace dculab {
 namespace {
 
 // One case of so many: odd, so that every value of the axes, most of which have two, comes up. The whole quick grid
-// takes a minute, and sanitized kernels ten times as long.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kEvery = 25;
-#else
-constexpr std::size_t kEvery = 3;
-#endif
+// takes a minute.
+constexpr std::size_t kEvery = kSanitized ? 25 : 3;
 
 std::vector<ReplayCase> thinned(const std::vector<ReplayCase>& cases) {
   std::vector<ReplayCase> some;

@@ -41,6 +41,32 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
     const int batch = GENERATE(1, 3, 8, 9, 33, 65, 130);
     check_names(small_model(32, 2), options, uniform_batch(Phase::decode, batch, 3));
   }
+  SECTION("for int8 weights with 8-bit activations") {
+    options.weights = {Dtype::int8, -1};
+    options.activations = ActivationMode::int8;
+    check_names(small_model(32, 2), options, uniform_batch(Phase::decode, GENERATE(1, 9), 3));
+  }
+  SECTION("for layers of other kinds") {
+    options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::bf16);
+    ModelShape bloom = small_model(32, 4);
+    bloom.norm = NormKind::layer_norm;
+    bloom.embedding_norm = true;
+    bloom.position = PositionKind::alibi;
+    bloom.mlp = MlpKind::plain;
+    bloom.activation = ActivationKind::gelu_tanh;
+    bloom.qkv_bias = bloom.attention_output_bias = bloom.mlp_bias = true;
+    ModelShape falcon = bloom;
+    falcon.num_key_value_heads = 1;
+    falcon.position = PositionKind::rope;
+    falcon.embedding_norm = false;
+    falcon.block = GENERATE(BlockKind::parallel, BlockKind::parallel_two_norms);
+    ModelShape mistral = small_model(32, 2);
+    mistral.sliding_window = 3;
+    for (const ModelShape& model : {bloom, falcon, mistral}) {
+      check_names(model, options, uniform_batch(Phase::decode, 2, 5));
+      check_names(model, options, uniform_batch(Phase::prefill, 1, 5));
+    }
+  }
   SECTION("for each format of the cache, head size and group") {
     options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2);
     options.activation_dtype = GENERATE(Dtype::f16, Dtype::f32);

@@ -88,6 +88,26 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: rows and 
         }
 }
 
+TEST_CASE("the kernel of every op is in the table of compiled kernels: other families, int8 with 8-bit activations",
+          "[compiled_kernels]") {
+  for (const Dtype kv : {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
+    EngineOptions options;
+    options.kv_cache_dtype = kv;
+    ModelShape bloom = model_of(128, 32, Dtype::f16);
+    bloom.norm = NormKind::layer_norm;
+    bloom.position = PositionKind::alibi;
+    bloom.mlp = MlpKind::plain;
+    bloom.activation = ActivationKind::gelu_tanh;
+    check_all_known(bloom, options, 4);
+  }
+  for (const int m : {1, 9, 100}) {
+    EngineOptions options;
+    options.weights = {Dtype::int8, -1};
+    options.activations = ActivationMode::int8;
+    check_all_known(model_of(128, 8, Dtype::f16), options, m);
+  }
+}
+
 TEST_CASE("a machine of no target, or of one that nothing is compiled for, has no compiled resources",
           "[compiled_kernels]") {
   Machine machine = mi50_like();

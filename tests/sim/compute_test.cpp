@@ -52,6 +52,30 @@ TEST_CASE("conversions cost more where the machine has no instruction for them")
   CHECK(conversion_instructions(knows_fp8, Dtype::fp8_e4m3, Dtype::f16) == 1);
 }
 
+TEST_CASE("rounded activations are multiplied as integers, and unpacking, rounding and scaling are paid for") {
+  Machine machine = mi50_like();
+  machine.efficiencies.matmul_compute = 1;
+  machine.efficiencies.conversion_compute = 1;
+  Parallelism whole;
+  whole.active_units = machine.compute_units;
+  Op op = matmul(16, 256, 1024, Dtype::int4);
+  op.weight_format.group_size = 128;
+  op.activations = ActivationMode::int8;
+  const double lanes = 13.4e12 / 2;
+  const double beside = 0.5 * 256 * 1024 + 4.0 * 16 * 1024 + 3.0 * 16 * 256 * 1024 / 128;
+  CHECK(compute_time(machine, op, whole).busy.value() == Approx(2.0 * 16 * 256 * 1024 / 53.6e12 + beside / lanes));
+  CHECK(compute_time(machine, op, whole).floor.value() == Approx(2.0 * 16 * 256 * 1024 / 53.6e12));
+  op.weight_format.dtype = Dtype::int8;
+  const double unpacking = 0.5 * 256 * 1024;
+  CHECK(compute_time(machine, op, whole).busy.value() ==
+        Approx(2.0 * 16 * 256 * 1024 / 53.6e12 + (beside - unpacking) / lanes));
+  // No integer products: widened as ever.
+  machine.peaks.erase(Dtype::int8);
+  Op exact = op;
+  exact.activations = ActivationMode::exact;
+  CHECK(compute_time(machine, op, whole).busy.value() == Approx(compute_time(machine, exact, whole).busy.value()));
+}
+
 TEST_CASE("one row takes the vector path, many the matrix cores, seventeen pay for thirty-two") {
   const Machine machine = ideal_gpu();
   Parallelism whole;

@@ -24,7 +24,7 @@ FENCES = {
     "CLI/": ["cli/"],
     "catch2/": ["tests/support/"],
     "hwy/": ["kernels/cpu/"],
-    "Eigen/": ["kernels/reference/", "engine/quantize/", "sim/calibration/"],
+    "Eigen/": ["kernels/reference/", "engine/quantize/", "engine/regroup/", "sim/calibration/"],
     "benchmark/": ["tests/bench/"],
     "pcre2.h": ["engine/tokenizer/"],
     "utf8proc.h": ["engine/tokenizer/"],

@@ -1,11 +1,13 @@
 #include "kernels/cpu/probe/arithmetic.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/probe/arithmetic.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/dot4-inl.hpp"
 
 #ifndef DCULAB_PROBE_ARITHMETIC_ONCE
 #define DCULAB_PROBE_ARITHMETIC_ONCE
@@ -133,6 +135,37 @@ double run_int8_dot(std::int64_t rounds, const Weights& weights) {
                     });
 }
 
+// As products with int4 weights sum them: weights of a block as bytes from L1, four of them a lane.
+template <class Dot>
+HWY_INLINE double run_dot4(std::int64_t rounds, const Weights& weights) {
+  constexpr int kSumsAtOnce = static_cast<int>(kSums), kChunk = 8;
+  static_assert(Dot::kPartialDots >= kChunk);
+  const Words x = hn::Set(U32(), 0x017F0381U);
+  Sums sums[kSums];
+  unrolled<kSumsAtOnce>([&](auto i) DCULAB_INLINE { sums[i] = hn::Zero(I32()); });
+  const Weights* w = &weights;
+  for (std::int64_t round = 0; round < rounds; round += kChunk) {
+    typename Dot::Partial partial[kSums];
+    unrolled<kSumsAtOnce>([&](auto i) DCULAB_INLINE { partial[i] = Dot::zero(); });
+    const auto steps = std::min<std::int64_t>(kChunk, rounds - round);
+    for (std::int64_t step = 0; step < steps; ++step) {
+      asm volatile("" : "+r"(w) : : "memory");
+      unrolled<kSumsAtOnce>([&](auto i) DCULAB_INLINE {
+        const auto* words = reinterpret_cast<const std::uint32_t*>(w->halves) + i * kLanes;
+        partial[i] = Dot::dot(partial[i], hn::LoadU(U32(), words), x);
+      });
+    }
+    unrolled<kSumsAtOnce>([&](auto i) DCULAB_INLINE { sums[i] = hn::Add(sums[i], Dot::total(partial[i])); });
+  }
+  Sums all = hn::Zero(I32());
+  unrolled<kSumsAtOnce>([&](auto i) DCULAB_INLINE { all = hn::Xor(all, sums[i]); });
+  return static_cast<double>(hn::GetLane(all));
+}
+
+double run_byte_dot(std::int64_t rounds, const Weights& weights) {
+  return with_dot([&](auto dot) { return run_dot4<decltype(dot)>(rounds, weights); });
+}
+
 std::size_t count_f32_lanes() { return hn::Lanes(kF32); }
 
 const char* name_target() { return hwy::TargetName(HWY_TARGET); }
@@ -152,6 +185,7 @@ HWY_EXPORT(run_f16_tile);
 HWY_EXPORT(run_bf16_tile);
 HWY_EXPORT(run_bf16_dot);
 HWY_EXPORT(run_int8_dot);
+HWY_EXPORT(run_byte_dot);
 HWY_EXPORT(count_f32_lanes);
 HWY_EXPORT(name_target);
 
@@ -185,6 +219,8 @@ double run_kernel(Arithmetic arithmetic, std::int64_t rounds, const Weights& wei
       return HWY_DYNAMIC_DISPATCH(run_bf16_dot)(rounds, weights);
     case Arithmetic::int8_dot:
       return HWY_DYNAMIC_DISPATCH(run_int8_dot)(rounds, weights);
+    case Arithmetic::byte_dot:
+      return HWY_DYNAMIC_DISPATCH(run_byte_dot)(rounds, weights);
   }
   return 0;
 }
@@ -208,6 +244,8 @@ ArithmeticDescription describe(Arithmetic arithmetic) {
     case Arithmetic::int8_dot:
       return {"int8_dot", Dtype::int8,
               "int8 from L1, widened to int16, pairs to int32 sums by Highway's ReorderWidenMulAccumulate"};
+    case Arithmetic::byte_dot:
+      return {"byte_dot", Dtype::int8, "sums of four products of bytes, as matmuls with 8-bit activations form them"};
   }
   return {"", Dtype::f32, ""};
 }
@@ -217,7 +255,8 @@ FlopCount run_arithmetic(Arithmetic arithmetic, std::int64_t rounds) {
   [[maybe_unused]] volatile double sink = run_kernel(arithmetic, rounds, weights);
   // Per quad of sums, the dots do two steps of 2 * lanes pairs where the others do four of lanes: the same count.
   const auto lanes = static_cast<double>(HWY_DYNAMIC_DISPATCH(count_f32_lanes)());
-  return FlopCount(2.0 * static_cast<double>(kSums) * lanes * static_cast<double>(rounds));
+  const double products = arithmetic == Arithmetic::byte_dot ? 4.0 : 1.0;  // of a lane at once
+  return FlopCount(2.0 * products * static_cast<double>(kSums) * lanes * static_cast<double>(rounds));
 }
 
 std::string_view arithmetic_target() { return HWY_DYNAMIC_DISPATCH(name_target)(); }

@@ -18,11 +18,12 @@ enum class Arithmetic : std::uint8_t {
   bf16_tile_fma,
   bf16_dot,  // pairs of BF16 to an F32 sum: Highway's ReorderWidenMulAccumulate
   int8_dot,  // int8 widened to int16, pairs to an int32 sum: the same
+  byte_dot,  // four products of bytes to an int32 sum, as kernels/cpu/dot4-inl.hpp does on this CPU
 };
 
 inline constexpr std::array kArithmetics{Arithmetic::f32_fma,  Arithmetic::f16_fma,       Arithmetic::f16_tile_fma,
                                          Arithmetic::bf16_fma, Arithmetic::bf16_tile_fma, Arithmetic::bf16_dot,
-                                         Arithmetic::int8_dot};
+                                         Arithmetic::int8_dot, Arithmetic::byte_dot};
 
 struct ArithmeticDescription {
   std::string_view name;  // as the enumerator

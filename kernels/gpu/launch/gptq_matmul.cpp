@@ -80,7 +80,8 @@ void start(Stream& stream, const GptqMatmul& given) {
                           .parts = plan.split.parts,
                           .m = args.m,
                           .n = args.weight.out_features,
-                          .y_stride = args.y_stride});
+                          .y_stride = args.y_stride,
+                          .bias = args.bias});
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

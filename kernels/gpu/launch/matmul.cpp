@@ -61,14 +61,15 @@ void start(Stream& stream, const Matmul& args) {
   if (args.m == 0 || args.n == 0) return;
   MatmulPlan plan = plan_matmul(args.m, args.n, args.k);
   if (plan.kernel == MatmulKernel::gemv) return start_gemv(stream, args, plan.rows);
-  if (multiply_with_blas(stream, args)) return;
+  if (args.bias == nullptr && multiply_with_blas(stream, args)) return;
   if (args.workspace == nullptr) plan.split = {1, args.k};
   if (plan.split.parts == 1) return start_gemm(stream, args, plan);
   Matmul partial = args;
   partial.y = {args.workspace, Dtype::f32};
   partial.y_stride = args.n;
+  partial.bias = nullptr;
   start_gemm(stream, partial, plan);
-  start(stream, SplitKSum{args.workspace, args.y, plan.split.parts, args.m, args.n, args.y_stride});
+  start(stream, SplitKSum{args.workspace, args.y, plan.split.parts, args.m, args.n, args.y_stride, args.bias});
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

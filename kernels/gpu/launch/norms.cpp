@@ -16,6 +16,7 @@ void start(Stream& stream, const RmsNorm& args) {
 
 void start(Stream& stream, const LayerNorm& args) {
   require_activation("the input of layer_norm", args.x.dtype);
+  for (const Input& added : args.added) require_activation("what layer_norm adds to the residual", added.dtype);
   require_weight("the weight of layer_norm", args.weight.dtype);
   require_weight("the bias of layer_norm", args.bias.dtype);
   require_activation("the result of layer_norm", args.out.dtype);

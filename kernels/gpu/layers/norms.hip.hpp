@@ -1,4 +1,4 @@
-// RMSNorm (with the residual addition) and LayerNorm: one workgroup per token.
+// RMSNorm and LayerNorm, with the residual addition: one workgroup per token.
 #pragma once
 
 #include "kernels/gpu/args.hpp"
@@ -44,6 +44,34 @@ __global__ void __launch_bounds__(kNormThreads) rms_norm_kernel(RmsNorm args) {
   });
 }
 
+// What is normed.
+__device__ __forceinline__ Input normed_rows(const LayerNorm& args) {
+  return args.residual == nullptr ? args.x : Input{args.residual, Dtype::f32};
+}
+
+// Adds what is given to the residual, and returns the sum of the lane's numbers of what is normed.
+__device__ __forceinline__ float add_and_sum(const LayerNorm& args, std::int64_t row, int wide) {
+  const Input x = normed_rows(args);
+  float sum = 0;
+  for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
+    constexpr int kCount = decltype(count)::value;
+    auto values = load_numbers<kCount>(x.data, x.dtype, row + i);
+    bool is_changed = false;
+    DCULAB_UNROLL
+    for (const Input& added : args.added) {
+      if (added.data == nullptr) continue;
+      is_changed = true;
+      const auto addends = load_numbers<kCount>(added.data, added.dtype, row + i);
+      DCULAB_UNROLL
+      for (int j = 0; j < kCount; ++j) values[j] += addends[j];
+    }
+    if (is_changed) store_numbers<kCount>(args.residual, Dtype::f32, row + i, values);
+    DCULAB_UNROLL
+    for (int j = 0; j < kCount; ++j) sum += values[j];
+  });
+  return sum;
+}
+
 // Mean and 1 / standard deviation of a row.
 struct RowMoments {
   float mean, factor;
@@ -53,18 +81,13 @@ template <int kWave>
 __device__ __forceinline__ RowMoments row_moments(const LayerNorm& args, std::int64_t row, int wide,
                                                   WavePartials& partials) {
   const auto width = static_cast<float>(args.width);
-  float sum = 0;
-  for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
-    const auto x = load_numbers<decltype(count)::value>(args.x.data, args.x.dtype, row + i);
-    DCULAB_UNROLL
-    for (int j = 0; j < decltype(count)::value; ++j) sum += x[j];
-  });
-  const float mean = workgroup_sum<kWave, kNormThreads>(sum, partials) / width;
+  const Input x = normed_rows(args);
+  const float mean = workgroup_sum<kWave, kNormThreads>(add_and_sum(args, row, wide), partials) / width;
   float squares = 0;  // of the distances: no cancellation
   for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
-    const auto x = load_numbers<decltype(count)::value>(args.x.data, args.x.dtype, row + i);
+    const auto values = load_numbers<decltype(count)::value>(x.data, x.dtype, row + i);
     DCULAB_UNROLL
-    for (int j = 0; j < decltype(count)::value; ++j) squares += (x[j] - mean) * (x[j] - mean);
+    for (int j = 0; j < decltype(count)::value; ++j) squares += (values[j] - mean) * (values[j] - mean);
   });
   squares = workgroup_sum<kWave, kNormThreads>(squares, partials);
   return {mean, reciprocal_sqrt(squares / width + args.epsilon)};
@@ -73,12 +96,14 @@ __device__ __forceinline__ RowMoments row_moments(const LayerNorm& args, std::in
 template <int kWave>
 __global__ void __launch_bounds__(kNormThreads) layer_norm_kernel(LayerNorm args) {
   DCULAB_SHARED(WavePartials, partials);
+  const Input x = normed_rows(args);
   const std::int64_t row = static_cast<std::int64_t>(workgroup_x()) * args.width;
-  const int wide = wide_part(args.width, args.width, args.x.data, args.weight.data, args.bias.data, args.out.data);
+  const int wide = wide_part(args.width, args.width, x.data, args.added[0].data, args.added[1].data, args.weight.data,
+                             args.bias.data, args.out.data);
   const RowMoments moments = row_moments<kWave>(args, row, wide, partials);
   for_each_number<kNormThreads>(wide, args.width, [&](auto count, int i) {
     constexpr int kCount = decltype(count)::value;
-    auto values = load_numbers<kCount>(args.x.data, args.x.dtype, row + i);
+    auto values = load_numbers<kCount>(x.data, x.dtype, row + i);
     const auto weight = load_numbers<kCount>(args.weight.data, args.weight.dtype, i);
     DCULAB_UNROLL
     for (int j = 0; j < kCount; ++j) values[j] = (values[j] - moments.mean) * moments.factor * weight[j];

@@ -157,6 +157,19 @@ __device__ __forceinline__ TileSums<SumOf<Word>, kRows> multiply_slabs(const Til
   return sums;
 }
 
+// Adds its column's bias to every sum; bias: [n], or null.
+template <int kRows>
+__device__ __forceinline__ void add_bias(TileSums<float, kRows>& tile, const float* bias, int n, int first_column) {
+  if (bias == nullptr) return;
+  DCULAB_UNROLL
+  for (int j = 0; j < Share<kGemmColumns>::kOwn; ++j) {
+    const int column = first_column + tile.column(j);
+    const float addend = column < n ? load(bias + column) : 0.0F;
+    DCULAB_UNROLL
+    for (int i = 0; i < Share<kRows>::kOwn; ++i) tile.sums[i][j] += addend;
+  }
+}
+
 // Four neighbouring values of a row of y, or as many of them as there are columns.
 __device__ __forceinline__ void store_columns(Output y, std::int64_t index, const Numbers<4>& values, int columns) {
   const int bytes = y.dtype == Dtype::f32 ? 4 : 2;

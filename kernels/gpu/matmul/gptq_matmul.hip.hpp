@@ -4,6 +4,7 @@
 // workgroups too, and added in an order that depends on shapes alone.
 #pragma once
 
+#include "kernels/gpu/matmul/bias.hpp"
 #include "kernels/gpu/matmul/gptq_weights.hip.hpp"
 #include "kernels/gpu/wave.hpp"
 
@@ -22,7 +23,8 @@ __device__ __forceinline__ void store_sum(const GptqMatmul& args, int part, int 
   if (args.workspace != nullptr)
     store(args.workspace + (static_cast<std::int64_t>(part) * args.m + row) * n + column, sum);
   else
-    store_number(args.y.data, args.y.dtype, static_cast<std::int64_t>(row) * args.y_stride + column, sum);
+    store_number(args.y.data, args.y.dtype, static_cast<std::int64_t>(row) * args.y_stride + column,
+                 sum + bias_of(args.bias, column));
 }
 
 __device__ __forceinline__ int end_of_part(const GptqMatmul& args, const GptqDivision& division, int part) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/matmul_tiles.hpp"
 #include "kernels/gpu/matmul/split_k.hpp"
 
 namespace dculab::kernels::gpu {
@@ -20,7 +21,7 @@ inline constexpr int kGptqGemmStep = 32;       // in-features of a tile
 inline constexpr int kGptqGemmShortest = 256;  // in-features that a workgroup is given at least
 
 struct GptqPlan {
-  int rows = 1;                         // of x per workgroup: up to 8 for the GEMV, 32 or 64 for the GEMM
+  int rows = 1;                         // of x per workgroup: up to 8 for the GEMV, 32 or kGptqTileRows for the GEMM
   int column_tiles = 1, row_tiles = 1;  // of y
   SplitK split;
 
@@ -34,7 +35,7 @@ struct GptqPlan {
     plan.column_tiles = (n + kGptqGemvColumns - 1) / kGptqGemvColumns;
     plan.split = split_k(plan.column_tiles, k, kGptqRound);
   } else {
-    plan.rows = m <= 32 ? 32 : 64;
+    plan.rows = m <= 32 ? 32 : kGptqTileRows;
     plan.row_tiles = (m + plan.rows - 1) / plan.rows;
     plan.column_tiles = (n + kGptqGemmColumns - 1) / kGptqGemmColumns;
     // The partial sums (8 m bytes a column, written and read) must not outgrow the work on the weights.

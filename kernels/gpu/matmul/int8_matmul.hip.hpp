@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
+#include "kernels/gpu/matmul/bias.hpp"
 #include "kernels/gpu/matmul/gemm_tile.hpp"
 #include "kernels/gpu/matmul/gemv_rows.hpp"
 
@@ -25,7 +26,7 @@ __global__ void __launch_bounds__(kGemvThreads) int8_gemv_kernel(Int8Matmul args
   const int column = first + lane_index<kWave>() % kGemvColumns;
   if (row < kRows && row < args.m && column < args.n)
     store_number(args.y.data, args.y.dtype, static_cast<std::int64_t>(row) * args.y_stride + column,
-                 scaled(sum, load(args.x_scale + row), load(args.w_scale + column)));
+                 scaled(sum, load(args.x_scale + row), load(args.w_scale + column)) + bias_of(args.bias, column));
 }
 
 // As gemm_kernel, with all of k in one part.
@@ -52,6 +53,7 @@ __global__ void __launch_bounds__(kGemmThreads, 2) int8_gemm_kernel(Int8Matmul a
     DCULAB_UNROLL
     for (int j = 0; j < Tile::Columns::kOwn; ++j) tile.sums[i][j] = scaled(sums.sums[i][j], x_scale, w_scale[j]);
   }
+  add_bias(tile, args.bias, args.n, first_column);
   store_tile(tile, args.y, 0, args.m, args.n, args.y_stride, first_row, first_column);
 }
 

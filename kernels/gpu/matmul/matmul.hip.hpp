@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
+#include "kernels/gpu/matmul/bias.hpp"
 #include "kernels/gpu/matmul/gemm_tile.hpp"
 #include "kernels/gpu/matmul/gemv_rows.hpp"
 
@@ -18,7 +19,8 @@ __global__ void __launch_bounds__(kGemvThreads) gemv_kernel(Matmul args) {
   const int row = lane_index<kWave>() / kGemvColumns;
   const int column = first + lane_index<kWave>() % kGemvColumns;
   if (row < kRows && row < args.m && column < args.n)
-    store_number(args.y.data, args.y.dtype, static_cast<std::int64_t>(row) * args.y_stride + column, sum);
+    store_number(args.y.data, args.y.dtype, static_cast<std::int64_t>(row) * args.y_stride + column,
+                 sum + bias_of(args.bias, column));
 }
 
 // Tiles of kRows rows. Workgroups: (row tiles, column tiles, parts of k); those that need the same weights start one
@@ -31,9 +33,10 @@ __global__ void __launch_bounds__(kGemmThreads, 2) gemm_kernel(Matmul args, int 
   const int first_row = workgroup_x() * kRows, first_column = workgroup_y() * kGemmColumns;
   const int k_begin = workgroup_z() * k_per_part;
   const int k_end = k_begin + k_per_part < args.k ? k_begin + k_per_part : args.k;
-  const auto tile = multiply_slabs<Word, kRows>(
+  auto tile = multiply_slabs<Word, kRows>(
       TileRows<X>{static_cast<const X*>(args.x.data), first_row, args.m, args.k, k_end},
       TileRows<W>{static_cast<const W*>(args.w.data), first_column, args.n, args.k, k_end}, k_begin, slabs);
+  add_bias(tile, args.bias, args.n, first_column);
   store_tile(tile, args.y, workgroup_z(), args.m, args.n, args.y_stride, first_row, first_column);
 }
 

@@ -1,8 +1,9 @@
-// The second pass of a matmul whose sum over k was divided among workgroups: adds the parts, always in the same order.
+// The second pass of a matmul whose sum over k was divided among workgroups: adds the parts, always in the same order,
+// and the bias.
 #pragma once
 
+#include "kernels/gpu/matmul/bias.hpp"
 #include "kernels/gpu/matmul/split_k.hpp"
-#include "kernels/gpu/numbers.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -30,7 +31,8 @@ __global__ void __launch_bounds__(kSplitKThreads) split_k_sum_kernel(SplitKSum a
   const std::int64_t out = static_cast<std::int64_t>(row) * args.y_stride + column;
   DCULAB_UNROLL
   for (int i = 0; i < 4; ++i)
-    if (column + i < args.n) store_number(args.y.data, args.y.dtype, out + i, sum[i]);
+    if (column + i < args.n)
+      store_number(args.y.data, args.y.dtype, out + i, sum[i] + bias_of(args.bias, column + i));
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

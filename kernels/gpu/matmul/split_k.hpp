@@ -38,6 +38,7 @@ struct SplitKSum {
   Output y;                         // [m, y_stride], the first n used
   int parts = 1, m = 0, n = 0;
   int y_stride = 0;
+  const float* bias = nullptr;  // [n], or null
 };
 
 }  // namespace dculab::kernels::gpu

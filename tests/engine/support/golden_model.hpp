@@ -1,4 +1,4 @@
-// A tiny Llama as transformers saved it, with the prompts, logits and greedy tokens transformers computed.
+// A tiny model as transformers saved it, with the prompts, logits and greedy tokens transformers computed.
 #pragma once
 
 #include <cstring>
@@ -15,6 +15,11 @@ inline const std::filesystem::path kGoldenFolder = std::filesystem::path(DCULAB_
 inline const std::vector<std::string> kGoldenVariants{"mha",         "gqa",         "mqa",     "tied",
                                                       "rope_linear", "rope_llama3", "sharded", "text"};
 
+inline const std::filesystem::path kFamilyFolder = std::filesystem::path(DCULAB_SOURCE_DIR) / "tests/golden/families";
+inline const std::vector<std::string> kFamilyVariants{"llama_biases", "mistral",    "mistral_long",    "qwen2",
+                                                      "qwen2_window", "bloom",      "bloom_six_heads", "falcon_7b",
+                                                      "falcon_40b",   "falcon_11b", "falcon_rw"};
+
 struct GoldenPrompt {
   std::vector<TokenId> tokens;  // [n]
   std::vector<TokenId> greedy;  // what follows
@@ -23,8 +28,8 @@ struct GoldenPrompt {
 
 class GoldenModel {
  public:
-  explicit GoldenModel(const std::string& variant)
-      : folder_(kGoldenFolder / variant),
+  explicit GoldenModel(const std::string& variant, const std::filesystem::path& root = kGoldenFolder)
+      : folder_(root / variant),
         file_(folder_ / "expected.safetensors"),
         tensors_(read_tensor_table(file_.bytes(), "expected.safetensors")) {
     for (int i = 0; tensors_.contains(numbered("prompt", i)); ++i)

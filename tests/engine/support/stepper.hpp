@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/step_plan.hpp"
-#include "engine/checkpoint/llama_weights.hpp"
+#include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
 
@@ -21,6 +21,7 @@ struct StepperOptions {
   int num_threads = 2;
   Dtype kv_dtype = Dtype::f32;
   int num_tokens = 4096;  // that the KV cache holds
+  ActivationMode activations = ActivationMode::exact;
   // GPU only:
   Dtype activation_dtype = Dtype::f32;
   GpuStepLimits limits{.max_num_batched_tokens = 128, .max_num_seqs = 8};
@@ -37,12 +38,12 @@ struct Feed {
 class Stepper {
  public:
   // On the CPU.
-  explicit Stepper(LlamaWeights weights, StepperOptions options = {}) : Stepper(weights.shape, options) {
+  explicit Stepper(ModelWeights weights, StepperOptions options = {}) : Stepper(weights.shape, options) {
     executor_ = std::make_unique<CpuExecutor>(std::move(weights), kv_cache(options), options.num_threads);
   }
 
   // With the GPU kernels.
-  Stepper(std::shared_ptr<kernels::gpu::Device> device, const LlamaWeights& weights, StepperOptions options = {})
+  Stepper(std::shared_ptr<kernels::gpu::Device> device, const ModelWeights& weights, StepperOptions options = {})
       : Stepper(weights.shape, options) {
     engine_.activation_dtype = options.activation_dtype;
     engine_.tiling = gpu_kernel_tiling(weights.shape.group_size(), weights.shape.head_dim);
@@ -50,7 +51,10 @@ class Stepper {
     executor_ = std::make_unique<GpuExecutor>(
         std::move(device), weights, kv_cache(options),
         GpuExecutorOptions{
-            .activation_dtype = options.activation_dtype, .tiling = engine_.tiling, .limits = options.limits});
+            .activation_dtype = options.activation_dtype,
+            .activations = options.activations,
+            .tiling = engine_.tiling,
+            .limits = options.limits});
   }
 
   [[nodiscard]] StepPlan plan(const std::vector<Feed>& feeds) {
@@ -86,7 +90,8 @@ class Stepper {
       : num_blocks_((options.num_tokens + options.block_size - 1) / options.block_size + 64) {
     engine_.block_size = options.block_size;
     engine_.kv_cache_dtype = options.kv_dtype;
-    engine_.weights = {shape.dtype, 0};
+    engine_.weights = shape.layer_format();
+    engine_.activations = options.activations;
     engine_.activation_dtype = Dtype::f32;
   }
 

@@ -45,11 +45,11 @@ struct SmallCache {
 };
 
 // k: 1, 2, ... for token 0, and on for the next; v: the negative. Two values of something else between tokens.
-struct NewKv {
+struct FreshKv {
   static constexpr int kStride = 10;
   std::vector<float> k, v;
 
-  explicit NewKv(int tokens) {
+  explicit FreshKv(int tokens) {
     for (int token = 0; token < tokens; ++token) {
       for (int i = 0; i < kStride; ++i) {
         k.push_back(i < 8 ? static_cast<float>(token * 8 + i + 1) : NAN);
@@ -65,11 +65,11 @@ TEST_CASE("reshape_and_cache writes every slot but the negative and the skipped"
   for (const Dtype dtype : kCacheDtypes) {
     INFO(name(dtype));
     SmallCache cache(dtype);
-    const NewKv fresh(5);
+    const FreshKv fresh(5);
     const std::vector<std::int64_t> slots{4, -1, 11, 0, 7};
     const std::vector<std::uint32_t> skip_set{1U << 11 | 1U << 7 | 1U << 2};
     ReshapeAndCacheArgs args{
-        fresh.k.data(), fresh.v.data(), NewKv::kStride, slots.data(), skip_set.data(), cache.view, 5};
+        fresh.k.data(), fresh.v.data(), FreshKv::kStride, slots.data(), skip_set.data(), cache.view, 5};
     reference::reshape_and_cache(args);
     CHECK(cache.written() == std::set<int>{4, 0});
     args.skip_set = nullptr;
@@ -142,10 +142,10 @@ TEST_CASE("copy_blocks copies whole blocks in order, K and V") {
   for (const Dtype dtype : kCacheDtypes) {
     INFO(name(dtype));
     SmallCache cache(dtype);
-    const NewKv fresh(12);
+    const FreshKv fresh(12);
     const std::vector<std::int64_t> slots{0, 1, 2, 3, 4, 5, 6, 7, 8, -1, -1, -1};
     reference::reshape_and_cache(
-        {fresh.k.data(), fresh.v.data(), NewKv::kStride, slots.data(), nullptr, cache.view, 12});
+        {fresh.k.data(), fresh.v.data(), FreshKv::kStride, slots.data(), nullptr, cache.view, 12});
     const SmallCache before = cache;
     const std::vector<std::int32_t> pairs{1, 3, 3, 0, 2, 2};
     reference::copy_blocks({cache.view, pairs.data(), 3});

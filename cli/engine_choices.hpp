@@ -1,0 +1,25 @@
+// What the user may choose about the engine's cache and arithmetic, from words to EngineOptions.
+#pragma once
+
+#include <string>
+
+#include "core/engine_options.hpp"
+
+namespace dculab::cli {
+
+// "f16"; a refusal names `option` and lists `choices`.
+[[nodiscard]] Dtype parse_dtype_option(const char* option, const std::string& text, const char* choices);
+
+// `--activations`: "exact" or "int8". Throws InputError.
+inline constexpr const char* kActivationsHelp =
+    "Quantized weights: exact, or int8 for 8-bit activations and integer sums";
+[[nodiscard]] ActivationMode parse_activations(const std::string& text);
+
+// "all", "window", "sinks" or "heavy-hitters". Throws InputError.
+[[nodiscard]] RetentionPolicy parse_policy(const std::string& text);
+[[nodiscard]] std::string policy_text(RetentionPolicy policy);
+
+// With the tokens kept: "all", "window 256", "sinks 4 + 252", "heavy-hitters 128 + 128".
+[[nodiscard]] std::string retention_text(const KvRetention& retention);
+
+}  // namespace dculab::cli

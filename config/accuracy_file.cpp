@@ -1,0 +1,50 @@
+#include "config/accuracy_file.hpp"
+
+#include "config/csv_rows.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr std::size_t kLargestFile = 1 << 20;
+
+void read_figure(MapReader& reader, std::string_view key, std::optional<double>& figure, Range range) {
+  double value = 0;
+  const Node* node = reader.optional(key);
+  if (node == nullptr) return;
+  reader.read(*node, value, range);
+  figure = value;
+}
+
+AccuracyRow read_row(const Node& node, ProblemList& problems) {
+  AccuracyRow row;
+  row.line = node.place.line;
+  MapReader reader(&node, "", problems);
+  reader.required("model", row.model);
+  reader.required("num_key_value_heads", row.num_key_value_heads, between(1, 1 << 16));
+  reader.required("method", row.method);
+  reader.optional("uptrained_steps", row.uptrained_steps, between(0, 1 << 30));
+  read_figure(reader, "perplexity", row.perplexity, at_least(1));
+  read_figure(reader, "choice_accuracy", row.choice_accuracy, between(0, 1));
+  read_figure(reader, "recall_accuracy", row.recall_accuracy, between(0, 1));
+  return row;
+}
+
+}  // namespace
+
+std::optional<double> AccuracyRow::figure(const std::string& metric) const {
+  if (metric == "perplexity") return perplexity;
+  if (metric == "choice_accuracy") return choice_accuracy;
+  if (metric == "recall_accuracy") return recall_accuracy;
+  return std::nullopt;
+}
+
+std::vector<AccuracyRow> read_accuracy_file(const std::string& path) {
+  const std::string text = read_text_file(path, kLargestFile);
+  ProblemList problems(path);
+  std::vector<AccuracyRow> rows;
+  for (const Node& node : csv_rows(path, text, problems)) rows.push_back(read_row(node, problems));
+  problems.throw_if_any();
+  return rows;
+}
+
+}  // namespace dculab::config

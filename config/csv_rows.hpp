@@ -1,0 +1,16 @@
+// The rows of a CSV file as maps, so that the strict reader serves CSV too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/map_reader.hpp"
+#include "config/node.hpp"
+
+namespace dculab::config {
+
+// One map per row, keyed by the first line's columns; empty cells are absent keys. Rows that have too few or too many
+// cells are reported. Throws InputError when there is no first line.
+[[nodiscard]] std::vector<Node> csv_rows(const std::string& file, const std::string& text, ProblemList& problems);
+
+}  // namespace dculab::config

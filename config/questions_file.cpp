@@ -1,0 +1,71 @@
+#include "config/questions_file.hpp"
+
+#include <algorithm>
+
+#include "config/map_reader.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 28;
+
+// The labels, in order; the texts go into `question`.
+std::vector<std::string> read_choices(MapReader& reader, Question& question) {
+  std::vector<std::string> labels;
+  const Node* choices = reader.required("choices");
+  if (choices == nullptr) return labels;
+  if (choices->kind != NodeKind::list || choices->children.size() < 2) {
+    reader.complain(*choices, "question.choices: must be a list of at least two {text, label}");
+    return labels;
+  }
+  for (const Node& choice : choices->children) {
+    MapReader fields(&choice, "question.choices", reader.problems());
+    fields.required("text", question.choices.emplace_back());
+    fields.required("label", labels.emplace_back());
+  }
+  return labels;
+}
+
+Question read_question(const Node& node, ProblemList& list) {
+  Question question;
+  MapReader reader(&node, "", list);
+  if (const Node* id = reader.optional("id"); id != nullptr) reader.read(*id, question.id);
+  const Node* context = reader.optional("context");
+  if (context != nullptr && !(context->kind == NodeKind::scalar && context->text.empty()))
+    reader.read(*context, question.context);
+  MapReader inner = reader.required_map("question");
+  inner.required("stem", question.stem);
+  const std::vector<std::string> labels = read_choices(inner, question);
+  std::string key;
+  reader.required("answerKey", key);
+  const auto found = std::ranges::find(labels, key);
+  if (found == labels.end() && !labels.empty() && !key.empty())
+    list.add(node, "answerKey: no choice has the label '" + key + "'");
+  question.answer = static_cast<int>(found - labels.begin());
+  return question;
+}
+
+}  // namespace
+
+std::vector<Question> read_questions(const std::string& file, const std::string& text) {
+  ProblemList list(file);
+  std::vector<Question> questions;
+  int line = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string record = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++line;
+    if (record.find_first_not_of(" \t\r") == std::string::npos) continue;
+    questions.push_back(read_question(parse_json(file, line, record), list));
+  }
+  list.throw_if_any();
+  if (questions.empty()) throw InputError(file, "has no questions (one JSON object per line, in ARC's format)");
+  return questions;
+}
+
+std::vector<Question> read_questions_file(const std::string& path) {
+  return read_questions(path, read_text_file(path, kLargestFile));
+}
+
+}  // namespace dculab::config

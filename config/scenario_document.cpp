@@ -1,0 +1,96 @@
+#include "config/scenario_document.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr std::string_view kSweepPrefix = "sweep.";
+
+// The parts of a dotted key; after "sweep." the rest is one key.
+std::vector<std::string> split_key(const std::string& key) {
+  if (key.starts_with(kSweepPrefix)) return {"sweep", key.substr(kSweepPrefix.size())};
+  std::vector<std::string> parts(1);
+  for (const char letter : key) {
+    if (letter == '.')
+      parts.emplace_back();
+    else
+      parts.back() += letter;
+  }
+  return parts;
+}
+
+// The child under `part`, which becomes a map if it is not one yet.
+Node& enter(Node& map, const std::string& part, const Node& value) {
+  Node* child = map.find(part);
+  if (child == nullptr) {
+    child = &map.children.emplace_back();
+    child->kind = NodeKind::map;
+    child->key = part;
+    child->place = child->key_place = value.key_place;
+    child->origin = value.origin;
+  } else if (part == "model" && child->kind == NodeKind::scalar) {
+    Node name = *child;
+    name.key = "name";
+    child->kind = NodeKind::map;
+    child->children = {std::move(name)};
+  }
+  return *child;
+}
+
+}  // namespace
+
+void erase_key(Node& map, std::string_view key) {
+  std::erase_if(map.children, [key](const Node& child) { return child.key == key; });
+}
+
+void set_key(Node& document, const std::string& key, Node value) {
+  const std::vector<std::string> parts = split_key(key);
+  Node* map = &document;
+  for (std::size_t index = 0; index + 1 < parts.size() && map->kind == NodeKind::map; ++index)
+    map = &enter(*map, parts[index], value);
+  if (map->kind != NodeKind::map) throw InputError(value.origin, key + ": what it belongs to has no keys");
+  Node* target = map->find(parts.back());
+  // Another model keeps the changes to its shape.
+  if (key == "model" && value.kind == NodeKind::scalar && target != nullptr && target->kind == NodeKind::map)
+    return set_key(document, "model.name", std::move(value));
+  value.key = parts.back();
+  if (key == "machine") erase_key(document, "machines");
+  if (target != nullptr)
+    *target = std::move(value);
+  else
+    map->children.push_back(std::move(value));
+}
+
+const Node* find_key(const Node& document, const std::string& key) {
+  const Node* node = &document;
+  for (const std::string& part : split_key(key)) {
+    node = node->find(part);
+    if (node == nullptr) return nullptr;
+  }
+  return key == "model" && node->kind == NodeKind::map ? node->find("name") : node;
+}
+
+void stop_sweeping(Node& document, const std::string& key) {
+  Node* sweep = document.find("sweep");
+  if (sweep == nullptr) return;
+  erase_key(*sweep, key);
+  if (sweep->kind == NodeKind::map && sweep->children.empty()) erase_key(document, "sweep");
+}
+
+Node parse_value(const std::string& origin, const std::string& text) {
+  Node value = parse_yaml(origin, text);
+  value.place = {};
+  value.origin = origin;
+  for (Node& child : value.children) {
+    child.place = child.key_place = {};
+    child.origin = origin;
+  }
+  return value;
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,48 @@
+// Which tokens of a sequence keep their K and V in the cache, and when the others go.
+//
+// What is in the cache when a token is computed follows from its position alone, never from how the work was cut into
+// steps, so neither chunks nor preemption change a result. docs/reference/kv-retention.md has the rules.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dculab {
+
+enum class RetentionPolicy : std::uint8_t {
+  all,
+  window,         // the last window_tokens, whose positions stay as they were
+  sinks,          // StreamingLLM: the first sink_tokens and the last window_tokens, at positions within the cache
+  heavy_hitters,  // H2O: heavy_hitter_tokens with the largest attention sums, per layer and KV head, and window_tokens
+};
+
+// As scenarios write it: "all", "window", "sinks", "heavy_hitters".
+[[nodiscard]] std::string_view name(RetentionPolicy policy);
+
+// Reads the name, also with '-' for '_'.
+[[nodiscard]] std::optional<RetentionPolicy> parse_retention_policy(std::string_view text);
+
+struct KvRetention {
+  RetentionPolicy policy = RetentionPolicy::all;
+  int sink_tokens = 4;
+  int window_tokens = 0;
+  int heavy_hitter_tokens = 0;
+
+  friend bool operator==(const KvRetention&, const KvRetention&) = default;
+};
+
+// Tokens of a sequence that are in the cache at most. A window loses whole blocks, so it may hold up to
+// block_size - 1 tokens more than were asked for; heavy hitters go one by one.
+[[nodiscard]] std::int64_t kv_capacity(const KvRetention& retention, int block_size);
+
+// Tokens that go when there is no room for another one: a block, or one token.
+[[nodiscard]] int kv_eviction_unit(const KvRetention& retention, int block_size);
+
+// Tokens that must go before a sequence with `cached` tokens in the cache can be given another one.
+[[nodiscard]] int kv_tokens_to_evict(const KvRetention& retention, int block_size, int cached);
+
+// Tokens that are gone when the token at `position` is computed.
+[[nodiscard]] int kv_tokens_evicted_at(const KvRetention& retention, int block_size, std::int64_t position);
+
+}  // namespace dculab

@@ -1,0 +1,17 @@
+// How each family of models says its shape in config.json, and what of it the engine does not run.
+#pragma once
+
+#include "core/model_shape.hpp"
+#include "engine/checkpoint/json.hpp"
+
+namespace dculab::engine {
+
+// Each fills everything but name and dtype, with the defaults of transformers' configuration of that family where
+// config.json is silent. Throws InputError: file, line, what is not supported.
+void read_llama(const JsonFields& config, ModelShape& shape);
+void read_mistral(const JsonFields& config, ModelShape& shape);
+void read_qwen2(const JsonFields& config, ModelShape& shape);
+void read_bloom(const JsonFields& config, ModelShape& shape);
+void read_falcon(const JsonFields& config, ModelShape& shape);
+
+}  // namespace dculab::engine

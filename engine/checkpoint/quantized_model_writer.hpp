@@ -1,0 +1,25 @@
+// A quantized model folder out of the folder it was made from, in the format of Hugging Face's GPTQ checkpoints.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/quantization_config.hpp"
+#include "kernels/quantized_matrix.hpp"
+
+namespace dculab::engine {
+
+struct QuantizedFolder {
+  std::filesystem::path source;  // config.json, tokenizer and all tensors that are not quantized come from there
+  QuantizationRecord record;
+  std::map<std::string, const kernels::QuantizedMatrix*> modules;  // by module: "model.layers.0.mlp.up_proj"
+  std::map<std::string, std::vector<float>> changed;               // tensors with other values, in their stored dtype
+};
+
+// Writes the whole folder or nothing. Throws InputError.
+void write_quantized_model(const QuantizedFolder& model, const std::filesystem::path& output);
+
+}  // namespace dculab::engine

@@ -1,0 +1,33 @@
+#include "engine/executors/gpu_requirements.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "engine/executors/layer_requirements.hpp"
+#include "kernels/gpu/tiling.hpp"
+
+namespace dculab::engine {
+namespace {
+
+// int4 is widened, int8 multiplied as integers: there is one kernel for each.
+void require_product_kernel(Dtype weights, ActivationMode activations) {
+  if (weights == Dtype::int4 && activations == ActivationMode::int8)
+    throw InputError("int4 weights with 8-bit activations are not supported on the GPU; use --activations exact");
+  if (weights == Dtype::int8 && activations == ActivationMode::exact)
+    throw InputError("int8 weights with exact activations are not supported on the GPU; use --activations int8");
+}
+
+}  // namespace
+
+void require_gpu_runnable(const ModelShape& shape, Dtype activation_dtype, ActivationMode activations) {
+  require_known_layers(shape, "the GPU engine");
+  require_product_kernel(shape.layer_format().dtype, activations);
+  if (activation_dtype != Dtype::f16 && activation_dtype != Dtype::f32)
+    throw InputError("activations of " + std::string(name(activation_dtype)) +
+                     " are not supported on the GPU; use f16 or f32");
+  if (!kernels::gpu::is_supported_head_dim(shape.head_dim))
+    throw InputError("head_dim " + std::to_string(shape.head_dim) +
+                     " is not supported on the GPU; use 32, 64, 80, 96, 128 or 256");
+}
+
+}  // namespace dculab::engine

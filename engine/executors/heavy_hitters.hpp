@@ -1,0 +1,72 @@
+// H2O: which cached token each KV head of each layer gives up for a new one.
+//
+// Zhang et al. (arXiv:2306.14048): the tokens that got the most attention so far, summed over queries, and the most
+// recent ones stay. Once a sequence has all its slots, a new token takes the slot of the one with the smallest sum
+// among those outside the window of recent ones; of equal sums, of the oldest. The heads of a group share K and V, so
+// their sums are added.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/kv_retention.hpp"
+#include "core/model_shape.hpp"
+
+namespace dculab::engine {
+
+class HeavyHitters {
+ public:
+  explicit HeavyHitters(const ModelShape& shape)
+      : num_layers_(shape.num_hidden_layers), num_kv_heads_(shape.num_key_value_heads) {}
+
+  // Of a new step; the batch must outlive it. Throws std::invalid_argument when a sequence is full but was never seen.
+  void begin(const Batch& batch, const KvRetention& retention, int block_size);
+
+  // Chooses the slots of the new tokens of a layer: [num_tokens, num_kv_heads], as
+  // kernels::RopeAndCacheArgs::head_slots; null when the policy is another one. Once per layer and step.
+  [[nodiscard]] const std::int64_t* place(int layer);
+
+  // Of `count` sequences from the `first` of the batch on: their sums in a layer, as
+  // kernels::AttentionScoresArgs::sums.
+  [[nodiscard]] float* const* sums(int layer, int first, int count);
+  [[nodiscard]] int capacity() const { return capacity_; }
+
+  void forget(SequenceId id) { sequences_.erase(id); }
+
+  // From now on sequences that were never seen are full of tokens without attention: for measuring without a prefill.
+  void make_up_unseen() { makes_up_ = true; }
+
+  // For tests: where the tokens of a sequence stood in its text, by their place in the block table: [capacity()].
+  [[nodiscard]] std::span<const std::int32_t> positions(SequenceId id, int layer, int kv_head) const;
+
+ private:
+  struct Sequence {
+    std::vector<float> sums;              // [num_layers, num_kv_heads, capacity]
+    std::vector<std::int32_t> positions;  // the same shape
+  };
+
+  [[nodiscard]] std::size_t row(int layer, int kv_head) const {
+    return (static_cast<std::size_t>(layer) * static_cast<std::size_t>(num_kv_heads_) +
+            static_cast<std::size_t>(kv_head)) *
+           static_cast<std::size_t>(capacity_);
+  }
+  [[nodiscard]] Sequence& find(const SequenceSlice& slice);
+  [[nodiscard]] int choose(const float* sums, const std::int32_t* positions, int position) const;
+  void place_slice(int layer, std::size_t index, std::int64_t* slots);
+
+  int num_layers_, num_kv_heads_;
+  int capacity_ = 0, window_ = 0, block_size_ = 1;
+  bool makes_up_ = false;
+  std::map<SequenceId, Sequence> sequences_;
+
+  // Of this step.
+  const Batch* batch_ = nullptr;       // null when the policy is another one
+  std::vector<Sequence*> in_batch_;    // [sequences of the batch]
+  std::vector<std::int64_t> slots_;    // [num_tokens, num_kv_heads]
+  std::vector<float*> sums_of_layer_;  // [sequences of a call]
+};
+
+}  // namespace dculab::engine

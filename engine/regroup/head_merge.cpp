@@ -1,0 +1,214 @@
+#include "engine/regroup/head_merge.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "engine/checkpoint/stored_values.hpp"
+#include "engine/memory/anonymous_memory.hpp"
+
+namespace dculab::engine {
+namespace {
+
+// Heads one after another, `head_values` stored values each.
+struct HeadRows {
+  const std::byte* data = nullptr;
+  Dtype dtype = Dtype::f32;
+  std::size_t head_values = 0;
+
+  [[nodiscard]] std::size_t head_bytes() const { return head_values * static_cast<std::size_t>(bits(dtype)) / 8; }
+  [[nodiscard]] const std::byte* head(int index) const { return data + static_cast<std::size_t>(index) * head_bytes(); }
+};
+
+std::vector<int> old_order(const HeadGroups& groups) {
+  std::vector<int> order;
+  for (const std::vector<int>& group : groups) order.insert(order.end(), group.begin(), group.end());
+  return order;
+}
+
+bool changes_order(const LayerMerge& layer) { return !std::ranges::is_sorted(old_order(layer.groups)); }
+
+bool changes_queries(const LayerMerge& layer) { return changes_order(layer) || !layer.maps.empty(); }
+
+// The share of each head of the group in their mean.
+std::vector<float> shares(const LayerMerge& layer, const std::vector<int>& group) {
+  std::vector<float> result(group.size(), 1.0F / static_cast<float>(group.size()));
+  double total = 0;
+  if (!layer.weights.empty())
+    for (const int head : group) total += layer.weights[static_cast<std::size_t>(head)];
+  if (total > 0)
+    for (std::size_t i = 0; i < group.size(); ++i)
+      result[i] = static_cast<float>(layer.weights[static_cast<std::size_t>(group[i])] / total);
+  return result;
+}
+
+void merge_rows(const HeadRows& source, const LayerMerge& layer, std::byte* destination) {
+  std::vector<float> head(source.head_values);
+  std::vector<float> mean(source.head_values);
+  for (const std::vector<int>& group : layer.groups) {
+    const std::vector<float> share = shares(layer, group);
+    std::ranges::fill(mean, 0.0F);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      widen(source.head(group[i]), source.dtype, head);
+      for (std::size_t j = 0; j < head.size(); ++j) mean[j] += share[i] * head[j];
+    }
+    narrow(mean, source.dtype, destination);
+    destination += source.head_bytes();
+  }
+}
+
+void reorder_rows(const HeadRows& source, const std::vector<int>& order, std::byte* destination) {
+  for (const int head : order) {
+    std::memcpy(destination, source.head(head), source.head_bytes());
+    destination += source.head_bytes();
+  }
+}
+
+void encode_rows(const HeadRows& source, const LayerMerge& layer, const StoredRows& format, HeadMaps GroupMaps::*kind,
+                 std::byte* destination) {
+  for (std::size_t i = 0; i < layer.groups.size(); ++i) {
+    std::vector<std::byte> heads(layer.groups[i].size() * source.head_bytes());
+    reorder_rows(source, layer.groups[i], heads.data());
+    encode_heads(layer.maps[i].*kind, format, heads.data(), destination);
+    destination += source.head_bytes();
+  }
+}
+
+// Takes the tensors that change from one piece of memory.
+class MergedTensors {
+ public:
+  MergedTensors(const ModelShape& before, const ModelShape& after, std::size_t bytes)
+      : before_(before),
+        after_(after),
+        memory_(std::make_shared<const AnonymousMemory>(bytes)),
+        next_(memory_->data()) {}
+
+  void merge(LayerWeights& weights, const LayerMerge& layer) {
+    merge_view(weights.k_proj, layer, before_.hidden_size, &GroupMaps::k);
+    merge_view(weights.v_proj, layer, before_.hidden_size, &GroupMaps::v);
+    if (before_.qkv_bias) {
+      merge_view(weights.k_bias, layer, 1, &GroupMaps::k);
+      merge_view(weights.v_bias, layer, 1, &GroupMaps::v);
+    }
+    if (!changes_queries(layer)) return;
+    const std::vector<int> order = query_order(layer);
+    change_queries(weights.q_proj, layer, order, before_.hidden_size);
+    if (before_.qkv_bias) change_queries(weights.q_bias, layer, order, 1);
+    change_outputs(weights.o_proj, layer, order);
+  }
+
+  [[nodiscard]] std::shared_ptr<const AnonymousMemory> memory() const { return memory_; }
+
+ private:
+  // Of a matrix with `columns` columns, or of a bias: one.
+  [[nodiscard]] HeadRows heads_of(const kernels::WeightView& view, int columns) const {
+    return {static_cast<const std::byte*>(view.data), view.dtype,
+            static_cast<std::size_t>(before_.head_dim) * static_cast<std::size_t>(columns)};
+  }
+
+  void merge_view(kernels::WeightView& view, const LayerMerge& layer, int columns, HeadMaps GroupMaps::*kind) {
+    const HeadRows rows = heads_of(view, columns);
+    std::byte* const destination = take(view, static_cast<std::size_t>(after_.num_key_value_heads) * rows.head_values);
+    if (layer.maps.empty())
+      merge_rows(rows, layer, destination);
+    else
+      encode_rows(rows, layer, {before_.head_dim, columns, view.dtype}, kind, destination);
+    view = {destination, view.dtype, after_.kv_width()};
+  }
+
+  std::byte* take(const kernels::WeightView& view, std::size_t values) {
+    std::byte* const taken = next_;
+    next_ += values * static_cast<std::size_t>(bits(view.dtype)) / 8;
+    return taken;
+  }
+
+  // The query heads of a KV head stay together, and in their order.
+  [[nodiscard]] std::vector<int> query_order(const LayerMerge& layer) const {
+    std::vector<int> order;
+    for (const int head : old_order(layer.groups))
+      for (int i = 0; i < before_.group_size(); ++i) order.push_back(head * before_.group_size() + i);
+    return order;
+  }
+
+  // Rows of q_proj, or its bias: one column.
+  void change_queries(kernels::WeightView& view, const LayerMerge& layer, const std::vector<int>& order, int columns) {
+    const HeadRows rows = heads_of(view, columns);
+    std::byte* const queries = take(view, order.size() * rows.head_values);
+    reorder_rows(rows, order, queries);
+    const std::size_t group_bytes = order.size() / layer.groups.size() * rows.head_bytes();
+    for (std::size_t i = 0; i < layer.maps.size(); ++i)
+      decode_queries(layer.maps[i].k, {before_.head_dim, columns, view.dtype}, before_.group_size(),
+                     queries + i * group_bytes);
+    view.data = queries;
+  }
+
+  // A row of o_proj holds head_dim values of each head.
+  void change_outputs(kernels::WeightView& view, const LayerMerge& layer, const std::vector<int>& order) {
+    HeadRows row = heads_of(view, 1);
+    const std::size_t row_bytes = row.head_bytes() * order.size();
+    std::byte* const outputs =
+        take(view, static_cast<std::size_t>(before_.hidden_size) * order.size() * row.head_values);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(before_.hidden_size); ++i) {
+      reorder_rows(row, order, outputs + i * row_bytes);
+      row.data += row_bytes;
+    }
+    if (!layer.maps.empty())
+      decode_outputs(layer.maps, before_.head_dim, before_.group_size(), before_.hidden_size, view.dtype, outputs);
+    view.data = outputs;
+  }
+
+  const ModelShape& before_;
+  const ModelShape& after_;
+  std::shared_ptr<const AnonymousMemory> memory_;
+  std::byte* next_;
+};
+
+std::size_t changed_bytes(const ModelWeights& weights, const ModelShape& after, std::span<const LayerMerge> layers) {
+  const auto bytes = [](const kernels::WeightView& view, int rows, int columns) {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) *
+           static_cast<std::size_t>(bits(view.dtype)) / 8;
+  };
+  const int hidden = after.hidden_size;
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const LayerWeights& layer = weights.layers[i];
+    total += bytes(layer.k_proj, after.kv_width(), hidden) + bytes(layer.v_proj, after.kv_width(), hidden);
+    if (changes_queries(layers[i]))
+      total += bytes(layer.q_proj, after.query_width(), hidden) + bytes(layer.o_proj, after.query_width(), hidden);
+    if (after.qkv_bias) total += bytes(layer.q_bias, after.query_width() + 2 * after.kv_width(), 1);
+  }
+  return total;
+}
+
+void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> layers) {
+  if (shape.quantization)
+    throw InputError("the KV heads of a quantized model cannot be merged; regroup the model it was made from");
+  if (shape.position == PositionKind::alibi && std::ranges::any_of(layers, changes_order))
+    throw InputError(
+        "the heads of a model with ALiBi cannot change places (each has a slope of its own); "
+        "merge neighbouring heads instead");
+}
+
+}  // namespace
+
+void require_divisor(const ModelShape& shape, int num_key_value_heads) {
+  if (num_key_value_heads < 1 || shape.num_key_value_heads % num_key_value_heads != 0)
+    throw InputError("the model's " + std::to_string(shape.num_key_value_heads) + " KV heads cannot be pooled into " +
+                     std::to_string(num_key_value_heads) + "; choose a divisor");
+}
+
+ModelWeights merge_heads(const ModelWeights& weights, std::span<const LayerMerge> layers) {
+  require_mergeable(weights.shape, layers);
+  ModelWeights result = weights;
+  result.shape = with_kv_heads(weights.shape, static_cast<int>(layers.front().groups.size()));
+  MergedTensors tensors(weights.shape, result.shape, changed_bytes(weights, result.shape, layers));
+  for (std::size_t i = 0; i < layers.size(); ++i) tensors.merge(result.layers[i], layers[i]);
+  result.memory.push_back(tensors.memory());
+  return result;
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,30 @@
+// Multi-head to grouped-query attention: some KV heads of a layer become one, and the heads are put in that order.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/checkpoint/model_weights.hpp"
+#include "engine/regroup/head_groups.hpp"
+#include "engine/regroup/head_maps.hpp"
+
+namespace dculab::engine {
+
+struct LayerMerge {
+  HeadGroups groups;            // of the KV heads; all layers have as many
+  std::vector<double> weights;  // [num_key_value_heads], >= 0: the share of each head in its group's; empty: equal
+  std::vector<GroupMaps> maps;  // [groups], in the place of shares; empty: a mean
+};
+
+// The model with groups.size() KV heads: K and V of each are the weighted mean of the heads of its group, or what its
+// maps make of them. The query heads follow their KV head: rows of q_proj and columns of o_proj change places, and
+// absorb the way back where there are maps. Where every head is a group of its own, without maps, this is the same
+// model. What does not change is shared with `weights`.
+// Throws InputError for a quantized model, layers with biases, and heads that cannot change places (ALiBi).
+// Precondition: one LayerMerge for each layer, each a partition of the KV heads into groups of one size.
+[[nodiscard]] ModelWeights merge_heads(const ModelWeights& weights, std::span<const LayerMerge> layers);
+
+// Throws InputError unless `num_key_value_heads` divides the model's.
+void require_divisor(const ModelShape& shape, int num_key_value_heads);
+
+}  // namespace dculab::engine

@@ -1,0 +1,45 @@
+// A value of a JSON document and where it stands in it, so that every message can say so.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/error.hpp"
+
+namespace dculab::engine {
+
+// Points into the document, which must outlive it.
+class JsonNode {
+ public:
+  JsonNode(const nlohmann::json& value, std::string path) : value_(&value), path_(std::move(path)) {}
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(path_.empty() ? what : path_ + ": " + what);
+  }
+
+  // A missing member reads as null.
+  [[nodiscard]] JsonNode operator[](const char* key) const;
+  [[nodiscard]] std::vector<JsonNode> items() const;
+  [[nodiscard]] std::string item_path(std::size_t i) const { return path_ + "[" + std::to_string(i) + "]"; }
+  [[nodiscard]] const nlohmann::json& value() const { return *value_; }
+  [[nodiscard]] bool is_null() const { return value_->is_null(); }
+
+  [[nodiscard]] const std::string& text() const;
+  [[nodiscard]] std::string text_or(const std::string& absent) const { return is_null() ? absent : text(); }
+  [[nodiscard]] bool flag_or(bool absent) const;
+  [[nodiscard]] TokenId token_id() const;
+  [[nodiscard]] int count_or(int absent) const;  // a small number, not negative
+
+ private:
+  const nlohmann::json* value_;
+  std::string path_;
+};
+
+// The steps of a tokenizer's component in order, with "Sequence"s opened. None for null.
+[[nodiscard]] std::vector<JsonNode> steps_of(const JsonNode& component, const char* list_key);
+
+}  // namespace dculab::engine

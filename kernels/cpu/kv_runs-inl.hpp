@@ -1,0 +1,141 @@
+// Where the K and V of a tile of tokens lie, and asking for them before they are needed.
+#if defined(DCULAB_KERNELS_CPU_KV_RUNS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef DCULAB_KERNELS_CPU_KV_RUNS_INL_HPP_
+#undef DCULAB_KERNELS_CPU_KV_RUNS_INL_HPP_
+#else
+#define DCULAB_KERNELS_CPU_KV_RUNS_INL_HPP_
+#endif
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "kernels/cpu/cached_values-inl.hpp"
+#include "kernels/ops.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu::HWY_NAMESPACE {
+
+constexpr int kTileTokens = 64;  // K and V of a tile as F32: 32 KiB at head_dim 64, in L1
+
+constexpr int round_up_to_lanes(int count) { return (count + kLanes - 1) / kLanes * kLanes; }
+
+// Where one KV head of one sequence is read from.
+struct KvSource {
+  const KvCacheView& cache;
+  const std::int32_t* block_table;
+  int kv_head;
+  int paged_tokens = std::numeric_limits<int>::max();  // those read from blocks; the others:
+  int computed = 0;                                    // are in the residual below this token, and new from it on
+  const F16* residual_k = nullptr;                     // [residual.tokens, head_dim]
+  const F16* residual_v = nullptr;
+  const float* new_k = nullptr;  // [new tokens, stride]
+  const float* new_v = nullptr;
+  std::int64_t stride = 0;
+
+  // For queries the first of which is the last of `context` tokens.
+  KvSource(const PagedAttentionArgs& args, int seq, int head, int context)
+      : cache(args.cache),
+        block_table(args.block_tables + std::ptrdiff_t{seq} * args.max_blocks_per_seq),
+        kv_head(head) {
+    if (!is_kivi(cache.dtype)) return;
+    const KvResidual& residual = cache.residual;
+    const int first = args.query_start_loc[seq];
+    const std::ptrdiff_t row = std::ptrdiff_t{args.new_kv.residual_rows[seq]} * cache.num_kv_heads + head;
+    const std::ptrdiff_t offset = row * residual.tokens * cache.head_dim;
+    paged_tokens = kivi_quantized_tokens(context, residual.tokens);
+    computed = args.context_lens[seq] - (args.query_start_loc[seq + 1] - first);
+    residual_k = reinterpret_cast<const F16*>(residual.k) + offset;
+    residual_v = reinterpret_cast<const F16*>(residual.v) + offset;
+    stride = args.new_kv.stride;
+    new_k = args.new_kv.k + first * stride + head * cache.head_dim;
+    new_v = args.new_kv.v + first * stride + head * cache.head_dim;
+  }
+};
+
+// Where a tile's tokens lie: one run of tokens for each block it touches, then those that are in no block.
+struct KvRuns {
+  struct Run {
+    std::ptrdiff_t row;  // block * num_kv_heads + KV head
+    int offset, tokens;  // in the block
+  };
+  Run runs[kTileTokens];
+  int num_runs = 0;
+  int unpaged_begin = 0, unpaged_end = 0;
+
+  // Tokens [begin, end).
+  void find(const KvSource& source, int begin, int end) {
+    const KvCacheView& cache = source.cache;
+    const int shift = std::countr_zero(static_cast<unsigned>(cache.block_size));
+    unpaged_begin = std::max(begin, source.paged_tokens), unpaged_end = end;
+    end = std::min(end, source.paged_tokens);
+    num_runs = 0;
+    for (int token = begin; token < end;) {
+      const int offset = token & (cache.block_size - 1);
+      const int tokens = std::min(cache.block_size - offset, end - token);
+      runs[num_runs++] = {std::ptrdiff_t{source.block_table[token >> shift]} * cache.num_kv_heads + source.kv_head,
+                          offset, tokens};
+      token += tokens;
+    }
+  }
+};
+
+// The first token of a run, counted over the whole pool: rows of values and scales have this index.
+HWY_INLINE std::ptrdiff_t first_token(const KvCacheView& cache, const KvRuns::Run& run) {
+  return run.row * cache.block_size + run.offset;
+}
+
+// The cache lines of a tile to come, asked for a few at a time between multiply-adds: memory works while they do. All
+// at once would fill the core's queue of misses, behind which its other loads wait.
+class LinesAhead {
+ public:
+  void plan(const KvCacheView& cache, const KvRuns& where) {
+    next_ = end_ = lines_;
+    for (int i = 0; i < where.num_runs; ++i) {
+      const KvRuns::Run& run = where.runs[i];
+      for (void* pool : {cache.k, cache.v})
+        is_kivi(cache.dtype) ? add_units(cache, run, pool) : add_rows(cache, run, pool);
+      if (cache.dtype != Dtype::int8) continue;
+      for (const float* pool : {cache.k_scales, cache.v_scales}) add(pool + first_token(cache, run), run.tokens * 4);
+    }
+  }
+
+  [[nodiscard]] int left() const { return static_cast<int>(end_ - next_); }
+  HWY_INLINE void ask(int count) {
+    for (const char** const stop = next_ + std::min<std::ptrdiff_t>(count, end_ - next_); next_ != stop; ++next_)
+      hwy::Prefetch(*next_);
+  }
+
+ private:
+  void add_rows(const KvCacheView& cache, const KvRuns::Run& run, const void* pool) {
+    const int row_bytes = cache.head_dim * bits(cache.dtype) / 8;
+    add(static_cast<const char*>(pool) + first_token(cache, run) * row_bytes, run.tokens * row_bytes);
+  }
+  void add_units(const KvCacheView& cache, const KvRuns::Run& run, void* pool) {
+    const KiviLayout layout(cache);
+    const int units = run.tokens * cache.head_dim / kKiviGroup;
+    const KiviUnit first = layout.unit(pool, run.row, run.offset * cache.head_dim / kKiviGroup);
+    add(first.codes, units * layout.code_bytes());
+    add(first.scale, units * 2);
+    add(first.zero, units * 2);
+  }
+  void add(const void* begin, int bytes) {
+    const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(begin) % 64);
+    const char* line = static_cast<const char*>(begin) - before;
+    const char** const stop = end_ + std::min<std::ptrdiff_t>((before + bytes + 63) / 64, lines_ + kMost - end_);
+    for (; end_ != stop; line += 64) *end_++ = line;
+  }
+
+  static constexpr int kMost = 40 * kTileTokens;  // F32 of head_dim 256 with a token a block; of more, the first
+
+  const char* lines_[kMost];
+  const char** next_ = lines_;
+  const char** end_ = lines_;
+};
+
+}  // namespace dculab::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,58 @@
+// What it takes to serve equal requests that are all there from the start, in closed form.
+//
+//   batch         = min( requests, max_num_seqs, KV blocks that fit / blocks of (prompt + output / 2) tokens )
+//   prefill steps = requests / prompts each,   prompts each = clamp(max_num_batched_tokens / prompt, 1, batch)
+//   decode steps  = requests * output / batch,   contexts spread evenly from prompt + 1 to prompt + output
+//   total time    = prefill steps * price + decode steps * price
+//   latency       = batch * total time / requests                 a request's mean time in the batch, Little's law
+//   rates         = requests, requests * (prompt + output), requests * output, each / total time
+//
+// What it leaves out: the first and the last moments, when the batch is not full; that lengths differ; preemption;
+// prefill and decode in one step. A simulation of the scheduler has them (serving_recipe.hpp).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/engine_options.hpp"
+#include "core/model_shape.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/study/recipe.hpp"
+
+namespace dculab::sim {
+
+// The blocks that a decode's attention walks: of the sequence's own tokens, or as many as the longest one has.
+enum class WalkedBlocks : std::uint8_t { own, of_longest };
+
+struct OfflineRequests {
+  int requests = 1;
+  int prompt_tokens = 1;
+  int output_tokens = 1;
+  WalkedBlocks walked = WalkedBlocks::own;
+};
+
+enum class BatchLimit : std::uint8_t { requests, max_num_seqs, memory };
+[[nodiscard]] std::string_view name(BatchLimit limit);
+
+struct OfflineRun {
+  Recipe recipe;  // timed is the whole run
+  int batch = 0;  // sequences that decode together; 0: not one fits, and nothing else is filled in
+  BatchLimit limit = BatchLimit::requests;
+  Seconds total_time;
+  Seconds latency_mean;
+  double requests_per_second = 0;
+  double tokens_per_second = 0;  // prompt and output
+  double output_tokens_per_second = 0;
+};
+
+// Preconditions: problems(model) and problems(options) are empty; counts are at least 1.
+[[nodiscard]] OfflineRun offline_run(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                                     const OfflineRequests& work);
+
+// The time of a recipe by what it is spent on and what limits that: "matmul, compute" -> seconds, "host" -> seconds.
+// What is spent on is "matmul", "attention" or "other".
+[[nodiscard]] std::map<std::string, Seconds> recipe_shares(const Machine& machine, const Recipe& recipe);
+
+}  // namespace dculab::sim

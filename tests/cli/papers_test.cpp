@@ -1,0 +1,140 @@
+// `dculab study` of the papers' scenarios and of the choice of KV heads.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+const Json& variant(const Json& point, const std::string& name) {
+  for (const Json& each : point.at("variants"))
+    if (each.at("variant") == name) return each;
+  throw std::runtime_error("no variant " + name);
+}
+
+TEST_CASE("every figure that LLM-CoOpt's text gives stands beside a prediction") {
+  const Json study = run_for_json({"study", "papers/llm_coopt"});
+  CHECK(study.at("schema") == "dculab/study/1");
+  const Json& points = study.at("comparisons");
+  REQUIRE(points.size() == 5);
+  std::vector<double> latencies, throughputs;
+  for (const Json& point : points) {
+    INFO(point.at("choices"));
+    REQUIRE(point.at("reported").size() == 2);
+    for (const Json& row : point.at("reported")) {
+      (row.at("metric") == "total_time" ? latencies : throughputs).push_back(row.at("reported_change"));
+      CHECK(row.at("difference").get<double>() ==
+            Approx(row.at("predicted_change").get<double>() - row.at("reported_change").get<double>()));
+    }
+    // A group of one query head has nothing to share.
+    CHECK(variant(point, "Opt-GQA").at("change").at("total_time").get<double>() == 0);
+    CHECK(variant(point, "Opt-KV").at("change").at("total_time").get<double>() < 0);
+    CHECK(variant(point, "LLM-CoOpt").at("change").at("total_time").get<double>() <
+          variant(point, "Opt-KV").at("change").at("total_time").get<double>());
+    // The same requests: the run's time and its rate say the same.
+    const Json& change = variant(point, "LLM-CoOpt").at("change");
+    CHECK((1 + change.at("total_time").get<double>()) * (1 + change.at("output_tokens_per_second").get<double>()) ==
+          Approx(1));
+  }
+  const std::vector<double> latencies_of_text{-5.59, -5.48, -6.18, -6.75, -4.82};
+  const std::vector<double> throughputs_of_text{7.20, 6.13, 12.13, 10.85, 5.72};
+  REQUIRE(latencies.size() == 5);
+  REQUIRE(throughputs.size() == 5);
+  for (std::size_t model = 0; model < 5; ++model) {
+    CHECK(100 * latencies[model] == Approx(latencies_of_text[model]));
+    CHECK(100 * throughputs[model] == Approx(throughputs_of_text[model]));
+  }
+}
+
+TEST_CASE("Opt-GPTQ's requests per second follow from shorter requests, not from a faster machine") {
+  const Json study = run_for_json({"study", "papers/opt_gptq", "--set", "machine=z100"});
+  const Json& point = study.at("comparisons").at(0);
+  const Json& same = variant(point, "Opt-GQA").at("change");
+  const Json& shorter = variant(point, "Opt-GQA as reported").at("change");
+  CHECK(same.at("requests_per_second").get<double>() < 0.2);
+  CHECK(shorter.at("requests_per_second").get<double>() > 0.5);
+  CHECK(shorter.at("requests_per_second").get<double>() - shorter.at("tokens_per_second").get<double>() > 0.4);
+}
+
+TEST_CASE("several scenarios are studied at once") {
+  const Json studies = run_for_json({"study", "papers/opt_gptq", "papers/llm_coopt_requests"}).at("studies");
+  REQUIRE(studies.size() == 2);
+  CHECK(studies[0].at("comparisons").size() == 2);
+  CHECK(studies[1].at("comparisons").size() == 5);
+  check_refused({"study", "papers/opt_gptq", "papers/llm_coopt", "--measure"}, {"one scenario at a time"});
+}
+
+Arguments group_study(const Folder& folder, const std::string& csv) {
+  return {"study", "group_size", "--set", "accuracy.file=" + folder.write("accuracy.csv", csv)};
+}
+
+constexpr const char* kHeader =
+    "model,num_key_value_heads,method,uptrained_steps,perplexity,choice_accuracy,recall_accuracy,command\n";
+
+TEST_CASE("KV heads are chosen for each machine from speed, memory and measured accuracy") {
+  const Folder folder;
+  const std::string csv = std::string(kHeader) +
+                          "tiny,8,none,0,2.50,,,\ntiny,4,mean,0,3.5,,,\ntiny,4,mean,500,2.55,,,\n" +
+                          "tiny,2,mean,500,2.60,,,\ntiny,1,mean,500,3.0,,,\n";
+  const Json study = run_for_json(group_study(folder, csv));
+  CHECK(study.at("speed_model") == "llama-2-7b");
+  CHECK(study.at("accuracy_model") == "dculab-tiny");
+  REQUIRE(study.at("machines").size() >= 6);
+  for (const Json& machine : study.at("machines")) {
+    INFO(machine.at("machine"));
+    const Json& points = machine.at("points");
+    REQUIRE(points.size() == 4);
+    CHECK(points[1].at("method") == "mean, 500 steps");
+    CHECK(points[3].at("loss").get<double>() == Approx(0.2));
+    for (std::size_t index = 1; index < points.size(); ++index)
+      CHECK(points[index].at("output_tokens_per_second").get<double>() >
+            points[index - 1].at("output_tokens_per_second").get<double>());
+    const int chosen = machine.at("recommendation").at("num_key_value_heads");
+    CHECK(chosen >= 8);  // 4 would lose 20 %
+    CHECK(machine.at("reason").get<std::string>().find("loses at most 5.0 %") != std::string::npos);
+  }
+}
+
+TEST_CASE("a tolerance that nothing meets keeps every head") {
+  const Folder folder;
+  const std::string csv = std::string(kHeader) + "tiny,8,none,0,2.50,,,\ntiny,4,mean,0,3.5,,,\n";
+  const Json study = run_for_json(group_study(folder, csv));
+  for (const Json& machine : study.at("machines"))
+    CHECK(machine.at("recommendation").at("num_key_value_heads") == 32);
+}
+
+TEST_CASE("accuracy files that cannot be weighed are refused") {
+  const Folder folder;
+  const std::string header(kHeader);
+  check_refused(group_study(folder, header + "tiny,4,mean,0,3.5,,,\n"), {"accuracy.csv", "all of its 8 KV heads"});
+  check_refused(group_study(folder, header + "tiny,8,none,0,2.5,,,\ntiny,3,mean,0,3.5,,,\n"),
+                {"accuracy.csv", "3 does not divide the 8 query heads"});
+  check_refused(group_study(folder, header + "tiny,8,none,0,none,,,\n"), {"accuracy.csv", "perplexity"});
+  check_refused({"study", "group_size", "--set", "accuracy.file=" + folder.path("nothing.csv")}, {"nothing.csv"});
+  Arguments two_axes = group_study(folder, header + "tiny,8,none,0,2.5,,,\n");
+  two_axes.insert(two_axes.end(), {"--set", "sweep.kv_cache.block_size=[8, 16]"});
+  check_refused(two_axes, {"sweep must be over model.num_key_value_heads alone"});
+}
+
+TEST_CASE("predict prices rounded activations, narrow KV and cached prefixes") {
+  const auto step = [](const Arguments& more) {
+    Arguments arguments{"predict", "--model", "llama-3-8b", "--machine", "z100", "--context", "4096"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_for_json(arguments).at("step_seconds").get<double>();
+  };
+  const Arguments prefill{"--phase", "prefill", "--weights", "gptq-int4"};
+  Arguments rounded = prefill, cached = prefill;
+  rounded.insert(rounded.end(), {"--activations", "int8"});
+  cached.insert(cached.end(), {"--set", "workload.cached_tokens=3072"});
+  CHECK(step(rounded) < step(prefill));
+  CHECK(step(cached) < 0.5 * step(prefill));
+  const double f16 = step({"--batch", "16"});
+  for (const char* dtype : {"int8", "kivi4", "kivi2"}) CHECK(step({"--batch", "16", "--kv-cache-dtype", dtype}) < f16);
+  check_refused({"predict", "--model", "llama-3-8b", "--machine", "z100", "--activations", "int4"},
+                {"--activations int4"});
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

@@ -1,0 +1,62 @@
+// `dculab quantize`: a folder that runs, what is said about it, and nothing written on bad input.
+#include <filesystem>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+const std::string kModel = DCULAB_SOURCE_DIR "/tests/golden/llama/text";  // hidden size 32: groups of 16
+
+}  // namespace
+
+TEST_CASE("a quantized model says what was lost, and runs with either kind of activations") {
+  const Folder folder;
+  const std::string output = folder.path("int4");
+  const Json report = run_for_json({"quantize", "--model", kModel, "--bits", "4", "--group-size", "16", "--calibration",
+                                    kModel + "/prompt.txt", "--output", output});
+  REQUIRE(report["schema"] == "dculab/quantize/1");
+  REQUIRE(report["matrices"].size() == 14);
+  for (const Json& matrix : report["matrices"]) {
+    CHECK(matrix["relative_error"] > 0.0);
+    CHECK(matrix["relative_error"] < 0.3);
+    CHECK(matrix["bits_per_weight"] == 4 + 20.0 / 16);
+  }
+  CHECK(folder.entries() == std::vector<std::string>{"int4"});
+  CHECK(Json::parse(read(output + "/config.json"))["quantization_config"]["bits"] == 4);
+  for (const char* mode : {"exact", "int8"}) {
+    const Json run = run_for_json({"run", "--model", output, "--prompt", "once upon", "--max-tokens", "4",
+                                   "--ignore-eos", "--activations", mode});
+    CHECK(run["completions"][0]["token_ids"].size() == 4);
+  }
+  const Json bench = run_for_json(
+      {"bench", "--model", output, "--phase", "decode", "--context", "16", "--repeats", "1", "--activations", "int8"});
+  CHECK(bench["points"].size() == 1);
+}
+
+TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
+  const Folder folder;
+  const std::string output = folder.path("out");
+  const auto refuse = [&](const Arguments& more, const std::vector<std::string>& parts) {
+    Arguments arguments{"quantize", "--model", kModel, "--output", output};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    check_refused(arguments, parts);
+    CHECK(folder.entries().empty());
+  };
+  const std::string text = kModel + "/prompt.txt";
+  refuse({"--group-size", "16"}, {"gptq needs calibration text"});
+  refuse({"--method", "rtn", "--group-size", "24"}, {"q_proj", "groups of 24 do not divide its 32 in-features"});
+  refuse({"--method", "rtn", "--bits", "3", "--group-size", "16"}, {"multiples of 32"});
+  refuse({"--method", "zero-point", "--sym"}, {"--sym"});
+  refuse({"--method", "rtn", "--group-size", "16", "--desc-act"}, {"--desc-act"});
+  refuse({"--group-size", "16", "--calibration", text, "--damp", "0"}, {"Hessian is singular", "q_proj"});
+  check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "int8"}, {"need quantized weights"});
+  check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "fp8"}, {"exact or int8"});
+  std::filesystem::create_directory(output);
+  folder.write("out/notes.txt", "mine");
+  check_refused({"quantize", "--model", kModel, "--method", "rtn", "--group-size", "16", "--output", output},
+                {"exists already"});
+}
+
+}  // namespace dculab::cli::test

@@ -1,0 +1,100 @@
+// `dculab regroup`: a folder that the engine runs, or nothing.
+#include <filesystem>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+const std::string kModel = std::string(DCULAB_SOURCE_DIR) + "/tests/golden/llama/text";  // 4 query heads, a tokenizer
+
+std::string long_text() {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "Once upon a time there were " + std::to_string(i) + " foxes in the forest.\n";
+  return text;
+}
+
+Arguments regroup(const Folder& folder, Arguments more) {
+  Arguments arguments{"regroup", "--model", kModel, "--output", folder.path("model")};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST_CASE("neighbours need no text, and the new model runs") {
+  const Folder folder;
+  const Json json = run_for_json(regroup(folder, {"--kv-heads", "1", "--method", "mean"}));
+  CHECK(json["schema"] == "dculab/regroup/1");
+  CHECK(json["num_key_value_heads"] == 1);
+  CHECK(json["layers"].size() == 2);
+  CHECK(json["layers"][0]["similarity_inside"].is_null());
+  CHECK(Json::parse(read(folder.path("model/config.json")))["num_key_value_heads"] == 1);
+  const Json run =
+      run_for_json({"run", "--model", folder.path("model"), "--prompt", "A", "--max-tokens", "3", "--ignore-eos"});
+  CHECK(run["completions"][0]["token_ids"].size() == 3);
+}
+
+TEST_CASE("similar heads are grouped, with the similarities beside those of neighbours") {
+  const Folder folder;
+  const std::string text = folder.write("text.txt", long_text());
+  for (const char* similarity : {"cosine", "norm", "distance", "svd"}) {
+    std::filesystem::remove_all(folder.path("model"));
+    const Json json =
+        run_for_json(regroup(folder, {"--kv-heads", "1", "--method", "similarity", "--similarity", similarity,
+                                      "--merge", "weighted", "--calibration", text, "--calibration-tokens", "128"}));
+    CHECK(json["calibration_tokens"] == 128);
+    for (const Json& layer : json["layers"]) {
+      CHECK(layer["groups"].size() == 1);
+      CHECK(layer["weights"].size() == layer["groups"][0].size());
+      CHECK(layer["similarity_inside"] >= layer["neighbours_inside"]);
+    }
+  }
+}
+
+TEST_CASE("heads are merged by SVD, and the new model runs") {
+  const Folder folder;
+  const std::string text = folder.write("text.txt", long_text());
+  const Json json =
+      run_for_json(regroup(folder, {"--kv-heads", "1", "--method", "mean", "--merge", "svd", "--calibration", text}));
+  CHECK(json["merge"] == "svd");
+  CHECK(json["layers"][0]["weights"].empty());
+  const Json run =
+      run_for_json({"run", "--model", folder.path("model"), "--prompt", "A", "--max-tokens", "3", "--ignore-eos"});
+  CHECK(run["completions"][0]["token_ids"].size() == 3);
+}
+
+TEST_CASE("bad input is refused and nothing is written") {
+  const Folder folder;
+  const std::string text = folder.write("text.txt", long_text());
+  const std::string short_text = folder.write("short.txt", "Once upon");
+  const auto refused = [&](const Arguments& more, const std::vector<std::string>& parts) {
+    check_refused(regroup(folder, more), parts);
+    CHECK(folder.entries() == std::vector<std::string>{"short.txt", "text.txt"});
+  };
+  refused({"--kv-heads", "3", "--method", "mean"}, {"--kv-heads", "cannot be pooled into 3", "divisor"});
+  refused({"--kv-heads", "0", "--method", "mean"}, {"--kv-heads", "cannot be pooled into 0"});
+  refused({"--kv-heads", "1", "--method", "similarity"}, {"--calibration is missing"});
+  refused({"--kv-heads", "1", "--method", "mean", "--merge", "weighted"}, {"--calibration is missing"});
+  refused({"--kv-heads", "1", "--method", "mean", "--merge", "svd"}, {"--calibration is missing"});
+  refused({"--kv-heads", "1", "--method", "nearest"}, {"--method", "nearest"});
+  refused({"--kv-heads", "1", "--method", "similarity", "--calibration", short_text}, {"short.txt", "too few"});
+  refused({"--kv-heads", "1", "--method", "similarity", "--calibration", folder.path("no.txt")}, {"no.txt"});
+}
+
+TEST_CASE("quantized checkpoints and folders in use are refused") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.path("quantized"));
+  Json config = Json::parse(read(kModel + "/config.json"));
+  config["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};
+  folder.write("quantized/config.json", config.dump(1));
+  check_refused({"regroup", "--model", folder.path("quantized"), "--kv-heads", "1", "--method", "mean", "--output",
+                 folder.path("model")},
+                {"config.json", "quantized"});
+  std::filesystem::create_directory(folder.path("model"));
+  folder.write("model/notes.txt", "mine\n");
+  check_refused(regroup(folder, {"--kv-heads", "1", "--method", "mean"}), {"model", "exists already"});
+  CHECK(read(folder.path("model/notes.txt")) == "mine\n");
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

@@ -1,0 +1,91 @@
+// Variants of a scenario, what was published about them, and measured accuracy.
+#include <cmath>
+
+#include "config/accuracy_file.hpp"
+#include "config/scenario_file.hpp"
+#include "core/error.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr const char* kText = R"(schema: dculab/scenario/1
+question: What does each option gain?
+model: llama-7b
+machine: z100-coopt
+weights: gptq-int3
+activations: int8
+kv_cache: {dtype: f16}
+workload: {requests: 32, prompt_tokens: 200, output_tokens: 100, arrival: all_at_once, kv_padding: longest}
+sweep:
+  model: [llama-7b, llama-13b]
+compare:
+  baseline: Original
+  source: somebody
+  variants:
+    - {name: Opt-KV, note: narrower, changes: {kv_cache.dtype: fp8_e4m3}}
+    - {name: merged, changes: {model.num_key_value_heads: 8, workload.kv_padding: none}}
+  reported:
+    - {variant: Opt-KV, metric: total_time, at: {model: llama-13b}, change: -5.59 %}
+    - {variant: merged, metric: requests_per_second, baseline: 0.42, value: 0.70}
+    - {variant: merged, metric: latency_mean, baseline: 52.30 s, value: 57.40 s}
+)";
+
+Scenario read() { return read_scenario("test.yaml", parse_yaml("test.yaml", kText)); }
+
+TEST_CASE("a comparison is read with its variants and what was reported") {
+  const Scenario scenario = read();
+  CHECK(scenario.weights == WeightFormat{Dtype::int3, 128});
+  CHECK(scenario.options.activations == ActivationMode::int8);
+  CHECK(scenario.workload.kv_padding == KvPadding::longest);
+  REQUIRE(scenario.compare);
+  const Compare& compare = *scenario.compare;
+  CHECK(compare.baseline == "Original");
+  REQUIRE(compare.variants.size() == 2);
+  CHECK(compare.variants[0].changes == std::vector<Override>{{"kv_cache.dtype", "fp8_e4m3"}});
+  REQUIRE(compare.reported.size() == 3);
+  CHECK(compare.reported[0].change == Approx(-0.0559));
+  CHECK(compare.reported[1].change == Approx(0.70 / 0.42 - 1));
+  CHECK(*compare.reported[2].baseline == Approx(52.3));
+}
+
+TEST_CASE("a variant changes its keys and nothing else") {
+  const Scenario scenario = read();
+  const std::vector<SweepPoint> points = sweep_points(scenario);
+  REQUIRE(points.size() == 2);
+  CHECK_FALSE(points[1].scenario.compare);
+  const Scenario merged = with_changes(points[1].scenario, scenario.compare->variants[1]);
+  CHECK(merged.model.name == "llama-13b");
+  CHECK(merged.model.overrides.at("num_key_value_heads") == 8);
+  CHECK(merged.workload.kv_padding == KvPadding::none);
+  CHECK(merged.workload.requests == 32);
+  CHECK(merged.options.kv_cache_dtype == Dtype::f16);
+}
+
+TEST_CASE("a reported figure belongs to the points that it names") {
+  const Scenario scenario = read();
+  const std::vector<SweepPoint> points = sweep_points(scenario);
+  CHECK_FALSE(is_at(scenario.compare->reported[0], points[0].scenario));
+  CHECK(is_at(scenario.compare->reported[0], points[1].scenario));
+  CHECK(is_at(scenario.compare->reported[1], points[0].scenario));
+}
+
+TEST_CASE("a model that stands alone takes the figures that name it") {
+  Node document = parse_yaml("test.yaml", kText);
+  set_override(document, {"model", "llama-13b"});
+  const Scenario scenario = read_scenario("test.yaml", document);
+  CHECK(is_at(scenario.compare->reported[0], sweep_points(scenario).front().scenario));
+}
+
+TEST_CASE("measured accuracy is read by its columns' names") {
+  const std::vector<AccuracyRow> rows = read_accuracy_file(DCULAB_SOURCE_DIR "/tests/data/group_accuracy.csv");
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[1].method == "mean");
+  CHECK(rows[1].num_key_value_heads == 4);
+  CHECK(*rows[1].figure("perplexity") == Approx(3.1));
+  CHECK_FALSE(rows[5].figure("recall_accuracy"));
+  CHECK_FALSE(rows[0].figure("speed"));
+}
+
+}  // namespace
+}  // namespace dculab::config

@@ -1,0 +1,198 @@
+// Retention policies in the scheduler: what is kept, when it goes, and what is refused.
+#include "core/kv_retention.hpp"
+
+#include "core/step_plan.hpp"
+#include "tests/core/cached_memory.hpp"
+
+using namespace dculab;
+
+namespace {
+
+KvRetention window_of(int tokens) { return {.policy = RetentionPolicy::window, .window_tokens = tokens}; }
+KvRetention sinks_of(int sinks, int window) {
+  return {.policy = RetentionPolicy::sinks, .sink_tokens = sinks, .window_tokens = window};
+}
+KvRetention hitters_of(int hitters, int window) {
+  return {.policy = RetentionPolicy::heavy_hitters, .window_tokens = window, .heavy_hitter_tokens = hitters};
+}
+
+ModelShape small_model() {
+  return {.name = "small",
+          .hidden_size = 64,
+          .intermediate_size = 128,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 4,
+          .num_key_value_heads = 2,
+          .head_dim = 16,
+          .vocab_size = 100,
+          .max_position_embeddings = 512};
+}
+
+const Op* find(const StepPlan& plan, OpKind kind) {
+  for (const Op& op : plan.ops)
+    if (op.kind == kind) return &op;
+  return nullptr;
+}
+
+Bytes written(const Op& op) {
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_write) return operand.unique;
+  return {};
+}
+
+std::vector<std::string> problems_of(const KvRetention& retention) {
+  EngineOptions options;
+  options.kv_retention = retention;
+  return problems(options);
+}
+
+}  // namespace
+
+TEST_CASE("names of policies are read back", "[kv_retention]") {
+  for (const auto policy :
+       {RetentionPolicy::all, RetentionPolicy::window, RetentionPolicy::sinks, RetentionPolicy::heavy_hitters})
+    CHECK(parse_retention_policy(name(policy)) == policy);
+  CHECK(parse_retention_policy("heavy-hitters") == RetentionPolicy::heavy_hitters);
+  CHECK_FALSE(parse_retention_policy("h2o"));
+}
+
+TEST_CASE("a window keeps what it was asked to, and less than a block more", "[kv_retention]") {
+  for (const int block_size : {1, 4, 16}) {
+    for (const KvRetention& retention : {window_of(10), sinks_of(3, 10)}) {
+      const int sinks = retention.policy == RetentionPolicy::sinks ? 3 : 0;
+      for (int position = 0; position < 100; ++position) {
+        const int evicted = kv_tokens_evicted_at(retention, block_size, position);
+        const int in_window = position + 1 - evicted - sinks;
+        CHECK(evicted % block_size == 0);
+        CHECK(in_window <= 10 + block_size - 1);
+        if (position + 1 >= sinks + 10) CHECK(in_window >= 10);
+        if (evicted > 0) CHECK(evicted >= kv_tokens_evicted_at(retention, block_size, position - 1));
+      }
+    }
+  }
+  CHECK(kv_tokens_evicted_at(hitters_of(3, 4), 16, 6) == 0);
+  CHECK(kv_tokens_evicted_at(hitters_of(3, 4), 16, 7) == 1);
+  CHECK(kv_tokens_evicted_at(hitters_of(3, 4), 16, 20) == 14);
+  CHECK(kv_tokens_evicted_at({}, 16, 1 << 30) == 0);
+}
+
+TEST_CASE("what is in the cache follows from the position: chunks and preemption change nothing", "[kv_retention]") {
+  int preemptions = 0, shifts = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    std::vector<Request> requests;
+    std::vector<int> arrivals;
+    for (int id = 0; id < 12; ++id) {
+      const int prompt = 1 + static_cast<int>((seed * 7 + static_cast<unsigned>(id) * 31) % 90);
+      requests.push_back(request_of(id, prompt, 1 + (id * 13) % 60));
+      arrivals.push_back(id * 2);
+    }
+    const KvRetention retention = seed % 3 == 0   ? window_of(9 + static_cast<int>(seed % 20))
+                                  : seed % 3 == 1 ? sinks_of(1 + static_cast<int>(seed % 20), 11)
+                                                  : hitters_of(5, 1 + static_cast<int>(seed % 20));
+    const int block_size = 1 << (seed % 5);
+    EngineOptions options = options_with(block_size, 2 + static_cast<int>(seed % 6), 8 + static_cast<int>(seed % 40));
+    options.kv_retention = retention;
+    const auto longest = static_cast<int>(kv_capacity(retention, block_size));
+    const int num_blocks = (longest + block_size - 1) / block_size + static_cast<int>(seed % 4) + 1;
+    INFO("seed " << seed << ", block size " << block_size);
+    CachedMemory memory(options, {.num_blocks = num_blocks, .max_position_embeddings = 100000});
+    const ServedTexts served = memory.serve(requests, arrivals);
+    REQUIRE(served.tokens.size() == requests.size());
+    for (const Request& request : requests) {
+      CachedMemory alone(options_with(16, 8, 4096), {.num_blocks = 100, .max_position_embeddings = 100000});
+      REQUIRE(alone.serve({request}, {0}).tokens.at(request.id) == served.tokens.at(request.id));
+    }
+    preemptions += served.num_preemptions;
+    shifts += served.num_shifts;
+  }
+  INFO(preemptions << " preemptions, " << shifts << " shifts");
+  CHECK(preemptions > 50);
+  CHECK(shifts > 50);
+}
+
+TEST_CASE("a text longer than the pool, or than the model's positions, streams through a window", "[kv_retention]") {
+  EngineOptions options = options_with(4, 8, 100);
+  const SchedulerLimits limits{.num_blocks = 8, .max_position_embeddings = 64};
+  const Request endless = request_of(0, 500, 500);
+  CHECK_THAT(*Scheduler(options, limits).refusal(endless), ContainsSubstring("longer than max_position_embeddings"));
+  options.kv_retention = window_of(20);  // its positions stay as they were
+  CHECK_THAT(*Scheduler(options, limits).refusal(endless), ContainsSubstring("longer than max_position_embeddings"));
+  options.kv_retention = sinks_of(4, 20);
+  CachedMemory memory(options, limits);
+  const ServedTexts served = memory.serve({endless}, {0});
+  CHECK(served.tokens.at(0).size() == 1000);
+  CHECK(served.num_preemptions == 0);
+  options.kv_retention = sinks_of(4, 80);
+  CHECK_THAT(*Scheduler(options, limits).refusal(endless),
+             ContainsSubstring("kv_retention sinks keeps 87 tokens, more than max_position_embeddings (64)"));
+  options.kv_retention = sinks_of(4, 40);
+  CHECK_THAT(*Scheduler(options, limits).refusal(endless), ContainsSubstring("needs 12 KV blocks"));
+}
+
+TEST_CASE("policies bring ops of their own into the plan, and only when there is work for them", "[kv_retention]") {
+  EngineOptions options;
+  Batch batch = uniform_batch(Phase::decode, 2, 64);
+  CHECK(find(plan_step(small_model(), options, batch), OpKind::shift_sink_keys) == nullptr);
+  options.kv_retention = sinks_of(4, 60);
+  CHECK(find(plan_step(small_model(), options, batch), OpKind::shift_sink_keys) == nullptr);
+  batch.sequences[1].num_evicted_tokens = batch.sequences[1].num_newly_evicted_tokens = 16;
+  const StepPlan shifted = plan_step(small_model(), options, batch);
+  const Op& shift = *find(shifted, OpKind::shift_sink_keys);
+  CHECK(shift.m == 4);
+  CHECK(shift.n == 2 * 32);
+  CHECK(written(shift).value() == 4 * 2 * 32 * 2);
+  CHECK(shift.count == 2);
+
+  options.kv_retention = hitters_of(30, 34);
+  const StepPlan scored = plan_step(small_model(), options, batch);
+  const Op& scores = *find(scored, OpKind::attention_scores);
+  CHECK(scores.flops.value() == 2.0 * 2 * 64 * 64);                 // q * k only
+  CHECK(scores.operands()[0].unique.value() == 2.0 * 64 * 32 * 2);  // K only
+  CHECK(scores.operands()[3].unique.value() == 2.0 * 64 * 2 * 4);   // a sum per KV head
+  CHECK(find(scored, OpKind::shift_sink_keys) == nullptr);
+}
+
+TEST_CASE("tokens that are not written cost no writing", "[kv_retention]") {
+  Batch batch = uniform_batch(Phase::prefill, 1, 10);
+  batch.sequences[0].num_unwritten_tokens = 4;
+  CHECK(written(*find(plan_step(small_model(), {}, batch), OpKind::rope_and_cache)).value() == 6 * 2 * 32 * 2);
+  batch.sequences[0].num_unwritten_tokens = 10;
+  CHECK(written(*find(plan_step(small_model(), {}, batch), OpKind::rope_and_cache)).value() == 0);
+}
+
+TEST_CASE("policies that make no sense are refused", "[kv_retention]") {
+  CHECK(problems_of({}).empty());
+  CHECK(problems_of(window_of(8)).empty());
+  CHECK(problems_of(sinks_of(4, 8)).empty());
+  CHECK(problems_of(hitters_of(4, 8)).empty());
+  CHECK_THAT(problems_of(window_of(0)).at(0), ContainsSubstring("kv_retention window needs window_tokens"));
+  CHECK_THAT(problems_of(sinks_of(0, 8)).at(0), ContainsSubstring("needs sink_tokens"));
+  CHECK_THAT(problems_of(hitters_of(0, 8)).at(0), ContainsSubstring("needs heavy_hitter_tokens"));
+
+  EngineOptions options;
+  options.kv_retention = sinks_of(4, 8);
+  options.enable_prefix_caching = true;
+  options.enable_chunked_prefill = false;
+  options.kv_cache_dtype = Dtype::kivi4;
+  const std::vector<std::string> found = problems(options);
+  REQUIRE(found.size() == 4);
+  CHECK_THAT(found[0], ContainsSubstring("cannot share blocks of kv_cache_dtype kivi4"));
+  CHECK_THAT(found[1], ContainsSubstring("cannot be combined with enable_prefix_caching"));
+  CHECK_THAT(found[2], ContainsSubstring("needs enable_chunked_prefill"));
+  CHECK_THAT(found[3], ContainsSubstring("cannot be combined with kv_cache_dtype kivi4"));
+}
+
+TEST_CASE("models whose attention goes by place are refused where places are re-used", "[kv_retention]") {
+  EngineOptions options;
+  options.kv_retention = hitters_of(4, 8);
+  ModelShape model = small_model();
+  CHECK(problems(options, model).empty());
+  model.position = PositionKind::alibi;
+  CHECK_THAT(problems(options, model).at(0), ContainsSubstring("cannot serve small: ALiBi"));
+  options.kv_retention = sinks_of(4, 8);  // ALiBi's distances are those within the cache, as in the paper
+  CHECK(problems(options, model).empty());
+  model.sliding_window = 64;
+  CHECK_THAT(problems(options, model).at(0), ContainsSubstring("its sliding window of 64 tokens"));
+  options.kv_retention = window_of(8);
+  CHECK(problems(options, model).empty());
+}

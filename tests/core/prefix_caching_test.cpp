@@ -1,0 +1,220 @@
+// Prefix caching and samples of one prompt: the same texts, with less to compute.
+#include <random>
+
+#include "tests/core/cached_memory.hpp"
+
+using namespace dculab;
+
+namespace {
+
+struct Workload {
+  std::vector<Request> requests;
+  std::vector<int> arrivals;
+};
+
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : random_(seed) {}
+  int pick(int low, int high) { return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1)); }
+
+ private:
+  std::mt19937 random_;
+};
+
+// Prompts that begin alike: one of three system prompts of up to 64 tokens, then something of their own, or nothing.
+Workload conversations(unsigned seed, int count, int most_samples) {
+  Dice dice(seed);
+  std::vector<std::vector<TokenId>> systems(3);
+  for (auto& system : systems)
+    for (int length = dice.pick(1, 4) * 16 - dice.pick(0, 1) * 3; length > 0; --length)
+      system.push_back(dice.pick(0, 49));
+  Workload work;
+  int arrival = 0;
+  for (int index = 0; index < count; ++index) {
+    Request request;
+    request.id = 10 * index;
+    request.n = dice.pick(1, most_samples);
+    request.prompt_token_ids = systems[static_cast<std::size_t>(dice.pick(0, 2))];
+    for (int own = dice.pick(-10, 30); own > 0; --own) request.prompt_token_ids.push_back(dice.pick(0, 49));
+    request.max_tokens = dice.pick(1, 30);
+    request.sampling.seed = static_cast<std::uint64_t>(dice.pick(0, 1000));
+    if (index % 3 == 0) request.stop_tokens = {7, 8};
+    work.requests.push_back(request);
+    work.arrivals.push_back(arrival += dice.pick(0, 6));
+  }
+  return work;
+}
+
+ServedTexts serve(const EngineOptions& options, int num_blocks, const Workload& work) {
+  return CachedMemory(options, {.num_blocks = num_blocks, .max_position_embeddings = 100000})
+      .serve(work.requests, work.arrivals);
+}
+
+Request prompt_of(SequenceId id, std::vector<TokenId> tokens, int max_tokens = 2) {
+  Request request;
+  request.id = id;
+  request.prompt_token_ids = std::move(tokens);
+  request.max_tokens = max_tokens;
+  return request;
+}
+
+std::vector<TokenId> counted(int count, TokenId first = 0) {
+  std::vector<TokenId> tokens;
+  for (int i = 0; i < count; ++i) tokens.push_back(first + i);
+  return tokens;
+}
+
+}  // namespace
+
+TEST_CASE("prefix caching, samples and small pools do not change the texts", "[prefix_caching]") {
+  int preemptions = 0, cached = 0, copies = 0, unwritten = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    const int most_samples = seed % 3 == 0 ? 4 : 1;
+    const Workload work = conversations(seed, 20, most_samples);
+    const ServedTexts expected = serve(options_with(16, 256, 4096), 2000, work);
+    REQUIRE(expected.num_preemptions == 0);
+    for (const int block_size : {1, 4, 16}) {
+      EngineOptions options =
+          options_with(block_size, 3 + static_cast<int>(seed % 5), 20 + static_cast<int>(seed % 60));
+      options.enable_prefix_caching = true;
+      options.enable_chunked_prefill = seed % 4 != 0;
+      if (!options.enable_chunked_prefill) options.max_num_batched_tokens = 128;
+      const int num_blocks = (124 + block_size - 1) / block_size + static_cast<int>(seed % 7);
+      const ServedTexts served = serve(options, num_blocks, work);
+      INFO("block size " << block_size);
+      REQUIRE(served.tokens == expected.tokens);
+      preemptions += served.num_preemptions;
+      copies += served.num_copies;
+      unwritten += served.num_unwritten;
+      for (const auto& [id, count] : served.num_cached_tokens) cached += count;
+    }
+  }
+  INFO(preemptions << " preemptions, " << cached << " cached tokens, " << copies << " copies, " << unwritten
+                   << " tokens not written");
+  REQUIRE(preemptions > 100);
+  REQUIRE(cached > 1000);
+  REQUIRE(copies > 10);
+  REQUIRE(unwritten > 10);
+}
+
+TEST_CASE("a prompt that was served is found again, but for one token", "[prefix_caching]") {
+  EngineOptions options = options_with(4, 8, 100);
+  options.enable_prefix_caching = true;
+  for (const auto& [length, cached] : {std::pair{12, 11}, {13, 12}, {15, 12}, {3, 0}}) {
+    INFO("prompt of " << length);
+    CachedMemory memory(options, {.num_blocks = 20, .max_position_embeddings = 1000});
+    const ServedTexts served = memory.serve({prompt_of(0, counted(length)), prompt_of(1, counted(length))}, {0, 10});
+    CHECK(served.num_cached_tokens.at(0) == 0);
+    CHECK(served.num_cached_tokens.at(1) == cached);
+    CHECK(served.num_unwritten == (length == 12 ? 1 : 0));  // its block is shared: the last token only gives logits
+    CHECK(served.num_computed == (length + 1) + (length - cached + 1));
+  }
+}
+
+TEST_CASE("two prompts of one step that are wholly cached leave the shared block alone", "[prefix_caching]") {
+  EngineOptions options = options_with(4, 8, 100);
+  options.enable_prefix_caching = true;
+  CachedMemory memory(options, {.num_blocks = 20, .max_position_embeddings = 1000});
+  const ServedTexts served =
+      memory.serve({prompt_of(0, counted(8)), prompt_of(1, counted(8)), prompt_of(2, counted(8))}, {0, 10, 10});
+  CHECK(served.num_unwritten == 2);
+  CHECK(served.num_cached_tokens.at(2) == 7);
+}
+
+TEST_CASE("generated text is found again by the turn that follows it", "[prefix_caching]") {
+  EngineOptions options = options_with(4, 8, 100);
+  options.enable_prefix_caching = true;
+  CachedMemory first(options, {.num_blocks = 40, .max_position_embeddings = 1000});
+  const Request question = prompt_of(0, counted(10), 11);
+  std::vector<TokenId> history = first.serve({question}, {0}).tokens.at(0);  // 21 tokens, 20 of them computed
+  history.push_back(49);
+  CachedMemory memory(options, {.num_blocks = 40, .max_position_embeddings = 1000});
+  CHECK(memory.serve({question, prompt_of(1, history)}, {0, 30}).num_cached_tokens.at(1) == 20);
+}
+
+TEST_CASE("the block that was not used for longest goes first, the end of a prompt before its beginning",
+          "[prefix_caching]") {
+  BlockPool pool(6, 4, 0, PrefixCaching::on);
+  std::vector<BlockCopy> copies;
+  const auto fill = [&](const std::vector<TokenId>& tokens) {
+    BlockTable table;
+    const int cached = pool.adopt_prefix(table, tokens);
+    REQUIRE(pool.append(table, static_cast<int>(tokens.size()) - cached, copies));
+    pool.publish(table, tokens);
+    pool.release(table);
+    REQUIRE(pool.audit().empty());
+    return cached;
+  };
+  CHECK(fill(counted(12)) == 0);      // 3 blocks
+  CHECK(fill(counted(8, 100)) == 0);  // 2 blocks
+  CHECK(pool.num_cached() == 5);
+  CHECK(pool.num_free() == 6);
+  CHECK(fill(counted(12)) == 12);     // now the youngest
+  CHECK(fill(counted(8, 200)) == 0);  // takes the block nobody used, and the end of the second prompt
+  CHECK(fill(counted(8, 100)) == 4);  // its beginning is left; its end evicts the end of the first prompt
+  CHECK(fill(counted(12)) == 8);
+  CHECK(copies.empty());
+}
+
+TEST_CASE("equal blocks are kept once, and other tokens or another beginning are another block", "[prefix_caching]") {
+  BlockPool pool(12, 2, 0, PrefixCaching::on);
+  std::vector<BlockCopy> copies;
+  BlockTable a, b;
+  REQUIRE(pool.append(a, 4, copies));
+  REQUIRE(pool.append(b, 4, copies));
+  const std::vector<TokenId> tokens{1, 2, 3, 4};
+  pool.publish(a, tokens);
+  pool.publish(b, tokens);
+  CHECK(pool.num_cached() == 2);
+  BlockTable c;
+  CHECK(pool.adopt_prefix(c, std::vector<TokenId>{3, 4, 3, 4}) == 0);
+  CHECK(pool.adopt_prefix(c, std::vector<TokenId>{1, 2, 4, 3}) == 2);
+  CHECK(c.blocks()[0] == a.blocks()[0]);
+  for (BlockTable* table : {&b, &a, &c}) pool.release(*table);
+  CHECK(pool.audit().empty());
+  CHECK(pool.num_free() == 12);
+}
+
+TEST_CASE("a hash depends on every token, its place and the beginning", "[prefix_caching]") {
+  const std::vector<TokenId> tokens{5, 6, 7};
+  const PrefixHash hash = extend({}, tokens);
+  CHECK(hash == extend({}, tokens));
+  CHECK_FALSE(hash == extend({}, std::vector<TokenId>{5, 7, 6}));
+  CHECK_FALSE(hash == extend({}, std::vector<TokenId>{5, 6}));
+  CHECK_FALSE(hash == extend(hash, tokens));
+  CHECK_FALSE(hash.low == hash.high);
+}
+
+TEST_CASE("samples share the prompt's blocks and copy what they write to", "[prefix_caching]") {
+  EngineOptions options = options_with(4, 8, 100);
+  CachedMemory memory(options, {.num_blocks = 40, .max_position_embeddings = 1000});
+  Request request = prompt_of(0, counted(10), 5);
+  request.n = 3;
+  request.sampling.seed = 4;
+  const ServedTexts served = memory.serve({request}, {0});
+  REQUIRE(served.tokens.size() == 3);
+  CHECK(served.tokens.at(0) != served.tokens.at(1));
+  CHECK(served.tokens.at(1) != served.tokens.at(2));
+  CHECK(served.num_unwritten == 2);
+  CHECK(served.num_copies == 2);  // the last who writes to the half-full block has it for itself
+  CHECK(served.num_computed == 10 + 4 + 2 * (1 + 4));
+  for (int sample = 1; sample < 3; ++sample) {
+    Request alone = prompt_of(0, counted(10), 5);
+    alone.sampling.seed = 4U + static_cast<unsigned>(sample);
+    CachedMemory other(options, {.num_blocks = 40, .max_position_embeddings = 1000});
+    CHECK(other.serve({alone}, {0}).tokens.at(0) == served.tokens.at(sample));
+  }
+}
+
+TEST_CASE("samples that no block can be shared for are refused", "[prefix_caching]") {
+  EngineOptions options = options_with(4, 8, 100);
+  Request request = prompt_of(0, counted(10), 5);
+  request.n = 0;
+  const SchedulerLimits limits{.num_blocks = 40, .max_position_embeddings = 1000};
+  CHECK_THAT(*Scheduler(options, limits).refusal(request), ContainsSubstring("n must be at least 1"));
+  request.n = 2;
+  CHECK_FALSE(Scheduler(options, limits).refusal(request));
+  options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 8};
+  CHECK_THAT(*Scheduler(options, limits).refusal(request), ContainsSubstring("kv_retention window changes; ask for n"));
+}

@@ -1,0 +1,241 @@
+// Retention policies in the engine: against a dense model in double precision, and against themselves when the work is
+// cut in other ways.
+#include <cmath>
+
+#include "core/error.hpp"
+#include "engine/checkpoint/model_loader.hpp"
+#include "engine/executors/cpu_executor.hpp"
+#include "engine/executors/open_executor.hpp"
+#include "tests/engine/support/dense_llama.hpp"
+#include "tests/engine/support/golden_model.hpp"
+#include "tests/engine/support/text_scores.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+using Scores = std::vector<std::vector<double>>;
+
+KvRetention window_of(int tokens) { return {.policy = RetentionPolicy::window, .window_tokens = tokens}; }
+KvRetention sinks_of(int sinks, int window) {
+  return {.policy = RetentionPolicy::sinks, .sink_tokens = sinks, .window_tokens = window};
+}
+KvRetention hitters_of(int hitters, int window) {
+  return {.policy = RetentionPolicy::heavy_hitters, .window_tokens = window, .heavy_hitter_tokens = hitters};
+}
+
+std::vector<TokenId> text_of(int count, unsigned seed = 1) {
+  std::vector<TokenId> tokens;
+  std::uint32_t state = seed;
+  for (int i = 0; i < count; ++i)
+    tokens.push_back(static_cast<TokenId>((state = state * 1664525U + 1013904223U) >> 16) % 96);
+  return tokens;
+}
+
+// How the work is cut.
+struct Cut {
+  int block_size = 4;
+  int max_num_batched_tokens = 512;
+  int num_blocks = 256;
+  int num_threads = 2;
+  int num_prompt_tokens = 1;
+};
+
+EngineOptions options_for(const KvRetention& retention, const Cut& cut) {
+  EngineOptions options;
+  options.block_size = cut.block_size;
+  options.kv_cache_dtype = Dtype::f32;
+  options.kv_retention = retention;
+  options.weights = {Dtype::f32, 0};
+  options.activation_dtype = Dtype::f32;
+  options.max_num_batched_tokens = cut.max_num_batched_tokens;
+  REQUIRE(problems(options).empty());
+  return options;
+}
+
+Scores score(const ModelWeights& weights, const KvRetention& retention, const Cut& cut,
+             const std::vector<std::vector<TokenId>>& texts) {
+  CpuExecutor executor(weights, {.num_blocks = cut.num_blocks, .block_size = cut.block_size, .dtype = Dtype::f32},
+                       cut.num_threads);
+  EngineOptions options = options_for(retention, cut);
+  options.weights = {weights.shape.dtype, 0};
+  return token_log_probabilities(executor, options, texts, cut.num_prompt_tokens);
+}
+
+std::vector<double> dense_scores(const ModelWeights& weights, const KvRetention& retention, int block_size,
+                                 const std::vector<TokenId>& text) {
+  DenseLlama model(weights, retention, block_size);
+  std::vector<double> scores;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    const std::vector<double> logits = model.step(text[i]);
+    double total = 0;
+    for (const double logit : logits) total += std::exp(logit);
+    scores.push_back(logits[static_cast<std::size_t>(text[i + 1])] - std::log(total));
+  }
+  return scores;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
+  return largest;
+}
+
+// Logits of this model are at most about 10 and are computed in F32 through two layers; angles of the engine are those
+// of positions in the text, off by up to 2^-18 radians at position 250.
+constexpr double kTolerance = 1e-4;
+
+const ModelWeights& gqa() {
+  static const ModelWeights weights = load_weights(kGoldenFolder / "gqa");
+  return weights;
+}
+
+}  // namespace
+
+TEST_CASE("the dense model agrees with the engine when everything is kept") {
+  const std::vector<TokenId> text = text_of(60);
+  CHECK(largest_difference(score(gqa(), {}, {}, {text})[0], dense_scores(gqa(), {}, 4, text)) <= kTolerance);
+}
+
+TEST_CASE("StreamingLLM: sinks and window, at positions within the cache, beyond the trained positions") {
+  const std::vector<TokenId> text = text_of(250);
+  REQUIRE(static_cast<int>(text.size()) > gqa().shape.max_position_embeddings);
+  for (const auto& [sinks, window, block_size] :
+       {std::tuple{4, 20, 4}, {1, 8, 1}, {6, 10, 4}, {4, 33, 16}, {20, 5, 8}, {3, 40, 32}}) {
+    INFO(sinks << " sinks, window of " << window << ", blocks of " << block_size);
+    const KvRetention retention = sinks_of(sinks, window);
+    const Scores scores = score(gqa(), retention, {.block_size = block_size}, {text});
+    CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kTolerance);
+  }
+}
+
+TEST_CASE("a window forgets what leaves it, and positions stay") {
+  const std::vector<TokenId> text = text_of(128);
+  for (const auto& [window, block_size] : {std::pair{20, 4}, {8, 1}, {33, 16}}) {
+    INFO("window of " << window << ", blocks of " << block_size);
+    const KvRetention retention = window_of(window);
+    const Scores scores = score(gqa(), retention, {.block_size = block_size}, {text});
+    CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kTolerance);
+  }
+}
+
+TEST_CASE("H2O: each layer and KV head keeps its heavy hitters and the newest tokens") {
+  for (const std::string variant : {"gqa", "mha", "mqa"}) {
+    const ModelWeights weights = load_weights(kGoldenFolder / variant);
+    const std::vector<TokenId> text = text_of(120, 3);
+    for (const auto& [hitters, window, block_size] : {std::tuple{8, 8, 4}, {1, 30, 16}, {20, 1, 1}, {5, 12, 8}}) {
+      INFO(variant << ": " << hitters << " heavy hitters, window of " << window << ", blocks of " << block_size);
+      const KvRetention retention = hitters_of(hitters, window);
+      const Scores scores = score(weights, retention, {.block_size = block_size}, {text});
+      CHECK(largest_difference(scores[0], dense_scores(weights, retention, block_size, text)) <= kTolerance);
+    }
+  }
+}
+
+TEST_CASE("each policy sees something else") {
+  const std::vector<TokenId> text = text_of(120);
+  const Scores all = score(gqa(), {}, {}, {text});
+  for (const KvRetention& retention : {window_of(16), sinks_of(4, 16), hitters_of(8, 8)}) {
+    const Scores some = score(gqa(), retention, {}, {text});
+    CHECK(std::equal(some[0].begin(), some[0].begin() + 15, all[0].begin()));  // nothing has gone yet
+    CHECK(largest_difference(some[0], all[0]) > 1e-3);
+  }
+}
+
+TEST_CASE("a policy that keeps more than there is changes no bit") {
+  const std::vector<TokenId> text = text_of(100);
+  const Scores all = score(gqa(), {}, {}, {text});
+  for (const KvRetention& retention : {window_of(100), sinks_of(4, 96), hitters_of(50, 50)})
+    CHECK(score(gqa(), retention, {}, {text}) == all);
+}
+
+TEST_CASE("threads, chunks, neighbours and preemption change no bit of what a policy gives") {
+  const std::vector<std::vector<TokenId>> texts{text_of(110, 1), text_of(90, 2), text_of(125, 3)};
+  for (const KvRetention& retention : {window_of(18), sinks_of(5, 18), hitters_of(9, 14)}) {
+    INFO(name(retention.policy));
+    const Cut plain{.num_threads = 1, .num_prompt_tokens = 70};
+    const Scores expected = score(gqa(), retention, plain, texts);
+    for (std::size_t i = 0; i < texts.size(); ++i)  // alone, and all of it a token a step
+      CHECK(std::ranges::equal(std::span(score(gqa(), retention, {}, {texts[i]})[0]).subspan(69), expected[i]));
+    for (const int chunk : {7, 16, 33})
+      CHECK(score(gqa(), retention, {.max_num_batched_tokens = chunk, .num_prompt_tokens = 70}, texts) == expected);
+    // Room for two sequences, not for three.
+    CHECK(score(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts)[2].size() == 115);
+    const Scores roomy = score(gqa(), retention, {.num_prompt_tokens = 10}, texts);
+    CHECK(score(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts) == roomy);
+  }
+}
+
+TEST_CASE("H2O does not depend on the block size, and windows only as they are evicted by blocks") {
+  const std::vector<TokenId> text = text_of(110);
+  const Scores expected = score(gqa(), hitters_of(9, 14), {.block_size = 1}, {text});
+  for (const int block_size : {2, 16, 64})
+    CHECK(score(gqa(), hitters_of(9, 14), {.block_size = block_size}, {text}) == expected);
+}
+
+TEST_CASE("prefix caching changes no bit of any score") {
+  const std::vector<TokenId> text = text_of(100);
+  std::vector<TokenId> fork(text.begin(), text.begin() + 64);
+  const std::vector<TokenId> other = text_of(30, 9);
+  fork.insert(fork.end(), other.begin(), other.end());
+  const std::vector<std::vector<TokenId>> texts{text, fork, text};
+  EngineOptions options = options_for({}, {});
+  options.max_num_seqs = 1;  // one after the other
+  const auto run = [&] {
+    CpuExecutor executor(gqa(), {.num_blocks = 64, .block_size = 4, .dtype = Dtype::f32}, 2);
+    return token_log_probabilities(executor, options, texts, 64);
+  };
+  const Scores expected = run();
+  options.enable_prefix_caching = true;
+  CHECK(run() == expected);
+  options.max_num_seqs = 8;
+  options.max_num_batched_tokens = 20;
+  CHECK(run() == expected);
+}
+
+TEST_CASE("tokens that are in shared blocks are computed and not written") {
+  const Batch batch{
+      .sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = 7, .num_unwritten_tokens = 1},
+                    {.id = 1, .phase = Phase::decode, .num_computed_tokens = 4}},
+      .token_ids = {1, 2},
+      .block_tables = {{3, 9}, {2, 1}}};
+  const InputLimits limits{.vocab_size = 96, .max_position_embeddings = 64, .num_blocks = 12, .block_size = 4};
+  StepInputs inputs;
+  inputs.fill(batch, limits);
+  CHECK(inputs.slot_mapping()[0] == 9 * 4 + 3);
+  CHECK(inputs.written_slots()[0] == -1);
+  CHECK(inputs.written_slots()[1] == 1 * 4);
+  REQUIRE(inputs.skip_set() != nullptr);
+  CHECK(inputs.skip_set()[39 / 32] == 1U << (39 % 32));
+  CHECK(inputs.skip_set()[0] == 0);
+  Batch all_written = batch;
+  all_written.sequences[0].num_unwritten_tokens = 0;
+  inputs.fill(all_written, limits);
+  CHECK(inputs.skip_set() == nullptr);
+  CHECK(inputs.written_slots()[0] == 39);
+}
+
+TEST_CASE("a step in the middle of a text nobody has computed is refused, unless the cache is made up") {
+  for (const KvRetention& retention : {sinks_of(4, 16), hitters_of(8, 12)}) {
+    const EngineOptions options = options_for(retention, {});
+    Batch batch = uniform_batch(Phase::decode, 1, 104, retention, 4);
+    batch.token_ids = {5};
+    batch.block_tables = {{1, 2, 3, 4, 5, 6}};
+    const StepPlan plan = plan_step(gqa().shape, options, batch);
+    CpuExecutor executor(gqa(), {.num_blocks = 8, .block_size = 4, .dtype = Dtype::f32}, 1);
+    CHECK_THROWS_WITH(executor.run(plan), ContainsSubstring("not been computed here"));
+    executor.fill_kv_cache(1);
+    executor.run(plan);
+    CHECK(std::isfinite(executor.logits(0)[0]));
+    executor.forget(0);
+  }
+}
+
+TEST_CASE("GPUs keep every token") {
+  EngineOptions options = options_for(window_of(8), {});
+  CHECK_THROWS_AS(options_on({DeviceKind::host_gpu, 0}, options, gqa().shape), InputError);
+  CHECK(options_on({DeviceKind::cpu, 0}, options, gqa().shape).kv_retention == window_of(8));
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,113 @@
+// A model written as a folder is the model that was read.
+#include <cstring>
+#include <fstream>
+
+#include "core/error.hpp"
+#include "engine/checkpoint/json.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/model_loader.hpp"
+#include "engine/checkpoint/model_writer.hpp"
+#include "engine/checkpoint/safetensors_writer.hpp"
+#include "engine/regroup/mean_pool.hpp"
+#include "tests/engine/support/golden_model.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of its own for one test.
+class Scratch {
+ public:
+  explicit Scratch(const char* test) : path_(fs::temp_directory_path() / (std::string("dculab_writer_") + test)) {
+    fs::remove_all(path_);
+    fs::create_directory(path_);
+  }
+  ~Scratch() { fs::remove_all(path_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  [[nodiscard]] fs::path operator/(const char* name) const { return path_ / name; }
+  [[nodiscard]] std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::size_t bytes_of(const WeightSlot& slot) {
+  return slot.values() * static_cast<std::size_t>(bits(slot.view->dtype)) / 8;
+}
+
+}  // namespace
+
+TEST_CASE("written tensors are read back, in any dtype and shape") {
+  const Scratch scratch("tensors");
+  const std::vector<float> matrix{1, 2, 3, 4, 5, 6};
+  const std::vector<std::int32_t> packed{7, -8};
+  const std::vector<TensorToWrite> tensors{{"b.matrix", "F32", {2, 3}, std::as_bytes(std::span(matrix))},
+                                           {"a \"quoted\" name", "I32", {2}, std::as_bytes(std::span(packed))},
+                                           {"nothing", "F16", {0, 4}, {}}};
+  write_safetensors(scratch / "x.safetensors", tensors);
+  REQUIRE(scratch.entries() == 1);
+  const MappedFile file(scratch / "x.safetensors");
+  const TensorTable table = read_tensor_table(file.bytes(), "x");
+  REQUIRE(table.size() == 3);
+  for (const TensorToWrite& tensor : tensors) {
+    const StoredTensor& stored = table.at(tensor.name);
+    REQUIRE(stored.dtype == tensor.dtype);
+    REQUIRE(stored.shape == tensor.shape);
+    REQUIRE(std::ranges::equal(stored.bytes, tensor.bytes));
+  }
+  REQUIRE_THROWS_AS(write_safetensors(scratch / "absent" / "x.safetensors", tensors), InputError);
+}
+
+TEST_CASE("a model that is written and loaded again has the same shape and bits") {
+  for (const char* variant : {"mha", "gqa", "tied", "sharded", "rope_llama3"}) {
+    const Scratch scratch("round_trip");
+    ModelWeights weights = load_weights(kGoldenFolder / variant);
+    write_model(scratch / "model", weights, kGoldenFolder / variant);
+    ModelWeights again = load_weights(scratch / "model");
+    REQUIRE(again.shape.dtype == weights.shape.dtype);
+    REQUIRE(again.shape.rope_scaling.factor == weights.shape.rope_scaling.factor);
+    const auto before = weight_slots(weights);
+    const auto after = weight_slots(again);
+    REQUIRE(before.size() == after.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      REQUIRE(after[i].view->dtype == before[i].view->dtype);
+      REQUIRE(std::memcmp(after[i].view->data, before[i].view->data, bytes_of(before[i])) == 0);
+    }
+  }
+}
+
+TEST_CASE("fewer KV heads stand in config.json, the rest of it stays") {
+  const Scratch scratch("kv_heads");
+  write_model(scratch / "model", regrouped(load_weights(kGoldenFolder / "text"), 1), kGoldenFolder / "text");
+  nlohmann::json config = nlohmann::json::parse(read_text((scratch / "model" / "config.json").string()));
+  nlohmann::json before = nlohmann::json::parse(read_text((kGoldenFolder / "text" / "config.json").string()));
+  REQUIRE(config["num_key_value_heads"] == 1);
+  config.erase("num_key_value_heads");
+  before.erase("num_key_value_heads");
+  REQUIRE(config == before);
+  REQUIRE(read_text((scratch / "model" / "tokenizer.json").string()) ==
+          read_text((kGoldenFolder / "text" / "tokenizer.json").string()));
+}
+
+TEST_CASE("a folder in use, and a place that is not there, are refused and left alone") {
+  const Scratch scratch("refused");
+  fs::create_directory(scratch / "used");
+  std::ofstream(scratch / "used" / "notes.txt") << "mine\n";
+  const ModelWeights weights = load_weights(kGoldenFolder / "mha");
+  REQUIRE_THROWS_WITH(write_model(scratch / "used", weights, kGoldenFolder / "mha"),
+                      ContainsSubstring("exists already"));
+  REQUIRE_THROWS_WITH(write_model(scratch / "absent" / "model", weights, kGoldenFolder / "mha"),
+                      ContainsSubstring("cannot be created"));
+  REQUIRE_THROWS_AS(write_model(scratch / "model", weights, scratch / "no_source"), InputError);
+  REQUIRE(scratch.entries() == 1);
+  fs::create_directory(scratch / "empty");
+  REQUIRE_NOTHROW(write_model(scratch / "empty", weights, kGoldenFolder / "mha"));
+}
+
+}  // namespace dculab::engine

@@ -1,0 +1,47 @@
+// The model that regrouping is tested on, and whether it still computes the same.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "engine/checkpoint/model_weights.hpp"
+#include "tests/engine/support/golden_model.hpp"
+#include "tests/engine/support/stepper.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+
+inline const GoldenModel& mha_model() {
+  static const GoldenModel model("mha");  // 4 heads, 2 layers, F32
+  return model;
+}
+
+inline std::vector<Logits> logits_of(const ModelWeights& weights) {
+  Stepper stepper(weights);
+  std::vector<Feed> feeds;
+  for (const GoldenPrompt& prompt : mha_model().prompts())
+    feeds.push_back({static_cast<SequenceId>(feeds.size()), Phase::prefill, prompt.tokens});
+  return stepper.step(feeds);
+}
+
+inline void require_near(const std::vector<Logits>& actual, const std::vector<Logits>& expected) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t row = 0; row < actual.size(); ++row)
+    for (std::size_t i = 0; i < actual[row].size(); ++i)
+      REQUIRE_THAT(actual[row][i], WithinAbs(expected[row][i], 2e-5));  // F32 sums in another order
+}
+
+// All prompts, again and again: enough to compare heads on.
+inline std::vector<TokenId> some_text() {
+  std::vector<TokenId> text;
+  while (text.size() < 200)
+    for (const GoldenPrompt& prompt : mha_model().prompts())
+      text.insert(text.end(), prompt.tokens.begin(), prompt.tokens.end());
+  return text;
+}
+
+inline std::byte* writable(const kernels::WeightView& view) {  // a loaded copy of the file, which only the test has
+  return static_cast<std::byte*>(const_cast<void*>(view.data));
+}
+
+}  // namespace dculab::engine
