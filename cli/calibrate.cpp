@@ -117,7 +117,7 @@ void run_calibrate(const CalibrateChoices& choices) {
   report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " + number(factor) +
                                         " (conformal, five-fold cross-validation)");
   report.json["interval_factor"] = factor;
-  cite_fit(fit, steps.size());
+  cite_fit(fit.machine, std::to_string(steps.size()) + " measured steps");
   if (!choices.machine_file.empty())
     config::write_file_atomically(choices.machine_file, config::machine_yaml(fit.machine));
   show(report, choices.output);

@@ -1,15 +1,13 @@
 #include "cli/calibrated_machine.hpp"
 
-#include <string>
-
 #include "config/machine_file.hpp"
+#include "sim/calibration/parameters.hpp"
 
 namespace dculab::cli {
 
-void cite_fit(sim::Fit& fit, std::size_t num_steps) {
-  for (const sim::FittedParameter& parameter : fit.parameters)
-    config::cite(fit.machine, parameter.key, sim::Evidence::measured,
-                 "dculab: calibrated on " + std::to_string(num_steps) + " measured steps");
+void cite_fit(sim::Machine& machine, const std::string& what) {
+  for (const sim::Parameter& parameter : sim::parameters())
+    config::cite(machine, std::string(parameter.key), sim::Evidence::measured, "dculab: calibrated on " + what);
 }
 
 }  // namespace dculab::cli

@@ -1,13 +1,13 @@
 // Says in a calibrated machine where its fitted figures come from.
 #pragma once
 
-#include <cstddef>
+#include <string>
 
-#include "sim/calibration/fit.hpp"
+#include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {
 
-// Cites every fitted parameter as measured on `num_steps` steps, so that the machine can be written.
-void cite_fit(sim::Fit& fit, std::size_t num_steps);
+// Cites every fitted parameter as measured on `what` ("40 measured steps"), so that the machine can be written.
+void cite_fit(sim::Machine& machine, const std::string& what);
 
 }  // namespace dculab::cli

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "cli/leaning_report.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/variant_cost.hpp"
 #include "core/error.hpp"
@@ -32,6 +33,15 @@ struct ComparedPoint {
   for (const config::Variant& variant : compare.variants)
     compared.costs.push_back(cost_of(config::with_changes(point.scenario, variant), machine));
   return compared;
+}
+
+// Of all that fits.
+[[nodiscard]] std::vector<const sim::Recipe*> recipes_of(const std::vector<ComparedPoint>& points) {
+  std::vector<const sim::Recipe*> recipes;
+  for (const ComparedPoint& point : points)
+    for (const VariantCost& cost : point.costs)
+      if (cost.fits()) recipes.push_back(&cost.recipe);
+  return recipes;
 }
 
 // The cells of the axes; empty ones below the first row of a point.
@@ -205,6 +215,7 @@ void compare_study(const config::Scenario& scenario, const std::vector<sim::Mach
     const std::vector<Verdict> verdicts = judge(points, scenario);
     if (!verdicts.empty()) report.tables.push_back(reported_table(verdicts, points, compare, machine.name));
     report.tables.push_back(variants_table(points, scenario, machine.name));
+    report.json["leans_on"][machine.name] = add_leanings(machine, recipes_of(points), report);
     for (const ComparedPoint& point : points)
       report.json["comparisons"].push_back(point_json(point, verdicts, compare, machine.name));
   }

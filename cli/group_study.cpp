@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/compared_study.hpp"
+#include "cli/leaning_report.hpp"
 #include "cli/measured_accuracy.hpp"
 #include "cli/recommendation.hpp"
 #include "cli/resolve.hpp"
@@ -68,6 +69,13 @@ void check_sweep(const config::Scenario& scenario) {
   choices.front = sim::pareto_front(choices.options);
   choices.verdict = sim::choose_group(choices.options, scenario.accuracy->tolerance, scenario.accuracy->speed_tie);
   return choices;
+}
+
+[[nodiscard]] std::vector<const sim::Recipe*> recipes_of(const MachineChoices& choices) {
+  std::vector<const sim::Recipe*> recipes;
+  for (const VariantCost& cost : choices.costs)
+    if (cost.fits()) recipes.push_back(&cost.recipe);
+  return recipes;
 }
 
 [[nodiscard]] std::string heads_and_group(const VariantCost& cost) {
@@ -193,9 +201,11 @@ void study_group_size(const config::Scenario& scenario, const std::vector<sim::M
   report.json["tolerance"] = accuracy.tolerance;
   report.json["speed_tie"] = accuracy.speed_tie;
   report.json["machines"] = Json::array();
-  for (const MachineChoices& choices : all) {
-    report.tables.push_back(machine_table(choices, accuracies, accuracy));
-    report.json["machines"].push_back(to_json(choices, accuracies, accuracy));
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    report.tables.push_back(machine_table(all[index], accuracies, accuracy));
+    Json json = to_json(all[index], accuracies, accuracy);
+    json["leans_on"] = add_leanings(machines[index], recipes_of(all[index]), report);
+    report.json["machines"].push_back(std::move(json));
   }
 }
 

@@ -174,7 +174,7 @@ MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Ma
   sim::Fit fit = fit_baseline(host, candidates);
   add_rows(candidates, points, *scenario.compare, fit.machine, report);
   for (Candidate& candidate : candidates) study.trace.steps.push_back(measured(candidate));
-  cite_fit(fit, points.size());
+  cite_fit(fit.machine, std::to_string(points.size()) + " measured steps");
   study.machine = fit.machine;
   return study;
 }

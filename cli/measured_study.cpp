@@ -163,7 +163,7 @@ MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine
   add_held_out_rows(accepted, score, report);
   add_summary(accepted, score, report);
   add_regret(accepted, score.fit.machine, report);
-  cite_fit(score.fit, score.fitted.size());
+  cite_fit(score.fit.machine, std::to_string(score.fitted.size()) + " measured steps");
   study.machine = score.fit.machine;
   return study;
 }

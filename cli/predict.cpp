@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/leaning_report.hpp"
 #include "cli/output.hpp"
 #include "cli/resolve.hpp"
 #include "config/unit_text.hpp"
@@ -30,6 +31,7 @@ struct Prediction {
   sim::StepPrice price;
   sim::Confidence confidence;
   sim::Capacity capacity;
+  std::vector<sim::Leaning> leanings;
 };
 
 [[nodiscard]] Prediction predict(const StepChoices& choices) {
@@ -46,6 +48,9 @@ struct Prediction {
                                           prediction.price.seconds);
   prediction.capacity =
       sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens);
+  prediction.leanings = sim::leanings(prediction.machine, [&prediction](const sim::Machine& machine) {
+    return std::vector<Seconds>{sim::price_step(machine, prediction.plan).seconds};
+  });
   return prediction;
 }
 
@@ -154,11 +159,8 @@ struct Prediction {
                   std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
-  if (!prediction.machine.assumed.empty()) {
-    std::string keys;
-    for (const std::string& key : prediction.machine.assumed) keys += (keys.empty() ? "" : ", ") + key;
-    lines.push_back("assumed in the machine file: " + keys);
-  }
+  const std::string leaning = leaning_text(prediction.machine, prediction.leanings);
+  if (!leaning.empty()) lines.push_back(leaning);
   return lines;
 }
 
@@ -171,7 +173,8 @@ struct Prediction {
             {"host_seconds", prediction.price.host.value()},
             {"max_sequences", prediction.capacity.max_sequences},
             {"warnings", warnings_of(prediction)},
-            {"assumed", prediction.machine.assumed},
+            {"assumed", sim::assumed_keys(prediction.machine)},
+            {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
             {"ops", Json::array()}};
   for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {
     const Op& op = prediction.plan.ops[index];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/leaning_report.hpp"
 #include "cli/recommendation.hpp"
 #include "cli/resolve.hpp"
 #include "config/unit_text.hpp"
@@ -106,6 +107,12 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
   table.notes.push_back(machine.name + ": " + basis + ".");
   report.tables.push_back(std::move(table));
   add_recommendation(priced, resolve_model(scenario).num_key_value_heads, machine, report, json);
+  const auto prices = [&priced](const sim::Machine& candidate) {
+    std::vector<Seconds> times;
+    for (const PricedPoint& each : priced) times.push_back(sim::price_step(candidate, each.plan).seconds);
+    return times;
+  };
+  json["leans_on"] = add_leanings(machine, prices, report);
   report.json["machines"].push_back(std::move(json));
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/effective_machine.hpp"
 #include "cli/locate.hpp"
 #include "cli/output.hpp"
 #include "cli/resolve.hpp"
@@ -12,7 +13,6 @@
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
-#include "sim/calibration/parameters.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -53,13 +53,11 @@ void add_figures(Report& report, const config::Node& node, const std::string& pa
 }
 
 [[nodiscard]] Report show_machine(const std::filesystem::path& file) {
-  sim::Machine machine = config::read_machine_file(file);
-  for (const sim::Parameter& parameter : sim::parameters())
-    if (!machine.sources.contains(std::string(parameter.key)))
-      config::cite(machine, std::string(parameter.key), sim::Evidence::assumed,
-                   "prior, see docs/reference/cost-law.md");
+  const sim::Machine machine = effective_machine(config::read_machine_file(file));
   Report report = empty_report("machine " + file.string());
   add_figures(report, config::parse_yaml(file.string(), config::machine_yaml(machine)), "");
+  for (const Absence& absence : absences(machine))
+    add_value(report, absence.key, absence.instead, "assumed", absence.why);
   return report;
 }
 

@@ -4,7 +4,9 @@
 #include <memory>
 #include <set>
 
+#include "cli/calibrated_machine.hpp"
 #include "cli/commands.hpp"
+#include "cli/leaning_report.hpp"
 #include "cli/locate.hpp"
 #include "cli/output.hpp"
 #include "cli/published_points.hpp"
@@ -43,6 +45,13 @@ struct ReadPoint {
 
 // By name; those fitted to one engine's points also by name and engine.
 using Machines = std::map<std::string, sim::Machine>;
+
+// What was priced on a machine.
+struct Priced {
+  sim::Machine machine;
+  std::vector<sim::Recipe> recipes;
+};
+using PricedByMachine = std::map<std::string, Priced>;
 
 // "vLLM 0.14.0 vllm_flash_attn" -> "vLLM".
 [[nodiscard]] std::string engine_of(const config::PublishedPoint& point) {
@@ -118,12 +127,14 @@ void add_fitted(const std::string& name, const sim::Machine& machine, std::size_
   }
   for (const auto& [name, points] : by_machine) {
     machines[name] = sim::calibrate_to_points(machines[name], points);
+    cite_fit(machines[name], std::to_string(points.size()) + " published points");
     add_fitted(name, machines[name], points.size(), report);
   }
   for (const auto& [name, fitted] : by_engine) {
     const auto& [machine, points] = fitted;
     if (points.size() < kFewestOfAnEngine) continue;
     machines[name] = sim::calibrate_to_points(machines[machine], points);
+    cite_fit(machines[name], std::to_string(points.size()) + " published points");
     add_fitted(name, machines[name], points.size(), report);
   }
   return used;
@@ -152,24 +163,28 @@ void add_fitted(const std::string& name, const sim::Machine& machine, std::size_
           .note = read.priced.note};
 }
 
-[[nodiscard]] const sim::Machine& fitted_machine(const config::PublishedPoint& point, const Machines& machines) {
-  const auto own = machines.find(with_engine(point));
-  return own != machines.end() ? own->second : machines.at(point.machine);
+// The engine's own, or the one that all engines share.
+[[nodiscard]] std::string fitted_name(const config::PublishedPoint& point, const Machines& machines) {
+  return machines.contains(with_engine(point)) ? with_engine(point) : point.machine;
 }
 
-[[nodiscard]] Scores score_points(const ValidateChoices& choices, Report& report) {
+[[nodiscard]] Scores score_points(const ValidateChoices& choices, PricedByMachine& priced, Report& report) {
   Machines machines;
-  const std::vector<ReadPoint> points = read_points(choices.points, machines);
+  std::vector<ReadPoint> points = read_points(choices.points, machines);
   std::set<std::string> fitted;
   if (!choices.calibrate_on.empty()) fitted = calibrate(choices.calibrate_on, machines, report);
   Scores scores;
-  for (const ReadPoint& read : points) {
-    if (!read.unpriced.empty())
+  for (ReadPoint& read : points) {
+    if (!read.unpriced.empty()) {
       scores.unpriced.push_back({read.point.line, read.point.id, read.unpriced});
-    else if (!read.refused.empty())
+    } else if (!read.refused.empty()) {
       scores.refused.push_back({read.point.line, read.point.id, read.refused});
-    else
-      scores.rows.push_back(score_point(read, fitted_machine(read.point, machines), fitted.contains(read.point.id)));
+    } else {
+      const std::string name = fitted_name(read.point, machines);
+      scores.rows.push_back(score_point(read, machines.at(name), fitted.contains(read.point.id)));
+      priced.try_emplace(name, Priced{machines.at(name), {}})
+          .first->second.recipes.push_back(std::move(read.priced.recipe));
+    }
   }
   return scores;
 }
@@ -181,9 +196,8 @@ void add_fitted(const std::string& name, const sim::Machine& machine, std::size_
   return prefills == static_cast<int>(batch.sequences.size()) ? "prefill" : "mixed";
 }
 
-[[nodiscard]] ScoredRow score_step(const TraceStep& step, int row, const sim::Machine& machine) {
-  sim::Recipe recipe;
-  recipe.steps.push_back({plan_step(step.model, step.options, step.batch), 1, {}});
+[[nodiscard]] ScoredRow score_step(const TraceStep& step, int row, const sim::Recipe& recipe,
+                                   const sim::Machine& machine) {
   const Seconds time = sim::price_recipe(machine, recipe);
   const sim::Confidence trust = sim::confidence(machine, step.model, step.options, recipe.steps.front().plan, time);
   return {.line = row,
@@ -202,7 +216,8 @@ void add_fitted(const std::string& name, const sim::Machine& machine, std::size_
           .note = ""};
 }
 
-void score_trace(const std::string& file, const sim::Machine& machine, Scores& scores) {
+void score_trace(const std::string& file, Priced& priced, Scores& scores) {
+  const sim::Machine& machine = priced.machine;
   const Trace trace = config::read_trace_file(file);
   std::set<std::size_t> refused;
   for (const sim::FloorViolation& violation : sim::floor_violations(machine, trace.steps)) {
@@ -211,23 +226,41 @@ void score_trace(const std::string& file, const sim::Machine& machine, Scores& s
                               violation.what + " took " + config::short_text(violation.measured) + ", below the " +
                                   config::short_text(violation.floor) + " that the " + violation.limit + " allows"});
   }
-  for (std::size_t row = 0; row < trace.steps.size(); ++row)
-    if (!refused.contains(row)) scores.rows.push_back(score_step(trace.steps[row], static_cast<int>(row) + 1, machine));
+  for (std::size_t row = 0; row < trace.steps.size(); ++row) {
+    if (refused.contains(row)) continue;
+    const TraceStep& step = trace.steps[row];
+    sim::Recipe& recipe = priced.recipes.emplace_back();
+    recipe.steps.push_back({plan_step(step.model, step.options, step.batch), 1, {}});
+    scores.rows.push_back(score_step(step, static_cast<int>(row) + 1, recipe, machine));
+  }
+}
+
+// Below the summary: which assumed figures the predictions lean on, machine by machine.
+void add_leanings_of(PricedByMachine& priced, Report& report) {
+  for (auto& [name, part] : priced) {
+    std::vector<const sim::Recipe*> recipes;
+    for (const sim::Recipe& recipe : part.recipes) recipes.push_back(&recipe);
+    part.machine.name = name;
+    report.json["leans_on"][name] = add_leanings(part.machine, recipes, report);
+  }
 }
 
 void run_validate(const ValidateChoices& choices) {
   Report report{"dculab/validate/1", {}, {}, Json::object()};
   Scores scores;
+  PricedByMachine priced;
   if (!choices.points.empty()) {
-    scores = score_points(choices, report);
+    scores = score_points(choices, priced, report);
   } else {
     if (choices.traces.empty())
       throw InputError("nothing to validate; give --points FILE, or trace files with --machine");
     if (choices.machine.empty()) throw InputError("--machine: a trace is predicted on a machine; name it");
     const sim::Machine machine = resolve_machine(choices.machine);
-    for (const std::string& file : choices.traces) score_trace(file, machine, scores);
+    Priced& part = priced.try_emplace(machine.name, Priced{machine, {}}).first->second;
+    for (const std::string& file : choices.traces) score_trace(file, part, scores);
   }
   add_scores(scores, choices.worst, choices.output.format, report);
+  add_leanings_of(priced, report);
   show(report, choices.output);
 }
 

@@ -39,8 +39,7 @@ class MachineReader {
     if (gpu) read_fields(reader.required_map("waves"), machine_.waves, kWaves);
     read_fields(reader.required_map("overheads"), machine_.overheads, kOverheads);
     read_fields(reader.optional_map("efficiencies"), machine_.efficiencies, kEfficiencies);
-    optional_figure(reader, "host_link", machine_.host_link);
-    optional_figure(reader, "peer_link", machine_.peer_link);
+    read_links(reader);
     if (reader.optional("calibration") != nullptr) read_calibration(reader.optional_map("calibration"));
     reader.finish();
     return std::move(machine_);
@@ -54,6 +53,15 @@ class MachineReader {
     reader.required("description", machine_.description);
     reader.required("kind", machine_.kind, kKinds);
     reader.optional("kernel_target", machine_.kernel_target);
+  }
+
+  void read_links(MapReader& reader) {
+    optional_figure(reader, "host_link", machine_.host_link);
+    optional_figure(reader, "peer_link", machine_.peer_link);
+    optional_figure(reader, "peers", machine_.peers);
+    optional_figure(reader, "peer_latency", machine_.peer_latency);
+    optional_figure(reader, "network_link", machine_.network_link);
+    optional_figure(reader, "network_latency", machine_.network_latency);
   }
 
   void read_peaks(MapReader peaks) {

@@ -50,13 +50,21 @@ class MachineWriter {
     if (gpu) write_fields("waves", machine_.waves, kWaves);
     write_fields("overheads", machine_.overheads, kOverheads);
     write_fields("efficiencies", machine_.efficiencies, kEfficiencies);
-    if (machine_.host_link) figure("", "", "host_link", *machine_.host_link);
-    if (machine_.peer_link) figure("", "", "peer_link", *machine_.peer_link);
+    write_links();
     if (machine_.calibration) write_calibration(*machine_.calibration);
     return std::move(text_);
   }
 
  private:
+  void write_links() {
+    if (machine_.host_link) figure("", "", "host_link", *machine_.host_link);
+    if (machine_.peer_link) figure("", "", "peer_link", *machine_.peer_link);
+    if (machine_.peers) figure("", "", "peers", *machine_.peers);
+    if (machine_.peer_latency) figure("", "", "peer_latency", *machine_.peer_latency);
+    if (machine_.network_link) figure("", "", "network_link", *machine_.network_link);
+    if (machine_.network_latency) figure("", "", "network_latency", *machine_.network_latency);
+  }
+
   void write_peaks() {
     text_ += "peaks:\n";
     for (const auto& [dtype, peak] : machine_.peaks) {

@@ -107,8 +107,12 @@ struct Machine {
   WaveResources waves;              // GPU only
   Overheads overheads;
   Efficiencies efficiencies;
-  std::optional<BytesPerSecond> host_link;  // one direction
-  std::optional<BytesPerSecond> peer_link;  // one direction
+  std::optional<BytesPerSecond> host_link;     // one direction
+  std::optional<BytesPerSecond> peer_link;     // one direction, to all peers together
+  std::optional<int> peers;                    // other devices of the server that peer_link reaches
+  std::optional<Seconds> peer_latency;         // one hop of a message of a few bytes
+  std::optional<BytesPerSecond> network_link;  // to other servers, one direction: this device's share of the adapters
+  std::optional<Seconds> network_latency;      // one hop of a message of a few bytes
   std::optional<Calibration> calibration;
   std::vector<std::string> assumed;            // keys whose evidence is `assumed`
   std::map<std::string, std::string> sources;  // key -> "kind: source"

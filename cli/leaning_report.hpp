@@ -1,0 +1,27 @@
+// How a report names the assumed figures that its answer leans on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output.hpp"
+#include "sim/calibration/leanings.hpp"
+#include "sim/study/recipe.hpp"
+
+namespace dculab::cli {
+
+// "leans on assumed figures (change of the time when one is 10 % off): ..., and 12 that change less than 1 %"; empty
+// where nothing is assumed.
+[[nodiscard]] std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings);
+
+// Those worth telling: `key`, `change`, `source`.
+[[nodiscard]] Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings);
+
+// Adds a note below the report's last table; returns the JSON.
+[[nodiscard]] Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report);
+
+// The same, of the times that recipes take. There may be none.
+[[nodiscard]] Json add_leanings(const sim::Machine& machine, const std::vector<const sim::Recipe*>& recipes,
+                                Report& report);
+
+}  // namespace dculab::cli

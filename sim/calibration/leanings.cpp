@@ -1,0 +1,45 @@
+#include "sim/calibration/leanings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "sim/calibration/figure_scale.hpp"
+#include "sim/calibration/parameters.hpp"
+
+namespace dculab::sim {
+namespace {
+
+// Nothing when the figure cannot be scaled.
+[[nodiscard]] std::optional<double> change_of(const Machine& machine, const std::string& key, double factor,
+                                              const Prices& prices, const std::vector<Seconds>& base) {
+  Machine changed = machine;
+  if (!scale_figure(changed, key, factor)) return std::nullopt;
+  const std::vector<Seconds> times = prices(changed);
+  double sum = 0;
+  for (std::size_t index = 0; index < base.size(); ++index) sum += std::abs(times[index] / base[index] - 1);
+  return base.empty() ? 0 : sum / static_cast<double>(base.size());
+}
+
+}  // namespace
+
+std::vector<std::string> assumed_keys(const Machine& machine) {
+  std::vector<std::string> keys = machine.assumed;
+  for (const Parameter& parameter : parameters())
+    if (!machine.sources.contains(std::string(parameter.key))) keys.emplace_back(parameter.key);
+  return keys;
+}
+
+std::vector<Leaning> leanings(const Machine& machine, const Prices& prices) {
+  const std::vector<Seconds> base = prices(machine);
+  std::vector<Leaning> found;
+  for (const std::string& key : assumed_keys(machine)) {
+    const auto less = change_of(machine, key, 1 - kLeaningStep, prices, base);
+    const auto more = change_of(machine, key, 1 + kLeaningStep, prices, base);
+    if (less && more) found.push_back({key, std::max(*less, *more)});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Leaning& a, const Leaning& b) { return a.change > b.change; });
+  return found;
+}
+
+}  // namespace dculab::sim
