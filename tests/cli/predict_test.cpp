@@ -105,6 +105,47 @@ TEST_CASE("a result goes to a file or to the terminal") {
   CHECK(folder.entries() == std::vector<std::string>{"step.json"});
 }
 
+TEST_CASE("a prediction names the assumed figures it leans on, and by how much") {
+  const Json prediction = run_for_json(predict({}));
+  const Json& assumed = prediction.at("assumed");
+  double last = 1;
+  for (const Json& each : prediction.at("leans_on")) {
+    INFO(each.dump());
+    const double change = each.at("change");
+    CHECK(change >= 0.01);
+    CHECK(change <= last);
+    CHECK(std::count(assumed.begin(), assumed.end(), each.at("key")) == 1);
+    CHECK_FALSE(each.at("source").get<std::string>().empty());
+    last = change;
+  }
+  // Decode reads: 10 % less of the share of the bandwidth that is reached takes up to 1 / 0.9 of the time.
+  REQUIRE_FALSE(prediction.at("leans_on").empty());
+  const Json& first = prediction.at("leans_on")[0];
+  CHECK(first.at("key") == "efficiencies.dram_bandwidth");
+  CHECK(first.at("change").get<double>() > 0.05);
+  CHECK(first.at("change").get<double>() < 0.112);
+  CHECK_THAT(run_dculab(predict({})).out, ContainsSubstring("leans on assumed figures (change of the time when one is "
+                                                            "10 % off): efficiencies.dram_bandwidth "));
+}
+
+TEST_CASE("studies and validations name the assumed figures they lean on") {
+  const Json study = run_for_json({"study", "llama3_on_dcu"});
+  for (const Json& machine : study.at("machines")) CHECK_FALSE(machine.at("leans_on").empty());
+  const Json scores = run_for_json({"validate", "--points", DCULAB_SOURCE_DIR "/tests/data/published_points.csv"});
+  for (const Json& point : scores.at("points")) CHECK(scores.at("leans_on").contains(point.at("machine")));
+}
+
+TEST_CASE("show tells what is used where a machine file says nothing") {
+  const auto h200 = shown_values("h200");
+  CHECK(h200.at("memory.L1.ways") == "16");
+  CHECK(h200.contains("memory.DRAM.bandwidth_per_unit"));
+  CHECK(h200.at("memory.L2.outstanding") == "any number");
+  CHECK(h200.at("kernel_target") == "none");
+  CHECK(h200.at("peaks.fp8_e5m2") == "as f16");
+  CHECK(h200.at("network_link") == "50 GB/s");
+  CHECK(shown_values("x86-server").at("peer_link") == "none");
+}
+
 TEST_CASE("show tells every value of a machine, a model and a scenario, and where it comes from") {
   const Json machine = run_for_json({"show", "z100"});
   for (const Json& each : machine.at("values")) {

@@ -72,6 +72,11 @@ TEST_CASE("every shipped machine is written and read back the same") {
     CHECK(again.peaks.at(Dtype::f16).matrix == machine.peaks.at(Dtype::f16).matrix);
     CHECK(again.waves.lds_per_unit == machine.waves.lds_per_unit);
     CHECK(again.host_link == machine.host_link);
+    CHECK(again.peer_link == machine.peer_link);
+    CHECK(again.peers == machine.peers);
+    CHECK(again.peer_latency == machine.peer_latency);
+    CHECK(again.network_link == machine.network_link);
+    CHECK(again.network_latency == machine.network_latency);
   }
 }
 

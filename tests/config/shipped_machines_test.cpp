@@ -1,0 +1,148 @@
+// The shipped machines make sense: what holds of every processor, and what their files must say.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "config/machine_file.hpp"
+#include "sim/calibration/figure_scale.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<sim::Machine> shipped_machines() {
+  std::vector<sim::Machine> machines;
+  for (const fs::directory_entry& entry : fs::directory_iterator(DCULAB_SOURCE_DIR "/hwmodels"))
+    if (entry.path().extension() == ".yaml") machines.push_back(read_machine_file(entry.path()));
+  return machines;
+}
+
+sim::Machine shipped(const std::string& name) {
+  return read_machine_file(DCULAB_SOURCE_DIR "/hwmodels/" + name + ".yaml");
+}
+
+TEST_CASE("the machines that the documents name are shipped") {
+  for (const char* name :
+       {"z100", "z100l", "k100", "k100-ai", "bw1000", "mi50", "mi100", "mi210", "mi250x-gcd", "mi250-gcd", "mi300x",
+        "a100-40gb", "a100-80gb-pcie", "a100-80gb-sxm", "h100-sxm", "h100-pcie", "h200", "x86-server"}) {
+    INFO(name);
+    CHECK(shipped(name).name == name);
+  }
+}
+
+TEST_CASE("nearer memory is smaller, faster and sooner there") {
+  for (const sim::Machine& machine : shipped_machines()) {
+    for (std::size_t index = 1; index < machine.memory.size(); ++index) {
+      const sim::MemoryLevel& above = machine.memory[index - 1];
+      const sim::MemoryLevel& below = machine.memory[index];
+      INFO(machine.name << ": " << above.name << " over " << below.name);
+      CHECK(above.size < below.size);
+      CHECK(above.bandwidth > below.bandwidth);
+      CHECK(above.latency < below.latency);
+    }
+  }
+}
+
+TEST_CASE("narrower formats are multiplied at least as fast, and matrix units beat vectors") {
+  for (const sim::Machine& machine : shipped_machines()) {
+    INFO(machine.name);
+    const sim::Peak& f32 = machine.peaks.at(Dtype::f32);
+    const sim::Peak& f16 = machine.peaks.at(Dtype::f16);
+    const sim::Peak& bf16 = machine.peaks.at(Dtype::bf16);
+    const sim::Peak& int8 = machine.peaks.at(Dtype::int8);
+    CHECK(f16.vector >= f32.vector);
+    CHECK(f16.vector >= bf16.vector);
+    CHECK(int8.vector >= f16.vector);
+    CHECK(f16.matrix.has_value() == int8.matrix.has_value());
+    if (f32.matrix) CHECK(*f16.matrix >= *f32.matrix);
+    if (f16.matrix) CHECK(*int8.matrix >= *f16.matrix);
+    for (const auto& [dtype, peak] : machine.peaks)
+      if (peak.matrix) CHECK(*peak.matrix > peak.vector);
+  }
+}
+
+TEST_CASE("decode is bound by memory everywhere: the ridge lies above one FLOP per byte") {
+  for (const sim::Machine& machine : shipped_machines()) {
+    INFO(machine.name);
+    const sim::Peak& f16 = machine.peaks.at(Dtype::f16);
+    const double ridge = f16.matrix.value_or(f16.vector).value() / machine.dram().bandwidth.value();
+    CHECK(ridge > 2);
+    CHECK(ridge < 1000);
+  }
+}
+
+TEST_CASE("links: over the network no faster than in the server, and stated with all they need") {
+  for (const sim::Machine& machine : shipped_machines()) {
+    INFO(machine.name);
+    CHECK(machine.peer_link.has_value() == machine.peers.has_value());
+    CHECK(machine.peer_link.has_value() == machine.peer_latency.has_value());
+    CHECK(machine.network_link.has_value() == machine.network_latency.has_value());
+    if (machine.peer_link) CHECK(*machine.peer_link < machine.dram().bandwidth);
+    if (machine.peer_link && machine.network_link) CHECK(*machine.network_link < *machine.peer_link);
+    CHECK(machine.host_link.has_value() == (machine.kind == sim::MachineKind::gpu));
+  }
+}
+
+// A source says more than a word, and a conflict or a guess is explained.
+TEST_CASE("every figure has a source, and an assumption its reasoning") {
+  for (const sim::Machine& machine : shipped_machines())
+    for (const auto& [key, source] : machine.sources) {
+      INFO(machine.name << ": " << key << ": " << source);
+      const std::string said = source.substr(source.find(": ") + 2);
+      CHECK(said.size() >= 3);
+      if (source.starts_with("assumed")) CHECK(said.size() >= 10);
+    }
+}
+
+TEST_CASE("peaks follow from units, FLOP a clock and the clock") {
+  struct Expected {
+    const char* machine;
+    Dtype dtype;
+    bool matrix;
+    double flop_per_clock;  // of one unit
+  };
+  for (const Expected& each :
+       {Expected{"z100l", Dtype::f16, false, 256}, Expected{"k100", Dtype::int8, false, 512},
+        Expected{"bw1000", Dtype::f16, true, 4096}, Expected{"mi100", Dtype::f16, true, 1024},
+        Expected{"mi100", Dtype::bf16, true, 512}, Expected{"mi250x-gcd", Dtype::f16, true, 1024},
+        Expected{"mi250-gcd", Dtype::int8, true, 1024}, Expected{"mi300x", Dtype::fp8_e4m3, true, 4096},
+        Expected{"a100-40gb", Dtype::f16, true, 2048}, Expected{"h200", Dtype::f16, true, 4096},
+        Expected{"x86-server", Dtype::f32, false, 64}}) {
+    INFO(each.machine << ", " << name(each.dtype));
+    const sim::Machine machine = shipped(each.machine);
+    const sim::Peak& peak = machine.peaks.at(each.dtype);
+    const double rate = machine.compute_units * machine.clock.value() * each.flop_per_clock;
+    CHECK_THAT((each.matrix ? *peak.matrix : peak.vector).value(), WithinRel(rate, 0.01));
+  }
+}
+
+TEST_CASE("a GCD of MI250 is an MI210 but for its links") {
+  const sim::Machine gcd = shipped("mi250-gcd");
+  const sim::Machine card = shipped("mi210");
+  CHECK(gcd.compute_units == card.compute_units);
+  CHECK(gcd.peaks.at(Dtype::f16).matrix == card.peaks.at(Dtype::f16).matrix);
+  for (std::size_t index = 0; index < card.memory.size(); ++index) {
+    CHECK(gcd.memory[index].bandwidth == card.memory[index].bandwidth);
+    CHECK(gcd.memory[index].latency == card.memory[index].latency);
+  }
+}
+
+TEST_CASE("every assumed figure but counts of the architecture can be scaled") {
+  const auto is_structure = [](const std::string& key) {
+    return key.ends_with(".ways") || key == "waves.wave_size" || key == "waves.simds_per_unit" ||
+           key == "waves.vgpr_granule" || key == "waves.lds_granule";
+  };
+  for (const sim::Machine& machine : shipped_machines())
+    for (const std::string& key : machine.assumed) {
+      INFO(machine.name << ": " << key);
+      sim::Machine more = machine;
+      CHECK(sim::scale_figure(more, key, 1.1) != is_structure(key));
+      CHECK((machine_yaml(more) != machine_yaml(machine)) != is_structure(key));
+      CHECK(sim::problems(more).empty());
+    }
+}
+
+}  // namespace
+}  // namespace dculab::config
