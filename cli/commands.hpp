@@ -21,10 +21,12 @@ void add_calibrate(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_regroup(CLI::App& app);
 void add_show(CLI::App& app);
+void add_simulate(CLI::App& app);
 
 inline void add_commands(CLI::App& app) {
   add_study(app);
   add_predict(app);
+  add_simulate(app);
   add_tables(app);
   add_run(app);
   add_bench(app);

@@ -194,10 +194,10 @@ struct Verdict {
 }  // namespace
 
 std::vector<std::string> run_assumptions(const config::Scenario& scenario) {
-  const config::Workload& work = scenario.workload;
-  if (work.kind == config::WorkloadKind::step) return {};
-  return {"assumed: " + std::to_string(work.requests) + " requests of " + std::to_string(work.prompt_tokens) + " + " +
-              std::to_string(work.output_tokens) + " tokens unless a row says otherwise, all there from the start and" +
+  if (scenario.workload.kind == config::WorkloadKind::step) return {};
+  const RequestWorkload& work = scenario.workload.served;
+  return {"assumed: " + std::to_string(work.requests) + " requests of " + exact_number(work.prompt.center) + " + " +
+              exact_number(work.output.center) + " tokens unless a row says otherwise, all there from the start and" +
               " all alike",
           "assumed: prefill steps of whole prompts, then decode steps of a full batch at evenly spread contexts; no " +
               std::string("ramp, no preemption (sim/study/offline_run.hpp); kernels tiled as dculab's own")};

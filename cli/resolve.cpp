@@ -126,10 +126,11 @@ void refuse_unsupported(const config::Scenario& scenario) {
     if (asked) throw InputError(scenario.file, what);
   };
   const bool closed_form = scenario.compare || scenario.accuracy;
-  refuse(scenario.workload.kind == config::WorkloadKind::serving && !closed_form,
-         "workload: serving (`requests`) is not simulated yet; ask for a step with phase, batch and context_tokens");
-  refuse(scenario.workload.arrival != config::Arrival::all_at_once && closed_form,
-         "workload.arrival: compare and accuracy take requests that are all there at once");
+  const bool serves = scenario.workload.kind == config::WorkloadKind::serving;
+  refuse(serves && !closed_form,
+         "workload: requests are served by `dculab simulate`; a study takes a step with phase, batch and context_tokens");
+  refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
+         "workload: compare and accuracy take requests of one length that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
   refuse(scenario.tensor_parallel_size != 1, "engine.tensor_parallel_size: a study prices one device");
   refuse(scenario.objective.metric != config::Objective{}.metric || !scenario.objective.subject_to.empty(),

@@ -21,15 +21,17 @@ void cost_step(VariantCost& cost, const config::Scenario& scenario, const sim::M
 
 void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
   const config::Workload& work = scenario.workload;
-  if (work.prompt_tokens + work.output_tokens > cost.model.max_position_embeddings)
-    throw InputError(scenario.file, "workload: " + std::to_string(work.prompt_tokens + work.output_tokens) +
+  const auto prompt_tokens = static_cast<int>(work.served.prompt.center);
+  const auto output_tokens = static_cast<int>(work.served.output.center);
+  if (prompt_tokens + output_tokens > cost.model.max_position_embeddings)
+    throw InputError(scenario.file, "workload: " + std::to_string(prompt_tokens + output_tokens) +
                                         " tokens a request are more than " + cost.model.name +
                                         " allows (max_position_embeddings = " +
                                         std::to_string(cost.model.max_position_embeddings) + ")");
   const auto walked =
       work.kv_padding == config::KvPadding::none ? sim::WalkedBlocks::own : sim::WalkedBlocks::of_longest;
   sim::OfflineRun run = sim::offline_run(machine, cost.model, cost.options,
-                                         {work.requests, work.prompt_tokens, work.output_tokens, walked});
+                                         {work.served.requests, prompt_tokens, output_tokens, walked});
   cost.batch = run.batch;
   cost.batch_limit = sim::name(run.limit);
   if (!cost.fits()) return;

@@ -14,7 +14,9 @@
 #include "core/dtype.hpp"
 #include "core/engine_options.hpp"
 #include "core/model_shape.hpp"
+#include "core/serving_metrics.hpp"
 #include "core/units.hpp"
+#include "core/workload.hpp"
 
 namespace dculab::config {
 
@@ -28,8 +30,6 @@ struct ModelChoice {
 
 // A single step, or requests to serve, as the scenario's keys say.
 enum class WorkloadKind { step, serving };
-enum class Arrival { all_at_once, poisson };
-
 // Which KV blocks decode attention walks: the sequence's own, or as many as the longest sequence of the batch has.
 enum class KvPadding { none, longest };
 
@@ -41,11 +41,8 @@ struct Workload {
   int context_tokens = 1024;
   int cached_tokens = 0;  // of a prefill: a prefix that is in the cache already
   // serving
-  int requests = 0;
-  int prompt_tokens = 0;
-  int output_tokens = 0;
-  Arrival arrival = Arrival::all_at_once;
-  double requests_per_second = 0;  // poisson
+  RequestWorkload served;  // its vocabulary is the model's, its records are the file's
+  std::string file;        // recorded requests (CSV) or conversations (JSON); empty: lengths are drawn
   KvPadding kv_padding = KvPadding::none;
 };
 
@@ -127,6 +124,7 @@ struct Scenario {
   std::vector<SweepAxis> sweep;
   Measure measure;
   Objective objective;
+  ServiceLevel slo;
   std::optional<Compare> compare;
   std::optional<AccuracyChoice> accuracy;
   std::vector<std::string> then;  // scenario files to study afterwards
@@ -159,6 +157,10 @@ struct SweepPoint {
   Scenario scenario;
 };
 [[nodiscard]] std::vector<SweepPoint> sweep_points(const Scenario& scenario);
+
+// Whether requests are all there from the start and of one length, as the closed form of sim/study/offline_run.hpp
+// takes them.
+[[nodiscard]] bool is_offline_run(const Workload& workload);
 
 // The model with the scenario's changes. It may still have problems().
 [[nodiscard]] ModelShape resolve_model(ModelShape model, const ModelChoice& choice);

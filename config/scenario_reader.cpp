@@ -5,18 +5,16 @@
 
 #include "config/model_fields.hpp"
 #include "config/weight_format_text.hpp"
+#include "config/workload_reader.hpp"
 
 namespace dculab::config {
 namespace {
 
-constexpr double kLargestBatch = 1 << 16;
-constexpr double kLongestContext = 1 << 24;
 constexpr double kLargestTile = 1 << 20;
 
 const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
-const Choices<KvPadding> kKvPaddings{{"none", KvPadding::none}, {"longest", KvPadding::longest}};
+const Choices<Batching> kBatchings{{"continuous", Batching::continuous}, {"static", Batching::per_batch}};
 const Choices<ActivationMode> kActivations{{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}};
-const Choices<Arrival> kArrivals{{"all_at_once", Arrival::all_at_once}, {"poisson", Arrival::poisson}};
 
 constexpr std::array<Metric, 24> kMetrics{{
     {"step_time", MetricKind::time},
@@ -81,45 +79,6 @@ void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
   } catch (const InputError& error) {
     reader.complain(*node, std::string("weights: ") + error.what());
   }
-}
-
-void read_step(MapReader& reader, Workload& workload) {
-  workload.kind = WorkloadKind::step;
-  reader.optional("phase", workload.phase, kPhases);
-  reader.optional("batch", workload.batch, between(1, kLargestBatch));
-  reader.optional("context_tokens", workload.context_tokens, between(1, kLongestContext));
-  const Node* cached = reader.optional("cached_tokens");
-  if (cached == nullptr) return;
-  reader.read(*cached, workload.cached_tokens, between(0, kLongestContext));
-  if (workload.phase == Phase::decode)
-    reader.complain(*cached, "workload.cached_tokens: a decode has all but one token in the cache; set phase: prefill");
-  else if (workload.cached_tokens >= workload.context_tokens)
-    reader.complain(*cached, "workload.cached_tokens: must be below context_tokens: one token at least is computed");
-}
-
-void read_serving(MapReader& reader, Workload& workload) {
-  workload.kind = WorkloadKind::serving;
-  reader.required("requests", workload.requests, between(1, 1 << 20));
-  reader.required("prompt_tokens", workload.prompt_tokens, between(1, kLongestContext));
-  reader.required("output_tokens", workload.output_tokens, between(1, kLongestContext));
-  reader.optional("arrival", workload.arrival, kArrivals);
-  if (workload.arrival == Arrival::poisson)
-    reader.required("requests_per_second", workload.requests_per_second, above(0));
-  reader.optional("kv_padding", workload.kv_padding, kKvPaddings);
-}
-
-void read_workload(MapReader reader, Workload& workload) {
-  if (!reader.is_present()) return;
-  const bool serves = reader.node()->find("requests") != nullptr;
-  for (const std::string_view key : {"phase", "batch", "context_tokens", "cached_tokens"})
-    if (const Node* node = serves ? reader.optional(key) : nullptr)
-      reader.complain(*node, "workload." + std::string(key) +
-                                 ": belongs to a single step, but requests are to be served; remove one or the other");
-  if (serves)
-    read_serving(reader, workload);
-  else
-    read_step(reader, workload);
-  reader.finish();
 }
 
 void read_measure(MapReader reader, Measure& measure) {
@@ -239,6 +198,7 @@ int read_engine(MapReader reader, EngineOptions& options) {
   reader.optional("max_num_seqs", options.max_num_seqs, between(1, kLargestBatch));
   reader.optional("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLongestContext));
   reader.optional("enable_chunked_prefill", options.enable_chunked_prefill);
+  reader.optional("batching", options.batching, kBatchings);
   reader.optional("enable_prefix_caching", options.enable_prefix_caching);
   reader.optional("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
   reader.optional("activation_dtype", options.activation_dtype);
@@ -273,6 +233,7 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   read_weights(reader, scenario.weights);
   scenario.tensor_parallel_size = read_engine_sections(reader, scenario.options);
   read_workload(reader.optional_map("workload"), scenario.workload);
+  read_slo(reader.optional_map("slo"), scenario.slo);
   read_measure(reader.optional_map("measure"), scenario.measure);
   read_objective(reader.optional_map("objective"), scenario.objective);
   reader.optional("then", scenario.then);

@@ -1,6 +1,7 @@
 // The choices an engine makes that change the work of a step. Options that vLLM has carry vLLM's names.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct KernelTiling {
   int query_heads_per_workgroup = 0;
 };
 
+// When waiting requests may join: at any step, or (as before Orca, OSDI 2022) when the whole batch has ended.
+enum class Batching : std::uint8_t { continuous, per_batch };
+
 struct EngineOptions {
   int block_size = 16;  // tokens per KV block, a power of two, 1 to 256
   Dtype kv_cache_dtype = Dtype::f16;
@@ -35,6 +39,7 @@ struct EngineOptions {
   int max_num_seqs = 256;
   int max_num_batched_tokens = 2048;
   bool enable_chunked_prefill = true;
+  Batching batching = Batching::continuous;
   double gpu_memory_utilization = 0.9;  // share of device memory for weights and KV cache
   KernelTiling tiling;
 };

@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/kivi.hpp"
-
 namespace dculab {
 namespace {
 
@@ -14,25 +12,8 @@ void append(std::vector<TokenId>& destination, std::span<const TokenId> tokens) 
   destination.insert(destination.end(), tokens.begin(), tokens.end());
 }
 
-std::string tokens_text(std::int64_t count) { return std::to_string(count) + " tokens"; }
-
-// Streams could go on, but the table of rotary angles grows with them: to half a gigabyte for heads of 128 here.
-constexpr std::int64_t kLongestStream = 1 << 20;
-
 PrefixCaching prefix_caching(const EngineOptions& options) {
   return options.enable_prefix_caching ? PrefixCaching::on : PrefixCaching::off;
-}
-
-// Why a request's samples cannot share blocks.
-std::optional<std::string> refusal_of_samples(const Request& request, const EngineOptions& options) {
-  if (request.n < 1) return "n must be at least 1, not " + std::to_string(request.n);
-  if (request.n == 1) return std::nullopt;
-  const std::string what = std::to_string(request.n) + " samples of a prompt share its KV blocks, which ";
-  if (options.kv_retention.policy != RetentionPolicy::all)
-    return what + "kv_retention " + std::string(name(options.kv_retention.policy)) + " changes; ask for n = 1";
-  if (is_kivi(options.kv_cache_dtype))
-    return what + std::string(name(options.kv_cache_dtype)) + " cannot; ask for n = 1";
-  return std::nullopt;
 }
 
 }  // namespace
@@ -42,36 +23,6 @@ Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits
       limits_(limits),
       contents_(contents),
       pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options)) {}
-
-std::optional<std::string> Scheduler::refusal(const Request& request) const {
-  const auto prompt = static_cast<std::int64_t>(request.prompt_token_ids.size());
-  if (prompt == 0) return "the prompt is empty";
-  if (request.max_tokens < 1) return "max_tokens must be at least 1, not " + std::to_string(request.max_tokens);
-
-  const std::int64_t total = prompt + request.max_tokens;
-  const std::string what =
-      "the prompt of " + tokens_text(prompt) + " with max_tokens " + std::to_string(request.max_tokens);
-  // StreamingLLM counts positions within the cache.
-  const bool streams = options_.kv_retention.policy == RetentionPolicy::sinks;
-  const std::int64_t positions = streams ? std::min(total, capacity()) : total;
-  if (positions > limits_.max_position_embeddings)
-    return (streams ? "kv_retention sinks keeps " + tokens_text(positions) + ", more than "
-                    : what + " is longer than ") +
-           "max_position_embeddings (" + std::to_string(limits_.max_position_embeddings) + ")";
-  if (streams && total > kLongestStream)
-    return what + " is longer than a stream can be (" + tokens_text(kLongestStream) + ")";
-  if (auto reason = refusal_of_samples(request, options_)) return reason;
-
-  // The last generated token is handed out, never computed on.
-  const int blocks = pool_.blocks_for(std::min(total - 1, capacity()));
-  if (blocks > pool_.num_blocks())
-    return what + " needs " + std::to_string(blocks) + " KV blocks of " + tokens_text(pool_.block_size()) +
-           ", but the pool has " + std::to_string(pool_.num_blocks());
-  if (!options_.enable_chunked_prefill && prompt > options_.max_num_batched_tokens)
-    return "the prompt of " + tokens_text(prompt) + " does not fit into one step of max_num_batched_tokens (" +
-           std::to_string(options_.max_num_batched_tokens) + "), and chunked prefill is off";
-  return std::nullopt;
-}
 
 void Scheduler::submit(Request request) { waiting_.push_back(std::make_unique<Sequence>(std::move(request))); }
 
@@ -117,8 +68,10 @@ void Scheduler::schedule_running_prefills() {
 }
 
 void Scheduler::admit() {
+  const bool closed = options_.batching == Batching::per_batch && batch_has_begun();
   while (!waiting_.empty() && num_running() < options_.max_num_seqs) {
     Sequence& sequence = *waiting_.front();
+    if (closed && sequence.num_generated() == 0) return;  // who was preempted is a member
     if (!admit(sequence)) return give_up_blocks(sequence);
     const int chunk = chunk_of(sequence);
     if (sequence.num_preemptions == 0) sequence.num_cached_tokens = sequence.num_computed_tokens;
@@ -127,6 +80,11 @@ void Scheduler::admit() {
     waiting_.pop_front();
     add(prefills_, sequence, chunk, 0);
   }
+}
+
+// A batch takes members until the first of them has a token.
+bool Scheduler::batch_has_begun() const {
+  return std::ranges::any_of(running_, [](const auto& sequence) { return sequence->num_generated() > 0; });
 }
 
 // Takes what is cached of the sequence, and the blocks for the rest. When there is no room it may be left with some.

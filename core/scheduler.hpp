@@ -81,6 +81,7 @@ class Scheduler {
   void schedule_decodes();
   void schedule_running_prefills();
   void admit();
+  [[nodiscard]] bool batch_has_begun() const;
   void preempt_youngest();
   [[nodiscard]] bool admit(Sequence& sequence);
   [[nodiscard]] bool has_room_for(const Sequence& sequence) const;

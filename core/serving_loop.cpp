@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.hpp"
+
 namespace dculab {
 
 ServingLoop::ServingLoop(ServingParts parts, ServingCallbacks callbacks)
@@ -17,14 +19,21 @@ std::optional<std::string> ServingLoop::submit(Request request) {
 }
 
 bool ServingLoop::step() {
-  queue_arrivals();
+  Seconds begin = parts_.clock.now();
+  queue_arrivals(begin);
   if (parts_.scheduler.idle()) {
+    if (pending_.empty() && next_) take_from_source();
     if (pending_.empty()) return false;
     parts_.clock.wait_until(pending_.front().arrival);
-    queue_arrivals();
+    begin = parts_.clock.now();
+    queue_arrivals(begin);
   }
-  execute(parts_.scheduler.schedule());
-  sample();
+  const StepResult result = execute(parts_.scheduler.schedule());
+  choose_tokens();
+  const Seconds end = parts_.clock.now();
+  if (callbacks_.on_step && !plan_.batch.sequences.empty())
+    callbacks_.on_step({begin, end, plan_, result, parts_.scheduler});
+  hand_out_tokens(end);
   for (const auto& sequence : parts_.scheduler.take_finished()) record(*sequence);
   return true;
 }
@@ -34,46 +43,66 @@ void ServingLoop::run() {
   }
 }
 
-void ServingLoop::queue_arrivals() {
-  while (!pending_.empty() && pending_.front().arrival <= parts_.clock.now()) {
+void ServingLoop::run(RequestSource& source) {
+  source_ = &source;
+  next_ = source.next();
+  run();
+  source_ = nullptr;
+}
+
+void ServingLoop::take_from_source() {
+  const SequenceId id = next_->id;
+  if (const auto reason = submit(*std::move(next_)))
+    throw InputError("request " + std::to_string(id + 1) + ": " + *reason);
+  next_ = source_->next();
+}
+
+void ServingLoop::queue_arrivals(Seconds now) {
+  while (next_ && next_->arrival <= now) take_from_source();
+  while (!pending_.empty() && pending_.front().arrival <= now) {
     parts_.scheduler.submit(std::move(pending_.front()));
     pending_.pop_front();
   }
 }
 
-void ServingLoop::execute(ScheduledStep scheduled) {
-  if (scheduled.batch.sequences.empty()) return;  // a wall clock woke up before the next arrival
-  if (!scheduled.copies.empty()) parts_.executor.copy_blocks(scheduled.copies);
+StepResult ServingLoop::execute(ScheduledStep scheduled) {
   plan_.batch = std::move(scheduled.batch);
+  if (plan_.batch.sequences.empty()) return {};  // a wall clock woke up before the next arrival
+  if (!scheduled.copies.empty()) parts_.executor.copy_blocks(scheduled.copies);
   plan_step_into(plan_, parts_.model, parts_.options);
-  const StepResult result = parts_.executor.run(plan_);
+  StepResult result = parts_.executor.run(plan_);
   parts_.clock.step_took(result.duration);
   report_.executor_time += result.duration;
   ++report_.num_steps;
+  return result;
 }
 
-void ServingLoop::sample() {
-  const auto sampled = parts_.scheduler.sampled();
+void ServingLoop::choose_tokens() {
   new_tokens_.clear();
-  for (const Sequence* sequence : sampled)
+  for (const Sequence* sequence : parts_.scheduler.sampled())
     new_tokens_.push_back(parts_.tokens.next_token(*sequence, static_cast<int>(new_tokens_.size())));
-  parts_.scheduler.finish_step(new_tokens_, parts_.clock.now());
+}
+
+void ServingLoop::hand_out_tokens(Seconds now) {
+  const auto sampled = parts_.scheduler.sampled();
+  parts_.scheduler.finish_step(new_tokens_, now);
   if (!callbacks_.on_token) return;
   for (const Sequence* sequence : sampled) callbacks_.on_token(*sequence);
 }
 
 void ServingLoop::record(const Sequence& sequence) {
   parts_.executor.forget(sequence.request.id);
-  report_.requests.push_back({.id = sequence.request.id,
-                              .num_prompt_tokens = sequence.num_prompt_tokens(),
-                              .num_generated = sequence.num_generated(),
-                              .num_cached_tokens = sequence.num_cached_tokens,
-                              .num_preemptions = sequence.num_preemptions,
-                              .finish_reason = sequence.finish_reason,
-                              .arrival = sequence.request.arrival,
-                              .ttft = sequence.ttft(),
-                              .tpot = sequence.tpot(),
-                              .latency = sequence.latency()});
+  if (parts_.records == RequestRecords::keep)
+    report_.requests.push_back({.id = sequence.request.id,
+                                .num_prompt_tokens = sequence.num_prompt_tokens(),
+                                .num_generated = sequence.num_generated(),
+                                .num_cached_tokens = sequence.num_cached_tokens,
+                                .num_preemptions = sequence.num_preemptions,
+                                .finish_reason = sequence.finish_reason,
+                                .arrival = sequence.request.arrival,
+                                .ttft = sequence.ttft(),
+                                .tpot = sequence.tpot(),
+                                .latency = sequence.latency()});
   report_.duration = sequence.token_times.back() - *first_arrival_;
   if (sequence.sample == 0) report_.num_prompt_tokens += sequence.num_prompt_tokens();
   report_.num_cached_tokens += sequence.num_cached_tokens;

@@ -12,6 +12,7 @@
 #include "core/request.hpp"
 #include "core/scheduler.hpp"
 #include "core/step_plan.hpp"
+#include "core/workload.hpp"
 
 namespace dculab {
 
@@ -50,10 +51,23 @@ class TokenSource {
   virtual TokenId next_token(const Sequence& sequence, int logits_row) = 0;
 };
 
+// One step of the loop, when it has been done. The references are valid during the call.
+struct ServedStep {
+  Seconds begin;  // the clock's time when requests that had arrived were queued
+  Seconds end;    // when its tokens were known
+  const StepPlan& plan;
+  const StepResult& result;
+  const Scheduler& scheduler;  // its pool still holds the blocks of sequences that end with this step
+};
+
 struct ServingCallbacks {
   std::function<void(const Sequence&)> on_token{};     // sequence.tokens.back() is new
   std::function<void(const Sequence&)> on_finished{};  // after its last on_token; then the sequence is gone
+  std::function<void(const ServedStep&)> on_step{};    // before the on_token of its tokens
 };
+
+// Whether the report lists every request: its memory then grows with them.
+enum class RequestRecords : std::uint8_t { keep, drop };
 
 struct RequestStats {
   SequenceId id = 0;
@@ -87,6 +101,7 @@ struct ServingParts {
   Executor& executor;
   TokenSource& tokens;
   Clock& clock;
+  RequestRecords records = RequestRecords::keep;
 };
 
 class ServingLoop {
@@ -102,17 +117,25 @@ class ServingLoop {
   // Steps until all requests are finished.
   void run();
 
+  // The same with the source's requests, which are taken from it as they arrive: only those that wait or run are in
+  // memory. Throws InputError for one that can never be served.
+  void run(RequestSource& source);
+
   [[nodiscard]] const ServingReport& report() const { return report_; }
 
  private:
-  void queue_arrivals();
-  void execute(ScheduledStep scheduled);
-  void sample();
+  void take_from_source();
+  void queue_arrivals(Seconds now);
+  [[nodiscard]] StepResult execute(ScheduledStep scheduled);
+  void choose_tokens();
+  void hand_out_tokens(Seconds now);
   void record(const Sequence& sequence);
 
   ServingParts parts_;
   ServingCallbacks callbacks_;
   std::deque<Request> pending_;  // in order of arrival
+  RequestSource* source_ = nullptr;
+  std::optional<Request> next_;  // of the source
   std::optional<Seconds> first_arrival_;
   StepPlan plan_;  // re-used: its ops keep their storage
   std::vector<TokenId> new_tokens_;

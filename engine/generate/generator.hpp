@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,20 +12,10 @@
 
 #include "core/serving_loop.hpp"
 #include "engine/checkpoint/model_config.hpp"
-#include "engine/checkpoint/model_loader.hpp"
-#include "engine/executors/open_executor.hpp"
+#include "engine/generate/open_model.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 
 namespace dculab::engine {
-
-struct GeneratorOptions {
-  EngineOptions engine;  // weights are overwritten: the model decides; on the CPU also activation_dtype
-  DeviceChoice device{};
-  int num_threads = 0;                   // CPU: 0 = all cores
-  std::optional<Bytes> kv_cache_memory;  // absent: what max_num_seqs full contexts need, but at most
-                                         // gpu_memory_utilization of the memory that is free
-  WeightMemory weight_memory = WeightMemory::huge_pages;
-};
 
 struct TextRequest {
   std::string prompt;
@@ -78,10 +67,5 @@ class Generator {
   EngineOptions options_;
   std::unique_ptr<ModelExecutor> executor_;
 };
-
-// KV blocks that GeneratorOptions ask for, on a device with `free_memory` left for them. Throws InputError when not
-// even one fits.
-[[nodiscard]] int choose_num_blocks(const ModelShape& model, const EngineOptions& options,
-                                    std::optional<Bytes> kv_cache_memory, Bytes free_memory);
 
 }  // namespace dculab::engine

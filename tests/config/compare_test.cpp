@@ -58,7 +58,7 @@ TEST_CASE("a variant changes its keys and nothing else") {
   CHECK(merged.model.name == "llama-13b");
   CHECK(merged.model.overrides.at("num_key_value_heads") == 8);
   CHECK(merged.workload.kv_padding == KvPadding::none);
-  CHECK(merged.workload.requests == 32);
+  CHECK(merged.workload.served.requests == 32);
   CHECK(merged.options.kv_cache_dtype == Dtype::f16);
 }
 

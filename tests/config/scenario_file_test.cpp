@@ -66,7 +66,7 @@ TEST_CASE("a serving scenario is read") {
   CHECK(scenario.model.overrides.at("num_key_value_heads") == 4);
   CHECK(scenario.machines == std::vector<std::string>{"z100", "k100-ai"});
   CHECK(scenario.workload.kind == WorkloadKind::serving);
-  CHECK(scenario.workload.requests_per_second == 2.5);
+  CHECK(scenario.workload.served.requests_per_second == 2.5);
   CHECK(scenario.objective.goal == Goal::maximize);
   CHECK(scenario.objective.metric == "output_tokens_per_second");
   REQUIRE(scenario.objective.subject_to.size() == 2);
@@ -75,6 +75,56 @@ TEST_CASE("a serving scenario is read") {
   CHECK(scenario.objective.subject_to[1].value == 2.0);
   CHECK(scenario.then == std::vector<std::string>{"other.yaml"});
   CHECK_FALSE(scenario.weights.has_value());
+}
+
+TEST_CASE("requests have fixed or distributed lengths, arrivals and a promise to their users") {
+  const Scenario scenario = read(R"(
+schema: dculab/scenario/1
+question: q
+model: m
+machine: z100
+engine: {batching: static}
+workload:
+  requests: 10
+  prompt_tokens: {distribution: lognormal, median: 300, sigma: 0.5, max: 900}
+  output_tokens: 20
+  arrival: bursty
+  requests_per_second: 2
+  burstiness: 0.25
+  prefix_tokens: 8
+  seed: 7
+slo: {ttft: 2 s, tpot: 50 ms}
+)");
+  const RequestWorkload& served = scenario.workload.served;
+  CHECK(served.prompt.kind == LengthKind::lognormal);
+  CHECK(served.prompt.center == 300);
+  CHECK(served.prompt.most == 900);
+  CHECK(served.output.kind == LengthKind::fixed);
+  CHECK(served.output.center == 20);
+  CHECK(served.arrival == ArrivalKind::gamma);
+  CHECK(served.burstiness == 0.25);
+  CHECK(served.prefix_tokens == 8);
+  CHECK(served.seed == 7);
+  CHECK(scenario.options.batching == Batching::per_batch);
+  CHECK(scenario.slo.ttft == Seconds(2));
+  CHECK(scenario.slo.tpot == Seconds(50e-3));
+  CHECK_FALSE(scenario.slo.latency);
+  CHECK_FALSE(is_offline_run(scenario.workload));
+}
+
+TEST_CASE("workloads that make no sense are refused where they stand") {
+  const auto with = [](const std::string& workload) {
+    return "schema: dculab/scenario/1\nquestion: q\nmodel: m\nmachine: z100\nworkload:\n  requests: 10\n" + workload;
+  };
+  CHECK_THROWS_WITH(read(with("  prompt_tokens: 5\n  output_tokens: {distribution: normal, mean: 3}\n")),
+                    ContainsSubstring("workload.output_tokens.distribution: 'normal'"));
+  CHECK_THROWS_WITH(read(with("  prompt_tokens: {distribution: uniform, min: 3}\n  output_tokens: 5\n")),
+                    ContainsSubstring("workload.prompt_tokens.max: missing"));
+  CHECK_THROWS_WITH(read(with("  prompt_tokens: 5\n  output_tokens: 5\n  arrival: replay\n")),
+                    ContainsSubstring("replay needs workload.file"));
+  CHECK_THROWS_WITH(
+      read(with("  prompt_tokens: 5\n  output_tokens: 5\n  arrival: bursty\n")),
+      ContainsSubstring("workload.requests_per_second: missing") && ContainsSubstring("workload.burstiness: missing"));
 }
 
 TEST_CASE("a sweep is every combination, first axis slowest") {

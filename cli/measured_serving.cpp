@@ -1,0 +1,81 @@
+#include "cli/measured_serving.hpp"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "cli/engine_weights.hpp"
+#include "cli/locate.hpp"
+#include "cli/progress.hpp"
+#include "config/unit_text.hpp"
+#include "engine/executors/open_executor.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::array<const char*, 14> kCompared{"total_time",
+                                                "requests_per_second",
+                                                "output_tokens_per_second",
+                                                "goodput",
+                                                "ttft_mean",
+                                                "ttft_p50",
+                                                "ttft_p99",
+                                                "tpot_mean",
+                                                "tpot_p50",
+                                                "tpot_p99",
+                                                "itl_p50",
+                                                "itl_p99",
+                                                "latency_p50",
+                                                "latency_p99"};
+
+[[nodiscard]] bool is_time(const std::string& metric) { return !metric.ends_with("per_second") && metric != "goodput"; }
+
+[[nodiscard]] Cell figure(const std::string& metric, double value) {
+  return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
+}
+
+}  // namespace
+
+engine::ServedWorkload measure(const MeasuredServer& server, const RequestWorkload& workload) {
+  const config::Scenario& scenario = server.scenario;
+  engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), server.options.weights);
+  const int threads = scenario.measure.threads > 0 ? scenario.measure.threads
+                                                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const engine::OpenDevice device = engine::open_device({});
+  const auto executor = engine::make_executor(device, std::move(weights),
+                                              {.num_blocks = server.num_blocks,
+                                               .block_size = server.options.block_size,
+                                               .dtype = server.options.kv_cache_dtype,
+                                               .max_num_seqs = server.options.max_num_seqs,
+                                               .residual_tokens = server.options.kv_residual_tokens},
+                                              server.options, threads);
+  executor->set_op_timing(engine::OpTiming::off);
+  ProgressBar bar;
+  int finished = 0;
+  return engine::serve(*executor, server.options, workload, scenario.slo,
+                       [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); });
+}
+
+Table comparison_table(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
+  Table table;
+  table.title = "Simulated against measured on this machine";
+  table.columns = {"metric", "simulated", "measured", "off by"};
+  for (const std::string metric : kCompared) {
+    if (!simulated.contains(metric) || !measured.contains(metric)) continue;
+    const double real = measured.at(metric);
+    const double off = real > 0 ? simulated.at(metric) / real - 1 : 0;
+    table.rows.push_back({metric, figure(metric, simulated.at(metric)), figure(metric, real),
+                          Cell((off < 0 ? "" : "+") + percent(off, 2), off)});
+  }
+  return table;
+}
+
+Json comparison_json(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
+  Json json = Json::object();
+  for (const std::string metric : kCompared)
+    if (simulated.contains(metric) && measured.contains(metric))
+      json[metric] = {{"simulated", simulated.at(metric)}, {"measured", measured.at(metric)}};
+  return json;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,125 @@
+#include "cli/serving_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/unit_text.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::array<std::pair<const char*, double>, 3> kPercentiles{{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}}};
+
+struct NamedLatency {
+  const char* name;
+  const char* title;
+  const QuantileSketch& values;
+};
+
+[[nodiscard]] std::array<NamedLatency, 4> latencies(const ServingMetrics& metrics) {
+  return {{{"ttft", "TTFT", metrics.ttft()},
+           {"tpot", "TPOT", metrics.tpot()},
+           {"itl", "ITL", metrics.itl()},
+           {"latency", "latency", metrics.latency()}}};
+}
+
+[[nodiscard]] Cell time_cell(Seconds time) { return {config::short_text(time), time.value()}; }
+
+// Intervals [first, end) as one.
+[[nodiscard]] TimelineInterval joined(const std::vector<TimelineInterval>& intervals, std::size_t first,
+                                      std::size_t end) {
+  TimelineInterval all = intervals[first];
+  for (std::size_t index = first + 1; index < end; ++index) all = merged(all, intervals[index]);
+  return all;
+}
+
+}  // namespace
+
+std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
+  const double seconds = metrics.duration().value();
+  const auto rate = [seconds](std::int64_t count) { return static_cast<double>(count) / seconds; };
+  std::map<std::string, double> figures{{"total_time", seconds},
+                                        {"requests_per_second", rate(metrics.requests())},
+                                        {"tokens_per_second", rate(metrics.prompt_tokens() + metrics.output_tokens())},
+                                        {"output_tokens_per_second", rate(metrics.output_tokens())},
+                                        {"goodput", rate(metrics.requests_within_objective())}};
+  for (const NamedLatency& latency : latencies(metrics)) {
+    if (latency.values.count() == 0) continue;
+    const std::string name = latency.name;
+    figures[name + "_mean"] = latency.values.mean().value();
+    for (const auto& [suffix, share] : kPercentiles)
+      figures[name + "_" + suffix] = latency.values.quantile(share).value();
+  }
+  return figures;
+}
+
+Table latency_table(const ServingMetrics& metrics) {
+  Table table;
+  table.columns = {"", "mean", "P50", "P90", "P99", "largest"};
+  for (const NamedLatency& latency : latencies(metrics)) {
+    if (latency.values.count() == 0) continue;
+    std::vector<Cell> row{latency.title, time_cell(latency.values.mean())};
+    for (const auto& [suffix, share] : kPercentiles) row.push_back(time_cell(latency.values.quantile(share)));
+    row.push_back(time_cell(latency.values.largest()));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table timeline_table(const ServingTimeline& timeline, int num_blocks, std::size_t rows) {
+  Table table;
+  table.title = "Over time, in parts of equally many steps";
+  table.columns = {"from",           "to",           "busy",     "running",    "waiting",
+                   "KV blocks used", "unused slots", "tokens/s", "preemptions"};
+  table.first_column = Align::right;
+  const std::vector<TimelineInterval>& intervals = timeline.intervals();
+  const std::size_t parts = std::min(rows, intervals.size());
+  for (std::size_t part = 0; part < parts; ++part) {
+    const TimelineInterval all =
+        joined(intervals, part * intervals.size() / parts, (part + 1) * intervals.size() / parts);
+    const Seconds length = all.end - all.begin;
+    const double share = all.used_blocks / num_blocks;
+    const double rate = static_cast<double>(all.new_tokens) / length.value();
+    table.rows.push_back({time_cell(all.begin), time_cell(all.end), Cell(percent(all.busy / length), all.busy / length),
+                          Cell(number(all.running), all.running), Cell(number(all.waiting), all.waiting),
+                          Cell(percent(share), share), Cell(percent(all.unused_slots), all.unused_slots),
+                          Cell(number(rate), rate), std::to_string(all.preemptions)});
+  }
+  table.notes = {"Means over steps, weighted by their time; tokens: of prompts and answers."};
+  return table;
+}
+
+Json timeline_json(const ServingTimeline& timeline) {
+  Json json = Json::array();
+  for (const TimelineInterval& interval : timeline.intervals())
+    json.push_back({{"begin_seconds", interval.begin.value()},
+                    {"end_seconds", interval.end.value()},
+                    {"busy_seconds", interval.busy.value()},
+                    {"running", interval.running},
+                    {"waiting", interval.waiting},
+                    {"used_blocks", interval.used_blocks},
+                    {"unused_slots", interval.unused_slots},
+                    {"new_tokens", interval.new_tokens},
+                    {"preemptions", interval.preemptions}});
+  return json;
+}
+
+std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective) {
+  const std::map<std::string, double> figures = serving_figures(metrics);
+  std::vector<std::string> lines{
+      std::to_string(metrics.requests()) + " requests, " + std::to_string(metrics.prompt_tokens()) + " + " +
+          std::to_string(metrics.output_tokens()) + " tokens in " + config::short_text(metrics.duration()),
+      number(figures.at("requests_per_second")) + " requests/s, " + number(figures.at("output_tokens_per_second")) +
+          " output tokens/s, " + number(figures.at("tokens_per_second")) + " tokens/s with prompts"};
+  if (metrics.cached_tokens() > 0)
+    lines.push_back(std::to_string(metrics.cached_tokens()) + " prompt tokens found by prefix caching");
+  if (objective.ttft || objective.tpot || objective.latency)
+    lines.push_back(
+        "goodput " + number(figures.at("goodput")) + " requests/s: " +
+        percent(static_cast<double>(metrics.requests_within_objective()) / static_cast<double>(metrics.requests())) +
+        " of the requests within the slo");
+  return lines;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,174 @@
+// `dculab simulate`: a scenario's requests served under a virtual clock, by the engine's own scheduler.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/locate.hpp"
+#include "cli/measured_serving.hpp"
+#include "cli/output.hpp"
+#include "cli/predicted_study.hpp"
+#include "cli/progress.hpp"
+#include "cli/serving_report.hpp"
+#include "cli/simulation.hpp"
+#include "config/text_output.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct SimulateChoices {
+  std::vector<std::string> scenarios;
+  std::vector<std::string> set;
+  std::string chrome_trace_file;
+  bool measure = false;
+  OutputOptions output;
+};
+
+// An objective about what a simulation does not measure would choose nothing, and not say why.
+void refuse_other_metrics(const config::Scenario& scenario) {
+  const auto refuse = [&scenario](const std::string& metric) {
+    for (const char* other : {"step_time", "kv_bytes", "max_sequences"})
+      if (metric == other)
+        throw InputError(scenario.file, "objective: " + metric + " is no metric of served requests; take goodput, " +
+                                            "output_tokens_per_second, ttft_p99, ...");
+  };
+  if (scenario.objective.metric != config::Objective{}.metric) refuse(scenario.objective.metric);
+  for (const config::Constraint& constraint : scenario.objective.subject_to) refuse(constraint.metric);
+}
+
+[[nodiscard]] config::Scenario read(const std::string& name, const std::vector<std::string>& set) {
+  std::vector<config::Override> overrides;
+  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  const std::string file = find_scenario(name).string();
+  config::Scenario scenario = config::read_scenario_file(file, overrides);
+  if (scenario.workload.kind != config::WorkloadKind::serving)
+    throw InputError(file,
+                     "workload: has no requests to serve; give workload.requests, prompt_tokens and "
+                     "output_tokens, or ask `dculab study` for a single step");
+  if (scenario.compare || scenario.accuracy) throw InputError(file, "compare and accuracy belong to `dculab study`");
+  if (scenario.tensor_parallel_size != 1)
+    throw InputError(file, "engine.tensor_parallel_size: one device is simulated");
+  refuse_other_metrics(scenario);
+  return scenario;
+}
+
+[[nodiscard]] Table sweep_table(const std::vector<Simulation>& all) {
+  Table table;
+  table.columns = {"machine"};
+  for (const auto& [key, value] : all.front().choices) table.columns.push_back(axis_title(key));
+  for (const char* column : {"requests/s", "output tokens/s", "TTFT P50", "TTFT P99", "TPOT P50", "TPOT P99", "goodput",
+                             "KV blocks used at most", "preemptions"})
+    table.columns.emplace_back(column);
+  for (const Simulation& simulation : all) {
+    std::vector<Cell> row{simulation.machine};
+    for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
+    const auto add_rate = [&](const char* metric) {
+      row.emplace_back(number(simulation.figures.at(metric)), simulation.figures.at(metric));
+    };
+    add_rate("requests_per_second");
+    add_rate("output_tokens_per_second");
+    for (const char* metric : {"ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"}) {
+      const auto figure = simulation.figures.find(metric);
+      if (figure == simulation.figures.end())
+        row.emplace_back("");
+      else
+        row.emplace_back(config::short_text(Seconds(figure->second)), figure->second);
+    }
+    add_rate("goodput");
+    const double used = static_cast<double>(simulation.run.timeline.most_used_blocks()) / simulation.run.num_blocks;
+    row.emplace_back(percent(used), used);
+    row.emplace_back(std::to_string(simulation.run.num_preemptions));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+[[nodiscard]] Table bound_table(const sim::ServingRun& run) {
+  Table table;
+  table.title = "What the time is spent on";
+  table.columns = {"bound", "time", "share of steps"};
+  for (const auto& [bound, time] : run.time_by_bound)
+    table.rows.push_back(
+        {bound, Cell(config::short_text(time), time.value()), Cell(percent(time / run.busy), time / run.busy)});
+  return table;
+}
+
+void add_details(const Simulation& simulation, Report& report) {
+  const sim::ServingRun& run = simulation.run;
+  report.heading.push_back(label(simulation) + ":");
+  for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
+  report.heading.push_back(std::to_string(run.num_steps) + " steps, " + std::to_string(run.num_preemptions) +
+                           " preemptions, KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) +
+                           " of " + std::to_string(run.num_blocks));
+  if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
+  report.tables.push_back(latency_table(run.metrics));
+  report.tables.push_back(bound_table(run));
+  report.tables.push_back(timeline_table(run.timeline, run.num_blocks));
+}
+
+void add_choice(const std::vector<Simulation>& all, const config::Objective& objective, Report& report) {
+  const std::optional<std::size_t> chosen = best(all, objective);
+  const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
+  report.heading.push_back(chosen ? goal + ": " + label(all[*chosen])
+                                  : "no point of the sweep meets objective.subject_to");
+  if (chosen) report.json["best"] = *chosen;
+}
+
+[[nodiscard]] Report simulate(const SimulateChoices& choices) {
+  Report report{"dculab/simulate/1", {}, {}, Json{{"simulations", Json::array()}}};
+  config::ChromeTrace chrome_trace;
+  for (const std::string& name : choices.scenarios) {
+    const config::Scenario scenario = read(name, choices.set);
+    report.heading.push_back(scenario.question);
+    const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
+    const bool single = points.size() * scenario.machines.size() == 1;
+    if (!choices.chrome_trace_file.empty() && !(single && choices.scenarios.size() == 1))
+      throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
+    std::vector<Simulation> all;
+    ProgressBar bar;
+    for (const std::string& machine : scenario.machines)
+      for (const config::SweepPoint& point : points) {
+        bar.update(machine,
+                   static_cast<double>(all.size()) / static_cast<double>(points.size() * scenario.machines.size()));
+        all.push_back(simulate_point(point, machine,
+                                     choices.measure ? Serving::simulated_and_measured : Serving::simulated,
+                                     choices.chrome_trace_file.empty() ? nullptr : &chrome_trace));
+      }
+    bar.clear();
+    if (single) {
+      add_details(all.front(), report);
+    } else {
+      if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
+      report.tables.push_back(sweep_table(all));
+      report.tables.back().title = scenario.question;
+      for (const Simulation& simulation : all)
+        if (choices.measure) {
+          report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
+          report.tables.back().title = label(simulation);
+        }
+    }
+    for (const Simulation& simulation : all) report.json["simulations"].push_back(to_json(simulation));
+  }
+  if (!choices.chrome_trace_file.empty()) config::write_file_atomically(choices.chrome_trace_file, chrome_trace.json());
+  return report;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("simulate", "Serve a scenario's requests under a virtual clock");
+  auto choices = std::make_shared<SimulateChoices>();
+  command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios")->required();
+  command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
+  command->add_flag("--measure", choices->measure,
+                    "Also serve them with this machine's engine; the scenario's machine is its calibrated file");
+  add_output_file(*command, "--chrome-trace", choices->chrome_trace_file,
+                  "Write the steps for chrome://tracing or ui.perfetto.dev");
+  add_output_options(*command, choices->output);
+  command->callback([choices] { show(simulate(*choices), choices->output); });
+}
+
+}  // namespace dculab::cli

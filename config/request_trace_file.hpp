@@ -1,0 +1,19 @@
+// Requests that somebody recorded, as CSV: when each arrived and how many tokens it had.
+//
+//   arrived_at,num_prefill_tokens,num_decode_tokens        s after the first, tokens, tokens
+//
+// Columns: those of Vidur's processed traces (microsoft/vidur, data/processed_traces).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/workload.hpp"
+
+namespace dculab::config {
+
+// In order of arrival. Throws InputError with every problem as file:line.
+[[nodiscard]] std::vector<RecordedRequest> read_request_trace(const std::string& file, const std::string& text);
+[[nodiscard]] std::vector<RecordedRequest> read_request_trace_file(const std::string& path);
+
+}  // namespace dculab::config

@@ -1,0 +1,59 @@
+// Which requests a scheduler can never serve, and why.
+#include <algorithm>
+
+#include "core/kivi.hpp"
+#include "core/scheduler.hpp"
+
+namespace dculab {
+namespace {
+
+std::string tokens_text(std::int64_t count) { return std::to_string(count) + " tokens"; }
+
+// Streams could go on, but the table of rotary angles grows with them: to half a gigabyte for heads of 128 here.
+constexpr std::int64_t kLongestStream = 1 << 20;
+
+// Why a request's samples cannot share blocks.
+std::optional<std::string> refusal_of_samples(const Request& request, const EngineOptions& options) {
+  if (request.n < 1) return "n must be at least 1, not " + std::to_string(request.n);
+  if (request.n == 1) return std::nullopt;
+  const std::string what = std::to_string(request.n) + " samples of a prompt share its KV blocks, which ";
+  if (options.kv_retention.policy != RetentionPolicy::all)
+    return what + "kv_retention " + std::string(name(options.kv_retention.policy)) + " changes; ask for n = 1";
+  if (is_kivi(options.kv_cache_dtype))
+    return what + std::string(name(options.kv_cache_dtype)) + " cannot; ask for n = 1";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> Scheduler::refusal(const Request& request) const {
+  const auto prompt = static_cast<std::int64_t>(request.prompt_token_ids.size());
+  if (prompt == 0) return "the prompt is empty";
+  if (request.max_tokens < 1) return "max_tokens must be at least 1, not " + std::to_string(request.max_tokens);
+
+  const std::int64_t total = prompt + request.max_tokens;
+  const std::string what =
+      "the prompt of " + tokens_text(prompt) + " with max_tokens " + std::to_string(request.max_tokens);
+  // StreamingLLM counts positions within the cache.
+  const bool streams = options_.kv_retention.policy == RetentionPolicy::sinks;
+  const std::int64_t positions = streams ? std::min(total, capacity()) : total;
+  if (positions > limits_.max_position_embeddings)
+    return (streams ? "kv_retention sinks keeps " + tokens_text(positions) + ", more than "
+                    : what + " is longer than ") +
+           "max_position_embeddings (" + std::to_string(limits_.max_position_embeddings) + ")";
+  if (streams && total > kLongestStream)
+    return what + " is longer than a stream can be (" + tokens_text(kLongestStream) + ")";
+  if (auto reason = refusal_of_samples(request, options_)) return reason;
+
+  // The last generated token is handed out, never computed on.
+  const int blocks = pool_.blocks_for(std::min(total - 1, capacity()));
+  if (blocks > pool_.num_blocks())
+    return what + " needs " + std::to_string(blocks) + " KV blocks of " + tokens_text(pool_.block_size()) +
+           ", but the pool has " + std::to_string(pool_.num_blocks());
+  if (!options_.enable_chunked_prefill && prompt > options_.max_num_batched_tokens)
+    return "the prompt of " + tokens_text(prompt) + " does not fit into one step of max_num_batched_tokens (" +
+           std::to_string(options_.max_num_batched_tokens) + "), and chunked prefill is off";
+  return std::nullopt;
+}
+
+}  // namespace dculab

@@ -1,0 +1,30 @@
+#include "core/serving_metrics.hpp"
+
+#include <algorithm>
+
+namespace dculab {
+
+bool ServingMetrics::meets_objective(const Sequence& sequence) const {
+  return (!objective_.ttft || sequence.ttft() <= *objective_.ttft) &&
+         (!objective_.tpot || sequence.tpot() <= *objective_.tpot) &&
+         (!objective_.latency || sequence.latency() <= *objective_.latency);
+}
+
+void ServingMetrics::add(const Sequence& sequence) {
+  const Seconds arrival = sequence.request.arrival;
+  const Seconds last = sequence.token_times.back();
+  begin_ = requests() == 0 ? arrival : std::min(begin_, arrival);
+  end_ = requests() == 0 ? last : std::max(end_, last);
+  ttft_.add(sequence.ttft());
+  if (sequence.num_generated() > 1) tpot_.add(sequence.tpot());
+  for (std::size_t token = 1; token < sequence.token_times.size(); ++token)
+    itl_.add(sequence.token_times[token] - sequence.token_times[token - 1]);
+  latency_.add(sequence.latency());
+  within_ += meets_objective(sequence) ? 1 : 0;
+  if (sequence.sample == 0) prompt_tokens_ += sequence.num_prompt_tokens();
+  output_tokens_ += sequence.num_generated();
+  cached_tokens_ += sequence.num_cached_tokens;
+  preemptions_ += sequence.num_preemptions;
+}
+
+}  // namespace dculab

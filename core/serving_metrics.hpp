@@ -1,0 +1,53 @@
+// What users and operators see of a serving run: latencies, throughput, and goodput under a service level objective.
+//
+//   TTFT     arrival to first token         ITL   between two tokens of a request
+//   TPOT     mean ITL of a request          latency   arrival to last token
+//   goodput  requests that meet the objective / duration   (Zhong et al. 2024, DistServe)
+//
+// Names and definitions: vLLM, benchmarks/benchmark_serving.py. Memory does not grow with the number of requests.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/quantile_sketch.hpp"
+#include "core/request.hpp"
+#include "core/units.hpp"
+
+namespace dculab {
+
+// What a request must not exceed; absent: anything will do.
+struct ServiceLevel {
+  std::optional<Seconds> ttft, tpot, latency;
+};
+
+class ServingMetrics {
+ public:
+  explicit ServingMetrics(ServiceLevel objective = {}) : objective_(objective) {}
+
+  // Precondition: the sequence has ended, with at least one token.
+  void add(const Sequence& sequence);
+
+  [[nodiscard]] const QuantileSketch& ttft() const { return ttft_; }
+  [[nodiscard]] const QuantileSketch& tpot() const { return tpot_; }  // of requests of two tokens and more
+  [[nodiscard]] const QuantileSketch& itl() const { return itl_; }
+  [[nodiscard]] const QuantileSketch& latency() const { return latency_; }
+
+  [[nodiscard]] std::int64_t requests() const { return latency_.count(); }
+  [[nodiscard]] std::int64_t requests_within_objective() const { return within_; }
+  [[nodiscard]] std::int64_t prompt_tokens() const { return prompt_tokens_; }
+  [[nodiscard]] std::int64_t output_tokens() const { return output_tokens_; }
+  [[nodiscard]] std::int64_t cached_tokens() const { return cached_tokens_; }  // of the prompts
+  [[nodiscard]] std::int64_t preemptions() const { return preemptions_; }
+  [[nodiscard]] Seconds duration() const { return end_ - begin_; }  // first arrival to last token
+
+ private:
+  [[nodiscard]] bool meets_objective(const Sequence& sequence) const;
+
+  ServiceLevel objective_;
+  QuantileSketch ttft_, tpot_, itl_, latency_;
+  std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, preemptions_ = 0;
+  Seconds begin_, end_;
+};
+
+}  // namespace dculab

@@ -1,0 +1,124 @@
+#include "core/workload.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace dculab {
+namespace {
+
+// The standard library's distributions differ between implementations; its engines do not.
+
+// In (0, 1).
+[[nodiscard]] double uniform(std::mt19937_64& random) { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; }
+
+// Box and Muller 1958.
+[[nodiscard]] double normal(std::mt19937_64& random) {
+  const double radius = std::sqrt(-2 * std::log(uniform(random)));
+  return radius * std::cos(2 * std::numbers::pi * uniform(random));
+}
+
+// Mean `shape`. G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", 2000.
+[[nodiscard]] double gamma(std::mt19937_64& random, double shape) {
+  if (shape < 1) {
+    const double above_one = gamma(random, shape + 1);
+    return above_one * std::pow(uniform(random), 1 / shape);
+  }
+  const double d = shape - 1.0 / 3;
+  for (;;) {
+    const double x = normal(random);
+    const double root = 1 + x / std::sqrt(9 * d);
+    if (root <= 0) continue;
+    const double v = root * root * root;
+    if (std::log(uniform(random)) < 0.5 * x * x + d * (1 - v + std::log(v))) return d * v;
+  }
+}
+
+[[nodiscard]] double draw_value(const LengthDistribution& lengths, std::mt19937_64& random) {
+  switch (lengths.kind) {
+    case LengthKind::fixed:
+      return lengths.center;
+    case LengthKind::uniform:
+      return std::floor(lengths.least + uniform(random) * (static_cast<double>(lengths.most) - lengths.least + 1));
+    case LengthKind::exponential:
+      return -lengths.center * std::log(uniform(random));
+    case LengthKind::lognormal:
+      return lengths.center * std::exp(lengths.sigma * normal(random));
+  }
+  return lengths.center;
+}
+
+[[nodiscard]] int draw_length(const LengthDistribution& lengths, std::mt19937_64& random) {
+  return static_cast<int>(std::clamp<double>(std::round(draw_value(lengths, random)), lengths.least, lengths.most));
+}
+
+void add_length_problems(const LengthDistribution& lengths, const std::string& what, std::vector<std::string>& found) {
+  if (lengths.least < 1) found.push_back(what + ": a request has at least 1 token");
+  if (lengths.least > lengths.most)
+    found.push_back(what + ": least (" + std::to_string(lengths.least) + ") is above most (" +
+                    std::to_string(lengths.most) + ")");
+  if (lengths.kind != LengthKind::uniform && !(lengths.center >= 1))
+    found.push_back(what + ": must be at least 1 token");
+  if (lengths.kind == LengthKind::lognormal && !(lengths.sigma >= 0)) found.push_back(what + ": sigma is negative");
+}
+
+}  // namespace
+
+std::vector<std::string> problems(const RequestWorkload& workload) {
+  std::vector<std::string> found;
+  if (workload.requests < 1) found.emplace_back("requests: must be at least 1");
+  add_length_problems(workload.prompt, "prompt_tokens", found);
+  add_length_problems(workload.output, "output_tokens", found);
+  const bool gamma_gaps = workload.arrival == ArrivalKind::gamma;
+  if (gamma_gaps && !(workload.requests_per_second > 0)) found.emplace_back("requests_per_second: must be above 0");
+  if (gamma_gaps && !(workload.burstiness > 0)) found.emplace_back("burstiness: must be above 0");
+  if (workload.prefix_tokens < 0) found.emplace_back("prefix_tokens: must not be negative");
+  if (workload.prefixes < 1) found.emplace_back("prefixes: must be at least 1");
+  if (workload.vocab_size < 2) found.emplace_back("vocab_size: must be at least 2");
+  const bool recorded = workload.arrival == ArrivalKind::replay || !workload.recorded.empty();
+  if (recorded && workload.recorded.size() < static_cast<std::size_t>(workload.requests))
+    found.push_back("requests: " + std::to_string(workload.requests) + " asked for, but " +
+                    std::to_string(workload.recorded.size()) + " were recorded");
+  return found;
+}
+
+RequestSource::RequestSource(RequestWorkload workload) : workload_(std::move(workload)), random_(workload_.seed) {}
+
+RecordedRequest RequestSource::draw() {
+  RecordedRequest drawn;
+  if (workload_.recorded.empty())
+    drawn = {{}, draw_length(workload_.prompt, random_), draw_length(workload_.output, random_)};
+  else
+    drawn = workload_.recorded[static_cast<std::size_t>(given_)];
+  if (workload_.arrival == ArrivalKind::replay) return drawn;
+  if (workload_.arrival == ArrivalKind::gamma)
+    now_ += Seconds(gamma(random_, workload_.burstiness) / (workload_.burstiness * workload_.requests_per_second));
+  drawn.arrival = now_;
+  return drawn;
+}
+
+std::vector<TokenId> RequestSource::draw_prompt(int num_tokens) {
+  const auto range = static_cast<std::uint64_t>(workload_.vocab_size);
+  const int shared = std::min(workload_.prefix_tokens, num_tokens - 1);
+  std::mt19937_64 prefix(workload_.seed + 1 + static_cast<std::uint64_t>(given_ % workload_.prefixes));
+  std::vector<TokenId> tokens;
+  tokens.reserve(static_cast<std::size_t>(num_tokens));
+  for (int index = 0; index < num_tokens; ++index)
+    tokens.push_back(static_cast<TokenId>((index < shared ? prefix() : random_()) % range));
+  return tokens;
+}
+
+std::optional<Request> RequestSource::next() {
+  if (given_ == workload_.requests) return std::nullopt;
+  const RecordedRequest drawn = draw();
+  Request request;
+  request.prompt_token_ids = draw_prompt(drawn.prompt_tokens);
+  request.max_tokens = drawn.output_tokens;
+  request.eos = EosHandling::ignore;
+  request.arrival = drawn.arrival;
+  request.id = given_++;
+  return request;
+}
+
+}  // namespace dculab

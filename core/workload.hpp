@@ -1,0 +1,81 @@
+// Requests that arrive over time: when, and how many tokens they have. Drawn one by one from a seed, the same ones for
+// the engine and for the simulator.
+//
+//   all_at_once   every request at 0
+//   gamma         gaps of mean 1 / requests_per_second with the shape `burstiness`: 1 is a Poisson process, smaller is
+//                 burstier (vLLM's --request-rate and --burstiness)
+//   replay        when somebody recorded them
+//
+// Lengths are drawn from distributions, or those that were recorded.
+//
+// A prompt is random tokens, which no other has, after `prefix_tokens` that all prompts of its prefix share.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/request.hpp"
+#include "core/units.hpp"
+
+namespace dculab {
+
+enum class LengthKind : std::uint8_t { fixed, uniform, exponential, lognormal };
+
+// In tokens. Draws are rounded and kept within [least, most].
+struct LengthDistribution {
+  LengthKind kind = LengthKind::fixed;
+  double center = 1;  // fixed: every length; exponential: the mean; lognormal: the median
+  double sigma = 0;   // lognormal: of the logarithm
+  int least = 1;
+  int most = std::numeric_limits<int>::max();
+};
+
+enum class ArrivalKind : std::uint8_t { all_at_once, gamma, replay };
+
+// One line of a recorded trace.
+struct RecordedRequest {
+  Seconds arrival;  // ascending
+  int prompt_tokens = 1;
+  int output_tokens = 1;
+};
+
+struct RequestWorkload {
+  int requests = 1;
+  LengthDistribution prompt{};
+  LengthDistribution output{};
+  ArrivalKind arrival = ArrivalKind::all_at_once;
+  double requests_per_second = 1;  // gamma
+  double burstiness = 1;           // gamma
+  int prefix_tokens = 0;           // of each prompt, which is longer
+  int prefixes = 1;                // different ones, taken in turn
+  int vocab_size = 32000;          // tokens are below
+  std::uint64_t seed = 1;
+  std::vector<RecordedRequest> recorded{};  // if any, the first `requests` have these lengths; replay: also these times
+};
+
+// Everything that makes the workload unusable; empty when it is sound.
+[[nodiscard]] std::vector<std::string> problems(const RequestWorkload& workload);
+
+class RequestSource {
+ public:
+  // Precondition: problems(workload) is empty.
+  explicit RequestSource(RequestWorkload workload);
+
+  // In order of arrival, with ids 0, 1, ...; nothing when all have been given out.
+  [[nodiscard]] std::optional<Request> next();
+
+ private:
+  [[nodiscard]] RecordedRequest draw();
+  [[nodiscard]] std::vector<TokenId> draw_prompt(int num_tokens);
+
+  RequestWorkload workload_;
+  std::mt19937_64 random_;
+  int given_ = 0;
+  Seconds now_;
+};
+
+}  // namespace dculab

@@ -1,0 +1,32 @@
+#include "engine/generate/serve.hpp"
+
+#include "core/scheduler.hpp"
+#include "core/serving_loop.hpp"
+#include "engine/generate/logits_source.hpp"
+#include "engine/generate/wall_clock.hpp"
+
+namespace dculab::engine {
+
+ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, const RequestWorkload& workload,
+                     const ServiceLevel& objective, const std::function<void()>& on_finished) {
+  Scheduler scheduler(options, {.num_blocks = executor.kv_cache().num_blocks,
+                                .max_position_embeddings = executor.shape().max_position_embeddings});
+  LogitsSource tokens(executor);
+  WallClock clock;
+  ServedWorkload served;
+  served.metrics = ServingMetrics(objective);
+  const auto finish = [&](const Sequence& sequence) {
+    served.metrics.add(sequence);
+    if (on_finished) on_finished();
+  };
+  ServingLoop loop({executor.shape(), options, scheduler, executor, tokens, clock, RequestRecords::drop},
+                   {.on_finished = finish, .on_step = [&](const ServedStep& step) { served.timeline.add(step); }});
+  RequestSource source(workload);
+  loop.run(source);
+  served.num_steps = loop.report().num_steps;
+  served.num_preemptions = scheduler.num_preemptions();
+  served.busy = loop.report().executor_time;
+  return served;
+}
+
+}  // namespace dculab::engine

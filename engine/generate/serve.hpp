@@ -1,0 +1,27 @@
+// Serves requests of token ids in real time, as they arrive.
+#pragma once
+
+#include <functional>
+
+#include "core/serving_metrics.hpp"
+#include "core/serving_timeline.hpp"
+#include "core/workload.hpp"
+#include "engine/executors/model_executor.hpp"
+
+namespace dculab::engine {
+
+struct ServedWorkload {
+  ServingMetrics metrics;
+  ServingTimeline timeline;
+  std::int64_t num_steps = 0;
+  int num_preemptions = 0;
+  Seconds busy;  // sum of the steps
+};
+
+// With the executor's KV blocks. `on_finished` is called after each request. Precondition: problems(workload) is empty.
+// Throws InputError for a request that can never be served.
+[[nodiscard]] ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options,
+                                   const RequestWorkload& workload, const ServiceLevel& objective = {},
+                                   const std::function<void()>& on_finished = {});
+
+}  // namespace dculab::engine

@@ -1,0 +1,125 @@
+// Many requests into little memory: whoever comes is served once, and nothing is left behind.
+#include <algorithm>
+#include <vector>
+
+#include "core/serving_loop.hpp"
+#include "core/serving_timeline.hpp"
+#include "core/workload.hpp"
+#include "tests/core/requests.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/sanitized.hpp"
+
+using namespace dculab;
+
+namespace {
+
+class LinearExecutor final : public Executor {
+ public:
+  void copy_blocks(std::span<const BlockCopy>) override {}
+  StepResult run(const StepPlan& plan) override {
+    return {.duration = Seconds(1e-3 + 1e-5 * plan.batch.num_tokens()), .op_durations = {}};
+  }
+};
+
+class ZeroTokens final : public TokenSource {
+ public:
+  TokenId next_token(const Sequence&, int) override { return 0; }
+};
+
+// 40 prompt and 24 output tokens on average, 4 blocks of 16 a request: 200 blocks hold about 50 of them.
+RequestWorkload bursts(int requests) {
+  RequestWorkload workload{.requests = requests, .arrival = ArrivalKind::gamma};
+  workload.prompt = {LengthKind::uniform, 1, 0, 8, 72};
+  workload.output = {LengthKind::uniform, 1, 0, 1, 47};
+  workload.requests_per_second = 1500;
+  workload.burstiness = 0.2;
+  workload.prefix_tokens = 16;
+  workload.prefixes = 50;
+  return workload;
+}
+
+struct Soak {
+  std::vector<int> finished;  // [requests] times
+  ServingReport report;
+  ServingTimeline timeline;
+  int num_free = 0, num_preemptions = 0;
+  std::string audit;
+};
+
+Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& workload) {
+  ModelShape model{.hidden_size = 64,
+                   .intermediate_size = 128,
+                   .num_hidden_layers = 2,
+                   .num_attention_heads = 4,
+                   .num_key_value_heads = 2,
+                   .head_dim = 16,
+                   .vocab_size = 100,
+                   .max_position_embeddings = 512};
+  Scheduler scheduler(options, {.num_blocks = num_blocks, .max_position_embeddings = 512}, BatchContents::lengths_only);
+  LinearExecutor executor;
+  ZeroTokens tokens;
+  VirtualClock clock;
+  Soak result;
+  result.finished.resize(static_cast<std::size_t>(workload.requests));
+  ServingLoop loop({model, options, scheduler, executor, tokens, clock, RequestRecords::drop},
+                   {.on_finished =
+                        [&](const Sequence& each) {
+                          CHECK(each.num_generated() == each.request.max_tokens);
+                          ++result.finished[static_cast<std::size_t>(each.request.id)];
+                        },
+                    .on_step = [&](const ServedStep& step) { result.timeline.add(step); }});
+  RequestSource source(workload);
+  loop.run(source);
+  result.report = loop.report();
+  result.num_free = scheduler.pool().num_free();
+  result.num_preemptions = scheduler.num_preemptions();
+  result.audit = scheduler.pool().audit();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("100,000 bursty requests into memory for 50 finish once each and leave the pool empty", "[soak]") {
+  const RequestWorkload workload = bursts(kSanitized ? 5000 : 100000);
+  for (const bool prefix_caching : {false, true}) {
+    EngineOptions options = options_with(16, 128, 1024);
+    options.enable_prefix_caching = prefix_caching;
+    const Soak result = soak(options, 200, workload);
+    CHECK(std::ranges::all_of(result.finished, [](int times) { return times == 1; }));
+    CHECK(result.num_free == 200);
+    CHECK(result.audit.empty());
+    CHECK(result.num_preemptions > 0);
+    CHECK(result.report.requests.empty());
+    CHECK(result.timeline.intervals().size() <= 512);
+    CHECK(result.timeline.most_used_blocks() <= 200);
+    CHECK(result.timeline.most_used_blocks() > 190);
+    CHECK((result.report.num_cached_tokens > 0) == prefix_caching);
+  }
+}
+
+TEST_CASE("a static batch takes nobody in before all its members have ended", "[soak]") {
+  EngineOptions options = options_with(16, 8, 1024);
+  const RequestWorkload workload = bursts(2000);
+  const Soak continuous = soak(options, 200, workload);
+  options.batching = Batching::per_batch;
+  const Soak per_batch = soak(options, 200, workload);
+  CHECK(std::ranges::all_of(per_batch.finished, [](int times) { return times == 1; }));
+  // A member that ends early leaves its place empty, so more steps are needed.
+  CHECK(per_batch.report.num_steps > 1.3 * static_cast<double>(continuous.report.num_steps));
+}
+
+TEST_CASE("a timeline adds up to the run, however often its intervals were merged", "[soak]") {
+  const Soak result = soak(options_with(16, 32, 512), 100, bursts(3000));
+  Seconds busy;
+  int preemptions = 0;
+  for (const TimelineInterval& interval : result.timeline.intervals()) {
+    busy += interval.busy;
+    preemptions += interval.preemptions;
+    CHECK(interval.begin <= interval.end);
+    CHECK(interval.running <= 32);
+    CHECK(interval.used_blocks <= 100);
+    CHECK((interval.unused_slots >= 0 && interval.unused_slots < 1));
+  }
+  CHECK_THAT(busy.value(), WithinRel(result.report.executor_time.value(), 1e-9));
+  CHECK(preemptions == result.num_preemptions);
+}

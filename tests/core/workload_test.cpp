@@ -1,0 +1,133 @@
+#include "core/workload.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/catch.hpp"
+
+using namespace dculab;
+
+namespace {
+
+std::vector<Request> all_of(const RequestWorkload& workload) {
+  REQUIRE(problems(workload).empty());
+  RequestSource source(workload);
+  std::vector<Request> requests;
+  while (auto request = source.next()) requests.push_back(*std::move(request));
+  return requests;
+}
+
+LengthDistribution fixed(int tokens) { return {.center = static_cast<double>(tokens)}; }
+
+struct Moments {
+  double mean = 0, deviation = 0;
+};
+
+Moments gaps_between(const std::vector<Request>& requests) {
+  double sum = 0, squares = 0;
+  Seconds last;
+  for (const Request& request : requests) {
+    const double gap = (request.arrival - last).value();
+    REQUIRE(gap >= 0);
+    last = request.arrival;
+    sum += gap;
+    squares += gap * gap;
+  }
+  const auto count = static_cast<double>(requests.size());
+  return {sum / count, std::sqrt(squares / count - std::pow(sum / count, 2))};
+}
+
+}  // namespace
+
+TEST_CASE("arrivals have the rate and the burstiness asked for", "[workload]") {
+  // A gamma distribution of shape b has deviation / mean = 1 / sqrt(b).
+  for (const double burstiness : {0.25, 0.5, 1.0, 4.0}) {
+    RequestWorkload workload{.requests = 40000, .prompt = fixed(1), .output = fixed(1), .arrival = ArrivalKind::gamma};
+    workload.requests_per_second = 5;
+    workload.burstiness = burstiness;
+    const Moments gaps = gaps_between(all_of(workload));
+    CHECK_THAT(gaps.mean, WithinRel(0.2, 0.03));
+    CHECK_THAT(gaps.deviation / gaps.mean, WithinRel(1 / std::sqrt(burstiness), 0.05));
+  }
+}
+
+TEST_CASE("lengths follow their distribution and stay within their bounds", "[workload]") {
+  RequestWorkload workload{.requests = 20001};
+  workload.prompt = {LengthKind::lognormal, 300, 0.8, 20, 2000};
+  workload.output = {LengthKind::uniform, 1, 0, 5, 8};
+  std::vector<int> prompts;
+  std::vector<int> seen(9);
+  for (const Request& request : all_of(workload)) {
+    prompts.push_back(static_cast<int>(request.prompt_token_ids.size()));
+    REQUIRE((request.max_tokens >= 5 && request.max_tokens <= 8));
+    ++seen[static_cast<std::size_t>(request.max_tokens)];
+  }
+  std::ranges::sort(prompts);
+  CHECK(prompts.front() >= 20);
+  CHECK(prompts.back() == 2000);
+  CHECK_THAT(prompts[10000], WithinRel(300.0, 0.03));
+  // A normal distribution has 84.1 % below one deviation.
+  CHECK_THAT(prompts[16827], WithinRel(300 * std::exp(0.8), 0.04));
+  for (std::size_t length = 5; length <= 8; ++length) CHECK_THAT(seen[length], WithinRel(5000.0, 0.06));
+
+  workload.prompt = {.kind = LengthKind::exponential, .center = 100};
+  double sum = 0;
+  for (const Request& request : all_of(workload)) sum += static_cast<double>(request.prompt_token_ids.size());
+  CHECK_THAT(sum / 20001, WithinRel(100.0, 0.03));
+}
+
+TEST_CASE("a seed gives the same requests again, another seed others", "[workload]") {
+  RequestWorkload workload{.requests = 50, .prompt = fixed(8), .output = fixed(2), .arrival = ArrivalKind::gamma};
+  const auto first = all_of(workload), again = all_of(workload);
+  workload.seed = 2;
+  const auto other = all_of(workload);
+  for (std::size_t index = 0; index < first.size(); ++index) {
+    CHECK(first[index].id == static_cast<SequenceId>(index));
+    CHECK(first[index].arrival == again[index].arrival);
+    CHECK(first[index].prompt_token_ids == again[index].prompt_token_ids);
+    CHECK(first[index].prompt_token_ids != other[index].prompt_token_ids);
+  }
+}
+
+TEST_CASE("prompts of one prefix begin alike and go on differently", "[workload]") {
+  RequestWorkload workload{.requests = 4, .prompt = fixed(40), .output = fixed(1)};
+  workload.prefix_tokens = 32;
+  workload.prefixes = 2;
+  const auto requests = all_of(workload);
+  const auto shared = [&](std::size_t a, std::size_t b) {
+    const auto& first = requests[a].prompt_token_ids;
+    return std::ranges::mismatch(first, requests[b].prompt_token_ids).in1 - first.begin();
+  };
+  CHECK(shared(0, 2) >= 32);
+  CHECK(shared(0, 2) < 40);
+  CHECK(shared(1, 3) >= 32);
+  CHECK(shared(0, 1) < 32);
+}
+
+TEST_CASE("recorded requests are replayed, or lend their lengths to other arrivals", "[workload]") {
+  RequestWorkload workload{.requests = 2, .arrival = ArrivalKind::replay};
+  workload.recorded = {{Seconds(0.5), 10, 3}, {Seconds(2), 20, 4}, {Seconds(3), 30, 5}};
+  auto requests = all_of(workload);
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[1].arrival == Seconds(2));
+  CHECK(requests[1].prompt_token_ids.size() == 20);
+  CHECK(requests[1].max_tokens == 4);
+  workload.arrival = ArrivalKind::all_at_once;
+  requests = all_of(workload);
+  CHECK(requests[1].arrival == Seconds(0));
+  CHECK(requests[1].max_tokens == 4);
+
+  workload.requests = 4;
+  CHECK(problems(workload) == std::vector<std::string>{"requests: 4 asked for, but 3 were recorded"});
+}
+
+TEST_CASE("a workload that makes no sense is refused in words", "[workload]") {
+  RequestWorkload workload{.requests = 0, .arrival = ArrivalKind::gamma};
+  workload.requests_per_second = 0;
+  workload.burstiness = -1;
+  workload.prompt = {LengthKind::uniform, 1, 0, 9, 3};
+  const auto found = problems(workload);
+  REQUIRE(found.size() == 4);
+  CHECK(found[0] == "requests: must be at least 1");
+  CHECK(found[1] == "prompt_tokens: least (9) is above most (3)");
+}

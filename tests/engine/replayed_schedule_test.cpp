@@ -1,0 +1,153 @@
+// The simulated schedule is the engine's: with the times of a real run's steps, the same batches, blocks and
+// preemptions, step by step.
+#include <vector>
+
+#include "core/scheduler.hpp"
+#include "core/serving_loop.hpp"
+#include "core/workload.hpp"
+#include "engine/checkpoint/random_weights.hpp"
+#include "engine/executors/cpu_executor.hpp"
+#include "engine/generate/wall_clock.hpp"
+#include "tests/engine/support/small_gpu_model.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace dculab;
+using namespace dculab::engine;
+
+namespace {
+
+constexpr int kBlocks = 24;
+
+struct SeenSlice {
+  SequenceId id = 0;
+  Phase phase = Phase::decode;
+  int computed = 0, new_tokens = 0, unwritten = 0;
+
+  friend bool operator==(const SeenSlice&, const SeenSlice&) = default;
+};
+
+struct SeenStep {
+  std::vector<SeenSlice> slices;
+  int running = 0, waiting = 0, free_blocks = 0, preemptions = 0;
+
+  friend bool operator==(const SeenStep&, const SeenStep&) = default;
+};
+
+struct Schedule {
+  std::vector<SeenStep> steps;
+  std::vector<Seconds> begins;
+  int preemptions = 0;
+  std::int64_t cached_tokens = 0;
+};
+
+SeenStep seen(const ServedStep& step) {
+  SeenStep result{{},
+                  step.scheduler.num_running(),
+                  step.scheduler.num_waiting(),
+                  step.scheduler.pool().num_free(),
+                  step.scheduler.num_preemptions()};
+  for (const SequenceSlice& slice : step.plan.batch.sequences)
+    result.slices.push_back(
+        {slice.id, slice.phase, slice.num_computed_tokens, slice.num_new_tokens, slice.num_unwritten_tokens});
+  return result;
+}
+
+// The engine's greedy token; what it is does not matter, since eos is ignored.
+class FirstLogit final : public TokenSource {
+ public:
+  explicit FirstLogit(const ModelExecutor& executor) : executor_(executor) {}
+  TokenId next_token(const Sequence&, int row) override { return executor_.logits(row)[0] > 0 ? 1 : 2; }
+
+ private:
+  const ModelExecutor& executor_;
+};
+
+class SameToken final : public TokenSource {
+ public:
+  TokenId next_token(const Sequence&, int) override { return 0; }
+};
+
+class Nothing final : public Executor {
+ public:
+  void copy_blocks(std::span<const BlockCopy>) override {}
+  StepResult run(const StepPlan&) override { return {}; }
+};
+
+// Shows at each step the time that a recorded one began at.
+class ReplayedClock final : public Clock {
+ public:
+  explicit ReplayedClock(const std::vector<Seconds>& begins) : begins_(begins) {}
+  [[nodiscard]] Seconds now() const override { return step_ < begins_.size() ? begins_[step_] : begins_.back(); }
+  void step_took(Seconds) override { ++step_; }
+  void wait_until(Seconds) override {}
+
+ private:
+  const std::vector<Seconds>& begins_;
+  std::size_t step_ = 0;
+};
+
+Schedule serve(const ServingParts& parts, const RequestWorkload& workload) {
+  Schedule schedule;
+  ServingLoop loop(parts, {.on_step = [&](const ServedStep& step) {
+                     schedule.steps.push_back(seen(step));
+                     schedule.begins.push_back(step.begin);
+                   }});
+  RequestSource source(workload);
+  loop.run(source);
+  schedule.preemptions = parts.scheduler.num_preemptions();
+  schedule.cached_tokens = loop.report().num_cached_tokens;
+  return schedule;
+}
+
+// Arrivals in bursts, while others run and after they have ended, on memory that is too small for all.
+RequestWorkload bursts() {
+  RequestWorkload workload{.requests = 60, .arrival = ArrivalKind::gamma};
+  workload.prompt = {LengthKind::uniform, 1, 0, 3, 60};
+  workload.output = {LengthKind::uniform, 1, 0, 1, 40};
+  workload.requests_per_second = 2000;
+  workload.burstiness = 0.1;
+  workload.vocab_size = 96;
+  workload.prefix_tokens = 20;
+  workload.prefixes = 5;
+  return workload;
+}
+
+}  // namespace
+
+TEST_CASE("with the times of a real run replayed, the simulated schedule equals the engine's", "[serving]") {
+  for (const bool prefix_caching : {false, true})
+    for (const Batching batching : {Batching::continuous, Batching::per_batch}) {
+      const ModelWeights weights = random_weights(small_model(2), 5);
+      EngineOptions options;
+      options.block_size = 8;
+      options.kv_cache_dtype = Dtype::f32;
+      options.activation_dtype = Dtype::f32;
+      options.weights = {Dtype::f32, 0};
+      options.max_num_seqs = 12;
+      options.max_num_batched_tokens = 48;
+      options.enable_prefix_caching = prefix_caching;
+      options.batching = batching;
+      options.tiling = cpu_kernel_tiling(weights.shape.group_size());
+      const SchedulerLimits limits{.num_blocks = kBlocks, .max_position_embeddings = 256};
+
+      CpuExecutor executor(weights, {.num_blocks = kBlocks, .block_size = 8, .dtype = Dtype::f32}, 2);
+      Scheduler real_scheduler(options, limits);
+      FirstLogit greedy(executor);
+      WallClock wall_clock;
+      const Schedule real = serve({weights.shape, options, real_scheduler, executor, greedy, wall_clock}, bursts());
+
+      Scheduler scheduler(options, limits, BatchContents::lengths_only);
+      Nothing nothing;
+      SameToken same;
+      ReplayedClock replayed(real.begins);
+      const Schedule simulated = serve({weights.shape, options, scheduler, nothing, same, replayed}, bursts());
+
+      INFO("prefix caching " << prefix_caching << ", steps " << real.steps.size());
+      CHECK(real.preemptions > 0);
+      CHECK((real.cached_tokens > 0) == prefix_caching);
+      CHECK(simulated.preemptions == real.preemptions);
+      CHECK(simulated.cached_tokens == real.cached_tokens);
+      REQUIRE(simulated.steps.size() == real.steps.size());
+      for (std::size_t step = 0; step < real.steps.size(); ++step) REQUIRE(simulated.steps[step] == real.steps[step]);
+    }
+}
