@@ -11,6 +11,8 @@ namespace {
 
 using sim::Evidence;
 
+constexpr double kStepShare = 0.95;  // of what a kernel reaches alone
+
 [[nodiscard]] std::string explain(const engine::HostMeasurements& host, const std::string& quantity) {
   const auto found = host.how.find(quantity);
   return found == host.how.end() ? "dculab probe" : "dculab probe: " + found->second;
@@ -67,6 +69,23 @@ void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
   config::cite(machine, "peaks.int8.vector", Evidence::measured, explain(host, "peaks"));
 }
 
+// What a kernel reached must not lie above the peak that its measurements are held against.
+void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& host) {
+  for (const engine::MatmulMeasurement& measured : host.matmuls) {
+    const sim::MatmulKernel kernel{measured.weights, measured.activations};
+    machine.matmul_rates[kernel][measured.rows] = measured.rate.median;
+    config::cite(machine, "matmul_rates." + name(kernel) + ".rows_" + std::to_string(measured.rows), Evidence::measured,
+                 explain(host, "matmuls"));
+    const bool integer = kernel.activations == ActivationMode::int8;
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8})
+      if ((dtype == Dtype::int8) == integer)
+        machine.peaks[dtype].vector = std::max(machine.peaks[dtype].vector, measured.rate.highest);
+  }
+  machine.efficiencies.matmul_compute = kStepShare;
+  config::cite(machine, "efficiencies.matmul_compute", Evidence::assumed,
+               "of matmul_rates: in a step weights arrive from memory and other kernels take turns");
+}
+
 }  // namespace
 
 sim::Machine to_machine(const engine::HostMeasurements& host) {
@@ -82,6 +101,7 @@ sim::Machine to_machine(const engine::HostMeasurements& host) {
   config::cite(machine, "clock", Evidence::measured, explain(host, "clock"));
   add_peaks(machine, host);
   for (const engine::LevelMeasurement& level : host.levels) add_level(machine, host, level);
+  add_matmul_rates(machine, host);
   machine.overheads.kernel_launch = host.fork_join.rbegin()->second;
   config::cite(machine, "overheads.kernel_launch", Evidence::measured, explain(host, "fork_join"));
   return machine;

@@ -65,6 +65,20 @@ struct ProbeChoices {
   return table;
 }
 
+[[nodiscard]] Table matmul_table(const sim::Machine& machine) {
+  Table table;
+  table.title = "Matmul kernels, weights in L2, all threads (median)";
+  table.columns = {"weights, activations"};
+  for (const auto& [rows, rate] : machine.matmul_rates.begin()->second)
+    table.columns.push_back(std::to_string(rows) + (rows == 1 ? " row" : " rows"));
+  for (const auto& [kernel, rates] : machine.matmul_rates) {
+    std::vector<Cell> row{std::string(name(kernel.weights)) + ", " + std::string(name(kernel.activations))};
+    for (const auto& [rows, rate] : rates) row.emplace_back(config::short_text(rate), rate.value());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 [[nodiscard]] Json to_json(const engine::HostMeasurements& host, const sim::Machine& machine) {
   Json json{{"cpu", host.cpu}, {"vector_target", host.vector_target}, {"threads", host.threads}};
   json["clock_hertz"] = host.clock.value();
@@ -78,6 +92,9 @@ struct ProbeChoices {
     for (const engine::ArithmeticRate& rate : peak.rate)
       json["peaks"].push_back(
           {{"name", peak.name}, {"threads", rate.threads}, {"flop_per_second", rate.rate.highest.value()}});
+  for (const auto& [kernel, rates] : machine.matmul_rates)
+    for (const auto& [rows, rate] : rates)
+      json["matmul_rates"].push_back({{"kernel", name(kernel)}, {"rows", rows}, {"flop_per_second", rate.value()}});
   json["foreign_load"] = host.foreign_load;
   return json;
 }
@@ -90,7 +107,7 @@ struct ProbeChoices {
   if (host.foreign_load > kLoadWorthAWarning)
     report.heading.push_back("warning: other processes used " + percent(host.foreign_load) +
                              " of the CPUs during the probe; the figures are too low by about as much");
-  report.tables = {memory_table(host), peak_table(host)};
+  report.tables = {memory_table(host), peak_table(host), matmul_table(machine)};
   report.tables.back().notes = host.notes;
   return report;
 }

@@ -1,6 +1,7 @@
 #include "config/machine_file.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
@@ -24,6 +25,18 @@ constexpr Range allowed() {
   return above(0);
 }
 
+// "rows_16" -> 16
+std::optional<int> parse_rows(std::string_view key) {
+  constexpr std::string_view kPrefix = "rows_";
+  if (!key.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view digits = key.substr(kPrefix.size());
+  int rows = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rows);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  return whole && rows >= 1 && rows <= kLargestCount && std::to_string(rows) == digits ? std::optional(rows)
+                                                                                       : std::nullopt;
+}
+
 class MachineReader {
  public:
   MachineReader(const Node& document, ProblemList& problems) : document_(document), problems_(problems) {}
@@ -34,6 +47,7 @@ class MachineReader {
     figure(reader, "compute_units", machine_.compute_units);
     figure(reader, "clock", machine_.clock);
     read_peaks(reader.required_map("peaks"));
+    read_matmul_rates(reader.optional_map("matmul_rates"));
     if (const Node* levels = reader.required("memory")) read_memory(*levels);
     const bool gpu = machine_.kind == sim::MachineKind::gpu;
     if (gpu) read_fields(reader.required_map("waves"), machine_.waves, kWaves);
@@ -77,6 +91,24 @@ class MachineReader {
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8, Dtype::fp8_e4m3, Dtype::fp8_e5m2})
       static_cast<void>(peaks.optional(name(dtype)));
     peaks.finish();
+  }
+
+  // int4_int8: {rows_1: {value: 90 GFLOP/s, ...}, rows_8: ...}
+  void read_matmul_rates(MapReader kernels) {
+    if (!kernels.is_present()) return;
+    for (const Node& child : kernels.node()->children) {
+      const std::optional<sim::MatmulKernel> kernel = sim::parse_matmul_kernel(child.key);
+      if (!kernel) continue;  // finish() reports it
+      MapReader rates = kernels.required_map(child.key);
+      if (!rates.is_present()) continue;
+      for (const Node& rate : rates.node()->children)
+        if (const std::optional<int> rows = parse_rows(rate.key))
+          figure(rates, rate.key, machine_.matmul_rates[*kernel][*rows]);
+      for (const char* known : {"rows_1", "rows_8"}) static_cast<void>(rates.optional(known));
+      rates.finish();
+    }
+    for (const char* known : {"f16_exact", "int8_int8", "int4_int8"}) static_cast<void>(kernels.optional(known));
+    kernels.finish();
   }
 
   void read_memory(const Node& levels) {

@@ -46,6 +46,7 @@ class MachineWriter {
     figure("", "", "compute_units", machine_.compute_units);
     figure("", "", "clock", machine_.clock);
     write_peaks();
+    write_matmul_rates();
     write_memory();
     if (gpu) write_fields("waves", machine_.waves, kWaves);
     write_fields("overheads", machine_.overheads, kOverheads);
@@ -72,6 +73,16 @@ class MachineWriter {
       text_ += "  " + key + ":\n";
       figure("    ", "peaks." + key + ".", "vector", peak.vector);
       if (peak.matrix) figure("    ", "peaks." + key + ".", "matrix", *peak.matrix);
+    }
+  }
+
+  void write_matmul_rates() {
+    if (!machine_.matmul_rates.empty()) text_ += "matmul_rates:\n";
+    for (const auto& [kernel, rates] : machine_.matmul_rates) {
+      const std::string key = sim::name(kernel);
+      text_ += "  " + key + ":\n";
+      for (const auto& [rows, rate] : rates)
+        figure("    ", "matmul_rates." + key + ".", "rows_" + std::to_string(rows), rate);
     }
   }
 

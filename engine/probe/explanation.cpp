@@ -32,6 +32,10 @@ void explain_methods(HostMeasurements& host) {
   host.how["latency anywhere"] = "DRAM: every second line, all over half the memory, page walks included";
   host.how["outstanding"] = "Little's law: bandwidth of one thread * latency / line";
   host.how["peaks"] = "twelve independent sums, each thread's FLOP per CPU time of its own, summed";
+  host.how["matmuls"] =
+      "the engine's kernel on matrices of 2048 in-features that fill half of L2, each thread's FLOP per CPU time of "
+      "its "
+      "own, summed; median of runs in turn with all other kernels";
   host.how["fork_join"] = "empty parallel loop, one task per thread, threads awake, median of runs";
   host.how["foreign_load"] = "busy time in /proc/stat, steal included, less the CPU time of this process";
 }

@@ -54,6 +54,14 @@ struct PeakMeasurement {
   std::vector<ArithmeticRate> rate;  // ascending threads
 };
 
+// A matmul kernel of the engine with its weights in L2, all threads together.
+struct MatmulMeasurement {
+  Dtype weights = Dtype::f32;
+  ActivationMode activations = ActivationMode::exact;
+  int rows = 1;                 // of activations
+  Spread<FlopsPerSecond> rate;  // FLOP of the product, 2 per multiply-add
+};
+
 // One point of the working-set sweep.
 struct SweepPoint {
   Bytes working_set;  // per thread
@@ -71,6 +79,7 @@ struct HostMeasurements {
   std::vector<LevelMeasurement> levels;  // fastest first, DRAM last, on 2 MB pages
   LevelMeasurement dram_small_pages;     // DRAM again, on 4 KB pages
   std::vector<PeakMeasurement> peaks;
+  std::vector<MatmulMeasurement> matmuls;  // by kernel, then ascending rows
   std::map<int, Seconds> fork_join;  // by threads: an empty parallel loop
   std::vector<SweepPoint> sweep;
   double foreign_load = 0;       // share of the CPUs that others used during the whole probe

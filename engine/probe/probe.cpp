@@ -8,6 +8,7 @@
 #include "engine/probe/core_probe.hpp"
 #include "engine/probe/explanation.hpp"
 #include "engine/probe/foreign_load.hpp"
+#include "engine/probe/matmul_probe.hpp"
 #include "engine/probe/memory_probe.hpp"
 #include "engine/probe/topology.hpp"
 
@@ -21,6 +22,12 @@ constexpr Seconds kSecond{1};
 Effort choose_effort(ProbeMode mode) {
   if (mode == ProbeMode::quick) return {4e-3 * kSecond, 9, 1, kGiB, 1, 2};
   return {12e-3 * kSecond, 25, 5, 2 * kGiB, 3, 1.5};
+}
+
+// What a thread has of L2, or of the only cache.
+Bytes kernel_cache(const std::vector<CacheLevel>& caches) {
+  const CacheLevel& cache = caches[std::min<std::size_t>(1, caches.size() - 1)];
+  return cache.size / static_cast<double>(std::max(1, cache.cpus_sharing));
 }
 
 // One probe of the host, in the order of its phases.
@@ -87,7 +94,9 @@ void HostProbe::measure_cores() {
     for (const auto& team : teams_) peak.rate.push_back(measure_arithmetic(*team, arithmetic, effort_));
     result_.peaks.push_back(std::move(peak));
   }
-  report("fork and join", 0.12);
+  report("matmul kernels", 0.05);
+  result_.matmuls = measure_matmuls(all_threads(), kernel_cache(topology_.caches), effort_);
+  report("fork and join", 0.14);
   for (const auto& team : teams_) result_.fork_join[team->num_threads()] = measure_fork_join(*team, effort_);
 }
 

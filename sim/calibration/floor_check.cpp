@@ -13,10 +13,9 @@ struct Floor {
   std::string limit;
 };
 
-// All executions of `op`, multiplied in its activations' format the fastest way the machine has.
+// All executions of `op`, multiplied the fastest way the machine has.
 [[nodiscard]] Seconds least_arithmetic_time(const Machine& machine, const Op& op) {
-  const Peak peak = multiply_format(machine, op.activation_dtype).peak;
-  return op.flops * op.count / std::max(peak.vector, peak.matrix.value_or(peak.vector));
+  return op.flops * op.count / highest_rate(multiply_format(machine, multiplied_in(op)).peak);
 }
 
 [[nodiscard]] Bytes capacity_of(const Machine& machine, const MemoryLevel& level) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/peak.hpp"
 
 namespace dculab::sim {
@@ -100,11 +101,14 @@ ComputeTime compute_time(const Machine& machine, const Op& op, const Parallelism
     const FlopsPerSecond peak = machine.peaks.at(Dtype::f32).vector;
     return {op.flops / (peak * machine.efficiencies.elementwise_compute * busy_share), op.flops / peak};
   }
-  const Dtype wanted = op.activations == ActivationMode::int8 ? Dtype::int8 : op.activation_dtype;
-  const MultiplyFormat format = multiply_format(machine, wanted);
+  const MultiplyFormat format = multiply_format(machine, multiplied_in(op));
+  const Seconds floor = op.flops / highest_rate(format.peak);
+  if (const auto rate = attention ? std::nullopt : matmul_rate(machine, op)) {
+    const FlopsPerSecond reached = std::min(*rate, highest_rate(format.peak)) * machine.efficiencies.matmul_compute;
+    return {op.flops / (reached * busy_share), floor};
+  }
   const Work work = attention ? attention_work(machine, op, format.dtype) : matmul_work(machine, op, format.dtype);
-  const FlopsPerSecond highest = std::max(format.peak.vector, format.peak.matrix.value_or(format.peak.vector));
-  return {fastest(work, format.peak, vector_lanes(machine)) / busy_share, op.flops / highest};
+  return {fastest(work, format.peak, vector_lanes(machine)) / busy_share, floor};
 }
 
 }  // namespace dculab::sim

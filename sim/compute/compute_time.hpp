@@ -8,9 +8,10 @@
 //                matrix cores:  max(multiply * padding, vector)          two pipes; rows padded to tiles of 16
 //              / share of the units that have work
 //
-// So one row on matrix cores costs as much as sixteen, and a matrix-vector product takes the vector path.
-// Conversions: each weight once per row tile, each KV value once per workgroup that loads it.
-// With ActivationMode::int8 the products are integers where the machine multiplies int8, and what is converted is
+// A matmul whose kernel was measured (Machine::matmul_rates) instead takes FLOP / (its rate * efficiency): conversions
+// are in the rate. So one row on matrix cores costs as much as sixteen, and a matrix-vector product takes the vector
+// path. Conversions: each weight once per row tile, each KV value once per workgroup that loads it. With
+// ActivationMode::int8 the products are integers where the machine multiplies int8, and what is converted is
 //   weights of less than 8 bits * 0.5 (unpacking) + activations * 4 (rounding) + m * n * k / group * 3 (scaling sums)
 // A machine without integer products widens as ever.
 // A score costs about 10 instructions: scale, maximum, subtraction, exponential, sum (measured exponentials of

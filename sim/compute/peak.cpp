@@ -1,5 +1,7 @@
 #include "sim/compute/peak.hpp"
 
+#include <algorithm>
+
 namespace dculab::sim {
 namespace {
 
@@ -23,6 +25,10 @@ namespace {
 }
 
 }  // namespace
+
+Dtype multiplied_in(const Op& op) { return op.activations == ActivationMode::int8 ? Dtype::int8 : op.activation_dtype; }
+
+FlopsPerSecond highest_rate(const Peak& peak) { return std::max(peak.vector, peak.matrix.value_or(peak.vector)); }
 
 MultiplyFormat multiply_format(const Machine& machine, Dtype wanted) {
   for (Dtype dtype = wanted;; dtype = next_wider(dtype)) {

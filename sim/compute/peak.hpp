@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/dtype.hpp"
+#include "core/op.hpp"
 #include "core/units.hpp"
 #include "sim/hardware/machine.hpp"
 
@@ -15,7 +16,13 @@ struct MultiplyFormat {
   Peak peak;
 };
 
+// The format that an op asks for: its activations', or bytes where those are rounded to 8 bits.
+[[nodiscard]] Dtype multiplied_in(const Op& op);
+
 [[nodiscard]] MultiplyFormat multiply_format(const Machine& machine, Dtype wanted);
+
+// Of the vector units or the matrix cores.
+[[nodiscard]] FlopsPerSecond highest_rate(const Peak& peak);
 
 // Vector instructions per value, in lanes: an FMA on F32 is one instruction and two FLOP.
 [[nodiscard]] FlopsPerSecond vector_lanes(const Machine& machine);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/activation_mode.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -57,6 +59,17 @@ void check_compute(Problems& found, const Machine& machine) {
   }
 }
 
+void check_matmul_rates(Problems& found, const Machine& machine) {
+  for (const auto& [kernel, rates] : machine.matmul_rates) {
+    const std::string key = "matmul_rates." + name(kernel);
+    if (rates.empty()) found.push_back(key + " has no rates; leave it out or give rows_1, rows_8, ...");
+    for (const auto& [rows, rate] : rates) {
+      if (rows < 1) found.push_back(key + ": rows must be at least 1");
+      require_positive(found, key + ".rows_" + std::to_string(rows), rate.value());
+    }
+  }
+}
+
 void check_waves(Problems& found, const WaveResources& waves) {
   for (const auto& [key, value] : {std::pair{"waves.wave_size", waves.wave_size},
                                    {"waves.simds_per_unit", waves.simds_per_unit},
@@ -90,10 +103,25 @@ void check_fitted(Problems& found, const Machine& machine) {
 
 }  // namespace
 
+std::string name(MatmulKernel kernel) {
+  return std::string(name(kernel.weights)) + "_" + std::string(name(kernel.activations));
+}
+
+std::optional<MatmulKernel> parse_matmul_kernel(std::string_view text) {
+  const std::size_t end = text.rfind('_');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::optional<Dtype> weights = parse_dtype(text.substr(0, end));
+  const std::optional<ActivationMode> activations = parse_activation_mode(text.substr(end + 1));
+  if (!weights || !activations) return std::nullopt;
+  const MatmulKernel kernel{*weights, *activations};
+  return name(kernel) == text ? std::optional(kernel) : std::nullopt;
+}
+
 std::vector<std::string> problems(const Machine& machine) {
   Problems found;
   if (machine.name.empty()) found.push_back("name is missing");
   check_compute(found, machine);
+  check_matmul_rates(found, machine);
   check_memory(found, machine);
   if (machine.kind == MachineKind::gpu) check_waves(found, machine.waves);
   check_fitted(found, machine);

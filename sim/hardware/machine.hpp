@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -44,6 +45,22 @@ struct Peak {
   std::optional<FlopsPerSecond> matrix;  // matrix cores, where there are any
 };
 
+// Which kernel multiplies: how the weights are stored, and how it takes the activations.
+struct MatmulKernel {
+  Dtype weights = Dtype::f32;
+  ActivationMode activations = ActivationMode::exact;
+
+  friend auto operator<=>(const MatmulKernel&, const MatmulKernel&) = default;
+};
+
+// "int4_exact", "int8_int8": weights, then activations. The second reads what the first writes.
+[[nodiscard]] std::string name(MatmulKernel kernel);
+[[nodiscard]] std::optional<MatmulKernel> parse_matmul_kernel(std::string_view text);
+
+// What a kernel reaches on all compute units together with its operands in a cache, by rows of activations.
+// Dequantising, rounding and scaling are included: FLOP are those of the product alone.
+using RateByRows = std::map<int, FlopsPerSecond>;
+
 // Registers and scratchpad of a compute unit: what limits the waves in flight. GPU only.
 struct WaveResources {
   int wave_size = 64;
@@ -67,7 +84,7 @@ struct Overheads {
 // Shares of the peaks that real kernels reach, each in (0, 1] and the times a kernel spends per unit of work that
 // no peak explains. Defaults are priors; calibration replaces them.
 struct Efficiencies {
-  double matmul_compute = 0.75;
+  double matmul_compute = 0.75;  // of the kernel's rate in matmul_rates where there is one, of the peak elsewhere
   double attention_compute = 0.45;
   double elementwise_compute = 0.25;
   double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
@@ -102,9 +119,10 @@ struct Machine {
   std::string kernel_target;
   int compute_units = 0;  // CUs, SMs or CPU threads
   Hertz clock;
-  std::map<Dtype, Peak> peaks;      // by dtype of the multiplied values
-  std::vector<MemoryLevel> memory;  // fastest first, DRAM last
-  WaveResources waves;              // GPU only
+  std::map<Dtype, Peak> peaks;                      // by dtype of the multiplied values
+  std::map<MatmulKernel, RateByRows> matmul_rates;  // of the kernels that were measured
+  std::vector<MemoryLevel> memory;                  // fastest first, DRAM last
+  WaveResources waves;                              // GPU only
   Overheads overheads;
   Efficiencies efficiencies;
   std::optional<BytesPerSecond> host_link;     // one direction

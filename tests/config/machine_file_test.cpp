@@ -154,6 +154,39 @@ TEST_CASE("a calibration is written and read back") {
   CHECK(read_machine("again", machine_yaml(machine)).calibration->domain.empty());
 }
 
+TEST_CASE("rates of matmul kernels are written and read back, by kernel and rows") {
+  sim::Machine machine = read_machine_file(shipped("z100"));
+  CHECK(machine.matmul_rates.empty());
+  const sim::MatmulKernel int4{Dtype::int4, ActivationMode::int8}, f16{Dtype::f16, ActivationMode::exact};
+  machine.matmul_rates = {{int4, {{1, FlopsPerSecond(9e10 / 7)}, {16, FlopsPerSecond(5e11)}}},
+                          {f16, {{256, FlopsPerSecond(1e11)}}}};
+  for (const char* key : {"int4_int8.rows_1", "int4_int8.rows_16", "f16_exact.rows_256"})
+    cite(machine, "matmul_rates." + std::string(key), sim::Evidence::measured, "a run");
+  const sim::Machine again = read_machine("again", machine_yaml(machine));
+  CHECK(again.matmul_rates == machine.matmul_rates);
+  CHECK(again.sources.at("matmul_rates.int4_int8.rows_16") == "measured: a run");
+}
+
+TEST_CASE("kernels and rows that cannot be are refused by their key") {
+  const std::string yaml = machine_yaml(read_machine_file(shipped("z100")));
+  const auto refusal = [&](const std::string& rates) {
+    try {
+      (void)read_machine("m.yaml", yaml + "matmul_rates:\n  " + rates + "\n");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string figure = "{value: 1 GFLOP/s, kind: measured, source: here}";
+  CHECK(refusal("int4_exact: {rows_4: " + figure + "}").empty());
+  CHECK_THAT(refusal("int5_exact: {rows_1: " + figure + "}"),
+             ContainsSubstring("matmul_rates.int5_exact: unknown key"));
+  for (const char* rows : {"rows_0", "rows_01", "rows_-1", "rows_", "rows_1x", "row_1", "rows_99999999999"})
+    CHECK_THAT(refusal("int4_exact: {" + std::string(rows) + ": " + figure + "}"), ContainsSubstring("unknown key"));
+  CHECK_THAT(refusal("int4_exact: {rows_1: {value: 0 GFLOP/s, kind: measured, source: here}}"),
+             ContainsSubstring("out of range"));
+}
+
 TEST_CASE("citing again replaces the evidence") {
   sim::Machine machine;
   cite(machine, "clock", sim::Evidence::assumed, "a guess");

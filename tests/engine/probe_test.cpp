@@ -277,6 +277,12 @@ TEST_CASE("a quick probe of this host is sane", "[probe][slow]") {
   CHECK(host.dram_small_pages.huge_share == 0);
   CHECK(host.peaks.size() == kernels::cpu::kArithmetics.size());
   for (const PeakMeasurement& peak : host.peaks) CHECK(peak.rate.size() == 2);
+  CHECK(host.matmuls.size() >= 7);
+  for (const MatmulMeasurement& matmul : host.matmuls) {
+    CHECK(matmul.rows >= 1);
+    CHECK(matmul.rate.lowest > FlopsPerSecond(0));
+    CHECK(matmul.rate.lowest <= matmul.rate.highest);
+  }
   CHECK(host.fork_join.at(2) > Seconds(0));
   CHECK_FALSE(host.sweep.empty());
   CHECK_FALSE(host.notes.empty());

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/step_plan.hpp"
+#include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/parallelism.hpp"
 #include "sim/compute/peak.hpp"
 #include "tests/sim/machines.hpp"
@@ -74,6 +75,53 @@ TEST_CASE("rounded activations are multiplied as integers, and unpacking, roundi
   Op exact = op;
   exact.activations = ActivationMode::exact;
   CHECK(compute_time(machine, op, whole).busy.value() == Approx(compute_time(machine, exact, whole).busy.value()));
+}
+
+TEST_CASE("a kernel that was measured takes its own rate, conversions included") {
+  constexpr FlopsPerSecond kGflops{1e9};
+  Machine machine = cpu_like();
+  machine.efficiencies.matmul_compute = 0.8;
+  machine.efficiencies.conversion_compute = 0.01;  // of no account here
+  machine.matmul_rates[{Dtype::int4, ActivationMode::exact}] = {{1, 40 * kGflops}, {8, 128 * kGflops}};
+  Parallelism whole;
+  whole.active_units = machine.compute_units;
+  const auto busy = [&](int rows, Dtype weights) {
+    return compute_time(machine, matmul(rows, 512, 1024, weights), whole).busy.value();
+  };
+  const double weights = 512.0 * 1024;
+  const double one = 2 / 40e9, eight = 16 / 128e9;  // s per weight
+  CHECK(busy(1, Dtype::int4) == Approx(weights * one / 0.8));
+  CHECK(busy(8, Dtype::int4) == Approx(weights * eight / 0.8));
+  CHECK(busy(3, Dtype::int4) == Approx(weights * (one + 2 / 7.0 * (eight - one)) / 0.8));
+  CHECK(busy(64, Dtype::int4) == Approx(weights * 8 * eight / 0.8));
+  CHECK(busy(3, Dtype::int3) == Approx(busy(3, Dtype::int4)));  // unpacked alike
+  Parallelism half = whole;
+  half.active_units = machine.compute_units / 2.0;
+  CHECK(compute_time(machine, matmul(1, 512, 1024, Dtype::int4), half).busy.value() ==
+        Approx(2 * busy(1, Dtype::int4)));
+
+  // Another format, another way to take activations: the law of a machine that knows no kernel.
+  Op rounded = matmul(8, 512, 1024, Dtype::int4);
+  rounded.weight_format.group_size = 128;
+  rounded.activations = ActivationMode::int8;
+  Machine unmeasured = machine;
+  unmeasured.matmul_rates.clear();
+  for (const Op& op : {matmul(8, 512, 1024, Dtype::f16), rounded})
+    CHECK(compute_time(machine, op, whole).busy == compute_time(unmeasured, op, whole).busy);
+
+  // No price is below the floor, whatever a file says of a kernel.
+  machine.efficiencies.matmul_compute = 1;
+  machine.matmul_rates[{Dtype::f16, ActivationMode::exact}] = {{1, 1000 * kGflops}};
+  const ComputeTime fast = compute_time(machine, matmul(8, 512, 1024), whole);
+  CHECK(fast.busy == fast.floor);
+  CHECK(fast.floor.value() == Approx(16 * weights / 340e9));
+}
+
+TEST_CASE("below the first measured row count a pass over the weights takes as long as there") {
+  const RateByRows rates{{4, FlopsPerSecond(80e9)}, {8, FlopsPerSecond(100e9)}};
+  CHECK(rate_at(rates, 1).value() == Approx(20e9));
+  CHECK(rate_at(rates, 4).value() == Approx(80e9));
+  CHECK(rate_at(rates, 1e6).value() == Approx(100e9));
 }
 
 TEST_CASE("one row takes the vector path, many the matrix cores, seventeen pay for thirty-two") {

@@ -39,6 +39,21 @@ TEST_CASE("figures out of range are named by their key") {
     CHECK(mentions(machine, key));
 }
 
+TEST_CASE("matmul kernels are named by weights and activations") {
+  for (const MatmulKernel kernel : {MatmulKernel{Dtype::int4, ActivationMode::int8},
+                                    {Dtype::fp8_e4m3, ActivationMode::exact},
+                                    {Dtype::f16, ActivationMode::exact}})
+    CHECK(parse_matmul_kernel(name(kernel)) == kernel);
+  CHECK(name(MatmulKernel{Dtype::int4, ActivationMode::int8}) == "int4_int8");
+  for (const char* text : {"", "_", "int4", "int4_", "_int8", "int4_f16", "int5_int8", "float16_exact"})
+    CHECK_FALSE(parse_matmul_kernel(text));
+  Machine machine = cpu_like();
+  machine.matmul_rates[{Dtype::int8, ActivationMode::exact}][8] = FlopsPerSecond(0);
+  machine.matmul_rates[{Dtype::int4, ActivationMode::exact}] = {};
+  for (const char* key : {"matmul_rates.int8_exact.rows_8", "matmul_rates.int4_exact has no rates"})
+    CHECK(mentions(machine, key));
+}
+
 TEST_CASE("a CPU needs no waves") {
   Machine machine = cpu_like();
   machine.waves = {};

@@ -135,12 +135,14 @@ double run_int8_dot(std::int64_t rounds, const Weights& weights) {
                     });
 }
 
-// As products with int4 weights sum them: weights of a block as bytes from L1, four of them a lane.
+// As products with int4 weights sum them: weights as bytes from L1, each vector for four rows of activations. One load
+// for every dot would measure how many instructions a core can issue, which a neighbour on the same core halves.
 template <class Dot>
 HWY_INLINE double run_dot4(std::int64_t rounds, const Weights& weights) {
-  constexpr int kSumsAtOnce = static_cast<int>(kSums), kChunk = 8;
-  static_assert(Dot::kPartialDots >= kChunk);
-  const Words x = hn::Set(U32(), 0x017F0381U);
+  constexpr int kSumsAtOnce = static_cast<int>(kSums), kRows = 4;
+  constexpr int kChunk = std::min(Dot::kPartialDots, 64);
+  Words x[kRows];
+  unrolled<kRows>([&](auto row) DCULAB_INLINE { x[row] = hn::Set(U32(), 0x017F0381U + row); });
   Sums sums[kSums];
   unrolled<kSumsAtOnce>([&](auto i) DCULAB_INLINE { sums[i] = hn::Zero(I32()); });
   const Weights* w = &weights;
@@ -150,9 +152,13 @@ HWY_INLINE double run_dot4(std::int64_t rounds, const Weights& weights) {
     const auto steps = std::min<std::int64_t>(kChunk, rounds - round);
     for (std::int64_t step = 0; step < steps; ++step) {
       asm volatile("" : "+r"(w) : : "memory");
-      unrolled<kSumsAtOnce>([&](auto i) DCULAB_INLINE {
-        const auto* words = reinterpret_cast<const std::uint32_t*>(w->halves) + i * kLanes;
-        partial[i] = Dot::dot(partial[i], hn::LoadU(U32(), words), x);
+      unrolled<kSumsAtOnce / kRows>([&](auto vector) DCULAB_INLINE {
+        const auto* words = reinterpret_cast<const std::uint32_t*>(w->halves) + vector * kLanes;
+        const Words bytes = hn::LoadU(U32(), words);
+        unrolled<kRows>([&](auto row) DCULAB_INLINE {
+          auto& mine = partial[vector * kRows + row];
+          mine = Dot::dot(mine, bytes, x[row]);
+        });
       });
     }
     unrolled<kSumsAtOnce>([&](auto i) DCULAB_INLINE { sums[i] = hn::Add(sums[i], Dot::total(partial[i])); });

@@ -1,0 +1,19 @@
+// How fast do the engine's own matmul kernels multiply when the weights lie in L2 and memory does not hold them up?
+#pragma once
+
+#include <vector>
+
+#include "engine/probe/host_measurements.hpp"
+#include "engine/probe/sampling.hpp"
+#include "kernels/cpu/thread_pool.hpp"
+
+namespace dculab::engine {
+
+// Every weight format and activation mode that the CPU kernels serve, at several numbers of rows; int4 in groups of
+// 128, int8 with one scale a row. Each thread multiplies a matrix of its own that fills half of its share of a cache of
+// `l2` bytes; rates are per CPU time and added up. All are measured in turn, round after round, so that a slow second
+// hits every kernel alike.
+[[nodiscard]] std::vector<MatmulMeasurement> measure_matmuls(kernels::cpu::ThreadPool& team, Bytes l2,
+                                                             const Effort& effort);
+
+}  // namespace dculab::engine

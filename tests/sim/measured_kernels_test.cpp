@@ -1,0 +1,79 @@
+// Calibration where the machine file knows the rates of matmul kernels: one format's steps speak for another's.
+#include <array>
+#include <vector>
+
+#include "sim/calibration/fit.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/sim/synthetic_traces.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+// A CPU whose kernels were measured, and what steps on it really cost: less of every rate, another memory.
+Machine measured_cpu() {
+  Machine machine = cpu_like();
+  constexpr FlopsPerSecond kGflops{1e9};
+  machine.peaks[Dtype::int8] = {1.2 * kTflops, {}};
+  machine.matmul_rates[{Dtype::f16, ActivationMode::exact}] = {{1, 60 * kGflops}, {8, 110 * kGflops}};
+  machine.matmul_rates[{Dtype::int4, ActivationMode::exact}] = {{1, 44 * kGflops}, {8, 140 * kGflops}};
+  machine.matmul_rates[{Dtype::int4, ActivationMode::int8}] = {{1, 150 * kGflops}, {8, 480 * kGflops}};
+  machine.efficiencies.matmul_compute = 0.95;
+  return machine;
+}
+
+Machine cpu_truth() {
+  Machine machine = measured_cpu();
+  machine.efficiencies.matmul_compute = 0.7;
+  machine.efficiencies.attention_compute = 0.3;
+  machine.efficiencies.dram_bandwidth = 0.75;
+  machine.overheads.kernel_launch = Seconds(6e-6);
+  return machine;
+}
+
+std::vector<TraceStep> cpu_grid(WeightFormat weights, ActivationMode activations, std::array<int, 2> contexts) {
+  std::vector<TraceStep> steps;
+  for (const int batch : {1, 2, 8, 16})
+    for (const int context : contexts) {
+      TraceStep& step = steps.emplace_back(make_step(llama_2_7b(), Phase::decode, batch, context));
+      step.options.weights = weights;
+      step.options.activations = activations;
+      step.options.activation_dtype = Dtype::f32;
+    }
+  return steps;
+}
+
+TEST_CASE("a fit to F16 steps predicts steps of quantized weights by what their kernels were measured to do") {
+  const std::vector<TraceStep> seen =
+      time_steps(cpu_truth(), cpu_grid({Dtype::f16, 0}, ActivationMode::exact, {256, 2000}), 0.01, 1);
+  Machine unmeasured = measured_cpu();
+  unmeasured.matmul_rates.clear();
+  const Machine informed = fit_machine(measured_cpu(), seen).machine, blind = fit_machine(unmeasured, seen).machine;
+  CHECK(informed.efficiencies.matmul_compute == Approx(0.7).epsilon(0.05));
+  for (const ActivationMode activations : {ActivationMode::exact, ActivationMode::int8}) {
+    const std::vector<TraceStep> unseen =
+        time_steps(cpu_truth(), cpu_grid({Dtype::int4, 128}, activations, {600, 1500}), 0, 2);
+    const ErrorSummary known = summarize_errors(compare_steps(informed, unseen));
+    const ErrorSummary guessed = summarize_errors(compare_steps(blind, unseen));
+    INFO(known.median_abs_error << ", P90 " << known.p90_abs_error << "; blind " << guessed.median_abs_error);
+    CHECK(known.p90_abs_error < 0.03);
+    CHECK(guessed.median_abs_error > 3 * known.p90_abs_error);
+  }
+}
+
+TEST_CASE("steps with 8-bit activations are held against the rate of bytes") {
+  const Machine machine = measured_cpu();
+  std::vector<TraceStep> steps = cpu_grid({Dtype::int4, 128}, ActivationMode::int8, {64, 64});
+  steps.back().batch = uniform_batch(Phase::decode, 64, 64);
+  steps = time_steps(machine, {steps.back()}, 0, 1);
+  const StepPlan plan = plan_step(steps[0].model, steps[0].options, steps[0].batch);
+  CHECK(steps[0].duration < total_flops(plan) / machine.peaks.at(Dtype::f32).vector);
+  CHECK(floor_violations(machine, steps).empty());
+  steps[0].options.activations = ActivationMode::exact;
+  CHECK_FALSE(floor_violations(machine, steps).empty());
+}
+
+}  // namespace
+}  // namespace dculab::sim::test
