@@ -12,6 +12,7 @@
 #include "config/machine_file.hpp"
 #include "config/text_output.hpp"
 #include "config/unit_text.hpp"
+#include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
 
