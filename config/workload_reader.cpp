@@ -75,9 +75,11 @@ void read_serving(MapReader& reader, Workload& workload) {
   RequestWorkload& served = workload.served;
   reader.required("requests", served.requests, between(1, 1 << 24));
   reader.optional("file", workload.file);
-  if (workload.file.empty()) {
-    read_lengths(reader, "prompt_tokens", served.prompt);
-    read_lengths(reader, "output_tokens", served.output);
+  for (const auto& [key, lengths] : {std::pair{"prompt_tokens", &served.prompt}, {"output_tokens", &served.output}}) {
+    if (workload.file.empty())
+      read_lengths(reader, key, *lengths);
+    else if (const Node* node = reader.optional(key))
+      reader.complain(*node, reader.path_to(key) + ": the requests of workload.file have their lengths; remove one");
   }
   read_arrival(reader, workload);
   reader.optional("prefix_tokens", served.prefix_tokens, between(0, kLongestContext));

@@ -45,11 +45,11 @@ TEST_CASE("a single simulation tells what it did over time, in JSON and for Perf
 }
 
 TEST_CASE("conversations are counted by the model's tokenizer") {
-  const Json report = run_for_json({"simulate", kServing, "--set", "model=dculab-tiny", "--set", "weights=checkpoint",
-                                    "--set", "workload.file=../workloads/dculab-tiny-sharegpt.json", "--set",
-                                    "workload.requests=20", "--set", "workload.requests_per_second=5"});
-  CHECK(report.at("simulations").at(0).at("requests") == 20);
-  CHECK(report.at("simulations").at(0).at("output_tokens").get<int>() > 20 * 4);
+  const Json report = run_for_json({"simulate", "serving/conversations_on_cpu"});
+  const Json& run = report.at("simulations").at(0);
+  CHECK(run.at("requests") == 60);
+  CHECK(run.at("output_tokens").get<int>() > 60 * 4);
+  CHECK(run.at("prompt_tokens").get<int>() > 60 * 4);
 }
 
 TEST_CASE("the engine here serves what was simulated") {

@@ -120,6 +120,8 @@ TEST_CASE("workloads that make no sense are refused where they stand") {
                     ContainsSubstring("workload.output_tokens.distribution: 'normal'"));
   CHECK_THROWS_WITH(read(with("  prompt_tokens: {distribution: uniform, min: 3}\n  output_tokens: 5\n")),
                     ContainsSubstring("workload.prompt_tokens.max: missing"));
+  CHECK_THROWS_WITH(read(with("  prompt_tokens: 5\n  file: a.csv\n")),
+                    ContainsSubstring("workload.prompt_tokens: the requests of workload.file have their lengths"));
   CHECK_THROWS_WITH(read(with("  prompt_tokens: 5\n  output_tokens: 5\n  arrival: replay\n")),
                     ContainsSubstring("replay needs workload.file"));
   CHECK_THROWS_WITH(
