@@ -1,4 +1,4 @@
-// y = x w^T: streams w once for few rows of x (decode), tiles it through the L2 cache for many (prefill).
+// y = x w^T: streams w once for few rows of x (decode), packs both for many (prefill).
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
@@ -12,7 +12,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/matmul.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
-#include "kernels/cpu/matmul_tile-inl.hpp"
+#include "kernels/cpu/matmul_panel-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -20,8 +20,7 @@ namespace {
 
 constexpr int kStreamedRows = 16;                  // of x: up to here w is read where it lies
 constexpr int kStreamBytes = 128 * 1024;           // of w per task
-constexpr int kPanelBytes = 512 * 1024;            // of w as F32: half of a 1 MiB L2
-constexpr int kBlockK = 512;                       // x tile and w tile of this depth fit in L1
+constexpr int kPanelsPerTask = 2;                  // share a tile of x while it is in L2
 constexpr std::int64_t kInlineValues = 32 * 1024;  // weights below which waking threads costs more than it saves
 
 int total_rows(const MatmulArgs& args) {
@@ -30,31 +29,37 @@ int total_rows(const MatmulArgs& args) {
   return rows;
 }
 
-// y[:, column ...] += bias, once the products are there.
-void add_bias(const MatmulArgs& args, const float* bias, int rows, int column, int y_stride) {
-  if (bias == nullptr) return;
-  for (int row = 0; row < args.m; ++row) {
-    float* y = args.y + std::ptrdiff_t{row} * y_stride + column;
-    for (int i = 0; i < rows; i += kLanes) {
-      store_first(hn::Add(load_first(y + i, rows - i), load_first(bias + i, rows - i)), y + i, rows - i);
-    }
-  }
-}
+// Rows [first, first + rows) of one of the matrices; their products are columns [column, column + rows) of y.
+struct Piece {
+  const WeightView& weight;
+  const float* bias;  // of the first row, or null
+  int first, rows, column;
+};
 
-// Walks rows [begin, end) of the concatenated matrices: body(weight view, first row in it, rows, column of y) computes
-// their columns of y, which then get their biases.
+// Calls body(piece) for the matrices in rows [begin, end) of all of them together.
 template <typename Body>
 void for_each_piece(const MatmulArgs& args, int begin, int end, Body&& body) {
   int base = 0;
-  const int n = total_rows(args);
   for (std::size_t i = 0; i < static_cast<std::size_t>(args.num_weights); ++i) {
     const WeightView& weight = args.weights[i];
     const int first = std::max(begin, base), last = std::min(end, base + weight.rows);
     if (first < last) {
-      body(weight, first - base, last - first, first);
-      add_bias(args, args.biases[i] == nullptr ? nullptr : args.biases[i] + (first - base), last - first, first, n);
+      const float* bias = args.biases[i] == nullptr ? nullptr : args.biases[i] + (first - base);
+      body(Piece{weight, bias, first - base, last - first, first});
     }
     base += weight.rows;
+  }
+}
+
+// y[:, columns of the piece] += bias, once the products are there.
+void add_bias(const MatmulArgs& args, const Piece& piece, int y_stride) {
+  if (piece.bias == nullptr) return;
+  for (int row = 0; row < args.m; ++row) {
+    float* y = args.y + std::ptrdiff_t{row} * y_stride + piece.column;
+    for (int i = 0; i < piece.rows; i += kLanes) {
+      const int left = piece.rows - i;
+      store_first(hn::Add(load_first(y + i, left), load_first(piece.bias + i, left)), y + i, left);
+    }
   }
 }
 
@@ -64,15 +69,18 @@ void multiply_streamed(const MatmulArgs& args, const T* w, int columns, float* y
   WeightRows<T> rows;
   for (int c = 0; c < kTileColumns; ++c) rows[c] = w + std::ptrdiff_t{std::min(c, columns - 1)} * args.k;
   for_each_tile(args.m, [&](int row, int height) {
+    const float* x = args.x + std::ptrdiff_t{row} * args.k;
     with_tile_rows(height, [&](auto tile_rows) {
-      TileSums<tile_rows> sums;
-      const float* x = args.x + std::ptrdiff_t{row} * args.k;
-      if (row == 0) {
-        sums.add_streamed(x, args.k, rows, args.k);
-      } else {
-        sums.add(x, args.k, rows, args.k);
+      for (int begin = 0; begin < args.k; begin += kBlockK) {
+        const int end = std::min(args.k, begin + kBlockK);
+        TileSums<tile_rows> sums;
+        if (row == 0) {
+          sums.add_streamed(x, args.k, rows, begin, end, args.k);
+        } else {
+          sums.add(x, args.k, rows, begin, end);
+        }
+        sums.finish(y + std::ptrdiff_t{row} * y_stride, y_stride, columns, begin > 0);
       }
-      sums.finish(y + std::ptrdiff_t{row} * y_stride, y_stride, columns);
     });
   });
 }
@@ -92,15 +100,15 @@ void stream(ThreadPool& threads, const MatmulArgs& args) {
   const int rows_per_task = choose_stream_rows(n, row_bytes, threads.num_threads());
   const auto task = [&](int index, int) {
     const int begin = index * rows_per_task;
-    for_each_piece(args, begin, std::min(n, begin + rows_per_task),
-                   [&](const WeightView& weight, int first, int rows, int column) {
-                     with_stored_type(weight.data, weight.dtype, [&](auto* data) {
-                       for (int row = 0; row < rows; row += kTileColumns) {
-                         multiply_streamed(args, data + std::ptrdiff_t{first + row} * args.k,
-                                           std::min(kTileColumns, rows - row), args.y + column + row, n);
-                       }
-                     });
-                   });
+    for_each_piece(args, begin, std::min(n, begin + rows_per_task), [&](const Piece& piece) {
+      with_stored_type(piece.weight.data, piece.weight.dtype, [&](auto* data) {
+        for (int row = 0; row < piece.rows; row += kTileColumns) {
+          multiply_streamed(args, data + std::ptrdiff_t{piece.first + row} * args.k,
+                            std::min(kTileColumns, piece.rows - row), args.y + piece.column + row, n);
+        }
+      });
+      add_bias(args, piece, n);
+    });
   };
   const int tasks = (n + rows_per_task - 1) / rows_per_task;
   if (std::int64_t{n} * args.k * args.m < kInlineValues) {
@@ -110,93 +118,68 @@ void stream(ThreadPool& threads, const MatmulArgs& args) {
   }
 }
 
-// A few rows of w as F32, cut along k so that four rows of one block of k lie together.
-class Panel {
+// A block of x, packed for the panel loop: tiles of at most kPanelTokens rows, of nearly equal height.
+class PackedTokens {
  public:
-  Panel(float* memory, int rows, int k) : values_(memory), rows_(rows), k_(k) {}
+  PackedTokens(float* memory, const MatmulArgs& args) : args_(args), memory_(memory) {}
 
-  [[nodiscard]] static std::size_t floats(int rows, int k) {
-    const int depth = (k + kBlockK - 1) / kBlockK * kBlockK;
-    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(depth);
-  }
-  [[nodiscard]] float* row(int row, int block) const {
-    return values_ + (std::ptrdiff_t{block} * rows_ + row) * kBlockK;
-  }
+  [[nodiscard]] static int tiles(int tokens) { return (tokens + kPanelTokens - 1) / kPanelTokens; }
+  [[nodiscard]] int tiles() const { return tiles(args_.m); }
+  [[nodiscard]] int begin(int index) const { return static_cast<int>(std::int64_t{args_.m} * index / tiles()); }
+  [[nodiscard]] const float* tile(int index) const { return memory_ + index * kTileFloats; }
 
-  template <typename T>
-  void fill(const T* w, int rows) const {
-    for (int r = 0; r < rows; ++r) {
-      const T* from = w + std::ptrdiff_t{r} * k_;
-      for (int begin = 0; begin < k_; begin += kBlockK) {
-        float* to = row(r, begin / kBlockK);
-        const int depth = std::min(kBlockK, k_ - begin);
-        int i = 0;
-        for (; i + kLanes <= depth; i += kLanes) store(load(from + begin + i), to + i);
-        if (i < depth) store(load_first(from + begin + i, depth - i), to + i);
-      }
-    }
+  void pack(int index, int k_begin, int k_end) const {
+    const float* x = args_.x + std::ptrdiff_t{begin(index)} * args_.k + k_begin;
+    pack_rows<1>(x, args_.k, begin(index + 1) - begin(index), k_end - k_begin, memory_ + index * kTileFloats,
+                 kTokenStep);
   }
 
  private:
-  float* values_;
-  int rows_, k_;
+  const MatmulArgs& args_;
+  float* memory_;
 };
 
-// One tile of y over one block of k; `paused` holds its sums between blocks.
-template <int kRows>
-HWY_NOINLINE void multiply_tile(const float* x, int k, int begin, const WeightRows<float>& w, float* paused, float* y,
-                                int y_stride, int columns) {
-  const int depth = std::min(kBlockK, k - begin);
-  TileSums<kRows> sums;
-  if (begin > 0) sums.resume(paused);
-  sums.add(x + begin, k, w, depth);
-  if (begin + depth < k) {
-    sums.pause(paused);
-  } else {
-    sums.finish(y, y_stride, columns);
+// y[:, columns of the piece] = or += the product of one block. The panels stay in L2 while the tiles of x pass.
+void multiply_piece(const MatmulArgs& args, const PackedTokens& x, const Piece& piece, int k_begin, int k_end,
+                    float* panels, int y_stride) {
+  const int count = (piece.rows + kPanelRows - 1) / kPanelRows;
+  with_stored_type(piece.weight.data, piece.weight.dtype, [&](auto* data) {
+    for (int i = 0; i < count; ++i) {
+      pack_rows<kPanelVectors>(data + std::ptrdiff_t{piece.first + i * kPanelRows} * args.k + k_begin, args.k,
+                               piece.rows - i * kPanelRows, k_end - k_begin, panels + i * kPanelFloats, kRowStep);
+    }
+  });
+  for (int t = 0; t < x.tiles(); ++t) {
+    float* y = args.y + std::ptrdiff_t{x.begin(t)} * y_stride + piece.column;
+    with_panel_tokens(x.begin(t + 1) - x.begin(t), [&](auto tokens) {
+      for (int i = 0; i < count; ++i) {
+        const LinesAhead ahead{x.tile(t + 1), i * kLanes / count, (i + 1) * kLanes / count};
+        multiply_phases<tokens>(x.tile(t), panels + i * kPanelFloats, phase_depth(k_end - k_begin), ahead,
+                                {y + i * kPanelRows, y_stride, std::min(kPanelRows, piece.rows - i * kPanelRows)},
+                                k_begin > 0);
+      }
+    });
   }
 }
 
-// y[rows of x, columns of the panel], one x tile at a time, the panel staying in L2.
-void multiply_panel(const MatmulArgs& args, const Panel& panel, int columns, int row_begin, int row_end, float* paused,
-                    float* y, int y_stride) {
-  for_each_tile(row_end - row_begin, [&](int row, int height) {
-    const float* x = args.x + std::ptrdiff_t{row_begin + row} * args.k;
-    float* out = y + std::ptrdiff_t{row_begin + row} * y_stride;
-    for (int begin = 0; begin < args.k; begin += kBlockK) {
-      for (int c = 0; c < columns; c += kTileColumns) {
-        WeightRows<float> rows;
-        for (int i = 0; i < kTileColumns; ++i) rows[i] = panel.row(std::min(c + i, columns - 1), begin / kBlockK);
-        float* tile_paused = paused + c / kTileColumns * kTileFloats;
-        with_tile_rows(height, [&](auto tile_rows) {
-          multiply_tile<tile_rows>(x, args.k, begin, rows, tile_paused, out + c, y_stride,
-                                   columns - c < kTileColumns ? columns - c : kTileColumns);
-        });
-      }
-    }
-  });
-}
-
-void tile(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
-  const int n = total_rows(args);
-  const int depth = (args.k + kBlockK - 1) / kBlockK * kBlockK;
-  // Enough tasks to balance the threads, unless that makes panels too thin to reuse x.
-  const int balanced = n / (4 * threads.num_threads());
-  const int panel_rows = std::clamp(std::min(kPanelBytes / 4 / depth, std::max(balanced, 16)) / 4 * 4, 4, 128);
-  const std::size_t panel_floats = Panel::floats(panel_rows, args.k);
-  const std::size_t floats = panel_floats + static_cast<std::size_t>(panel_rows / kTileColumns * kTileFloats);
-  float* memory = workspace.floats(floats * static_cast<std::size_t>(threads.num_threads()));
-  threads.parallel_for((n + panel_rows - 1) / panel_rows, [&](int index, int worker) {
-    float* mine = memory + floats * static_cast<std::size_t>(worker);
-    const Panel panel(mine, panel_rows, args.k);
-    const int begin = index * panel_rows;
-    for_each_piece(args, begin, std::min(n, begin + panel_rows),
-                   [&](const WeightView& weight, int first, int rows, int column) {
-                     with_stored_type(weight.data, weight.dtype,
-                                      [&](auto* data) { panel.fill(data + std::ptrdiff_t{first} * args.k, rows); });
-                     multiply_panel(args, panel, rows, 0, args.m, mine + panel_floats, args.y + column, n);
-                   });
-  });
+void multiply_packed(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
+  constexpr int kTaskRows = kPanelsPerTask * kPanelRows;
+  const int n = total_rows(args), tiles = PackedTokens::tiles(args.m);
+  const std::ptrdiff_t x_floats = tiles * kTileFloats, task_floats = kPanelsPerTask * kPanelFloats;
+  float* memory = workspace.floats(static_cast<std::size_t>(x_floats + threads.num_threads() * task_floats));
+  const PackedTokens x(memory, args);
+  for (int begin = 0; begin < args.k; begin += kBlockK) {
+    const int end = std::min(args.k, begin + kBlockK);
+    threads.parallel_for(tiles, [&](int index, int) { x.pack(index, begin, end); });
+    threads.parallel_for((n + kTaskRows - 1) / kTaskRows, [&](int index, int worker) {
+      float* panels = memory + x_floats + worker * task_floats;
+      const int first = index * kTaskRows;
+      for_each_piece(args, first, std::min(n, first + kTaskRows), [&](const Piece& piece) {
+        multiply_piece(args, x, piece, begin, end, panels, n);
+        if (end == args.k) add_bias(args, piece, n);
+      });
+    });
+  }
 }
 
 }  // namespace
@@ -205,7 +188,7 @@ void matmul_impl(ThreadPool& threads, Workspace& workspace, const MatmulArgs& ar
   if (args.m <= kStreamedRows) {
     stream(threads, args);
   } else {
-    tile(threads, workspace, args);
+    multiply_packed(threads, workspace, args);
   }
 }
 

@@ -75,7 +75,7 @@ void check_against_reference(const MatmulCase& c) {
 TEST_CASE("matmul agrees with the reference for every dtype and odd sizes") {
   for (const Dtype dtype : kStoredDtypes) {
     for (int m = 1; m <= 20; ++m) check_against_reference(MatmulCase({13}, m, 67, dtype));
-    for (const int k : {1, 7, 16, 31, 511, 512, 513, 1100}) {
+    for (const int k : {1, 7, 16, 31, 513, 1100, 2047, 2048, 2049, 4133}) {
       for (const int m : {1, 5, 37}) check_against_reference(MatmulCase({9, 1, 6}, m, k, dtype));
     }
     for (const int n : {1, 2, 3, 4, 5, 127, 131}) check_against_reference(MatmulCase({n}, 33, 96, dtype));
@@ -96,7 +96,7 @@ TEST_CASE("matmul adds each matrix's own bias") {
 
 TEST_CASE("a row of matmul has the same bits alone, in any batch and on any number of threads") {
   for (const Dtype dtype : kStoredDtypes) {
-    for (const int k : {67, 1100}) {
+    for (const int k : {67, 1100, 2048, 4133}) {
       const MatmulCase c = MatmulCase({100, 7, 30}, 50, k, dtype).add_biases();
       for_each_vector_target([&](std::string_view target) {
         INFO(target << " " << name(dtype) << " k " << k);

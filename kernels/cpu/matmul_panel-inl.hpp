@@ -1,0 +1,166 @@
+// The inner loop of y = x w^T for many rows of x: both factors packed, out-features in the lanes.
+//
+// It has the sums of matmul_tile-inl.hpp bit for bit. There, lane j of a sum takes the products at k = j, j + lanes,
+// ... of a block and the lanes are added last; here, the same products make one sum per j (a phase), out-features side
+// by side, and the sums of the phases are added in the same order.
+#if defined(DCULAB_KERNELS_CPU_MATMUL_PANEL_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef DCULAB_KERNELS_CPU_MATMUL_PANEL_INL_HPP_
+#undef DCULAB_KERNELS_CPU_MATMUL_PANEL_INL_HPP_
+#else
+#define DCULAB_KERNELS_CPU_MATMUL_PANEL_INL_HPP_
+#endif
+
+#include <hwy/cache_control.h>
+
+#include "kernels/cpu/matmul_tile-inl.hpp"
+#include "kernels/cpu/transpose-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu::HWY_NAMESPACE {
+
+constexpr int kPanelVectors = 2;                    // of out-features side by side
+constexpr int kPanelRows = kPanelVectors * kLanes;  // rows of w
+// Rows of x at a time: sums, one x and w fit in 32 or 16 registers; never more than a vector has lanes.
+constexpr int kPanelTokens = HWY_TARGET <= HWY_AVX3 ? 14 : kLanes < 6 ? kLanes : 6;
+
+// The order in which the phases are added, pairs first: the bits of `step` reversed.
+constexpr int phase_at(int step) {
+  int phase = 0;
+  for (int bit = 1; bit < kLanes; bit *= 2) phase = 2 * phase + ((step & bit) != 0 ? 1 : 0);
+  return phase;
+}
+
+// Floats between steps, and in all of a block, of a tile of x and of a panel of w. Steps are set off by a row, so that
+// they do not all fall into the same set of a cache.
+constexpr std::ptrdiff_t kTokenStep = kBlockK + kLanes;
+constexpr std::ptrdiff_t kTileFloats = kLanes * kTokenStep;
+constexpr std::ptrdiff_t kRowStep = std::ptrdiff_t{kPanelVectors} * kBlockK + kPanelRows;
+constexpr std::ptrdiff_t kPanelFloats = kLanes * kRowStep;
+
+// For data that will be read from L2.
+HWY_INLINE void prefetch_to_l2(const float* from) { __builtin_prefetch(from, 0, 2); }
+
+// Vectors of a row of one block.
+constexpr int phase_depth(int block) { return (block + kLanes - 1) / kLanes; }
+
+// `count` rows of `depth` in-features, `stride` apart, to out[step, vector of the row, kCount * lanes]. Rows that do
+// not exist repeat the last, and their results are dropped; in-features that do not exist are 0.
+template <int kCount, typename T>
+HWY_INLINE void pack_rows(const T* rows, std::ptrdiff_t stride, int count, int depth, float* out,
+                          std::ptrdiff_t step_floats) {
+  for (int i = 0; i < depth; i += kLanes, out += kCount * kLanes) {
+    for (int first = 0; first < kCount * kLanes; first += kLanes) {
+      const auto row = [&](int lane) DCULAB_INLINE { return rows + std::min(first + lane, count - 1) * stride + i; };
+      Vector v[kLanes];
+      if (depth - i >= kLanes) {
+        unrolled<kLanes>([&](auto lane) DCULAB_INLINE { v[lane] = load(row(lane)); });
+      } else {
+        for (int lane = 0; lane < kLanes; ++lane) v[lane] = load_first(row(lane), depth - i);
+      }
+      transpose(v);
+      unrolled<kLanes>([&](auto step) DCULAB_INLINE { store(v[phase_at(step)], out + step * step_floats + first); });
+    }
+  }
+}
+
+// y[kTokens, kPanelRows] of one phase.
+template <int kTokens>
+class PhaseSums {
+ public:
+  static constexpr int kFloats = kTokens * kPanelRows;
+
+  HWY_INLINE PhaseSums() {
+    unrolled<kVectors>([&](auto i) DCULAB_INLINE { sums_[i] = hn::Zero(F32()); });
+  }
+
+  // sums += x[depth, lanes]^T * w[depth, kPanelRows]. Asks for as many lines from `ahead` on.
+  HWY_INLINE void add(const float* x, const float* w, int depth, const float* ahead) {
+    for (int i = 0; i < depth; ++i, x += kLanes, w += kPanelRows, ahead += kLanes) {
+      prefetch_to_l2(ahead);
+      Vector rows[kPanelVectors];
+      unrolled<kPanelVectors>([&](auto v) DCULAB_INLINE { rows[v] = load(w + v * kLanes); });
+      unrolled<kTokens>([&](auto t) DCULAB_INLINE {
+        const Vector token = hn::Set(F32(), x[t]);
+        unrolled<kPanelVectors>([&](auto v) DCULAB_INLINE {
+          Vector& mine = sums_[t * kPanelVectors + v];
+          mine = hn::MulAdd(token, rows[v], mine);
+        });
+      });
+    }
+  }
+
+  HWY_INLINE void add(const float* sums) {
+    unrolled<kVectors>([&](auto i) DCULAB_INLINE { sums_[i] = hn::Add(sums_[i], load(sums + i * kLanes)); });
+  }
+  HWY_INLINE void write(float* sums) const {
+    unrolled<kVectors>([&](auto i) DCULAB_INLINE { store(sums_[i], sums + i * kLanes); });
+  }
+
+ private:
+  static constexpr int kVectors = kTokens * kPanelVectors;
+  Vector sums_[kVectors];
+};
+
+// What a multiplication asks the memory for: in steps [begin, end), the same steps of the next tile of x.
+struct LinesAhead {
+  const float* tile;
+  int begin, end;
+
+  [[nodiscard]] HWY_INLINE const float* at(int step, const float* otherwise) const {
+    return step >= begin && step < end ? tile + step * kTokenStep : otherwise;
+  }
+};
+
+// Where a product goes: y[tokens, columns].
+struct OutputTile {
+  float* y;
+  std::ptrdiff_t stride;
+  int columns;
+
+  HWY_INLINE void prefetch(int tokens) const {
+    for (int t = 0; t < tokens; ++t) {
+      for (int c = 0; c < columns; c += kLanes) __builtin_prefetch(y + t * stride + c, 1);
+    }
+  }
+  HWY_INLINE void write(const float* sums, int tokens, bool add_to_y) const {
+    for (int t = 0; t < tokens; ++t) {
+      for (int c = 0; c < columns; c += kLanes) {
+        float* to = y + t * stride + c;
+        const Vector sum = load(sums + t * kPanelRows + c);
+        store_first(add_to_y ? hn::Add(load_first(to, columns - c), sum) : sum, to, columns - c);
+      }
+    }
+  }
+};
+
+// The product of one block of a tile of x and a panel of w.
+template <int kTokens>
+HWY_NOINLINE void multiply_phases(const float* x, const float* w, int depth, const LinesAhead& ahead,
+                                  const OutputTile& out, bool add_to_y) {
+  constexpr int kFloats = PhaseSums<kTokens>::kFloats;
+  HWY_ALIGN float waiting[4 * kFloats];  // sums that wait for their partner: at most one each of 8, 4, 2 and 1 phases
+  float* next = waiting;
+  out.prefetch(kTokens);
+  for (int step = 0; step < kLanes; ++step, x += kTokenStep, w += kRowStep) {
+    PhaseSums<kTokens> sums;
+    sums.add(x, w, depth, ahead.at(step, x));
+    for (int pairs = step; pairs % 2 == 1; pairs /= 2) sums.add(next -= kFloats);
+    sums.write(next);
+    next += kFloats;
+  }
+  out.write(waiting, kTokens, add_to_y);
+}
+
+// Calls body(std::integral_constant<int, tokens>) for tokens in [1, kPanelTokens].
+template <int kTokens = kPanelTokens, typename Body>
+HWY_INLINE void with_panel_tokens(int tokens, Body&& body) {
+  if constexpr (kTokens > 1) {
+    if (tokens < kTokens) return with_panel_tokens<kTokens - 1>(tokens, body);
+  }
+  body(std::integral_constant<int, kTokens>());
+}
+
+}  // namespace dculab::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
