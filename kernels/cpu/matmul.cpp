@@ -20,7 +20,6 @@ namespace {
 
 constexpr int kStreamedRows = 16;                  // of x: up to here w is read where it lies
 constexpr int kStreamBytes = 128 * 1024;           // of w per task
-constexpr int kPanelsPerTask = 2;                  // share a tile of x while it is in L2
 constexpr std::int64_t kInlineValues = 32 * 1024;  // weights below which waking threads costs more than it saves
 
 int total_rows(const MatmulArgs& args) {
@@ -139,43 +138,34 @@ class PackedTokens {
   float* memory_;
 };
 
-// y[:, columns of the piece] = or += the product of one block. The panels stay in L2 while the tiles of x pass.
+// y[:, columns of the piece] = or += the product of one block. The panel stays in L2 while the tiles of x pass.
 void multiply_piece(const MatmulArgs& args, const PackedTokens& x, const Piece& piece, int k_begin, int k_end,
-                    float* panels, int y_stride) {
-  const int count = (piece.rows + kPanelRows - 1) / kPanelRows;
+                    float* panel, int y_stride) {
   with_stored_type(piece.weight.data, piece.weight.dtype, [&](auto* data) {
-    for (int i = 0; i < count; ++i) {
-      pack_rows<kPanelVectors>(data + std::ptrdiff_t{piece.first + i * kPanelRows} * args.k + k_begin, args.k,
-                               piece.rows - i * kPanelRows, k_end - k_begin, panels + i * kPanelFloats, kRowStep);
-    }
+    pack_rows<kPanelVectors>(data + std::ptrdiff_t{piece.first} * args.k + k_begin, args.k, piece.rows, k_end - k_begin,
+                             panel, kRowStep);
   });
   for (int t = 0; t < x.tiles(); ++t) {
-    float* y = args.y + std::ptrdiff_t{x.begin(t)} * y_stride + piece.column;
+    const OutputTile out{args.y + std::ptrdiff_t{x.begin(t)} * y_stride + piece.column, y_stride, piece.rows};
     with_panel_tokens(x.begin(t + 1) - x.begin(t), [&](auto tokens) {
-      for (int i = 0; i < count; ++i) {
-        const LinesAhead ahead{x.tile(t + 1), i * kLanes / count, (i + 1) * kLanes / count};
-        multiply_phases<tokens>(x.tile(t), panels + i * kPanelFloats, phase_depth(k_end - k_begin), ahead,
-                                {y + i * kPanelRows, y_stride, std::min(kPanelRows, piece.rows - i * kPanelRows)},
-                                k_begin > 0);
-      }
+      multiply_phases<tokens>(x.tile(t), panel, phase_depth(k_end - k_begin), out, k_begin > 0);
     });
   }
 }
 
 void multiply_packed(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
-  constexpr int kTaskRows = kPanelsPerTask * kPanelRows;
   const int n = total_rows(args), tiles = PackedTokens::tiles(args.m);
-  const std::ptrdiff_t x_floats = tiles * kTileFloats, task_floats = kPanelsPerTask * kPanelFloats;
-  float* memory = workspace.floats(static_cast<std::size_t>(x_floats + threads.num_threads() * task_floats));
+  const std::ptrdiff_t x_floats = tiles * kTileFloats;
+  float* memory = workspace.floats(static_cast<std::size_t>(x_floats + threads.num_threads() * kPanelFloats));
   const PackedTokens x(memory, args);
   for (int begin = 0; begin < args.k; begin += kBlockK) {
     const int end = std::min(args.k, begin + kBlockK);
     threads.parallel_for(tiles, [&](int index, int) { x.pack(index, begin, end); });
-    threads.parallel_for((n + kTaskRows - 1) / kTaskRows, [&](int index, int worker) {
-      float* panels = memory + x_floats + worker * task_floats;
-      const int first = index * kTaskRows;
-      for_each_piece(args, first, std::min(n, first + kTaskRows), [&](const Piece& piece) {
-        multiply_piece(args, x, piece, begin, end, panels, n);
+    threads.parallel_for((n + kPanelRows - 1) / kPanelRows, [&](int index, int worker) {
+      float* panel = memory + x_floats + worker * kPanelFloats;
+      const int first = index * kPanelRows;
+      for_each_piece(args, first, std::min(n, first + kPanelRows), [&](const Piece& piece) {
+        multiply_piece(args, x, piece, begin, end, panel, n);
         if (end == args.k) add_bias(args, piece, n);
       });
     });

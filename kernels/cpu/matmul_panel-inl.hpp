@@ -37,9 +37,6 @@ constexpr std::ptrdiff_t kTileFloats = kLanes * kTokenStep;
 constexpr std::ptrdiff_t kRowStep = std::ptrdiff_t{kPanelVectors} * kBlockK + kPanelRows;
 constexpr std::ptrdiff_t kPanelFloats = kLanes * kRowStep;
 
-// For data that will be read from L2.
-HWY_INLINE void prefetch_to_l2(const float* from) { __builtin_prefetch(from, 0, 2); }
-
 // Vectors of a row of one block.
 constexpr int phase_depth(int block) { return (block + kLanes - 1) / kLanes; }
 
@@ -73,10 +70,11 @@ class PhaseSums {
     unrolled<kVectors>([&](auto i) DCULAB_INLINE { sums_[i] = hn::Zero(F32()); });
   }
 
-  // sums += x[depth, lanes]^T * w[depth, kPanelRows]. Asks for as many lines from `ahead` on.
-  HWY_INLINE void add(const float* x, const float* w, int depth, const float* ahead) {
-    for (int i = 0; i < depth; ++i, x += kLanes, w += kPanelRows, ahead += kLanes) {
-      prefetch_to_l2(ahead);
+  // sums += x[depth, lanes]^T * w[depth, kPanelRows]; x comes from L3 and tiles of it follow one another.
+  HWY_INLINE void add(const float* x, const float* w, int depth) {
+    constexpr int kAhead = 2048 / sizeof(float);
+    for (int i = 0; i < depth; ++i, x += kLanes, w += kPanelRows) {
+      hwy::Prefetch(x + kAhead);
       Vector rows[kPanelVectors];
       unrolled<kPanelVectors>([&](auto v) DCULAB_INLINE { rows[v] = load(w + v * kLanes); });
       unrolled<kTokens>([&](auto t) DCULAB_INLINE {
@@ -99,16 +97,6 @@ class PhaseSums {
  private:
   static constexpr int kVectors = kTokens * kPanelVectors;
   Vector sums_[kVectors];
-};
-
-// What a multiplication asks the memory for: in steps [begin, end), the same steps of the next tile of x.
-struct LinesAhead {
-  const float* tile;
-  int begin, end;
-
-  [[nodiscard]] HWY_INLINE const float* at(int step, const float* otherwise) const {
-    return step >= begin && step < end ? tile + step * kTokenStep : otherwise;
-  }
 };
 
 // Where a product goes: y[tokens, columns].
@@ -135,15 +123,14 @@ struct OutputTile {
 
 // The product of one block of a tile of x and a panel of w.
 template <int kTokens>
-HWY_NOINLINE void multiply_phases(const float* x, const float* w, int depth, const LinesAhead& ahead,
-                                  const OutputTile& out, bool add_to_y) {
+HWY_NOINLINE void multiply_phases(const float* x, const float* w, int depth, const OutputTile& out, bool add_to_y) {
   constexpr int kFloats = PhaseSums<kTokens>::kFloats;
   HWY_ALIGN float waiting[4 * kFloats];  // sums that wait for their partner: at most one each of 8, 4, 2 and 1 phases
   float* next = waiting;
   out.prefetch(kTokens);
   for (int step = 0; step < kLanes; ++step, x += kTokenStep, w += kRowStep) {
     PhaseSums<kTokens> sums;
-    sums.add(x, w, depth, ahead.at(step, x));
+    sums.add(x, w, depth);
     for (int pairs = step; pairs % 2 == 1; pairs /= 2) sums.add(next -= kFloats);
     sums.write(next);
     next += kFloats;
