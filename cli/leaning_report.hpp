@@ -10,8 +10,8 @@
 
 namespace dculab::cli {
 
-// "leans on assumed figures (change of the time when one is 10 % off): ..., and 12 that change less than 1 %"; empty
-// where nothing is assumed.
+// "leans on assumed figures (change of the time when one is 10 % off): ...; 12 assumed figures change it by less
+// than 1 %"; empty where nothing is assumed.
 [[nodiscard]] std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings);
 
 // Those worth telling: `key`, `change`, `source`.

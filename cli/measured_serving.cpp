@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 
 #include "cli/engine_weights.hpp"
 #include "cli/locate.hpp"
@@ -13,7 +12,9 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::array<const char*, 14> kCompared{"total_time",
+constexpr std::array<const char*, 16> kCompared{"steps",
+                                                "output_tokens",
+                                                "total_time",
                                                 "requests_per_second",
                                                 "output_tokens_per_second",
                                                 "goodput",
@@ -28,10 +29,22 @@ constexpr std::array<const char*, 14> kCompared{"total_time",
                                                 "latency_p50",
                                                 "latency_p99"};
 
-[[nodiscard]] bool is_time(const std::string& metric) { return !metric.ends_with("per_second") && metric != "goodput"; }
+[[nodiscard]] bool is_time(const std::string& metric) {
+  return !metric.ends_with("per_second") && metric != "goodput" && metric != "steps" && metric != "output_tokens";
+}
 
 [[nodiscard]] Cell figure(const std::string& metric, double value) {
   return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
+}
+
+// Whatever is touched for the first time is touched here: predictions are of a server that has been running.
+void warm_up(engine::ModelExecutor& executor, const EngineOptions& options, const RequestWorkload& workload) {
+  RequestWorkload few = workload;
+  few.requests = std::min(workload.requests, 4);
+  few.arrival = ArrivalKind::all_at_once;
+  few.output = {.center = 4};
+  for (RecordedRequest& recorded : few.recorded) recorded.output_tokens = 4;
+  static_cast<void>(engine::serve(executor, options, few));
 }
 
 }  // namespace
@@ -39,8 +52,6 @@ constexpr std::array<const char*, 14> kCompared{"total_time",
 engine::ServedWorkload measure(const MeasuredServer& server, const RequestWorkload& workload) {
   const config::Scenario& scenario = server.scenario;
   engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), server.options.weights);
-  const int threads = scenario.measure.threads > 0 ? scenario.measure.threads
-                                                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const engine::OpenDevice device = engine::open_device({});
   const auto executor = engine::make_executor(device, std::move(weights),
                                               {.num_blocks = server.num_blocks,
@@ -48,8 +59,9 @@ engine::ServedWorkload measure(const MeasuredServer& server, const RequestWorklo
                                                .dtype = server.options.kv_cache_dtype,
                                                .max_num_seqs = server.options.max_num_seqs,
                                                .residual_tokens = server.options.kv_residual_tokens},
-                                              server.options, threads);
+                                              server.options, server.threads);
   executor->set_op_timing(engine::OpTiming::off);
+  warm_up(*executor, server.options, workload);
   ProgressBar bar;
   int finished = 0;
   return engine::serve(*executor, server.options, workload, scenario.slo,

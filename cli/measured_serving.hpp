@@ -18,6 +18,7 @@ struct MeasuredServer {
   const config::Scenario& scenario;
   EngineOptions options;
   int num_blocks = 0;
+  int threads = 1;
 };
 
 [[nodiscard]] engine::ServedWorkload measure(const MeasuredServer& server, const RequestWorkload& workload);

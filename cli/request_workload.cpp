@@ -1,5 +1,6 @@
 #include "cli/request_workload.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/locate.hpp"
@@ -42,6 +43,8 @@ namespace {
 RequestWorkload resolve_requests(const config::Scenario& scenario, const ModelShape& model) {
   RequestWorkload workload = scenario.workload.served;
   workload.vocab_size = model.vocab_size;
+  for (LengthDistribution* lengths : {&workload.prompt, &workload.output})
+    if (lengths->kind != LengthKind::fixed) lengths->most = std::min(lengths->most, model.max_position_embeddings);
   if (!scenario.workload.file.empty()) {
     const std::string file = find_file(scenario);
     const bool conversations = std::filesystem::path(file).extension() == ".json";

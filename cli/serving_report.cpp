@@ -69,7 +69,7 @@ Table latency_table(const ServingMetrics& metrics) {
 
 Table timeline_table(const ServingTimeline& timeline, int num_blocks, std::size_t rows) {
   Table table;
-  table.title = "Over time, in parts of equally many steps";
+  table.title = "Over time";
   table.columns = {"from",           "to",           "busy",     "running",    "waiting",
                    "KV blocks used", "unused slots", "tokens/s", "preemptions"};
   table.first_column = Align::right;

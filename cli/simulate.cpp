@@ -49,6 +49,10 @@ void refuse_other_metrics(const config::Scenario& scenario) {
                      "workload: has no requests to serve; give workload.requests, prompt_tokens and "
                      "output_tokens, or ask `dculab study` for a single step");
   if (scenario.compare || scenario.accuracy) throw InputError(file, "compare and accuracy belong to `dculab study`");
+  if (scenario.workload.kv_padding != config::KvPadding::none)
+    throw InputError(file,
+                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
+  if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
   if (scenario.tensor_parallel_size != 1)
     throw InputError(file, "engine.tensor_parallel_size: one device is simulated");
   refuse_other_metrics(scenario);
@@ -114,7 +118,7 @@ void add_choice(const std::vector<Simulation>& all, const config::Objective& obj
   const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
   report.heading.push_back(chosen ? goal + ": " + label(all[*chosen])
                                   : "no point of the sweep meets objective.subject_to");
-  if (chosen) report.json["best"] = *chosen;
+  if (chosen) report.json["best"].push_back(report.json["simulations"].size() + *chosen);
 }
 
 [[nodiscard]] Report simulate(const SimulateChoices& choices) {
@@ -138,10 +142,10 @@ void add_choice(const std::vector<Simulation>& all, const config::Objective& obj
                                      choices.chrome_trace_file.empty() ? nullptr : &chrome_trace));
       }
     bar.clear();
+    if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
     if (single) {
       add_details(all.front(), report);
     } else {
-      if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
       report.tables.push_back(sweep_table(all));
       report.tables.back().title = scenario.question;
       for (const Simulation& simulation : all)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <thread>
 
 #include "cli/measured_serving.hpp"
 #include "cli/predicted_study.hpp"
@@ -15,10 +16,19 @@ namespace dculab::cli {
 namespace {
 
 // What the engine here runs is a CPU's plan.
-void require_host(const sim::Machine& machine) {
+void require_same(const sim::Machine& machine, const config::Scenario& scenario) {
+  const std::string remedy = "; give --set machine=FILE with a calibrated file of this machine";
   if (machine.kind != sim::MachineKind::cpu)
-    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name +
-                                      " is a GPU; give --set machine=FILE with a calibrated file of this machine");
+    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU" + remedy);
+  const int threads = scenario.measure.threads > 0 ? scenario.measure.threads : machine.compute_units;
+  if (threads != machine.compute_units)
+    throw InputError("--measure", "measure.threads is " + std::to_string(threads) + ", and " + machine.name + " has " +
+                                      std::to_string(machine.compute_units) + " cores: leave it out");
+  if (const unsigned cores = std::thread::hardware_concurrency(); cores > 0 && threads > static_cast<int>(cores))
+    throw InputError("--measure", machine.name + " has " + std::to_string(threads) + " cores, this machine " +
+                                      std::to_string(cores) + remedy);
+  if (!scenario.model.overrides.empty())
+    throw InputError("--measure", "runs the model as its folder has it; leave changes of its shape out");
 }
 
 // KV blocks for both when the engine measures: those that every request at its longest needs, or fewer when
@@ -50,7 +60,7 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
   sim::SimulatedServer server{std::move(machine), model, options, std::nullopt};
   if (const auto found = problems(server); !found.empty()) throw InputError(scenario.file, found.front());
   if (measured) {
-    require_host(server.machine);
+    require_same(server.machine, scenario);
     server.num_blocks = blocks_for_both(server);
   }
   std::function<void(const ServedStep&)> on_step;
@@ -62,7 +72,15 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
   const RequestWorkload workload = resolve_requests(scenario, model);
   done.run = sim::simulate(server, workload, scenario.slo, on_step);
   done.figures = serving_figures(done.run.metrics);
-  if (measured) done.measured = serving_figures(measure({scenario, options, *server.num_blocks}, workload).metrics);
+  done.figures["steps"] = static_cast<double>(done.run.num_steps);
+  done.figures["output_tokens"] = static_cast<double>(done.run.metrics.output_tokens());
+  if (measured) {
+    const engine::ServedWorkload served =
+        measure({scenario, options, *server.num_blocks, server.machine.compute_units}, workload);
+    done.measured = serving_figures(served.metrics);
+    done.measured["steps"] = static_cast<double>(served.num_steps);
+    done.measured["output_tokens"] = static_cast<double>(served.metrics.output_tokens());
+  }
   return done;
 }
 

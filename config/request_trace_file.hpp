@@ -2,7 +2,7 @@
 //
 //   arrived_at,num_prefill_tokens,num_decode_tokens        s after the first, tokens, tokens
 //
-// Columns: those of Vidur's processed traces (microsoft/vidur, data/processed_traces).
+// Columns: those of Vidur's splitwise traces (microsoft/vidur, data/processed_traces/splitwise_*.csv).
 #pragma once
 
 #include <string>

@@ -83,7 +83,10 @@ void read_serving(MapReader& reader, Workload& workload) {
   }
   read_arrival(reader, workload);
   reader.optional("prefix_tokens", served.prefix_tokens, between(0, kLongestContext));
-  reader.optional("prefixes", served.prefixes, between(1, 1 << 20));
+  const Node* prefixes = reader.optional("prefixes");
+  if (prefixes != nullptr) reader.read(*prefixes, served.prefixes, between(1, 1 << 20));
+  if (prefixes != nullptr && served.prefix_tokens == 0)
+    reader.complain(*prefixes, "workload.prefixes: there are none without workload.prefix_tokens");
   std::int64_t seed = 1;
   reader.optional("seed", seed, between(0, 0x1p53));
   served.seed = static_cast<std::uint64_t>(seed);

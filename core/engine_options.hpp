@@ -24,7 +24,8 @@ struct KernelTiling {
   int query_heads_per_workgroup = 0;
 };
 
-// When waiting requests may join: at any step, or (as before Orca, OSDI 2022) when the whole batch has ended.
+// When waiting requests may join: at any step, or (as before Orca, OSDI 2022) when the whole batch has ended. A batch
+// is who waits when it starts, as many as max_num_seqs and the KV blocks hold, whose prefill may take several steps.
 enum class Batching : std::uint8_t { continuous, per_batch };
 
 struct EngineOptions {

@@ -68,23 +68,26 @@ void Scheduler::schedule_running_prefills() {
 }
 
 void Scheduler::admit() {
-  const bool closed = options_.batching == Batching::per_batch && batch_has_begun();
+  const auto is_member = [](const Sequence& sequence) { return sequence.num_preemptions > 0 || sequence.sample > 0; };
+  // Members that wait stand in front.
+  if (running_.empty() && (waiting_.empty() || !is_member(*waiting_.front()))) batch_ = {};
   while (!waiting_.empty() && num_running() < options_.max_num_seqs) {
     Sequence& sequence = *waiting_.front();
-    if (closed && sequence.num_generated() == 0) return;  // who was preempted is a member
-    if (!admit(sequence)) return give_up_blocks(sequence);
+    const bool joins = !is_member(sequence);
+    if (options_.batching == Batching::per_batch && joins && batch_.is_complete) return;
+    if (!admit(sequence)) {
+      if (chunk_of(sequence) > 0) batch_.is_complete = true;  // there is no room, not only none in this step
+      return give_up_blocks(sequence);
+    }
     const int chunk = chunk_of(sequence);
     if (sequence.num_preemptions == 0) sequence.num_cached_tokens = sequence.num_computed_tokens;
     sequence.status = SequenceStatus::running;
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
     add(prefills_, sequence, chunk, 0);
+    if (joins && ++batch_.num_members == options_.max_num_seqs) batch_.is_complete = true;
   }
-}
-
-// A batch takes members until the first of them has a token.
-bool Scheduler::batch_has_begun() const {
-  return std::ranges::any_of(running_, [](const auto& sequence) { return sequence->num_generated() > 0; });
+  batch_.is_complete = true;
 }
 
 // Takes what is cached of the sequence, and the blocks for the rest. When there is no room it may be left with some.
@@ -116,6 +119,12 @@ int Scheduler::evict(Sequence& sequence) {
   // New tokens take the very slots of those that are no heavy hitters.
   if (count > 0 && retention.policy != RetentionPolicy::heavy_hitters) pool_.drop_first_block(sequence.block_table);
   return count;
+}
+
+std::int64_t Scheduler::num_tokens_in_cache() const {
+  std::int64_t tokens = 0;
+  for (const auto& sequence : running_) tokens += sequence->num_tokens_in_cache();
+  return tokens;
 }
 
 void Scheduler::give_up_blocks(Sequence& sequence) {

@@ -70,6 +70,7 @@ class Scheduler {
   [[nodiscard]] int num_waiting() const { return static_cast<int>(waiting_.size()); }
   [[nodiscard]] int num_running() const { return static_cast<int>(running_.size()); }
   [[nodiscard]] int num_preemptions() const { return num_preemptions_; }
+  [[nodiscard]] std::int64_t num_tokens_in_cache() const;  // of those running; shared ones count for each
 
  private:
   struct Entry {
@@ -81,7 +82,6 @@ class Scheduler {
   void schedule_decodes();
   void schedule_running_prefills();
   void admit();
-  [[nodiscard]] bool batch_has_begun() const;
   void preempt_youngest();
   [[nodiscard]] bool admit(Sequence& sequence);
   [[nodiscard]] bool has_room_for(const Sequence& sequence) const;
@@ -109,6 +109,13 @@ class Scheduler {
   std::deque<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> finished_;
   int num_preemptions_ = 0;
+
+  // Batching::per_batch: nobody joins a complete batch before all its members have ended.
+  struct StaticBatch {
+    int num_members = 0;
+    bool is_complete = false;
+  };
+  StaticBatch batch_;
 
   // The step being scheduled or run.
   int token_budget_ = 0;

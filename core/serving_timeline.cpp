@@ -5,10 +5,10 @@
 namespace dculab {
 namespace {
 
-// Slots of used blocks that hold no token. Sequences that share blocks count their tokens each: then there are none.
-[[nodiscard]] double unused_share(const Batch& batch, double used_slots) {
-  double tokens = 0;
-  for (const SequenceSlice& slice : batch.sequences) tokens += slice.context_tokens();
+// Slots of used blocks that hold no token once the step is done. Sequences that share blocks count their tokens each:
+// then there are none.
+[[nodiscard]] double unused_share(const ServedStep& step, double used_slots) {
+  const auto tokens = static_cast<double>(step.scheduler.num_tokens_in_cache() + step.plan.batch.num_tokens());
   return used_slots > 0 ? std::max(0.0, 1 - tokens / used_slots) : 0;
 }
 
@@ -42,7 +42,7 @@ void ServingTimeline::add(const ServedStep& step) {
   now.running = step.scheduler.num_running();
   now.waiting = step.scheduler.num_waiting();
   now.used_blocks = used;
-  now.unused_slots = unused_share(step.plan.batch, static_cast<double>(used) * pool.block_size());
+  now.unused_slots = unused_share(step, static_cast<double>(used) * pool.block_size());
   now.new_tokens = step.plan.batch.num_tokens();
   now.preemptions = step.scheduler.num_preemptions() - preemptions_seen_;
   preemptions_seen_ = step.scheduler.num_preemptions();

@@ -35,6 +35,13 @@ namespace {
   }
 }
 
+enum Stream : std::uint32_t { kArrivals, kPromptLengths, kOutputLengths, kTokens, kFirstPrefix };
+
+[[nodiscard]] std::mt19937_64 stream(std::uint64_t seed, std::uint32_t which) {
+  std::seed_seq words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), which};
+  return std::mt19937_64(words);
+}
+
 [[nodiscard]] double draw_value(const LengthDistribution& lengths, std::mt19937_64& random) {
   switch (lengths.kind) {
     case LengthKind::fixed:
@@ -56,7 +63,7 @@ namespace {
 void add_length_problems(const LengthDistribution& lengths, const std::string& what, std::vector<std::string>& found) {
   if (lengths.least < 1) found.push_back(what + ": a request has at least 1 token");
   if (lengths.least > lengths.most)
-    found.push_back(what + ": least (" + std::to_string(lengths.least) + ") is above most (" +
+    found.push_back(what + ": min (" + std::to_string(lengths.least) + ") is above max (" +
                     std::to_string(lengths.most) + ")");
   if (lengths.kind != LengthKind::uniform && !(lengths.center >= 1))
     found.push_back(what + ": must be at least 1 token");
@@ -83,17 +90,22 @@ std::vector<std::string> problems(const RequestWorkload& workload) {
   return found;
 }
 
-RequestSource::RequestSource(RequestWorkload workload) : workload_(std::move(workload)), random_(workload_.seed) {}
+RequestSource::RequestSource(RequestWorkload workload)
+    : workload_(std::move(workload)),
+      arrivals_(stream(workload_.seed, kArrivals)),
+      prompt_lengths_(stream(workload_.seed, kPromptLengths)),
+      output_lengths_(stream(workload_.seed, kOutputLengths)),
+      tokens_(stream(workload_.seed, kTokens)) {}
 
 RecordedRequest RequestSource::draw() {
   RecordedRequest drawn;
   if (workload_.recorded.empty())
-    drawn = {{}, draw_length(workload_.prompt, random_), draw_length(workload_.output, random_)};
+    drawn = {{}, draw_length(workload_.prompt, prompt_lengths_), draw_length(workload_.output, output_lengths_)};
   else
     drawn = workload_.recorded[static_cast<std::size_t>(given_)];
   if (workload_.arrival == ArrivalKind::replay) return drawn;
   if (workload_.arrival == ArrivalKind::gamma)
-    now_ += Seconds(gamma(random_, workload_.burstiness) / (workload_.burstiness * workload_.requests_per_second));
+    now_ += Seconds(gamma(arrivals_, workload_.burstiness) / (workload_.burstiness * workload_.requests_per_second));
   drawn.arrival = now_;
   return drawn;
 }
@@ -101,11 +113,17 @@ RecordedRequest RequestSource::draw() {
 std::vector<TokenId> RequestSource::draw_prompt(int num_tokens) {
   const auto range = static_cast<std::uint64_t>(workload_.vocab_size);
   const int shared = std::min(workload_.prefix_tokens, num_tokens - 1);
-  std::mt19937_64 prefix(workload_.seed + 1 + static_cast<std::uint64_t>(given_ % workload_.prefixes));
   std::vector<TokenId> tokens;
   tokens.reserve(static_cast<std::size_t>(num_tokens));
-  for (int index = 0; index < num_tokens; ++index)
-    tokens.push_back(static_cast<TokenId>((index < shared ? prefix() : random_()) % range));
+  const auto fill_to = [&](int end, std::mt19937_64& random) {
+    while (static_cast<int>(tokens.size()) < end) tokens.push_back(static_cast<TokenId>(random() % range));
+  };
+  if (shared > 0) {
+    const auto prefix = static_cast<std::uint32_t>(given_ % workload_.prefixes);
+    std::mt19937_64 common = stream(workload_.seed, kFirstPrefix + prefix);
+    fill_to(shared, common);
+  }
+  fill_to(num_tokens, tokens_);
   return tokens;
 }
 

@@ -6,7 +6,8 @@
 //                 burstier (vLLM's --request-rate and --burstiness)
 //   replay        when somebody recorded them
 //
-// Lengths are drawn from distributions, or those that were recorded.
+// Lengths are drawn from distributions, or those that were recorded. Times, lengths and tokens have a random stream
+// each: to change how requests arrive changes nothing else about them.
 //
 // A prompt is random tokens, which no other has, after `prefix_tokens` that all prompts of its prefix share.
 #pragma once
@@ -73,7 +74,7 @@ class RequestSource {
   [[nodiscard]] std::vector<TokenId> draw_prompt(int num_tokens);
 
   RequestWorkload workload_;
-  std::mt19937_64 random_;
+  std::mt19937_64 arrivals_, prompt_lengths_, output_lengths_, tokens_;
   int given_ = 0;
   Seconds now_;
 };

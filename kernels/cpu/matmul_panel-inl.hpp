@@ -12,6 +12,10 @@
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
 #include "kernels/cpu/matmul_tile-inl.hpp"
 #include "kernels/cpu/transpose-inl.hpp"
 

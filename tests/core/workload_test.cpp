@@ -89,6 +89,20 @@ TEST_CASE("a seed gives the same requests again, another seed others", "[workloa
   }
 }
 
+TEST_CASE("how requests arrive, and what they share, changes nothing about their lengths", "[workload]") {
+  RequestWorkload workload{.requests = 30};
+  workload.prompt = {LengthKind::uniform, 1, 0, 10, 90};
+  workload.output = {LengthKind::exponential, 50, 0, 1, 400};
+  const auto plain = all_of(workload);
+  workload.prefix_tokens = 8;
+  workload.arrival = ArrivalKind::gamma;
+  const auto other = all_of(workload);
+  for (std::size_t index = 0; index < plain.size(); ++index) {
+    CHECK(plain[index].prompt_token_ids.size() == other[index].prompt_token_ids.size());
+    CHECK(plain[index].max_tokens == other[index].max_tokens);
+  }
+}
+
 TEST_CASE("prompts of one prefix begin alike and go on differently", "[workload]") {
   RequestWorkload workload{.requests = 4, .prompt = fixed(40), .output = fixed(1)};
   workload.prefix_tokens = 32;
@@ -129,5 +143,5 @@ TEST_CASE("a workload that makes no sense is refused in words", "[workload]") {
   const auto found = problems(workload);
   REQUIRE(found.size() == 4);
   CHECK(found[0] == "requests: must be at least 1");
-  CHECK(found[1] == "prompt_tokens: least (9) is above most (3)");
+  CHECK(found[1] == "prompt_tokens: min (9) is above max (3)");
 }

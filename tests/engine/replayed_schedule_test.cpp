@@ -104,7 +104,7 @@ RequestWorkload bursts() {
   RequestWorkload workload{.requests = 60, .arrival = ArrivalKind::gamma};
   workload.prompt = {LengthKind::uniform, 1, 0, 3, 60};
   workload.output = {LengthKind::uniform, 1, 0, 1, 40};
-  workload.requests_per_second = 2000;
+  workload.requests_per_second = 20000;
   workload.burstiness = 0.1;
   workload.vocab_size = 96;
   workload.prefix_tokens = 20;
