@@ -1,6 +1,7 @@
 #include "engine/probe/matmul_probe.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <memory>
 
@@ -20,6 +21,7 @@ constexpr int kColumns = 2048;  // in-features
 constexpr int kGroup = 128;     // of int4
 constexpr std::array kRows{1, 2, 4, 8, 16, 64, 256};
 constexpr Seconds kLongestSample{4e-3};
+constexpr std::chrono::milliseconds kLongestProduct{100};  // more rows than a product of that time has are left out
 
 struct Kernel {
   Dtype weights;
@@ -156,16 +158,21 @@ std::vector<MatmulMeasurement> measure_matmuls(ThreadPool& team, Bytes l2, const
   std::vector<std::unique_ptr<KernelBench>> benches;
   std::vector<MatmulMeasurement> result;
   std::vector<Case> cases;
-  for (const Kernel& kernel : kKernels) {
-    KernelBench& bench = *benches.emplace_back(std::make_unique<KernelBench>(team, kernel, l2));
-    for (const int rows : kRows) {
+  for (const Kernel& kernel : kKernels) benches.push_back(std::make_unique<KernelBench>(team, kernel, l2));
+  bool is_slow = false;
+  for (std::size_t row = 0; row < kRows.size() && !is_slow; ++row)
+    for (std::size_t index = 0; index < kKernels.size(); ++index) {
+      KernelBench& bench = *benches[index];
+      const int rows = kRows[row];
+      const auto begin = std::chrono::steady_clock::now();
+      (void)bench.rate(rows, 1);
+      is_slow = is_slow || std::chrono::steady_clock::now() - begin > 2 * kLongestProduct;
       const Seconds sample = std::min(effort.sample, kLongestSample);
       const std::int64_t repeats =
           choose_repeats(Clock::wall, sample, [&](std::int64_t each) { (void)bench.rate(rows, each); });
       cases.push_back({&bench, rows, repeats, {}});
-      result.push_back({kernel.weights, kernel.activations, rows, {}});
+      result.push_back({kKernels[index].weights, kKernels[index].activations, rows, {}});
     }
-  }
   for (int round = 0; round < effort.runs; ++round)
     for (Case& each : cases) each.rates.push_back(each.bench->rate(each.rows, each.repeats));
   for (std::size_t index = 0; index < cases.size(); ++index) result[index].rate = spread_of(cases[index].rates);
