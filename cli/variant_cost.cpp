@@ -30,8 +30,8 @@ void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Ma
                                         std::to_string(cost.model.max_position_embeddings) + ")");
   const auto walked =
       work.kv_padding == config::KvPadding::none ? sim::WalkedBlocks::own : sim::WalkedBlocks::of_longest;
-  sim::OfflineRun run = sim::offline_run(machine, cost.model, cost.options,
-                                         {work.served.requests, prompt_tokens, output_tokens, walked});
+  sim::OfflineRun run =
+      sim::offline_run(machine, cost.model, cost.options, {work.served.requests, prompt_tokens, output_tokens, walked});
   cost.batch = run.batch;
   cost.batch_limit = sim::name(run.limit);
   if (!cost.fits()) return;

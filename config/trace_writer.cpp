@@ -87,8 +87,7 @@ Json options_json(const EngineOptions& options) {
               {"query_heads_per_workgroup", tiling.query_heads_per_workgroup}}}};
   if (options.kv_retention.policy != RetentionPolicy::all) json["kv_retention"] = retention_json(options.kv_retention);
   if (options.activations == ActivationMode::int8) json["activations"] = "int8";
-  if (is_kivi(options.kv_cache_dtype))
-    json["kv_residual_tokens"] = options.kv_residual_tokens;
+  if (is_kivi(options.kv_cache_dtype)) json["kv_residual_tokens"] = options.kv_residual_tokens;
   return json;
 }
 

@@ -60,9 +60,8 @@ void require_one_dtype(const Checkpoint& checkpoint, const std::vector<WeightSlo
 // Moves the slots of matrices that are quantized out of `slots`.
 std::vector<WeightSlot> take_quantized_matrices(const ModelWeights& weights, std::vector<WeightSlot>& slots) {
   const bool lm_head = weights.shape.quantized_lm_head;
-  const auto first = std::stable_partition(slots.begin(), slots.end(), [&](const WeightSlot& slot) {
-    return !is_quantized_matrix(weights, slot, lm_head);
-  });
+  const auto first = std::stable_partition(
+      slots.begin(), slots.end(), [&](const WeightSlot& slot) { return !is_quantized_matrix(weights, slot, lm_head); });
   std::vector<WeightSlot> taken(first, slots.end());
   slots.erase(first, slots.end());
   return taken;

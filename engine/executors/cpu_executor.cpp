@@ -180,8 +180,7 @@ void CpuExecutor::execute_matmul(const Op& op, int layer) {
             "is planned in another format than its weights");
   }
   args.activations = op.activations;
-  if (observer_)
-    observer_(op, layer, {args.x, static_cast<std::size_t>(args.m) * static_cast<std::size_t>(args.k)});
+  if (observer_) observer_(op, layer, {args.x, static_cast<std::size_t>(args.m) * static_cast<std::size_t>(args.k)});
   kernels::cpu::matmul(threads_, workspace_, args);
 }
 

@@ -107,14 +107,14 @@ class Uploader {
   const BoundRows up = shape.mlp == MlpKind::gated
                            ? BoundRows{{layer.gate_proj, layer.up_proj}, {layer.gate_bias, layer.up_bias}}
                            : BoundRows{{layer.up_proj}, {layer.up_bias}};
-  return {.input_layernorm = uploader.norm(layer.input_layernorm, layer.input_layernorm_bias),
-          .qkv_proj = uploader.matrix(
-              {{layer.q_proj, layer.k_proj, layer.v_proj}, {layer.q_bias, layer.k_bias, layer.v_bias}}, hidden),
-          .o_proj = uploader.matrix({{layer.o_proj}, {layer.o_bias}}, shape.query_width()),
-          .post_attention_layernorm =
-              uploader.norm(layer.post_attention_layernorm, layer.post_attention_layernorm_bias),
-          .gate_up_proj = uploader.matrix(up, hidden),
-          .down_proj = uploader.matrix({{layer.down_proj}, {layer.down_bias}}, shape.intermediate_size)};
+  return {
+      .input_layernorm = uploader.norm(layer.input_layernorm, layer.input_layernorm_bias),
+      .qkv_proj = uploader.matrix(
+          {{layer.q_proj, layer.k_proj, layer.v_proj}, {layer.q_bias, layer.k_bias, layer.v_bias}}, hidden),
+      .o_proj = uploader.matrix({{layer.o_proj}, {layer.o_bias}}, shape.query_width()),
+      .post_attention_layernorm = uploader.norm(layer.post_attention_layernorm, layer.post_attention_layernorm_bias),
+      .gate_up_proj = uploader.matrix(up, hidden),
+      .down_proj = uploader.matrix({{layer.down_proj}, {layer.down_bias}}, shape.intermediate_size)};
 }
 
 }  // namespace
@@ -127,8 +127,7 @@ GpuWeights upload_weights(const std::shared_ptr<kernels::gpu::Device>& device, c
   on_device.embed_tokens = uploader.rows({&weights.embed_tokens, 1}, hidden);
   on_device.word_embeddings_layernorm =
       uploader.norm(weights.word_embeddings_layernorm, weights.word_embeddings_layernorm_bias);
-  for (const LayerWeights& layer : weights.layers)
-    on_device.layers.push_back(upload_layer(uploader, shape, layer));
+  for (const LayerWeights& layer : weights.layers) on_device.layers.push_back(upload_layer(uploader, shape, layer));
   on_device.norm = uploader.norm(weights.norm, weights.norm_bias);
   const bool tied = weights.lm_head.data == weights.embed_tokens.data;
   on_device.lm_head = tied ? GpuMatrix{.rows = shape.vocab_size,
