@@ -69,11 +69,23 @@ void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
   config::cite(machine, "peaks.int8.vector", Evidence::measured, explain(host, "peaks"));
 }
 
+// Of the bandwidth, raised where a kernel went beyond it.
+void add_matmul_dram_shares(sim::Machine& machine, const engine::HostMeasurements& host) {
+  BytesPerSecond& peak = machine.memory.back().bandwidth;
+  for (const engine::MatmulMeasurement& measured : host.matmuls) peak = std::max(peak, measured.weights_read.highest);
+  for (const engine::MatmulMeasurement& measured : host.matmuls) {
+    const sim::MatmulKernel kernel{measured.weights, measured.activations};
+    machine.matmul_dram_shares[kernel][measured.rows] = measured.weights_read.highest / peak;
+    config::cite(machine, "matmul_dram_shares." + name(kernel) + ".rows_" + std::to_string(measured.rows),
+                 Evidence::measured, explain(host, "matmul weights read"));
+  }
+}
+
 // What a kernel reached must not lie above the peak that its measurements are held against.
 void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& host) {
   for (const engine::MatmulMeasurement& measured : host.matmuls) {
     const sim::MatmulKernel kernel{measured.weights, measured.activations};
-    machine.matmul_rates[kernel][measured.rows] = measured.rate.median;
+    machine.matmul_rates[kernel][measured.rows] = measured.rate.highest;
     config::cite(machine, "matmul_rates." + name(kernel) + ".rows_" + std::to_string(measured.rows), Evidence::measured,
                  explain(host, "matmuls"));
     const bool integer = kernel.activations == ActivationMode::int8;
@@ -81,9 +93,10 @@ void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& hos
       if ((dtype == Dtype::int8) == integer)
         machine.peaks[dtype].vector = std::max(machine.peaks[dtype].vector, measured.rate.highest);
   }
+  add_matmul_dram_shares(machine, host);
   machine.efficiencies.matmul_compute = kStepShare;
   config::cite(machine, "efficiencies.matmul_compute", Evidence::assumed,
-               "of matmul_rates: in a step weights arrive from memory and other kernels take turns");
+               "of matmul_rates and matmul_dram_shares: in a step other kernels take turns");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace dculab::cli {
 namespace {
 
 constexpr std::size_t kFewestBaselineSteps = 4;
-constexpr int kRounds = 3;  // through all weights, so that a slow minute hits every variant alike
+constexpr int kRounds = 5;  // through all weights, so that a slow minute hits every variant alike
 
 // The baseline or a variant at one point of the sweep.
 struct Candidate {
@@ -90,17 +90,28 @@ struct Candidate {
   return trace.header;
 }
 
-// The round in the middle.
-[[nodiscard]] const TraceStep& measured(Candidate& candidate) {
-  const auto middle = candidate.rounds.begin() + static_cast<std::ptrdiff_t>(candidate.rounds.size() / 2);
-  std::nth_element(candidate.rounds.begin(), middle, candidate.rounds.end(),
-                   [](const TraceStep& a, const TraceStep& b) { return a.duration < b.duration; });
-  return *middle;
+// The fastest round: what else runs on the machine only ever slows.
+[[nodiscard]] const TraceStep& measured(const Candidate& candidate) {
+  return *std::min_element(candidate.rounds.begin(), candidate.rounds.end(),
+                           [](const TraceStep& a, const TraceStep& b) { return a.duration < b.duration; });
 }
 
-[[nodiscard]] sim::Fit fit_baseline(const sim::Machine& host, std::vector<Candidate>& candidates) {
+// Of the speed-up, each round by itself.
+struct SpeedUpRange {
+  double lowest, highest;
+};
+
+[[nodiscard]] SpeedUpRange range_of_rounds(const Candidate& baseline, const Candidate& variant) {
+  std::vector<double> speed_ups;
+  for (std::size_t round = 0; round < variant.rounds.size(); ++round)
+    speed_ups.push_back(baseline.rounds[round].duration / variant.rounds[round].duration);
+  const auto [lowest, highest] = std::minmax_element(speed_ups.begin(), speed_ups.end());
+  return {*lowest, *highest};
+}
+
+[[nodiscard]] sim::Fit fit_baseline(const sim::Machine& host, const std::vector<Candidate>& candidates) {
   std::vector<TraceStep> steps;
-  for (Candidate& candidate : candidates)
+  for (const Candidate& candidate : candidates)
     if (candidate.variant == 0) steps.push_back(measured(candidate));
   const std::vector<sim::FloorViolation> violations = sim::floor_violations(host, steps);
   std::vector<TraceStep> believed;
@@ -119,23 +130,30 @@ struct Candidate {
       .seconds;
 }
 
-void add_rows(std::vector<Candidate>& candidates, const std::vector<config::SweepPoint>& points,
+[[nodiscard]] Json choices_json(const config::SweepPoint& point) {
+  Json choices = Json::object();
+  for (const auto& [key, value] : point.choices) choices[key] = value;
+  return choices;
+}
+
+void add_rows(const std::vector<Candidate>& candidates, const std::vector<config::SweepPoint>& points,
               const config::Compare& compare, const sim::Machine& machine, Report& report) {
   Table table;
   table.title =
       "Speed-up over " + compare.baseline + ": predicted by a fit to " + compare.baseline + " alone, measured";
   for (const auto& [key, value] : points.front().choices) table.columns.push_back(axis_title(key));
-  for (const char* column : {"variant", "measured step", "predicted", "measured", "points apart"})
+  for (const char* column : {"variant", "measured step", "predicted", "measured", "in single rounds", "points apart"})
     table.columns.emplace_back(column);
   report.json["speed_ups"] = Json::array();
   const std::size_t per_point = compare.variants.size() + 1;
   for (std::size_t index = 0; index < candidates.size(); ++index) {
-    Candidate& candidate = candidates[index];
+    const Candidate& candidate = candidates[index];
     if (candidate.variant == 0) continue;
-    Candidate& baseline = candidates[candidate.point * per_point];
+    const Candidate& baseline = candidates[candidate.point * per_point];
     const Seconds step = measured(candidate).duration;
     const double expected = predicted(baseline, machine) / predicted(candidate, machine);
     const double found = measured(baseline).duration / step;
+    const SpeedUpRange range = range_of_rounds(baseline, candidate);
     const std::string& name = compare.variants[candidate.variant - 1].name;
     std::vector<Cell> row;
     for (const auto& [key, value] : points[candidate.point].choices) row.emplace_back(value);
@@ -143,15 +161,15 @@ void add_rows(std::vector<Candidate>& candidates, const std::vector<config::Swee
     row.emplace_back(config::short_text(step), step.value());
     row.emplace_back(number(expected) + "x", expected);
     row.emplace_back(number(found) + "x", found);
+    row.emplace_back(number(range.lowest) + " to " + number(range.highest) + "x");
     row.emplace_back(number(100 * std::abs(expected - found), 2), 100 * (expected - found));
     table.rows.push_back(std::move(row));
-    Json choices = Json::object();
-    for (const auto& [key, value] : points[candidate.point].choices) choices[key] = value;
     report.json["speed_ups"].push_back({{"variant", name},
-                                        {"choices", std::move(choices)},
+                                        {"choices", choices_json(points[candidate.point])},
                                         {"measured_seconds", step.value()},
                                         {"predicted_speed_up", expected},
-                                        {"measured_speed_up", found}});
+                                        {"measured_speed_up", found},
+                                        {"measured_speed_up_range", {range.lowest, range.highest}}});
   }
   report.tables.push_back(std::move(table));
 }
@@ -173,7 +191,7 @@ MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Ma
   report.heading.push_back(host.description);
   sim::Fit fit = fit_baseline(host, candidates);
   add_rows(candidates, points, *scenario.compare, fit.machine, report);
-  for (Candidate& candidate : candidates) study.trace.steps.push_back(measured(candidate));
+  for (const Candidate& candidate : candidates) study.trace.steps.push_back(measured(candidate));
   cite_fit(fit.machine, std::to_string(points.size()) + " measured steps");
   study.machine = fit.machine;
   return study;

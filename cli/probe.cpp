@@ -66,18 +66,28 @@ struct ProbeChoices {
   return table;
 }
 
-[[nodiscard]] Table matmul_table(const sim::Machine& machine) {
+// By kernel and rows of activations; cell(figure) -> Cell.
+template <class ByRows, class MakeCell>
+[[nodiscard]] Table matmul_table(std::string title, const std::map<sim::MatmulKernel, ByRows>& kernels,
+                                 MakeCell&& cell) {
   Table table;
-  table.title = "Matmul kernels, weights in L2, all threads (median)";
+  table.title = std::move(title);
   table.columns = {"weights, activations"};
-  for (const auto& [rows, rate] : machine.matmul_rates.begin()->second)
+  for (const auto& [rows, figure] : kernels.begin()->second)
     table.columns.push_back(std::to_string(rows) + (rows == 1 ? " row" : " rows"));
-  for (const auto& [kernel, rates] : machine.matmul_rates) {
+  for (const auto& [kernel, by_rows] : kernels) {
     std::vector<Cell> row{std::string(name(kernel.weights)) + ", " + std::string(name(kernel.activations))};
-    for (const auto& [rows, rate] : rates) row.emplace_back(config::short_text(rate), rate.value());
+    for (const auto& [rows, figure] : by_rows) row.push_back(cell(figure));
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+[[nodiscard]] std::vector<Table> matmul_tables(const sim::Machine& machine) {
+  return {matmul_table("Matmul kernels, weights in L2, all threads (highest of the runs)", machine.matmul_rates,
+                       [](FlopsPerSecond rate) { return Cell(config::short_text(rate), rate.value()); }),
+          matmul_table("Weights that they read from memory, of DRAM's bandwidth (highest of the runs)",
+                       machine.matmul_dram_shares, [](double share) { return Cell(percent(share), share); })};
 }
 
 [[nodiscard]] Json to_json(const engine::HostMeasurements& host, const sim::Machine& machine) {
@@ -96,6 +106,9 @@ struct ProbeChoices {
   for (const auto& [kernel, rates] : machine.matmul_rates)
     for (const auto& [rows, rate] : rates)
       json["matmul_rates"].push_back({{"kernel", name(kernel)}, {"rows", rows}, {"flop_per_second", rate.value()}});
+  for (const auto& [kernel, shares] : machine.matmul_dram_shares)
+    for (const auto& [rows, share] : shares)
+      json["matmul_dram_shares"].push_back({{"kernel", name(kernel)}, {"rows", rows}, {"share", share}});
   json["foreign_load"] = host.foreign_load;
   return json;
 }
@@ -108,7 +121,8 @@ struct ProbeChoices {
   if (host.foreign_load > kLoadWorthAWarning)
     report.heading.push_back("warning: other processes used " + percent(host.foreign_load) +
                              " of the CPUs during the probe; the figures are too low by about as much");
-  report.tables = {memory_table(host), peak_table(host), matmul_table(machine)};
+  report.tables = {memory_table(host), peak_table(host)};
+  for (Table& table : matmul_tables(machine)) report.tables.push_back(std::move(table));
   report.tables.back().notes = host.notes;
   return report;
 }

@@ -47,7 +47,8 @@ class MachineReader {
     figure(reader, "compute_units", machine_.compute_units);
     figure(reader, "clock", machine_.clock);
     read_peaks(reader.required_map("peaks"));
-    read_matmul_rates(reader.optional_map("matmul_rates"));
+    read_matmuls(reader.optional_map("matmul_rates"), machine_.matmul_rates);
+    read_matmuls(reader.optional_map("matmul_dram_shares"), machine_.matmul_dram_shares);
     if (const Node* levels = reader.required("memory")) read_memory(*levels);
     const bool gpu = machine_.kind == sim::MachineKind::gpu;
     if (gpu) read_fields(reader.required_map("waves"), machine_.waves, kWaves);
@@ -94,18 +95,18 @@ class MachineReader {
   }
 
   // int4_int8: {rows_1: {value: 90 GFLOP/s, ...}, rows_8: ...}
-  void read_matmul_rates(MapReader kernels) {
+  template <class ByRows>
+  void read_matmuls(MapReader kernels, std::map<sim::MatmulKernel, ByRows>& result) {
     if (!kernels.is_present()) return;
     for (const Node& child : kernels.node()->children) {
       const std::optional<sim::MatmulKernel> kernel = sim::parse_matmul_kernel(child.key);
       if (!kernel) continue;  // finish() reports it
-      MapReader rates = kernels.required_map(child.key);
-      if (!rates.is_present()) continue;
-      for (const Node& rate : rates.node()->children)
-        if (const std::optional<int> rows = parse_rows(rate.key))
-          figure(rates, rate.key, machine_.matmul_rates[*kernel][*rows]);
-      for (const char* known : {"rows_1", "rows_8"}) static_cast<void>(rates.optional(known));
-      rates.finish();
+      MapReader by_rows = kernels.required_map(child.key);
+      if (!by_rows.is_present()) continue;
+      for (const Node& each : by_rows.node()->children)
+        if (const std::optional<int> rows = parse_rows(each.key)) figure(by_rows, each.key, result[*kernel][*rows]);
+      for (const char* known : {"rows_1", "rows_8"}) static_cast<void>(by_rows.optional(known));
+      by_rows.finish();
     }
     for (const char* known : {"f16_exact", "int8_int8", "int4_int8"}) static_cast<void>(kernels.optional(known));
     kernels.finish();

@@ -46,7 +46,8 @@ class MachineWriter {
     figure("", "", "compute_units", machine_.compute_units);
     figure("", "", "clock", machine_.clock);
     write_peaks();
-    write_matmul_rates();
+    write_matmuls("matmul_rates", machine_.matmul_rates);
+    write_matmuls("matmul_dram_shares", machine_.matmul_dram_shares);
     write_memory();
     if (gpu) write_fields("waves", machine_.waves, kWaves);
     write_fields("overheads", machine_.overheads, kOverheads);
@@ -76,13 +77,14 @@ class MachineWriter {
     }
   }
 
-  void write_matmul_rates() {
-    if (!machine_.matmul_rates.empty()) text_ += "matmul_rates:\n";
-    for (const auto& [kernel, rates] : machine_.matmul_rates) {
+  template <class ByRows>
+  void write_matmuls(const std::string& section, const std::map<sim::MatmulKernel, ByRows>& kernels) {
+    if (!kernels.empty()) text_ += section + ":\n";
+    for (const auto& [kernel, by_rows] : kernels) {
       const std::string key = sim::name(kernel);
       text_ += "  " + key + ":\n";
-      for (const auto& [rows, rate] : rates)
-        figure("    ", "matmul_rates." + key + ".", "rows_" + std::to_string(rows), rate);
+      for (const auto& [rows, value] : by_rows)
+        figure("    ", section + "." + key + ".", "rows_" + std::to_string(rows), value);
     }
   }
 

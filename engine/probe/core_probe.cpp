@@ -46,7 +46,7 @@ Seconds measure_fork_join(ThreadPool& team, const Effort& effort) {
   for (int run = 0; run < effort.runs; ++run) {
     times.push_back(time_run(Clock::wall, [&] { fork(repeats); }) / static_cast<double>(repeats * kForks));
   }
-  return spread_of(times).median;
+  return spread_of(times).lowest;
 }
 
 }  // namespace dculab::engine

@@ -34,9 +34,11 @@ void explain_methods(HostMeasurements& host) {
   host.how["peaks"] = "twelve independent sums, each thread's FLOP per CPU time of its own, summed";
   host.how["matmuls"] =
       "the engine's kernel on matrices of 2048 in-features that fill half of L2, each thread's FLOP per CPU time of "
-      "its "
-      "own, summed; median of runs in turn with all other kernels";
-  host.how["fork_join"] = "empty parallel loop, one task per thread, threads awake, median of runs";
+      "its own, summed; highest of runs in turn with all other kernels";
+  host.how["matmul weights read"] =
+      "the same with copy after copy of the matrix from memory, four times what the caches hold; share of DRAM's "
+      "bandwidth";
+  host.how["fork_join"] = "empty parallel loop, one task per thread, threads awake, shortest of runs";
   host.how["foreign_load"] = "busy time in /proc/stat, steal included, less the CPU time of this process";
 }
 

@@ -54,12 +54,13 @@ struct PeakMeasurement {
   std::vector<ArithmeticRate> rate;  // ascending threads
 };
 
-// A matmul kernel of the engine with its weights in L2, all threads together.
+// A matmul kernel of the engine, all threads together.
 struct MatmulMeasurement {
   Dtype weights = Dtype::f32;
   ActivationMode activations = ActivationMode::exact;
-  int rows = 1;                 // of activations
-  Spread<FlopsPerSecond> rate;  // FLOP of the product, 2 per multiply-add
+  int rows = 1;                         // of activations
+  Spread<FlopsPerSecond> rate;          // weights in L2: FLOP of the product, 2 per multiply-add
+  Spread<BytesPerSecond> weights_read;  // weights in memory: their bytes
 };
 
 // One point of the working-set sweep.
@@ -80,7 +81,7 @@ struct HostMeasurements {
   LevelMeasurement dram_small_pages;     // DRAM again, on 4 KB pages
   std::vector<PeakMeasurement> peaks;
   std::vector<MatmulMeasurement> matmuls;  // by kernel, then ascending rows
-  std::map<int, Seconds> fork_join;  // by threads: an empty parallel loop
+  std::map<int, Seconds> fork_join;        // by threads: an empty parallel loop
   std::vector<SweepPoint> sweep;
   double foreign_load = 0;       // share of the CPUs that others used during the whole probe
   double foreign_load_dram = 0;  // the same while DRAM was read

@@ -1,14 +1,15 @@
 #include "engine/probe/matmul_probe.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <memory>
 
+#include "engine/probe/page_buffer.hpp"
+#include "engine/probe/probe_weights.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/packed_weights.hpp"
-#include "kernels/number_format.hpp"
-#include "kernels/quantized_matrix.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -18,10 +19,10 @@ using kernels::WeightView;
 using kernels::cpu::ThreadPool;
 
 constexpr int kColumns = 2048;  // in-features
-constexpr int kGroup = 128;     // of int4
 constexpr std::array kRows{1, 2, 4, 8, 16, 64, 256};
 constexpr Seconds kLongestSample{4e-3};
 constexpr std::chrono::milliseconds kLongestProduct{100};  // more rows than a product of that time has are left out
+constexpr int kMostRunsFromMemory = 9;                     // before each of them the weights are copied anew
 
 struct Kernel {
   Dtype weights;
@@ -32,151 +33,175 @@ constexpr std::array kKernels{Kernel{Dtype::f32, ActivationMode::exact},  Kernel
                               Kernel{Dtype::int8, ActivationMode::int8},  Kernel{Dtype::int4, ActivationMode::exact},
                               Kernel{Dtype::int4, ActivationMode::int8}};
 
-// Half of the memory, so that activations and results find room beside the weights.
-[[nodiscard]] int out_features(Dtype weights, Bytes memory) {
+// Half of the cache, so that activations and results find room beside the weights.
+[[nodiscard]] int out_features(Dtype weights, Bytes cache) {
   constexpr int kStrip = kernels::cpu::PackedLayout::kStripRows;
   const Bytes strip = storage(weights, kStrip * kColumns);
-  return kStrip * std::max(1, static_cast<int>(0.5 * memory / strip));
+  return kStrip * std::max(1, static_cast<int>(0.5 * cache / strip));
 }
-
-// A matrix with values that toggle as real ones do.
-class Weights {
- public:
-  Weights(Dtype dtype, int rows) {
-    if (bits(dtype) >= 16)
-      fill_floats(dtype, rows);
-    else
-      fill_integers(dtype, rows);
-  }
-  [[nodiscard]] const WeightView& view() const { return view_; }
-
- private:
-  [[nodiscard]] unsigned random() {
-    state_ = state_ * 1664525U + 1013904223U;
-    return state_ >> 16;
-  }
-  [[nodiscard]] std::byte* allocate(std::size_t bytes) {
-    memory_.resize(bytes + 64);
-    return memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64;
-  }
-
-  // In [1/64, 1/32): no denormals.
-  void fill_floats(Dtype dtype, int rows) {
-    const std::size_t values = static_cast<std::size_t>(rows) * kColumns;
-    const std::size_t size = static_cast<std::size_t>(bits(dtype)) / 8;
-    std::byte* const data = allocate(values * size);
-    for (std::size_t i = 0; i < values; ++i) {
-      const float value = (1.0F + static_cast<float>(random() % 1024U) / 1024.0F) / 64.0F;
-      const std::uint16_t half = dtype == Dtype::f16 ? kernels::f16_from_f32(value) : kernels::bf16_from_f32(value);
-      if (dtype == Dtype::f32)
-        std::memcpy(data + i * size, &value, size);
-      else
-        std::memcpy(data + i * size, &half, size);
-    }
-    view_ = {data, dtype, rows};
-  }
-
-  void fill_integers(Dtype dtype, int rows) {
-    kernels::QuantizedMatrix matrix;
-    matrix.rows = rows, matrix.columns = kColumns, matrix.bits = bits(dtype);
-    matrix.group_size = dtype == Dtype::int4 ? kGroup : kColumns;
-    const unsigned levels = 1U << static_cast<unsigned>(matrix.bits);
-    matrix.q.resize(static_cast<std::size_t>(rows) * kColumns);
-    for (std::uint8_t& q : matrix.q) q = static_cast<std::uint8_t>(random() % levels);
-    const std::size_t scales = static_cast<std::size_t>(rows) * static_cast<std::size_t>(matrix.groups());
-    matrix.scales.assign(scales, 0x1p-8F);
-    matrix.zeros.assign(scales, static_cast<std::uint8_t>(levels / 2));
-    std::byte* const data = allocate(kernels::cpu::packed_bytes(rows, kColumns, matrix.bits, matrix.group_size));
-    view_ = kernels::cpu::pack_weights(matrix, nullptr, data);
-  }
-
-  std::vector<std::byte> memory_;
-  WeightView view_;
-  unsigned state_ = 1;
-};
 
 // What one thread multiplies with: a team of its own that is itself alone, so that no fork and join is in the time.
 class Product {
  public:
-  Product(const Kernel& kernel, Bytes memory)
-      : weights_(kernel.weights, out_features(kernel.weights, memory)),
+  Product(const Kernel& kernel, Bytes cache)
+      : weights_(kernel.weights, out_features(kernel.weights, cache), kColumns),
+        view_(weights_.view()),
         x_(static_cast<std::size_t>(kRows.back()) * kColumns),
-        y_(static_cast<std::size_t>(kRows.back()) * static_cast<std::size_t>(weights_.view().rows)),
+        y_(static_cast<std::size_t>(kRows.back()) * static_cast<std::size_t>(view_.rows)),
         activations_(kernel.activations) {
     for (std::size_t i = 0; i < x_.size(); ++i) x_[i] = static_cast<float>(i * 37 % 101) / 101.0F - 0.5F;
+  }
+
+  [[nodiscard]] Bytes bytes_per_weight() const {
+    return Bytes(static_cast<double>(weights_.size()) / (static_cast<double>(view_.rows) * kColumns));
+  }
+
+  // Until now products took the same weights again and again; the next ones take copy after copy of them in `memory`.
+  void take_weights_from(const PageBuffer& memory) {
+    memory_ = memory.data();
+    copies_ = memory.size() / weights_.size();
+    for (std::size_t copy = 0; copy < copies_; ++copy)
+      std::memcpy(memory_ + copy * weights_.size(), weights_.view().data, weights_.size());
   }
 
   [[nodiscard]] FlopCount multiply(int rows, std::int64_t repeats) {
     MatmulArgs args;
     args.x = x_.data(), args.y = y_.data(), args.m = rows, args.k = kColumns;
-    args.weights[0] = weights_.view();
     args.activations = activations_;
-    for (std::int64_t i = 0; i < repeats; ++i) kernels::cpu::matmul(alone_, workspace_, args);
-    return FlopCount(2.0 * rows * weights_.view().rows * kColumns * static_cast<double>(repeats));
+    for (std::int64_t i = 0; i < repeats; ++i) {
+      if (copies_ > 0) view_.data = memory_ + (turn_++ % copies_) * weights_.size();
+      args.weights[0] = view_;
+      kernels::cpu::matmul(alone_, workspace_, args);
+    }
+    return FlopCount(2.0 * rows * view_.rows * kColumns * static_cast<double>(repeats));
   }
 
  private:
   ThreadPool alone_{1};
   kernels::cpu::Workspace workspace_;
-  Weights weights_;
+  ProbeWeights weights_;
+  WeightView view_;
   std::vector<float> x_, y_;
   ActivationMode activations_;
+  std::byte* memory_ = nullptr;
+  std::size_t copies_ = 0, turn_ = 0;
 };
+
+// Where the threads' copies of weights lie: a part for each thread.
+using WeightMemory = std::vector<std::unique_ptr<PageBuffer>>;
 
 // One kernel on all threads at once.
 class KernelBench {
  public:
-  KernelBench(ThreadPool& team, const Kernel& kernel, Bytes memory) : team_(team) {
+  KernelBench(ThreadPool& team, const Kernel& kernel, Bytes cache) : team_(team) {
     for (int thread = 0; thread < team.num_threads(); ++thread)
-      products_.push_back(std::make_unique<Product>(kernel, memory));
+      products_.push_back(std::make_unique<Product>(kernel, cache));
+  }
+
+  void take_weights_from(const WeightMemory& memory) {
+    on_every_thread([&](std::size_t thread) { products_[thread]->take_weights_from(*memory[thread]); });
   }
 
   [[nodiscard]] FlopsPerSecond rate(int rows, std::int64_t repeats) {
-    const auto multiply = [&](int thread, std::int64_t times) {
-      return products_[static_cast<std::size_t>(thread)]->multiply(rows, times);
-    };
-    team_.parallel_for(
-        team_.num_threads(), [&](int thread, int) { (void)multiply(thread, 1); },
-        kernels::cpu::Distribution::fixed);  // brings the weights into L2
-    return sum_of_rates<FlopsPerSecond>(team_, [&](int thread) { return multiply(thread, repeats); });
+    on_every_thread([&](std::size_t thread) { (void)products_[thread]->multiply(rows, 1); });  // warms up
+    return sum_of_rates<FlopsPerSecond>(
+        team_, [&](int thread) { return products_[static_cast<std::size_t>(thread)]->multiply(rows, repeats); });
+  }
+
+  // Of the weights, at `rate` with so many rows.
+  [[nodiscard]] BytesPerSecond weights_read(FlopsPerSecond rate, int rows) const {
+    constexpr FlopCount kMultiplyAdd{2};
+    return rate / (rows * kMultiplyAdd) * products_.front()->bytes_per_weight();
   }
 
  private:
+  template <typename Work>
+  void on_every_thread(Work&& work) {
+    team_.parallel_for(
+        team_.num_threads(), [&](int thread, int) { work(static_cast<std::size_t>(thread)); },
+        kernels::cpu::Distribution::fixed);
+  }
+
   ThreadPool& team_;
   std::vector<std::unique_ptr<Product>> products_;
 };
 
+struct Samples {
+  std::int64_t repeats = 0;  // of the product in each sample; 0: not yet chosen
+  std::vector<FlopsPerSecond> rates;
+};
+
+// A kernel at one number of rows.
+struct Case {
+  Kernel kernel;
+  KernelBench* bench;
+  int rows;
+  Samples from_cache, from_memory;
+};
+
+class MatmulProbe {
+ public:
+  MatmulProbe(ThreadPool& team, const ProbedMemory& memory, const Effort& effort) : effort_(effort) {
+    for (const Kernel& kernel : kKernels) benches_.push_back(std::make_unique<KernelBench>(team, kernel, memory.cache));
+    const auto threads = static_cast<std::size_t>(team.num_threads());
+    for (std::size_t thread = 0; thread < threads; ++thread)
+      memory_.push_back(std::make_unique<PageBuffer>(static_cast<std::size_t>(memory.beyond_caches.value()) / threads,
+                                                     PageSize::huge));
+    const int most_rows = largest_rows();
+    for (std::size_t index = 0; index < kKernels.size(); ++index)
+      for (const int rows : kRows)
+        if (rows <= most_rows) cases_.push_back({kKernels[index], benches_[index].get(), rows, {}, {}});
+  }
+
+  [[nodiscard]] std::vector<MatmulMeasurement> measure() {
+    for (int run = 0; run < effort_.runs; ++run)
+      for (Case& each : cases_) sample(each, each.from_cache);
+    for (int run = 0; run < std::min(effort_.runs, kMostRunsFromMemory); ++run)
+      for (const auto& bench : benches_) {
+        bench->take_weights_from(memory_);
+        for (Case& each : cases_)
+          if (each.bench == bench.get()) sample(each, each.from_memory);
+      }
+    std::vector<MatmulMeasurement> result;
+    for (const Case& each : cases_) {
+      std::vector<BytesPerSecond> weights_read;
+      for (const FlopsPerSecond rate : each.from_memory.rates)
+        weights_read.push_back(each.bench->weights_read(rate, each.rows));
+      result.push_back({each.kernel.weights, each.kernel.activations, each.rows, spread_of(each.from_cache.rates),
+                        spread_of(std::move(weights_read))});
+    }
+    return result;
+  }
+
+ private:
+  // The first number of rows at which some product takes kLongestProduct, or the last.
+  [[nodiscard]] int largest_rows() {
+    for (const int rows : kRows)
+      for (const auto& bench : benches_) {
+        const auto begin = std::chrono::steady_clock::now();
+        (void)bench->rate(rows, 1);
+        if (std::chrono::steady_clock::now() - begin > 2 * kLongestProduct) return rows;
+      }
+    return kRows.back();
+  }
+
+  void sample(const Case& each, Samples& samples) {
+    if (samples.repeats == 0)
+      samples.repeats = choose_repeats(Clock::wall, std::min(effort_.sample, kLongestSample),
+                                       [&](std::int64_t repeats) { (void)each.bench->rate(each.rows, repeats); });
+    samples.rates.push_back(each.bench->rate(each.rows, samples.repeats));
+  }
+
+  Effort effort_;
+  std::vector<std::unique_ptr<KernelBench>> benches_;
+  WeightMemory memory_;
+  std::vector<Case> cases_;
+};
+
 }  // namespace
 
-std::vector<MatmulMeasurement> measure_matmuls(ThreadPool& team, Bytes l2, const Effort& effort) {
-  struct Case {
-    KernelBench* bench;
-    int rows;
-    std::int64_t repeats;
-    std::vector<FlopsPerSecond> rates;
-  };
-  std::vector<std::unique_ptr<KernelBench>> benches;
-  std::vector<MatmulMeasurement> result;
-  std::vector<Case> cases;
-  for (const Kernel& kernel : kKernels) benches.push_back(std::make_unique<KernelBench>(team, kernel, l2));
-  bool is_slow = false;
-  for (std::size_t row = 0; row < kRows.size() && !is_slow; ++row)
-    for (std::size_t index = 0; index < kKernels.size(); ++index) {
-      KernelBench& bench = *benches[index];
-      const int rows = kRows[row];
-      const auto begin = std::chrono::steady_clock::now();
-      (void)bench.rate(rows, 1);
-      is_slow = is_slow || std::chrono::steady_clock::now() - begin > 2 * kLongestProduct;
-      const Seconds sample = std::min(effort.sample, kLongestSample);
-      const std::int64_t repeats =
-          choose_repeats(Clock::wall, sample, [&](std::int64_t each) { (void)bench.rate(rows, each); });
-      cases.push_back({&bench, rows, repeats, {}});
-      result.push_back({kKernels[index].weights, kKernels[index].activations, rows, {}});
-    }
-  for (int round = 0; round < effort.runs; ++round)
-    for (Case& each : cases) each.rates.push_back(each.bench->rate(each.rows, each.repeats));
-  for (std::size_t index = 0; index < cases.size(); ++index) result[index].rate = spread_of(cases[index].rates);
-  return result;
+std::vector<MatmulMeasurement> measure_matmuls(ThreadPool& team, const ProbedMemory& memory, const Effort& effort) {
+  return MatmulProbe(team, memory, effort).measure();
 }
 
 }  // namespace dculab::engine

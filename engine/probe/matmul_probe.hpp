@@ -1,4 +1,4 @@
-// How fast do the engine's own matmul kernels multiply when the weights lie in L2 and memory does not hold them up?
+// How fast do the engine's own matmul kernels multiply, with weights that lie in L2 and with weights from memory?
 #pragma once
 
 #include <vector>
@@ -9,11 +9,16 @@
 
 namespace dculab::engine {
 
+struct ProbedMemory {
+  Bytes cache;          // a thread's share of L2: weights fill half of it
+  Bytes beyond_caches;  // weights of all threads together, more than the caches hold
+};
+
 // Every weight format and activation mode that the CPU kernels serve, at several numbers of rows; int4 in groups of
-// 128, int8 with one scale a row. Each thread multiplies a matrix of its own that fills half of its share of a cache of
-// `l2` bytes; rates are per CPU time and added up. All are measured in turn, round after round, so that a slow second
-// hits every kernel alike. Rows beyond those at which some product takes a tenth of a second are left out.
-[[nodiscard]] std::vector<MatmulMeasurement> measure_matmuls(kernels::cpu::ThreadPool& team, Bytes l2,
+// 128, int8 with one scale a row. Each thread multiplies a matrix of its own; rates are per CPU time and added up. All
+// are measured in turn, round after round, so that a slow second hits every kernel alike. Rows beyond those at which
+// some product takes a tenth of a second are left out.
+[[nodiscard]] std::vector<MatmulMeasurement> measure_matmuls(kernels::cpu::ThreadPool& team, const ProbedMemory& memory,
                                                              const Effort& effort);
 
 }  // namespace dculab::engine

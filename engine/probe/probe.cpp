@@ -24,10 +24,12 @@ Effort choose_effort(ProbeMode mode) {
   return {12e-3 * kSecond, 25, 5, 2 * kGiB, 3, 1.5};
 }
 
-// What a thread has of L2, or of the only cache.
-Bytes kernel_cache(const std::vector<CacheLevel>& caches) {
+// What a thread has of L2, or of the only cache; and four times the level that holds most.
+ProbedMemory kernel_memory(const std::vector<CacheLevel>& caches) {
   const CacheLevel& cache = caches[std::min<std::size_t>(1, caches.size() - 1)];
-  return cache.size / static_cast<double>(std::max(1, cache.cpus_sharing));
+  Bytes largest;
+  for (const CacheLevel& each : caches) largest = std::max(largest, 1.0 * each.instances * each.size);
+  return {cache.size / static_cast<double>(std::max(1, cache.cpus_sharing)), 4.0 * largest};
 }
 
 // One probe of the host, in the order of its phases.
@@ -95,7 +97,7 @@ void HostProbe::measure_cores() {
     result_.peaks.push_back(std::move(peak));
   }
   report("matmul kernels", 0.05);
-  result_.matmuls = measure_matmuls(all_threads(), kernel_cache(topology_.caches), effort_);
+  result_.matmuls = measure_matmuls(all_threads(), kernel_memory(topology_.caches), effort_);
   report("fork and join", 0.14);
   for (const auto& team : teams_) result_.fork_join[team->num_threads()] = measure_fork_join(*team, effort_);
 }

@@ -1,10 +1,11 @@
-// How fast the kernel that an op would use was seen to multiply, in FLOP of the product.
+// How fast the kernel that an op would use was seen to multiply.
 //
-//   time per weight at m rows = 2 m / rate(m), linear in m between the rows that were measured;
-//   below the first of them its time, above the last its rate
+//   a pass over the weights with m rows takes, per weight, 2 m / rate(m) from a cache,
+//   per byte 1 / (share(m) * peak bandwidth) from DRAM: linear in m between the rows that were measured;
+//   below the first of them its time, above the last in proportion to m
 //
 // That is what a pass over the weights plus work for each row makes of it. Weights of 2 and 3 bits are unpacked as
-// those of 4 bits are, and take their rate.
+// those of 4 bits are, and take their figures.
 #pragma once
 
 #include <optional>
@@ -14,10 +15,15 @@
 
 namespace dculab::sim {
 
-// Nothing where the machine does not know the kernel. Precondition: a matmul.
+// In FLOP of the product, with weights in a cache. Nothing where the machine does not know the kernel.
+// Precondition: a matmul.
 [[nodiscard]] std::optional<FlopsPerSecond> matmul_rate(const Machine& machine, const Op& op);
 
-// The rate at `rows` >= 1. Precondition: not empty.
+// Of DRAM's peak bandwidth, with weights from there. Nothing where the machine does not know, or for another op.
+[[nodiscard]] std::optional<double> matmul_dram_share(const Machine& machine, const Op& op);
+
+// The figure at `rows` >= 1. Precondition: not empty.
 [[nodiscard]] FlopsPerSecond rate_at(const RateByRows& rates, double rows);
+[[nodiscard]] double share_at(const ShareByRows& shares, double rows);
 
 }  // namespace dculab::sim

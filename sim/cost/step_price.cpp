@@ -4,7 +4,9 @@
 #include <array>
 
 #include "sim/compute/compute_time.hpp"
+#include "sim/compute/matmul_rate.hpp"
 #include "sim/cost/smooth_max.hpp"
+#include "sim/memory/bandwidth.hpp"
 #include "sim/memory/level_bytes.hpp"
 
 namespace dculab::sim {
@@ -61,6 +63,26 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   return bound;
 }
 
+// What keeps the op busy at once: each level, then arithmetic, then latency. A matmul that was measured with weights
+// from DRAM takes that time in place of DRAM's and arithmetic's, since both are in it and overlap as they do.
+[[nodiscard]] std::array<Seconds, kMaxMemoryLevels + 2> resources_of(const OpPrice& price, const Machine& machine,
+                                                                     const Op& op, const PerLevel<Seconds>& levels) {
+  std::array<Seconds, kMaxMemoryLevels + 2> resources{};
+  std::copy(levels.begin(), levels.end(), resources.begin());
+  Seconds& compute = resources[kMaxMemoryLevels];
+  compute = price.compute;
+  resources[kMaxMemoryLevels + 1] = price.latency;
+  if (const auto share = matmul_dram_share(machine, op)) {
+    const std::size_t dram = machine.memory.size() - 1;
+    const double active =
+        deliverable(machine, dram, price.parallel.active_units) / deliverable(machine, dram, machine.compute_units);
+    const BytesPerSecond reached = *share * machine.efficiencies.matmul_compute * active * machine.dram().bandwidth;
+    compute = std::max(compute, price.bytes[dram] / reached);
+    resources[dram] = Seconds{};
+  }
+  return resources;
+}
+
 [[nodiscard]] OpPrice price_with(Team team, const Machine& machine, const Op& op, Bytes footprint, double norm) {
   OpPrice price;
   price.count = op.count;
@@ -71,11 +93,7 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   const PerLevel<Seconds> levels = price_memory(price, machine, op, footprint);
   price.memory = *std::max_element(levels.begin(), levels.end());
   price_starts(price, machine, op);
-  std::array<Seconds, kMaxMemoryLevels + 2> resources{};
-  std::copy(levels.begin(), levels.end(), resources.begin());
-  resources[kMaxMemoryLevels] = price.compute;
-  resources[kMaxMemoryLevels + 1] = price.latency;
-  price.seconds = price.launch + price.lookups + smooth_max(resources, norm);
+  price.seconds = price.launch + price.lookups + smooth_max(resources_of(price, machine, op, levels), norm);
   price.bound = bound_of(price, levels);
   return price;
 }

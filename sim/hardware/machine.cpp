@@ -59,15 +59,27 @@ void check_compute(Problems& found, const Machine& machine) {
   }
 }
 
-void check_matmul_rates(Problems& found, const Machine& machine) {
-  for (const auto& [kernel, rates] : machine.matmul_rates) {
-    const std::string key = "matmul_rates." + name(kernel);
-    if (rates.empty()) found.push_back(key + " has no rates; leave it out or give rows_1, rows_8, ...");
-    for (const auto& [rows, rate] : rates) {
+template <class ByRows, class Check>
+void check_matmuls(Problems& found, std::string_view section, const std::map<MatmulKernel, ByRows>& kernels,
+                   Check&& check) {
+  for (const auto& [kernel, by_rows] : kernels) {
+    const std::string key = std::string(section) + "." + name(kernel);
+    if (by_rows.empty()) found.push_back(key + " is empty; leave it out or give rows_1, rows_8, ...");
+    for (const auto& [rows, figure] : by_rows) {
       if (rows < 1) found.push_back(key + ": rows must be at least 1");
-      require_positive(found, key + ".rows_" + std::to_string(rows), rate.value());
+      check(key + ".rows_" + std::to_string(rows), figure);
     }
   }
+}
+
+void check_matmuls(Problems& found, const Machine& machine) {
+  check_matmuls(found, "matmul_rates", machine.matmul_rates,
+                [&](const std::string& key, FlopsPerSecond rate) { require_positive(found, key, rate.value()); });
+  check_matmuls(found, "matmul_dram_shares", machine.matmul_dram_shares,
+                [&](const std::string& key, double share) { require_share(found, key, share); });
+  for (const auto& [kernel, shares] : machine.matmul_dram_shares)
+    if (!machine.matmul_rates.contains(kernel))
+      found.push_back("matmul_dram_shares." + name(kernel) + " needs matmul_rates." + name(kernel));
 }
 
 void check_waves(Problems& found, const WaveResources& waves) {
@@ -121,7 +133,7 @@ std::vector<std::string> problems(const Machine& machine) {
   Problems found;
   if (machine.name.empty()) found.push_back("name is missing");
   check_compute(found, machine);
-  check_matmul_rates(found, machine);
+  check_matmuls(found, machine);
   check_memory(found, machine);
   if (machine.kind == MachineKind::gpu) check_waves(found, machine.waves);
   check_fitted(found, machine);

@@ -61,6 +61,10 @@ struct MatmulKernel {
 // Dequantising, rounding and scaling are included: FLOP are those of the product alone.
 using RateByRows = std::map<int, FlopsPerSecond>;
 
+// Share of DRAM's peak bandwidth, in (0, 1], at which a kernel gets through weights that lie there, on all compute
+// units together, by rows of activations: all that holds it up is in it.
+using ShareByRows = std::map<int, double>;
+
 // Registers and scratchpad of a compute unit: what limits the waves in flight. GPU only.
 struct WaveResources {
   int wave_size = 64;
@@ -84,7 +88,7 @@ struct Overheads {
 // Shares of the peaks that real kernels reach, each in (0, 1] and the times a kernel spends per unit of work that
 // no peak explains. Defaults are priors; calibration replaces them.
 struct Efficiencies {
-  double matmul_compute = 0.75;  // of the kernel's rate in matmul_rates where there is one, of the peak elsewhere
+  double matmul_compute = 0.75;  // of what the kernel was measured to reach where that is known, of the peak elsewhere
   double attention_compute = 0.45;
   double elementwise_compute = 0.25;
   double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
@@ -121,8 +125,9 @@ struct Machine {
   Hertz clock;
   std::map<Dtype, Peak> peaks;                      // by dtype of the multiplied values
   std::map<MatmulKernel, RateByRows> matmul_rates;  // of the kernels that were measured
-  std::vector<MemoryLevel> memory;                  // fastest first, DRAM last
-  WaveResources waves;                              // GPU only
+  std::map<MatmulKernel, ShareByRows> matmul_dram_shares;
+  std::vector<MemoryLevel> memory;  // fastest first, DRAM last
+  WaveResources waves;              // GPU only
   Overheads overheads;
   Efficiencies efficiencies;
   std::optional<BytesPerSecond> host_link;     // one direction

@@ -282,6 +282,7 @@ TEST_CASE("a quick probe of this host is sane", "[probe][slow]") {
     CHECK(matmul.rows >= 1);
     CHECK(matmul.rate.lowest > FlopsPerSecond(0));
     CHECK(matmul.rate.lowest <= matmul.rate.highest);
+    CHECK(matmul.weights_read.lowest > BytesPerSecond(0));
   }
   CHECK(host.fork_join.at(2) > Seconds(0));
   CHECK_FALSE(host.sweep.empty());

@@ -50,7 +50,11 @@ TEST_CASE("matmul kernels are named by weights and activations") {
   Machine machine = cpu_like();
   machine.matmul_rates[{Dtype::int8, ActivationMode::exact}][8] = FlopsPerSecond(0);
   machine.matmul_rates[{Dtype::int4, ActivationMode::exact}] = {};
-  for (const char* key : {"matmul_rates.int8_exact.rows_8", "matmul_rates.int4_exact has no rates"})
+  machine.matmul_dram_shares[{Dtype::int8, ActivationMode::exact}][1] = 1.5;
+  machine.matmul_dram_shares[{Dtype::f16, ActivationMode::exact}][1] = 0.5;
+  for (const char* key : {"matmul_rates.int8_exact.rows_8", "matmul_rates.int4_exact is empty",
+                          "matmul_dram_shares.int8_exact.rows_1 must lie in (0, 1]",
+                          "matmul_dram_shares.f16_exact needs matmul_rates.f16_exact"})
     CHECK(mentions(machine, key));
 }
 

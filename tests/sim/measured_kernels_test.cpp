@@ -1,4 +1,5 @@
 // Calibration where the machine file knows the rates of matmul kernels: one format's steps speak for another's.
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -61,6 +62,31 @@ TEST_CASE("a fit to F16 steps predicts steps of quantized weights by what their 
     CHECK(known.p90_abs_error < 0.03);
     CHECK(guessed.median_abs_error > 3 * known.p90_abs_error);
   }
+}
+
+TEST_CASE("weights from memory are read as fast as the kernel was seen to, and arithmetic holds up a faster memory") {
+  Machine machine = measured_cpu();
+  machine.overheads.kernel_launch = Seconds{};
+  machine.overheads.workgroup_start = Seconds{};
+  machine.efficiencies.overlap = 1;
+  machine.efficiencies.matmul_compute = 0.8;
+  machine.matmul_dram_shares[{Dtype::int4, ActivationMode::int8}] = {{1, 0.5}, {8, 0.25}};
+  const TraceStep step = cpu_grid({Dtype::int4, 128}, ActivationMode::int8, {256, 2000})[4];  // batch 8 is half way up
+  const StepPlan plan = plan_step(step.model, step.options, uniform_batch(Phase::decode, 4, 256));
+  const auto op = std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& each) {
+    return each.kind == OpKind::matmul && each.weight_format.dtype == Dtype::int4;
+  });
+  REQUIRE(op != plan.ops.end());
+  const OpPrice price = price_op(machine, *op, step_footprint(plan));
+  const double share = 1 / (2 + 3.0 / 7 * (4 - 2));  // 1 / share is linear in the rows
+  const Seconds memory = price.bytes[machine.memory.size() - 1] / (share * 0.8 * machine.dram().bandwidth);
+  CHECK(price.seconds / memory == Approx(1));
+  machine.memory.back().bandwidth = 1.5 * machine.dram().bandwidth;
+  CHECK(price_op(machine, *op, step_footprint(plan)).seconds / memory == Approx(1 / 1.5));
+  machine.memory.back().bandwidth = 1000 * machine.dram().bandwidth;
+  const OpPrice held_up = price_op(machine, *op, step_footprint(plan));
+  CHECK(held_up.seconds == held_up.compute);
+  CHECK(held_up.bound.kind == BoundKind::compute);
 }
 
 TEST_CASE("steps with 8-bit activations are held against the rate of bytes") {
