@@ -8,10 +8,13 @@
 #include "cli/progress.hpp"
 #include "config/unit_text.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "engine/measure/step_sample.hpp"
+#include "engine/measure/trace_header.hpp"
 
 namespace dculab::cli {
 namespace {
 
+constexpr std::size_t kMostTraceSteps = 1000;
 constexpr std::array<const char*, 16> kCompared{"steps",
                                                 "output_tokens",
                                                 "total_time",
@@ -49,7 +52,7 @@ void warm_up(engine::ModelExecutor& executor, const EngineOptions& options, cons
 
 }  // namespace
 
-engine::ServedWorkload measure(const MeasuredServer& server, const RequestWorkload& workload) {
+MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload) {
   const config::Scenario& scenario = server.scenario;
   engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), server.options.weights);
   const engine::OpenDevice device = engine::open_device({});
@@ -60,12 +63,19 @@ engine::ServedWorkload measure(const MeasuredServer& server, const RequestWorklo
                                                .max_num_seqs = server.options.max_num_seqs,
                                                .residual_tokens = server.options.kv_residual_tokens},
                                               server.options, server.threads);
-  executor->set_op_timing(engine::OpTiming::off);
+  executor->set_op_timing(server.op_timing);
   warm_up(*executor, server.options, workload);
   ProgressBar bar;
   int finished = 0;
-  return engine::serve(*executor, server.options, workload, scenario.slo,
-                       [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); });
+  engine::StepSample sample(executor->shape(), server.options, kMostTraceSteps);
+  MeasuredServing result;
+  result.served =
+      engine::serve(*executor, server.options, workload, scenario.slo,
+                    {.on_finished = [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); },
+                     .on_step = [&](const ServedStep& step) { sample.add(step); }});
+  result.trace = {engine::trace_header(*executor, server.threads, "steps of a run that served requests, each once"),
+                  sample.steps()};
+  return result;
 }
 
 Table comparison_table(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {

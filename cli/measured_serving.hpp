@@ -7,6 +7,7 @@
 #include "cli/output.hpp"
 #include "config/scenario_file.hpp"
 #include "core/engine_options.hpp"
+#include "core/trace.hpp"
 #include "core/workload.hpp"
 #include "engine/generate/serve.hpp"
 
@@ -19,9 +20,15 @@ struct MeasuredServer {
   EngineOptions options;
   int num_blocks = 0;
   int threads = 1;
+  engine::OpTiming op_timing = engine::OpTiming::off;  // on: the trace knows the ops, and steps are a little slower
 };
 
-[[nodiscard]] engine::ServedWorkload measure(const MeasuredServer& server, const RequestWorkload& workload);
+struct MeasuredServing {
+  engine::ServedWorkload served;
+  Trace trace;  // a thousand of the steps at most
+};
+
+[[nodiscard]] MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload);
 
 // Metric by metric: simulated, measured, and how far the first is from the second.
 [[nodiscard]] Table comparison_table(const std::map<std::string, double>& simulated,

@@ -13,6 +13,7 @@
 #include "cli/serving_report.hpp"
 #include "cli/simulation.hpp"
 #include "config/text_output.hpp"
+#include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 
@@ -23,6 +24,7 @@ struct SimulateChoices {
   std::vector<std::string> scenarios;
   std::vector<std::string> set;
   std::string chrome_trace_file;
+  std::string trace_file;
   bool measure = false;
   OutputOptions output;
 };
@@ -121,9 +123,25 @@ void add_choice(const std::vector<Simulation>& all, const config::Objective& obj
   if (chosen) report.json["best"].push_back(report.json["simulations"].size() + *chosen);
 }
 
+[[nodiscard]] Serving serving_of(const SimulateChoices& choices) {
+  if (!choices.measure) return Serving::simulated;
+  return choices.trace_file.empty() ? Serving::simulated_and_measured : Serving::simulated_and_traced;
+}
+
+void add_steps(const Simulation& simulation, Trace& trace) {
+  trace.header = simulation.trace.header;
+  for (TraceStep step : simulation.trace.steps) {
+    step.id = label(simulation) + ", " + step.id;
+    trace.steps.push_back(std::move(step));
+  }
+}
+
 [[nodiscard]] Report simulate(const SimulateChoices& choices) {
   Report report{"dculab/simulate/1", {}, {}, Json{{"simulations", Json::array()}}};
+  if (!choices.trace_file.empty() && !choices.measure)
+    throw InputError("--trace", "holds measured steps; give --measure too");
   config::ChromeTrace chrome_trace;
+  Trace trace;
   for (const std::string& name : choices.scenarios) {
     const config::Scenario scenario = read(name, choices.set);
     report.heading.push_back(scenario.question);
@@ -137,8 +155,7 @@ void add_choice(const std::vector<Simulation>& all, const config::Objective& obj
       for (const config::SweepPoint& point : points) {
         bar.update(machine,
                    static_cast<double>(all.size()) / static_cast<double>(points.size() * scenario.machines.size()));
-        all.push_back(simulate_point(point, machine,
-                                     choices.measure ? Serving::simulated_and_measured : Serving::simulated,
+        all.push_back(simulate_point(point, machine, serving_of(choices),
                                      choices.chrome_trace_file.empty() ? nullptr : &chrome_trace));
       }
     bar.clear();
@@ -154,9 +171,13 @@ void add_choice(const std::vector<Simulation>& all, const config::Objective& obj
           report.tables.back().title = label(simulation);
         }
     }
-    for (const Simulation& simulation : all) report.json["simulations"].push_back(to_json(simulation));
+    for (const Simulation& simulation : all) {
+      report.json["simulations"].push_back(to_json(simulation));
+      add_steps(simulation, trace);
+    }
   }
   if (!choices.chrome_trace_file.empty()) config::write_file_atomically(choices.chrome_trace_file, chrome_trace.json());
+  if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
   return report;
 }
 
@@ -171,6 +192,8 @@ void add_simulate(CLI::App& app) {
                     "Also serve them with this machine's engine; the scenario's machine is its calibrated file");
   add_output_file(*command, "--chrome-trace", choices->chrome_trace_file,
                   "Write the steps for chrome://tracing or ui.perfetto.dev");
+  add_output_file(*command, "--trace", choices->trace_file,
+                  "With --measure: write steps of the engine, for `dculab calibrate`");
   add_output_options(*command, choices->output);
   command->callback([choices] { show(simulate(*choices), choices->output); });
 }

@@ -53,7 +53,7 @@ void require_same(const sim::Machine& machine, const config::Scenario& scenario)
 Simulation simulate_point(const config::SweepPoint& point, const std::string& machine_name, Serving serving,
                           config::ChromeTrace* chrome_trace) {
   const config::Scenario& scenario = point.scenario;
-  const bool measured = serving == Serving::simulated_and_measured;
+  const bool measured = serving != Serving::simulated;
   const ModelShape model = resolve_model(scenario);
   sim::Machine machine = resolve_machine(machine_name);
   const EngineOptions options = resolve_options(scenario, model, machine.kind);
@@ -75,8 +75,11 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
   done.figures["steps"] = static_cast<double>(done.run.num_steps);
   done.figures["output_tokens"] = static_cast<double>(done.run.metrics.output_tokens());
   if (measured) {
-    const engine::ServedWorkload served =
-        measure({scenario, options, *server.num_blocks, server.machine.compute_units}, workload);
+    const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
+    MeasuredServing run =
+        measure({scenario, options, *server.num_blocks, server.machine.compute_units, timing}, workload);
+    const engine::ServedWorkload& served = run.served;
+    done.trace = std::move(run.trace);
     done.measured = serving_figures(served.metrics);
     done.measured["steps"] = static_cast<double>(served.num_steps);
     done.measured["output_tokens"] = static_cast<double>(served.metrics.output_tokens());

@@ -9,6 +9,7 @@
 #include "cli/output.hpp"
 #include "config/chrome_trace.hpp"
 #include "config/scenario_file.hpp"
+#include "core/trace.hpp"
 #include "sim/serving/simulated_server.hpp"
 
 namespace dculab::cli {
@@ -20,9 +21,10 @@ struct Simulation {
   sim::ServingRun run;
   std::map<std::string, double> figures;   // serving_figures
   std::map<std::string, double> measured;  // with --measure
+  Trace trace;                             // the same: steps of the measured run
 };
 
-enum class Serving : std::uint8_t { simulated, simulated_and_measured };
+enum class Serving : std::uint8_t { simulated, simulated_and_measured, simulated_and_traced };
 
 // `chrome_trace` may be null. Throws InputError.
 [[nodiscard]] Simulation simulate_point(const config::SweepPoint& point, const std::string& machine_name,

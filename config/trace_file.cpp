@@ -165,6 +165,17 @@ void read_ops(MapReader& reader, TraceStep& step) {
   }
 }
 
+// The ops follow from the step; a step may leave all of them out.
+void check_ops(const Node& node, const TraceStep& step, ProblemList& list) {
+  if (step.op_names.empty()) return;
+  const StepPlan plan = plan_step(step.model, step.options, step.batch);
+  const auto same = [](const Op& op, const std::string& name) { return op.name == name; };
+  if (std::ranges::equal(plan.ops, step.op_names, same)) return;
+  std::string names;
+  for (const Op& op : plan.ops) names += (names.empty() ? "" : ", ") + std::string(op.name);
+  list.add(node, "ops: must be those that the step runs, in order: " + names + "; or none");
+}
+
 TraceStep read_step(const Node& node, ProblemList& list) {
   TraceStep step;
   MapReader reader(&node, "", list);
@@ -180,6 +191,9 @@ TraceStep read_step(const Node& node, ProblemList& list) {
   if (!list.empty()) return step;
   for (const std::string& problem : problems(step.model)) list.add(node, "model: " + problem);
   for (const std::string& problem : problems(step.options)) list.add(node, "options: " + problem);
+  if (list.empty())
+    for (const std::string& problem : problems(step.options, step.model)) list.add(node, "options: " + problem);
+  if (list.empty()) check_ops(node, step, list);
   return step;
 }
 

@@ -31,7 +31,7 @@ struct TraceStep {
   Seconds duration;  // median over repeats
   Seconds spread;    // half the interquartile range over repeats
   int repeats = 0;
-  std::vector<std::string> op_names;  // as in the plan
+  std::vector<std::string> op_names;  // as in the plan; empty: ops were not timed
   // [op_names.size()], median over repeats, all executions together; 0 = not timed on its own (floor_check.hpp)
   std::vector<Seconds> op_durations;
 };

@@ -8,7 +8,7 @@
 namespace dculab::engine {
 
 ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, const RequestWorkload& workload,
-                     const ServiceLevel& objective, const std::function<void()>& on_finished) {
+                     const ServiceLevel& objective, const ServeCallbacks& callbacks) {
   Scheduler scheduler(options, {.num_blocks = executor.kv_cache().num_blocks,
                                 .max_position_embeddings = executor.shape().max_position_embeddings});
   LogitsSource tokens(executor);
@@ -17,10 +17,14 @@ ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, cons
   served.metrics = ServingMetrics(objective);
   const auto finish = [&](const Sequence& sequence) {
     served.metrics.add(sequence);
-    if (on_finished) on_finished();
+    if (callbacks.on_finished) callbacks.on_finished();
+  };
+  const auto see_step = [&](const ServedStep& step) {
+    served.timeline.add(step);
+    if (callbacks.on_step) callbacks.on_step(step);
   };
   ServingLoop loop({executor.shape(), options, scheduler, executor, tokens, clock, RequestRecords::drop},
-                   {.on_finished = finish, .on_step = [&](const ServedStep& step) { served.timeline.add(step); }});
+                   {.on_finished = finish, .on_step = see_step});
   RequestSource source(workload);
   loop.run(source);
   served.num_steps = loop.report().num_steps;

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "core/serving_loop.hpp"
 #include "core/serving_metrics.hpp"
 #include "core/serving_timeline.hpp"
 #include "core/workload.hpp"
@@ -18,10 +19,15 @@ struct ServedWorkload {
   Seconds busy;  // sum of the steps
 };
 
-// With the executor's KV blocks. `on_finished` is called after each request. Precondition: problems(workload) is empty.
-// Throws InputError for a request that can never be served.
+struct ServeCallbacks {
+  std::function<void()> on_finished{};  // a request
+  std::function<void(const ServedStep&)> on_step{};
+};
+
+// With the executor's KV blocks. Precondition: problems(workload) is empty. Throws InputError for a request that can
+// never be served.
 [[nodiscard]] ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options,
                                    const RequestWorkload& workload, const ServiceLevel& objective = {},
-                                   const std::function<void()>& on_finished = {});
+                                   const ServeCallbacks& callbacks = {});
 
 }  // namespace dculab::engine

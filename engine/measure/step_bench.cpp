@@ -1,8 +1,6 @@
 #include "engine/measure/step_bench.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <random>
@@ -11,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "engine/measure/scattered_batch.hpp"
+#include "engine/measure/trace_header.hpp"
 #include "engine/regroup/mean_pool.hpp"
 
 namespace dculab::engine {
@@ -114,28 +113,13 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
   return variants;
 }
 
-[[nodiscard]] std::string now_iso8601() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 [[nodiscard]] TraceHeader make_header(const BenchOptions& options, const ModelExecutor& executor, int threads) {
-  TraceHeader header;
-  header.machine = "host";
-  header.device = executor.device_name();
-  header.build = executor.build_name();
   const bool on_cpu = options.device.kind == DeviceKind::cpu;
-  header.threads = on_cpu ? threads : 0;
-  header.timing = "median of " + std::to_string(options.repeats) + " rounds, each after " +
-                  std::to_string(options.warm_up) + " warm-up steps the best of " + std::to_string(kStepsPerRound) +
-                  " (steps over 20 ms: of one), std::chrono::steady_clock";
-  if (!on_cpu) header.timing += "; ops by the device's events, in a step of their own";
-  header.created = now_iso8601();
-  return header;
+  std::string timing = "median of " + std::to_string(options.repeats) + " rounds, each after " +
+                       std::to_string(options.warm_up) + " warm-up steps the best of " +
+                       std::to_string(kStepsPerRound) + " (steps over 20 ms: of one), std::chrono::steady_clock";
+  if (!on_cpu) timing += "; ops by the device's events, in a step of their own";
+  return trace_header(executor, on_cpu ? threads : 0, std::move(timing));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void add_rows(const Sample& sample, const StepPrice& price, std::vector<double>&
   const double sigma = std::max(kLeastSigma, step.spread / step.duration);
   rows.push_back(std::log(price.seconds / step.duration) / sigma);
   const double op_sigma = std::max(kOpSigma, sigma);
-  for (std::size_t op = 0; op < sample.plan.ops.size(); ++op) {
+  for (std::size_t op = 0; op < step.op_durations.size(); ++op) {
     const double share = step.op_durations[op] / step.duration;
     if (share < kVisibleShare) continue;
     rows.push_back(std::sqrt(share) * std::log(price.ops[op].all_executions() / step.op_durations[op]) / op_sigma);

@@ -63,7 +63,7 @@ std::vector<FloorViolation> floor_violations(const Machine& machine, std::span<c
       if (measured < floor.time) found.push_back({row, std::move(what), floor.limit, measured, floor.time});
     };
     check("step", step.duration, floor_of_step(machine, plan));
-    for (std::size_t index = 0; index < plan.ops.size(); ++index) {
+    for (std::size_t index = 0; index < step.op_durations.size(); ++index) {
       const Op& op = plan.ops[index];
       if (step.op_durations[index] == Seconds(0) && may_be_fused(op.kind)) continue;
       check(std::string(op.name), step.op_durations[index],

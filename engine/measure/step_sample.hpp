@@ -1,0 +1,34 @@
+// Some of the steps of a long run as a trace: each is as likely to be among them as any other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "core/serving_loop.hpp"
+#include "core/trace.hpp"
+
+namespace dculab::engine {
+
+class StepSample {
+ public:
+  // Of at most `most` >= 1 steps.
+  StepSample(ModelShape model, EngineOptions options, std::size_t most)
+      : model_(std::move(model)), options_(std::move(options)), most_(most) {}
+
+  void add(const ServedStep& step);
+
+  // "step 17" and so on, counted from 1; a step lasts until its tokens are known, so scheduling and sampling are in it.
+  [[nodiscard]] const std::vector<TraceStep>& steps() const { return steps_; }
+
+ private:
+  ModelShape model_;
+  EngineOptions options_;
+  std::size_t most_;
+  std::uint64_t seen_ = 0;
+  std::mt19937_64 random_{1};
+  std::vector<TraceStep> steps_;
+};
+
+}  // namespace dculab::engine
