@@ -21,28 +21,43 @@ using config::PublishedPoint;
 // How weights of a published name are priced.
 struct PublishedWeights {
   std::string_view published;  // lower case; "" for every other
-  WeightFormat format;         // of the layers
+  WeightFormat format;         // of the layers: what is computed with
   Dtype head = Dtype::f16;     // of embedding and output head
+  double bits = 0;             // a weight of the layers takes; 0 = the format's own
   std::string_view note;
 };
 
-// GGUF: bits a weight as llama.cpp's ggml-common.h has them, the head is Q6_K (6.6 bits) or Q8_0.
-constexpr std::array<PublishedWeights, 8> kWeights{{
-    {"q4_0", {Dtype::int4, 32}, Dtype::int8, "Q4_0 (4.5 bits a weight) as int4, 32 a group (4.6); head Q6_K as int8"},
-    {"q4_k_m",
-     {Dtype::int4, 32},
-     Dtype::int8,
-     "Q4_K_M (4.9 bits a weight) as int4, 32 a group (4.6); head Q6_K as int8"},
-    {"ud-q4_k_xl",
-     {Dtype::int4, 32},
-     Dtype::int8,
-     "UD-Q4_K_XL (about 4.9 bits) as int4, 32 a group (4.6); head as int8"},
-    {"q8_0", {Dtype::int8, 32}, Dtype::int8, "Q8_0 (8.5 bits a weight) as int8, 32 a group (8.8)"},
-    {"gptq", {Dtype::int4, 128}, Dtype::f16, "GPTQ as int4, 128 a group"},
-    {"awq", {Dtype::int4, 128}, Dtype::f16, "AWQ as int4, 128 a group"},
-    {"int4", {Dtype::int4, 32}, Dtype::bf16, "int4 as 32 a group"},
-    {"int8", {Dtype::int8, 0}, Dtype::int8, ""},
+// GGUF: bits of a block as ggml-common.h has them. The mixes hold half of attn_v and ffn_down in the next larger format
+// (llama_tensor_get_type), 14 % of a layer's weights; the head is Q6_K (6.6 bits) or Q8_0, priced as int8.
+constexpr PublishedWeights gguf(std::string_view published, Dtype dtype, double bits, std::string_view note) {
+  return {published, {dtype, 32}, Dtype::int8, bits, note};
+}
+constexpr std::array<PublishedWeights, 17> kWeights{{
+    gguf("q2_k", Dtype::int4, 3.0, "Q2_K as int4 of 3.0 bits a weight; head as int8"),
+    gguf("q3_k_m", Dtype::int4, 3.9, "Q3_K_M as int4 of 3.9 bits a weight; head as int8"),
+    gguf("iq4_xs", Dtype::int4, 4.25, "IQ4_XS as int4 of 4.25 bits a weight; head as int8"),
+    gguf("q4_0", Dtype::int4, 4.5, "Q4_0 as int4 of 4.5 bits a weight; head Q6_K as int8"),
+    gguf("q4_1", Dtype::int4, 5.0, "Q4_1 as int4 of 5.0 bits a weight; head Q6_K as int8"),
+    gguf("q4_k_s", Dtype::int4, 4.6, "Q4_K_S as int4 of 4.6 bits a weight; head Q6_K as int8"),
+    gguf("q4_k_m", Dtype::int4, 4.8, "Q4_K_M as int4 of 4.8 bits a weight; head Q6_K as int8"),
+    gguf("ud-q4_k_xl", Dtype::int4, 4.9, "UD-Q4_K_XL as int4 of about 4.9 bits a weight; head as int8"),
+    gguf("q5_0", Dtype::int8, 5.5, "Q5_0 as int8 of 5.5 bits a weight; head Q6_K as int8"),
+    gguf("q5_k_s", Dtype::int8, 5.5, "Q5_K_S as int8 of 5.5 bits a weight; head Q6_K as int8"),
+    gguf("q5_k_m", Dtype::int8, 5.7, "Q5_K_M as int8 of 5.7 bits a weight; head Q6_K as int8"),
+    gguf("q6_k", Dtype::int8, 6.5625, "Q6_K as int8 of 6.6 bits a weight"),
+    gguf("q8_0", Dtype::int8, 8.5, "Q8_0 as int8 of 8.5 bits a weight"),
+    {"gptq", {Dtype::int4, 128}, Dtype::f16, 0, "GPTQ as int4, 128 a group"},
+    {"awq", {Dtype::int4, 128}, Dtype::f16, 0, "AWQ as int4, 128 a group"},
+    {"int4", {Dtype::int4, 32}, Dtype::bf16, 0, "int4 as 32 a group"},
+    {"int8", {Dtype::int8, 0}, Dtype::int8, 0, ""},
 }};
+
+// Bytes of the layers' weights over those of the format that they are computed in.
+[[nodiscard]] double weight_scale(const PublishedWeights& weights) {
+  if (weights.bits == 0) return 1;
+  constexpr double kCount = 1 << 20;
+  return weights.bits * kCount / 8 / weight_storage(weights.format, kCount).value();
+}
 
 [[nodiscard]] std::string lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -57,7 +72,7 @@ constexpr std::array<PublishedWeights, 8> kWeights{{
   try {
     const WeightFormat format = config::parse_weight_format(name == "fp16" ? "f16" : name);
     const bool narrow = bits(format.dtype) < 16;
-    return {"", format, narrow ? Dtype::bf16 : format.dtype, ""};
+    return {"", format, narrow ? Dtype::bf16 : format.dtype, 0, ""};
   } catch (const InputError&) {
     throw InputError("weights '" + text + "' have no format to price them as");
   }
@@ -73,7 +88,7 @@ constexpr std::array<PublishedWeights, 8> kWeights{{
 }
 
 [[nodiscard]] bool is_quantized_gguf(std::string_view published) {
-  return published.starts_with("q") || published.starts_with("ud-q");
+  return published.starts_with("q") || published.starts_with("iq") || published.starts_with("ud-q");
 }
 
 // FP8 checkpoints multiply in FP8. llama.cpp multiplies its quantised weights in INT8 where there are no matrix cores
@@ -92,13 +107,25 @@ struct EngineDefaults {
   int max_num_batched_tokens;
   int max_num_seqs;
   sim::Split split;
+  sim::DecodeKernel decode_kernel;
+  double kernels;  // that it launches for one of ours
 };
-constexpr std::array<EngineDefaults, 4> kEngines{{
-    {"TensorRT-LLM", 8192, 2048, sim::Split::tensor},  // BuildConfig: max_num_tokens, max_batch_size
-    {"llama.cpp", 512, 256, sim::Split::layers},       // n_ubatch; --split-mode layer
-    {"gpt-fast", 1 << 20, 1, sim::Split::tensor},      // the whole prompt at once
-    {"", 2048, 256, sim::Split::tensor},               // vLLM: max_num_batched_tokens, max_num_seqs
+// llama.cpp's graph of a Llama layer has 31 kernels where the plan has 10: norms and their weights, Q, K, V, gate and up
+// apart, activations rounded before each product, residuals added apart (src/llama.cpp build_llama, ggml-cuda.cu).
+constexpr std::array<EngineDefaults, 5> kEngines{{
+    {"TensorRT-LLM", 8192, 2048, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // max_num_tokens, max_batch_size
+    {"llama.cpp", 512, 256, sim::Split::layers, sim::DecodeKernel::per_head, 3},    // n_ubatch; --split-mode layer
+    {"gpt-fast", 1 << 20, 1, sim::Split::tensor, sim::DecodeKernel::flash, 1},      // the whole prompt at once
+    {"vLLM", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // max_num_batched_tokens, max_num_seqs
+    {"", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},
 }};
+
+// vLLM's FlashAttention takes blocks of a multiple of 16 tokens (vllm/attention/backends/flash_attn.py); other blocks
+// are walked by its own paged kernels.
+[[nodiscard]] sim::DecodeKernel decode_kernel(const EngineDefaults& engine, const EngineOptions& options) {
+  if (engine.software == "vLLM" && options.block_size % 16 != 0) return sim::DecodeKernel::paged;
+  return engine.decode_kernel;
+}
 
 [[nodiscard]] const EngineDefaults& engine_defaults(const std::string& software) {
   return *std::find_if(kEngines.begin(), kEngines.end(),
@@ -162,7 +189,11 @@ constexpr std::array<EngineDefaults, 4> kEngines{{
 [[nodiscard]] sim::Server published_server(const PublishedPoint& point, const sim::Machine& machine) {
   const PublishedWeights weights = published_weights(point.weights);
   const EngineDefaults& engine = engine_defaults(point.software);
-  sim::Server server{machine, published_model(point.model), {}, point.devices, engine.split};
+  sim::Server server{.machine = machine,
+                     .model = published_model(point.model),
+                     .options = {},
+                     .devices = point.devices,
+                     .split = engine.split};
   server.model.dtype = weights.head;
   server.options.weights = weights.format;
   server.options.activation_dtype = activation_dtype(weights, machine);
@@ -170,6 +201,8 @@ constexpr std::array<EngineDefaults, 4> kEngines{{
   server.options.block_size = point.kv_block_size.value_or(server.options.block_size);
   server.options.max_num_batched_tokens = engine.max_num_batched_tokens;
   server.options.max_num_seqs = engine.max_num_seqs;
+  server.decode_kernel = decode_kernel(engine, server.options);
+  server.layer_weight_scale = weight_scale(weights);
   if (point.kind == PointKind::prefill_rate && point.context_tokens)
     server.options.max_num_batched_tokens = *point.context_tokens;
   if (const auto found = problems(server); !found.empty()) throw InputError(found.front());
@@ -211,6 +244,17 @@ constexpr std::array<EngineDefaults, 4> kEngines{{
 }
 
 }  // namespace
+
+std::string engine_of(const std::string& software) {
+  const std::string_view known = engine_defaults(software).software;
+  return known.empty() ? software.substr(0, software.find(' ')) : std::string(known);
+}
+
+sim::Machine as_run_by(const std::string& software, const sim::Machine& machine) {
+  sim::Machine result = machine;
+  result.overheads.kernel_launch *= engine_defaults(software).kernels;
+  return result;
+}
 
 PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine) {
   PricedAs priced{recipe_of(point, machine), ""};

@@ -24,6 +24,12 @@ struct PricedAs {
   std::string note;  // where what is priced differs from what was published; "" otherwise
 };
 
+// "vLLM 0.14.0 vllm_flash_attn" -> "vLLM", "llama.cpp-gfx906 repack" -> "llama.cpp": the program without version and build.
+[[nodiscard]] std::string engine_of(const std::string& software);
+
+// `machine` with what is known of the engine before anything is measured: how many kernels it launches.
+[[nodiscard]] sim::Machine as_run_by(const std::string& software, const sim::Machine& machine);
+
 // Throws InputError with the reason why the point cannot be priced.
 [[nodiscard]] PricedAs price_as(const config::PublishedPoint& point, const sim::Machine& machine);
 

@@ -18,6 +18,7 @@ struct ScoredRow {
   std::string basis;
   std::string bound;
   std::string note;
+  double naive = 0;  // what the naive roofline says; 0 = not asked
 
   [[nodiscard]] double ratio() const { return predicted / measured; }
   [[nodiscard]] bool inside() const { return low <= measured && measured <= high; }

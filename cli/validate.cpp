@@ -2,24 +2,23 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "cli/calibrated_machine.hpp"
 #include "cli/commands.hpp"
 #include "cli/leaning_report.hpp"
-#include "cli/locate.hpp"
+#include "cli/leave_one_out.hpp"
 #include "cli/output.hpp"
-#include "cli/published_points.hpp"
+#include "cli/point_scores.hpp"
+#include "cli/points_set.hpp"
 #include "cli/resolve.hpp"
 #include "cli/scores.hpp"
-#include "config/machine_file.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/floor_check.hpp"
-#include "sim/calibration/parameters.hpp"
-#include "sim/study/point_calibration.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -29,22 +28,10 @@ struct ValidateChoices {
   std::string machine;
   std::string points;
   std::string calibrate_on;
+  std::vector<std::string> leave_one_out;
   int worst = 0;
   OutputOptions output;
 };
-
-constexpr std::size_t kFewestOfAnEngine = 5;
-
-// A published point that can be priced, or why it cannot.
-struct ReadPoint {
-  config::PublishedPoint point;
-  PricedAs priced;
-  std::string unpriced;
-  std::string refused;
-};
-
-// By name; those fitted to one engine's points also by name and engine.
-using Machines = std::map<std::string, sim::Machine>;
 
 // What was priced on a machine.
 struct Priced {
@@ -53,139 +40,34 @@ struct Priced {
 };
 using PricedByMachine = std::map<std::string, Priced>;
 
-// "vLLM 0.14.0 vllm_flash_attn" -> "vLLM".
-[[nodiscard]] std::string engine_of(const config::PublishedPoint& point) {
-  return point.software.substr(0, point.software.find(' '));
-}
-
-[[nodiscard]] std::string with_engine(const config::PublishedPoint& point) {
-  return point.machine + " with " + engine_of(point);
-}
-
-[[nodiscard]] std::string below_floor(const sim::Machine& machine, const ReadPoint& read) {
-  const Seconds measured = read.priced.recipe.time(read.point.value);
-  const Seconds floor = sim::recipe_floor(machine, read.priced.recipe);
-  if (measured >= floor) return "";
-  return "took " + config::short_text(measured) + ", below the " + config::short_text(floor) + " that the peaks of " +
-         machine.name + " allow";
-}
-
-// Adds the machine of `point` to `machines` when it is known.
-[[nodiscard]] const sim::Machine& machine_of(const config::PublishedPoint& point, Machines& machines) {
-  const auto known = machines.find(point.machine);
-  if (known != machines.end()) return known->second;
-  const auto file = try_find_machine(point.machine);
-  if (!file) throw InputError("no machine '" + point.machine + "' under hwmodels");
-  return machines.emplace(point.machine, config::read_machine_file(*file)).first->second;
-}
-
-[[nodiscard]] std::vector<ReadPoint> read_points(const std::string& file, Machines& machines) {
-  std::vector<ReadPoint> points;
-  for (config::PublishedPoint& point : config::read_points_file(file)) {
-    ReadPoint read{std::move(point), {}, "", ""};
-    try {
-      const sim::Machine& machine = machine_of(read.point, machines);
-      read.priced = price_as(read.point, machine);
-      read.refused = below_floor(machine, read);
-    } catch (const InputError& error) {
-      read.unpriced = error.what();
+// A machine with the points that were priced on it, as `calibration` sees each engine there.
+void keep_priced(PointSet& set, const sim::PointCalibration* calibration, PricedByMachine& priced) {
+  for (ReadPoint& read : set.points) {
+    if (!read.is_scored()) continue;
+    const sim::Machine& file = set.machine_of(read);
+    const std::string name = calibration == nullptr ? file.name : file.name + " with " + read.point.software;
+    auto part = priced.find(name);
+    if (part == priced.end()) {
+      Priced fresh{calibration == nullptr ? file : calibration->machine(file, origin_of(read.point)), {}};
+      if (calibration != nullptr) cite_fit(fresh.machine, "published points");
+      part = priced.emplace(name, std::move(fresh)).first;
     }
-    points.push_back(std::move(read));
+    part->second.recipes.push_back(std::move(read.priced.recipe));
   }
-  return points;
 }
 
-void add_fitted(const std::string& name, const sim::Machine& machine, std::size_t points, Report& report) {
-  Json entry{{"points", points}};
-  std::string line = name + ": calibrated on " + std::to_string(points) + " points";
-  if (machine.calibration) {
-    entry["interval_factor"] = machine.calibration->interval_factor;
-    line += ", interval × or ÷ " + number(machine.calibration->interval_factor);
-  }
-  for (const sim::Parameter& parameter : sim::parameters())
-    entry["parameters"][std::string(parameter.key)] = sim::get(machine, parameter);
-  report.heading.push_back(line);
-  report.json["fitted"][name] = std::move(entry);
-}
-
-// Fits every machine with usable points in the file to them, and from there to those of each engine: its host work and
-// its kernels are its own. Returns the ids that were used.
-[[nodiscard]] std::set<std::string> calibrate(const std::string& file, Machines& machines, Report& report) {
-  using Points = std::vector<sim::MeasuredRecipe>;
-  std::map<std::string, Points> by_machine;
-  std::map<std::string, std::pair<std::string, Points>> by_engine;  // machine with engine -> machine, points
-  std::set<std::string> used;
-  for (const ReadPoint& read : read_points(file, machines)) {
-    if (!read.unpriced.empty() || !read.refused.empty()) continue;
-    const sim::MeasuredRecipe point{std::string(config::name(read.point.kind)), read.priced.recipe,
-                                    read.priced.recipe.time(read.point.value)};
-    by_machine[read.point.machine].push_back(point);
-    auto& [machine, points] = by_engine[with_engine(read.point)];
-    machine = read.point.machine;
-    points.push_back(point);
-    used.insert(read.point.id);
-  }
-  for (const auto& [name, points] : by_machine) {
-    machines[name] = sim::calibrate_to_points(machines[name], points);
-    cite_fit(machines[name], std::to_string(points.size()) + " published points");
-    add_fitted(name, machines[name], points.size(), report);
-  }
-  for (const auto& [name, fitted] : by_engine) {
-    const auto& [machine, points] = fitted;
-    if (points.size() < kFewestOfAnEngine) continue;
-    machines[name] = sim::calibrate_to_points(machines[machine], points);
-    cite_fit(machines[name], std::to_string(points.size()) + " published points");
-    add_fitted(name, machines[name], points.size(), report);
-  }
-  return used;
-}
-
-[[nodiscard]] ScoredRow score_point(const ReadPoint& read, const sim::Machine& machine, bool was_fitted) {
-  const sim::Recipe& recipe = read.priced.recipe;
-  const std::string kind(config::name(read.point.kind));
-  const Seconds time = sim::price_recipe(machine, recipe);
-  const sim::Confidence trust = sim::recipe_confidence(machine, kind, recipe, time);
-  const double low = recipe.figure(trust.low);
-  const double high = recipe.figure(trust.high);
-  return {.line = read.point.line,
-          .id = read.point.id,
-          .kind = kind,
-          .machine = read.point.machine,
-          .model = read.point.model,
-          .software = read.point.software,
-          .measured = read.point.value,
-          .predicted = recipe.figure(time),
-          .low = std::min(low, high),
-          .high = std::max(low, high),
-          .unit = read.point.unit,
-          .basis = std::string(sim::name(was_fitted ? sim::Basis::measured : trust.basis)),
-          .bound = sim::recipe_bound(machine, recipe),
-          .note = read.priced.note};
-}
-
-// The engine's own, or the one that all engines share.
-[[nodiscard]] std::string fitted_name(const config::PublishedPoint& point, const Machines& machines) {
-  return machines.contains(with_engine(point)) ? with_engine(point) : point.machine;
-}
-
-[[nodiscard]] Scores score_points(const ValidateChoices& choices, PricedByMachine& priced, Report& report) {
-  Machines machines;
-  std::vector<ReadPoint> points = read_points(choices.points, machines);
+[[nodiscard]] Scores validate_points(const ValidateChoices& choices, PricedByMachine& priced, Report& report) {
+  PointSet set = read_point_set(choices.points);
+  std::optional<PointSet> known;
+  std::optional<sim::PointCalibration> calibration;
   std::set<std::string> fitted;
-  if (!choices.calibrate_on.empty()) fitted = calibrate(choices.calibrate_on, machines, report);
-  Scores scores;
-  for (ReadPoint& read : points) {
-    if (!read.unpriced.empty()) {
-      scores.unpriced.push_back({read.point.line, read.point.id, read.unpriced});
-    } else if (!read.refused.empty()) {
-      scores.refused.push_back({read.point.line, read.point.id, read.refused});
-    } else {
-      const std::string name = fitted_name(read.point, machines);
-      scores.rows.push_back(score_point(read, machines.at(name), fitted.contains(read.point.id)));
-      priced.try_emplace(name, Priced{machines.at(name), {}})
-          .first->second.recipes.push_back(std::move(read.priced.recipe));
-    }
+  if (!choices.calibrate_on.empty()) {
+    known = read_point_set(choices.calibrate_on);
+    calibration = calibrate_on(*known, fitted, report);
   }
+  const sim::PointCalibration* use = calibration ? &*calibration : nullptr;
+  Scores scores = score_points(set, use, fitted);
+  keep_priced(set, use, priced);
   return scores;
 }
 
@@ -213,7 +95,8 @@ void add_fitted(const std::string& name, const sim::Machine& machine, std::size_
           .unit = "s",
           .basis = std::string(sim::name(trust.basis)),
           .bound = sim::recipe_bound(machine, recipe),
-          .note = ""};
+          .note = "",
+          .naive = 0};
 }
 
 void score_trace(const std::string& file, Priced& priced, Scores& scores) {
@@ -249,8 +132,13 @@ void run_validate(const ValidateChoices& choices) {
   Report report{"dculab/validate/1", {}, {}, Json::object()};
   Scores scores;
   PricedByMachine priced;
+  if (!choices.leave_one_out.empty()) {
+    add_left_out_scores(read_point_set(choices.points), choices.leave_one_out, report);
+    show(report, choices.output);
+    return;
+  }
   if (!choices.points.empty()) {
-    scores = score_points(choices, priced, report);
+    scores = validate_points(choices, priced, report);
   } else {
     if (choices.traces.empty())
       throw InputError("nothing to validate; give --points FILE, or trace files with --machine");
@@ -274,9 +162,17 @@ void add_validate(CLI::App& app) {
   CLI::Option* points =
       command->add_option("--points", choices->points, "CSV of published points")->option_text("FILE");
   points->excludes(traces);
-  command->add_option("--calibrate-on", choices->calibrate_on, "CSV of published points to fit the machines to first")
-      ->option_text("FILE")
-      ->needs(points);
+  CLI::Option* calibrate_on =
+      command->add_option("--calibrate-on", choices->calibrate_on, "CSV of published points to learn from first")
+          ->option_text("FILE")
+          ->needs(points);
+  command
+      ->add_option("--leave-one-out", choices->leave_one_out,
+                   "Predict the points of each machine, or of each program, from those of all others: machine, software")
+      ->delimiter(',')
+      ->check(CLI::IsMember(left_out_groups()))
+      ->needs(points)
+      ->excludes(calibrate_on);
   command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
       ->check(CLI::NonNegativeNumber);
   add_output_options(*command, choices->output);

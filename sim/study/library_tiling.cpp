@@ -9,6 +9,9 @@ namespace {
 
 constexpr int kPieceTokens = 128;  // kBlockN of the split kernel at head_dim 128
 constexpr int kMostSplits = 128;
+constexpr int kPagedPartition = 512;     // vLLM's _PARTITION_SIZE
+constexpr int kPagedMostSplitHeads = 512;  // sequences x heads beyond which its v1 kernel walks contexts whole
+constexpr Bytes kClusterLds{200 * 1024.0};  // more: compute capability 9.0
 constexpr double kNearlyFull = 0.8;
 constexpr double kGoodEnough = 0.85;
 
@@ -32,12 +35,23 @@ int flash_splits(int workgroups, int slots, int pieces) {
   return 1;
 }
 
-KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch) {
+namespace {
+
+[[nodiscard]] int flash_partition(const Machine& machine, int workgroups, int longest) {
+  const int pieces = ceil_divide(longest, kPieceTokens);
+  const int splits = flash_splits(workgroups, 2 * machine.compute_units, pieces);
+  return splits == 1 ? 0 : ceil_divide(pieces, splits) * kPieceTokens;
+}
+
+}  // namespace
+
+KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch, DecodeKernel decode) {
   if (machine.kind == MachineKind::cpu) return cpu_kernel_tiling(model.group_size());
   KernelTiling tiling;
-  tiling.matmul_rows = 128;
+  tiling.matmul_rows = machine.waves.lds_per_unit > kClusterLds ? 256 : 128;
   tiling.matmul_columns = 256;
   tiling.prefill_query_tokens = 128;
+  tiling.partition_tokens = 0;
   int decodes = 0;
   int longest = 0;
   for (const SequenceSlice& slice : batch.sequences) {
@@ -45,10 +59,12 @@ KernelTiling library_tiling(const Machine& machine, const ModelShape& model, con
     ++decodes;
     longest = std::max(longest, slice.context_tokens());
   }
+  if (decode != DecodeKernel::flash) tiling.query_heads_per_workgroup = 1;
   if (decodes == 0) return tiling;
-  const int pieces = ceil_divide(longest, kPieceTokens);
-  const int splits = flash_splits(decodes * model.num_key_value_heads, 2 * machine.compute_units, pieces);
-  tiling.partition_tokens = splits == 1 ? 0 : ceil_divide(pieces, splits) * kPieceTokens;
+  if (decode == DecodeKernel::flash)
+    tiling.partition_tokens = flash_partition(machine, decodes * model.num_key_value_heads, longest);
+  if (decode == DecodeKernel::paged && decodes * model.num_attention_heads <= kPagedMostSplitHeads)
+    tiling.partition_tokens = kPagedPartition;
   return tiling;
 }
 

@@ -2,43 +2,108 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <vector>
+#include <thread>
 
-#include "sim/calibration/errors.hpp"
-#include "sim/calibration/fit.hpp"
 #include "sim/calibration/hold_out.hpp"
+#include "sim/calibration/parameters.hpp"
 
 namespace dculab::sim {
 namespace {
 
-constexpr std::size_t kFolds = 5;
+constexpr double kLeastEngineSigma = 0.3;
+constexpr double kOwnShare = 0.5;           // of a prior's width: machine, software
+constexpr double kTimeSigma = 0.1;          // of the time itself, in each group
+constexpr double kSmallestTime = 1e-7;      // s, for times whose machine file says 0
 constexpr std::size_t kFewestForConformal = 5;
 
-using Points = std::vector<const MeasuredRecipe*>;
+[[nodiscard]] std::size_t figures() { return parameters().size() + 1; }
 
-[[nodiscard]] Machine fit_points(const Machine& base, const Points& points) {
-  const auto rows = [&points](const Machine& machine) {
-    std::vector<double> residuals;
-    for (const MeasuredRecipe* point : points)
-      residuals.push_back(std::log(price_recipe(machine, point->recipe) / point->time) / kModelLogSigma);
-    return residuals;
-  };
-  return fit_residuals(base, rows).machine;
+[[nodiscard]] CrossedGroup group(const std::string& name, double share, double least, double time_sigma) {
+  CrossedGroup result{name, {}};
+  for (const Parameter& parameter : parameters())
+    result.sigma.push_back(share * std::max(least, parameter.log_sigma));
+  result.sigma.push_back(time_sigma);
+  return result;
 }
 
-// Each point predicted by a fit that did not see it.
-[[nodiscard]] std::vector<PredictedMeasured> cross_validate(const Machine& base,
-                                                            std::span<const MeasuredRecipe> points) {
-  std::vector<PredictedMeasured> pairs;
-  for (std::size_t fold = 0; fold < kFolds; ++fold) {
-    Points seen, unseen;
-    for (std::size_t row = 0; row < points.size(); ++row)
-      (row % kFolds == fold ? unseen : seen).push_back(&points[row]);
-    const Machine machine = fit_points(base, seen);
-    for (const MeasuredRecipe* point : unseen) pairs.push_back({price_recipe(machine, point->recipe), point->time});
+// What a point belongs to, the widest first.
+[[nodiscard]] std::vector<CrossedGroup> groups_of(const PointOrigin& origin) {
+  return {group("all", 1, 0, 0), group("machine " + origin.machine, kOwnShare, 0, kTimeSigma),
+          group("engine " + origin.engine, 1, kLeastEngineSigma, kTimeSigma),
+          group("software " + origin.software, kOwnShare, kLeastEngineSigma, kTimeSigma)};
+}
+
+[[nodiscard]] Machine machine_at(const Machine& base, const std::vector<double>& theta) {
+  Machine machine = base;
+  for (std::size_t index = 0; index < parameters().size(); ++index) {
+    const Parameter& parameter = parameters()[index];
+    const double own = get(base, parameter);
+    set(machine, parameter, (own > 0 ? own : kSmallestTime) * std::exp(theta[index]));
   }
-  return pairs;
+  return machine;
+}
+
+[[nodiscard]] Seconds price_at(const Machine& machine, const Recipe& recipe, double log_factor) {
+  return std::exp(log_factor) * price_recipe(machine, recipe);
+}
+
+// d log(time) / d theta: backwards, so that shares which reach 1 still have one.
+[[nodiscard]] std::vector<double> slopes_at(const Machine& base, const std::vector<double>& theta, const Recipe& recipe,
+                                            Seconds time) {
+  constexpr double kStep = 1e-3;
+  std::vector<double> slopes;
+  Machine machine = machine_at(base, theta);
+  for (const Parameter& parameter : parameters()) {
+    const double value = get(machine, parameter);
+    set(machine, parameter, value * std::exp(-kStep));
+    slopes.push_back(std::log(time / price_at(machine, recipe, theta.back())) / kStep);
+    set(machine, parameter, value);
+  }
+  slopes.push_back(1);
+  return slopes;
+}
+
+[[nodiscard]] RowSlope row_at(const MeasuredPoint& point, const std::vector<double>& theta, bool with_slope) {
+  const Seconds time = price_at(machine_at(*point.machine, theta), *point.recipe, theta.back());
+  RowSlope row{std::log(time / point.time) / kModelLogSigma, {}};
+  if (!with_slope) return row;
+  row.slope = slopes_at(*point.machine, theta, *point.recipe, time);
+  for (double& slope : row.slope) slope /= kModelLogSigma;
+  return row;
+}
+
+// Rows are priced on all cores: each is independent of the others.
+[[nodiscard]] std::vector<RowSlope> rows_at(std::span<const MeasuredPoint> points,
+                                            const std::vector<std::vector<double>>& thetas, bool slopes) {
+  std::vector<RowSlope> rows(points.size());
+  const std::size_t workers = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::jthread> threads;
+  for (std::size_t worker = 0; worker < workers; ++worker)
+    threads.emplace_back([&rows, points, &thetas, slopes, worker, workers] {
+      for (std::size_t row = worker; row < points.size(); row += workers)
+        rows[row] = row_at(points[row], thetas[row], slopes);
+    });
+  threads.clear();  // joins
+  return rows;
+}
+
+struct Grouped {
+  std::vector<CrossedGroup> groups;
+  std::vector<std::vector<std::size_t>> members;  // [points]
+};
+
+[[nodiscard]] Grouped group_points(std::span<const MeasuredPoint> points) {
+  Grouped grouped;
+  std::map<std::string, std::size_t> index_of;
+  for (const MeasuredPoint& point : points) {
+    std::vector<std::size_t>& members = grouped.members.emplace_back();
+    for (CrossedGroup& each : groups_of(point.origin)) {
+      const auto [known, is_new] = index_of.emplace(each.name, grouped.groups.size());
+      members.push_back(known->second);
+      if (is_new) grouped.groups.push_back(std::move(each));
+    }
+  }
+  return grouped;
 }
 
 // Sizes by which interpolation and extrapolation are told apart, the largest over the steps.
@@ -62,40 +127,85 @@ using Points = std::vector<const MeasuredRecipe*>;
   });
 }
 
-}  // namespace
-
-Machine calibrate_to_points(const Machine& base, std::span<const MeasuredRecipe> points) {
-  Points all;
-  std::map<std::string, Range> domain;
-  for (const MeasuredRecipe& point : points) {
-    all.push_back(&point);
-    for (const auto& [feature, value] : features(point.kind, point.recipe)) {
-      Range& range = domain.try_emplace(feature, Range{value, value}).first->second;
-      range = {std::min(range.low, value), std::max(range.high, value)};
-    }
-  }
-  Machine machine = fit_points(base, all);
-  // So few points say nothing about their own spread: the priors' intervals stay.
-  if (points.size() < kFewestForConformal) return machine;
-  const std::vector<PredictedMeasured> unseen = cross_validate(base, points);
-  machine.calibration = Calibration{.held_out_steps = static_cast<int>(unseen.size()),
-                                    .coverage = kIntervalCoverage,
-                                    .interval_factor = conformal_factor(unseen, kIntervalCoverage),
-                                    .domain = std::move(domain)};
-  return machine;
+// The 90 % quantile of |error| / sd, as split conformal takes it.
+[[nodiscard]] double conformal_quantile(std::vector<double> scores) {
+  if (scores.size() < kFewestForConformal) return kNormalQuantile95;
+  std::sort(scores.begin(), scores.end());
+  const double wanted = std::ceil(kIntervalCoverage * static_cast<double>(scores.size() + 1));
+  return scores[std::min(scores.size(), static_cast<std::size_t>(wanted)) - 1];
 }
 
-Confidence recipe_confidence(const Machine& machine, const std::string& kind, const Recipe& recipe, Seconds predicted) {
-  double factor = 1;
-  Basis basis = Basis::priors;
-  if (machine.calibration) {
-    const bool known = inside(machine.calibration->domain, features(kind, recipe));
-    basis = known ? Basis::interpolated : Basis::extrapolated;
-    factor = std::pow(machine.calibration->interval_factor, known ? 1 : 2);
-  } else {
-    factor = std::exp(kNormalQuantile95 * recipe_log_sigma(machine, recipe));
+// Where every group whose name begins so is left out in turn.
+[[nodiscard]] double left_out_quantile(const CrossedEffects& fit, const Grouped& grouped, const std::string& begin) {
+  std::vector<double> scores;
+  for (std::size_t index = 0; index < grouped.groups.size(); ++index) {
+    if (!grouped.groups[index].name.starts_with(begin)) continue;
+    const CrossedEffects::LeftOut left = fit.leave_out(index);
+    for (std::size_t row = 0; row < left.rows.size(); ++row)
+      scores.push_back(std::abs(left.residual[row]) / std::hypot(1, left.deviation[row]));
   }
-  return {std::max(predicted / factor, std::min(predicted, recipe_floor(machine, recipe))), predicted * factor, basis};
+  return conformal_quantile(std::move(scores));
+}
+
+}  // namespace
+
+PointCalibration::PointCalibration(std::span<const MeasuredPoint> points, const PointCalibration* start) {
+  const Grouped grouped = group_points(points);
+  const auto values = [points](const std::vector<std::vector<double>>& thetas, bool slopes) {
+    return rows_at(points, thetas, slopes);
+  };
+  fit_ = std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values,
+                                          start == nullptr ? std::map<std::string, std::vector<double>>{}
+                                                           : start->effects());
+  for (const MeasuredPoint& point : points)
+    for (const auto& [feature, value] : features(point.kind, *point.recipe)) {
+      Range& range = domain_.try_emplace(feature, Range{value, value}).first->second;
+      range = {std::min(range.low, value), std::max(range.high, value)};
+    }
+  quantiles_ = {conformal_quantile(fit_->leave_one_out_scores()), left_out_quantile(*fit_, grouped, "machine "),
+                left_out_quantile(*fit_, grouped, "engine ")};
+}
+
+std::vector<double> PointCalibration::theta(const PointOrigin& origin) const {
+  std::vector<double> sum(figures(), 0.0);
+  for (const CrossedGroup& each : groups_of(origin)) {
+    const auto known = effects().find(each.name);
+    if (known == effects().end()) continue;
+    for (std::size_t figure = 0; figure < sum.size(); ++figure) sum[figure] += known->second[figure];
+  }
+  return sum;
+}
+
+double PointCalibration::quantile(const PointOrigin& origin) const {
+  const bool machine_seen = effects().contains("machine " + origin.machine);
+  const bool engine_seen = effects().contains("engine " + origin.engine);
+  if (machine_seen && engine_seen) return quantiles_.seen;
+  if (engine_seen) return quantiles_.new_machine;
+  return machine_seen ? quantiles_.new_engine : std::max(quantiles_.new_machine, quantiles_.new_engine);
+}
+
+Machine PointCalibration::machine(const Machine& base, const PointOrigin& origin) const {
+  return machine_at(base, theta(origin));
+}
+
+PointPrediction PointCalibration::predict(const Machine& base, const PointOrigin& origin, const std::string& kind,
+                                          const Recipe& recipe) const {
+  const std::vector<double> at = theta(origin);
+  const MeasuredPoint asked{origin, kind, &base, &recipe, Seconds(1)};
+  const RowSlope row = row_at(asked, at, true);
+  const Seconds floor = recipe_floor(base, recipe);
+  const Seconds time = std::max(floor, Seconds(std::exp(row.residual * kModelLogSigma)));
+  const double deviation = std::sqrt(1 + fit_->variance(groups_of(origin), row.slope)) * kModelLogSigma;
+  const double factor = std::exp(quantile(origin) * deviation);
+  const bool known = effects().contains("machine " + origin.machine) && effects().contains("engine " + origin.engine) &&
+                     inside(domain_, features(kind, recipe));
+  return {time, {std::max(time / factor, floor), time * factor, known ? Basis::interpolated : Basis::extrapolated}};
+}
+
+Confidence recipe_confidence(const Machine& machine, const Recipe& recipe, Seconds predicted) {
+  const double factor = std::exp(kNormalQuantile95 * recipe_log_sigma(machine, recipe));
+  const Seconds floor = std::min(predicted, recipe_floor(machine, recipe));
+  return {std::max(predicted / factor, floor), predicted * factor, Basis::priors};
 }
 
 }  // namespace dculab::sim

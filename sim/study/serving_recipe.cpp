@@ -6,23 +6,32 @@
 #include "core/error.hpp"
 #include "core/scheduler.hpp"
 #include "sim/memory/capacity.hpp"
-#include "sim/study/library_tiling.hpp"
 #include "sim/study/tensor_parallel.hpp"
 
 namespace dculab::sim {
 namespace {
 
-constexpr std::int64_t kScheduleSamples = 12;
+constexpr std::int64_t kScheduleSamples = 6;
 constexpr std::int64_t kDecodeSamples = 8;
 
 [[nodiscard]] int sharing_devices(const Server& server) { return server.split == Split::tensor ? server.devices : 1; }
+
+// Weights in a format that options.weights only resembles.
+void scale_layer_weights(StepPlan& plan, double scale) {
+  for (Op& op : plan.ops) {
+    if (op.kind != OpKind::matmul || op.stage != Stage::layer) continue;
+    for (Operand& operand : op.operand_storage)
+      if (operand.role == OperandRole::weight) operand.unique *= scale;
+  }
+}
 
 [[nodiscard]] RecipeStep make_step(const Server& server, const Batch& batch, double times) {
   const int devices = sharing_devices(server);
   const ModelShape part = shard(server.model, devices);
   EngineOptions options = server.options;
-  options.tiling = library_tiling(server.machine, part, batch);
+  options.tiling = library_tiling(server.machine, part, batch, server.decode_kernel);
   RecipeStep step{plan_step(part, options, batch), times, {}};
+  scale_layer_weights(step.plan, server.layer_weight_scale);
   step.exchange = exchange_time(server.machine, server.model, step.plan, devices, options.activation_dtype);
   return step;
 }

@@ -2,7 +2,7 @@
 //
 //   served requests  all submitted at once, scheduled by core/scheduler.hpp with the KV blocks that fit in memory
 //                    (chunked prefill, preemption by recompute), until the last one ends. Its steps are known before
-//                    anything is priced. Those with and those without prefill are each cut into at most 12 equal runs,
+//                    anything is priced. Those with and those without prefill are each cut into at most 6 equal runs,
 //                    and a run is represented by its middle step.
 //   prefill          one prompt in chunks of max_num_batched_tokens
 //   decode           `batch` sequences, contexts growing from first to last token: 8 equal parts, their middles
@@ -13,6 +13,7 @@
 #include "core/engine_options.hpp"
 #include "core/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/study/library_tiling.hpp"
 #include "sim/study/recipe.hpp"
 
 namespace dculab::sim {
@@ -29,6 +30,8 @@ struct Server {
   EngineOptions options;  // the tiling is chosen for each step, see library_tiling.hpp
   int devices = 1;
   Split split = Split::tensor;
+  DecodeKernel decode_kernel = DecodeKernel::flash;
+  double layer_weight_scale = 1;  // bytes of the layers' matrices, over those of options.weights
 };
 
 // Everything that keeps the server from running the model; empty when nothing does.

@@ -1,4 +1,4 @@
-// Recipes of published figures: counted steps, hand-computed times, and what a fit to them finds again.
+// Recipes of published figures: counted steps and hand-computed times.
 #include "sim/study/recipe.hpp"
 
 #include <cmath>
@@ -6,7 +6,6 @@
 #include "core/error.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/library_tiling.hpp"
-#include "sim/study/point_calibration.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "sim/study/tensor_parallel.hpp"
 #include "tests/sim/machines.hpp"
@@ -17,7 +16,7 @@ namespace dculab::sim {
 namespace {
 
 Server server_of(const ModelShape& model, int max_num_batched_tokens) {
-  Server server{test::a100_like(), model, {}, 1, Split::tensor};
+  Server server{.machine = test::a100_like(), .model = model, .options = {}};
   server.options.max_num_batched_tokens = max_num_batched_tokens;
   return server;
 }
@@ -48,7 +47,7 @@ TEST_CASE("a schedule's steps are all counted, however few are kept") {
   const Recipe recipe = served_requests(server_of(test::tiny_llama(), 2048), 16, 512, 400);
   // 8192 prompt tokens are more than four steps carry beside the first decodes; then 399 more tokens for the last.
   CHECK(steps_in(recipe) == 5 + 399);
-  CHECK(recipe.steps.size() <= 24);
+  CHECK(recipe.steps.size() <= 12);
 }
 
 TEST_CASE("requests that do not fit together take turns") {
@@ -147,35 +146,34 @@ TEST_CASE("an all-reduce costs hops when small and the link when large") {
   CHECK(all_reduce_time(link, 4, Bytes(3e9)).value() == Approx(1.5 * 3e9 / 300e9 + 8.4e-6 + 6 * 3.4e-6));
 }
 
-TEST_CASE("a fit to published figures finds the host time and bandwidth they were made with") {
-  Machine truth = test::a100_like();
-  // Within a standard deviation of the priors, which pull: sigma 1 on host_per_step, 0.15 on dram_bandwidth.
-  truth.overheads.host_per_step = Seconds(800e-6);
-  truth.efficiencies.dram_bandwidth = 0.75;
-  Machine base = test::a100_like();
-  base.overheads.host_per_step = Seconds(300e-6);
-  const Server server = server_of(test::llama_3_8b(), 2048);
-  std::vector<MeasuredRecipe> points;
-  for (const int batch : {1, 4, 16, 64})
-    for (const int context : {256, 1024, 4096}) {
-      const Recipe recipe = decode(server, batch, context, context);
-      points.push_back({"decode_rate", recipe, price_recipe(truth, recipe)});
-    }
-  const Machine fitted = calibrate_to_points(base, points);
-  for (const MeasuredRecipe& point : points)
-    CHECK(price_recipe(fitted, point.recipe) / point.time == Approx(1).epsilon(0.05));
-  REQUIRE(fitted.calibration);
-  CHECK(fitted.calibration->held_out_steps == 12);
+TEST_CASE("a paged kernel asks for each KV byte once a query head, and splits few sequences only") {
+  const Machine machine = test::a100_like();
+  const ModelShape model = test::llama_3_8b();
+  const auto tiling = [&](int sequences, DecodeKernel kernel) {
+    return library_tiling(machine, model, uniform_batch(Phase::decode, sequences, 2048), kernel);
+  };
+  CHECK(tiling(16, DecodeKernel::paged).query_heads_per_workgroup == 1);
+  CHECK(tiling(16, DecodeKernel::paged).partition_tokens == 512);  // 16 x 32 heads
+  CHECK(tiling(17, DecodeKernel::paged).partition_tokens == 0);
+  CHECK(tiling(1, DecodeKernel::per_head).partition_tokens == 0);
+  CHECK(tiling(16, DecodeKernel::flash).query_heads_per_workgroup == 0);
+}
 
-  const Recipe between = decode(server, 8, 2048, 2048);
-  const Recipe beyond = decode(server, 8, 8000, 8000);
-  const Seconds predicted = price_recipe(fitted, between);
-  const Confidence trust = recipe_confidence(fitted, "decode_rate", between, predicted);
-  CHECK(trust.basis == Basis::interpolated);
-  CHECK(trust.high / predicted == Approx(fitted.calibration->interval_factor));
-  CHECK(recipe_confidence(fitted, "decode_rate", beyond, price_recipe(fitted, beyond)).basis == Basis::extrapolated);
-  CHECK(recipe_confidence(fitted, "ttft", between, predicted).basis == Basis::extrapolated);
-  CHECK(recipe_confidence(base, "decode_rate", between, predicted).basis == Basis::priors);
+TEST_CASE("weights of a format that is only alike have their own bytes, in the layers alone") {
+  Server server = server_of(test::llama_3_8b(), 2048);
+  const Recipe as_is = decode(server, 1, 100, 100);
+  server.layer_weight_scale = 0.5;
+  const Recipe scaled = decode(server, 1, 100, 100);
+  const auto weights = [](const Recipe& recipe, Stage stage) {
+    Bytes total;
+    for (const Op& op : recipe.steps.front().plan.ops)
+      for (const Operand& operand : op.operands())
+        if (op.kind == OpKind::matmul && op.stage == stage && operand.role == OperandRole::weight)
+          total += operand.unique;
+    return total;
+  };
+  CHECK(weights(scaled, Stage::layer) == 0.5 * weights(as_is, Stage::layer));
+  CHECK(weights(scaled, Stage::after_layers) == weights(as_is, Stage::after_layers));
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+// Least squares over figures that groups of rows share: what a row sees is the sum of what its groups add.
+//
+//   theta(row) = sum over the row's groups of x(group)                     logarithms of factors, one for each figure
+//   minimise     sum over rows huber(residual(theta))^2 + sum over groups and figures (x / sigma)^2
+//
+// With groups "every row", "its machine", "its software" this is a crossed hierarchical model: what all have in common
+// is learned first, what one group adds is drawn towards 0 with its sigma, and a group that no row of the fit belongs to
+// adds 0. Source: Gelman and Hill 2007, "Data Analysis Using Regression and Multilevel/Hierarchical Models", chapter 13.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dculab::sim {
+
+struct CrossedGroup {
+  std::string name;
+  std::vector<double> sigma;  // [figures] prior width of what it adds; 0: adds nothing
+};
+
+// A row's residual, in sigmas, and its derivative by each figure.
+struct RowSlope {
+  double residual = 0;
+  std::vector<double> slope;  // [figures]
+};
+
+// What rows see at their thetas; `slopes` = false leaves RowSlope::slope empty.
+using RowValues =
+    std::function<std::vector<RowSlope>(const std::vector<std::vector<double>>& thetas, bool slopes)>;
+
+class CrossedEffects {
+ public:
+  // `members[row]`: the groups that row belongs to, indices into `groups`. `start`: by group name, where to begin.
+  CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std::vector<std::size_t>> members,
+                 const RowValues& values, const std::map<std::string, std::vector<double>>& start = {});
+
+  // By group name: what it adds to each figure.
+  [[nodiscard]] const std::map<std::string, std::vector<double>>& effects() const { return effects_; }
+
+  // Variance of slope . (sum of what these groups add): the posterior's for groups of the fit, the prior's for others.
+  [[nodiscard]] double variance(const std::vector<CrossedGroup>& groups, const std::vector<double>& slope) const;
+
+  // Residuals of the rows of group `index`, in sigmas, had the fit not seen them, to first order; and, in the same
+  // order, the standard deviation that variance() would then have had. Rows in ascending order.
+  struct LeftOut {
+    std::vector<std::size_t> rows;
+    std::vector<double> residual;
+    std::vector<double> deviation;
+  };
+  [[nodiscard]] LeftOut leave_out(std::size_t index) const;
+
+  // |residual| / sqrt(1 + deviation^2) of every row, had the fit seen all others, to first order.
+  [[nodiscard]] std::vector<double> leave_one_out_scores() const;
+
+ private:
+  std::map<std::string, std::vector<double>> effects_;
+  std::vector<CrossedGroup> groups_;
+  std::vector<std::vector<std::size_t>> members_;
+  std::vector<RowSlope> rows_;      // at the optimum
+  std::vector<double> covariance_;  // [n * n], n = groups * figures
+  std::size_t figures_ = 0;
+};
+
+}  // namespace dculab::sim

@@ -1,0 +1,16 @@
+// The yardstick: what anyone computes from a data sheet.
+//
+//   time = sum over steps and ops of max( FLOP / peak, distinct bytes / DRAM bandwidth )
+//
+// with the highest peak of the format that is multiplied in. No caches, launches, occupancy, host or exchange.
+#pragma once
+
+#include "sim/hardware/machine.hpp"
+#include "sim/study/recipe.hpp"
+
+namespace dculab::sim {
+
+[[nodiscard]] Seconds naive_roofline(const Machine& machine, const Op& op);  // one execution
+[[nodiscard]] Seconds naive_roofline(const Machine& machine, const Recipe& recipe);
+
+}  // namespace dculab::sim

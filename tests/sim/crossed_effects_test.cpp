@@ -1,0 +1,106 @@
+// Crossed effects on linear problems, where the answer is known.
+#include "sim/calibration/crossed_effects.hpp"
+
+#include <cmath>
+
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim {
+namespace {
+
+constexpr double kSigma = 0.1;
+
+// Rows of two figures: y = a + b z, residual (theta_a + theta_b z - y) / sigma.
+struct Line {
+  std::vector<double> z, y;
+
+  [[nodiscard]] RowValues values() const {
+    return [this](const std::vector<std::vector<double>>& thetas, bool slopes) {
+      std::vector<RowSlope> rows;
+      for (std::size_t row = 0; row < y.size(); ++row) {
+        RowSlope& each = rows.emplace_back();
+        each.residual = (thetas[row][0] + thetas[row][1] * z[row] - y[row]) / kSigma;
+        if (slopes) each.slope = {1 / kSigma, z[row] / kSigma};
+      }
+      return rows;
+    };
+  }
+};
+
+// Machines 1 to 3 and programs a, b, each pair measured at four z.
+struct Planted {
+  std::vector<CrossedGroup> groups{{"all", {10, 10}}, {"m1", {1, 1}}, {"m2", {1, 1}},
+                                   {"m3", {1, 1}},    {"a", {1, 1}},  {"b", {1, 1}}};
+  std::vector<std::vector<std::size_t>> members;
+  Line line;
+
+  explicit Planted(std::size_t machines = 3) {
+    const double machine_adds[] = {0.0, 0.4, -0.4};
+    const double program_adds[] = {0.5, -0.5};
+    for (std::size_t machine = 0; machine < machines; ++machine)
+      for (std::size_t program = 0; program < 2; ++program)
+        for (const double z : {0.0, 1.0, 2.0, 3.0}) {
+          members.push_back({0, 1 + machine, 4 + program});
+          line.z.push_back(z);
+          line.y.push_back(2 + machine_adds[machine] + (1 + program_adds[program]) * z);
+        }
+    if (machines < 3) {
+      groups.erase(groups.begin() + 3);
+      for (std::vector<std::size_t>& of_row : members) of_row[2] -= 1;
+    }
+  }
+};
+
+double sum(const CrossedEffects& fit, std::initializer_list<const char*> names, std::size_t figure) {
+  double total = 0;
+  for (const char* name : names) total += fit.effects().at(name)[figure];
+  return total;
+}
+
+TEST_CASE("crossed effects separate what machines add from what programs add") {
+  const Planted planted;
+  const CrossedEffects fit(planted.groups, planted.members, planted.line.values());
+  CHECK(sum(fit, {"all", "m1", "a"}, 0) == Approx(2.0).margin(0.02));
+  CHECK(sum(fit, {"all", "m2", "b"}, 0) == Approx(2.4).margin(0.02));
+  CHECK(sum(fit, {"all", "m1", "a"}, 1) == Approx(1.5).margin(0.02));
+  CHECK(fit.effects().at("a")[1] - fit.effects().at("b")[1] == Approx(1.0).margin(0.02));
+  CHECK(fit.effects().at("m2")[0] - fit.effects().at("m3")[0] == Approx(0.8).margin(0.02));
+}
+
+TEST_CASE("a group that no row belongs to brings its prior's width, one of the fit less") {
+  const Planted planted;
+  const CrossedEffects fit(planted.groups, planted.members, planted.line.values());
+  const CrossedGroup unseen{"m9", {1, 1}};
+  const std::vector<double> slope{1 / kSigma, 0};
+  const double seen = fit.variance({planted.groups[0], planted.groups[1], planted.groups[4]}, slope);
+  const double with_unseen = fit.variance({planted.groups[0], unseen, planted.groups[4]}, slope);
+  CHECK(seen < 1);               // narrower than one point
+  CHECK(with_unseen > 100);      // (1 / 0.1)^2 and what is not known of the others
+}
+
+TEST_CASE("leaving a group out to first order is what a fit without it says, where rows are linear") {
+  const Planted planted;
+  const CrossedEffects fit(planted.groups, planted.members, planted.line.values());
+  const CrossedEffects::LeftOut left = fit.leave_out(3);  // m3
+  REQUIRE(left.rows.size() == 8);
+  const Planted without(2);
+  const CrossedEffects refit(without.groups, without.members, without.line.values());
+  for (std::size_t row = 0; row < left.rows.size(); ++row) {
+    const std::size_t at = left.rows[row];
+    const char* program = planted.members[at][2] == 4 ? "a" : "b";
+    const double predicted = sum(refit, {"all", program}, 0) + sum(refit, {"all", program}, 1) * planted.line.z[at];
+    CHECK(left.residual[row] == Approx((predicted - planted.line.y[at]) / kSigma).margin(0.05));
+    CHECK(left.deviation[row] > 1);
+  }
+}
+
+TEST_CASE("one row far off does not decide") {
+  Planted planted;
+  planted.line.y[5] += 50;
+  const CrossedEffects fit(planted.groups, planted.members, planted.line.values());
+  CHECK(sum(fit, {"all", "m2", "b"}, 0) == Approx(2.4).margin(0.1));
+  CHECK(fit.leave_one_out_scores()[5] > 100);
+}
+
+}  // namespace
+}  // namespace dculab::sim
