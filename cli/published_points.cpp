@@ -91,13 +91,16 @@ constexpr std::array<PublishedWeights, 17> kWeights{{
   return published.starts_with("q") || published.starts_with("iq") || published.starts_with("ud-q");
 }
 
+[[nodiscard]] bool has_matrix_cores(const sim::Machine& machine) {
+  const auto half = machine.peaks.find(Dtype::f16);
+  return half != machine.peaks.end() && half->second.matrix.has_value();
+}
+
 // FP8 checkpoints multiply in FP8. llama.cpp multiplies its quantised weights in INT8 where there are no matrix cores
 // (ggml-cuda/mmq.cu), and in F16 where there are.
 [[nodiscard]] Dtype activation_dtype(const PublishedWeights& weights, const sim::Machine& machine) {
   if (weights.format.dtype == Dtype::fp8_e4m3) return Dtype::fp8_e4m3;
-  const auto half = machine.peaks.find(Dtype::f16);
-  const bool matrix_cores = half != machine.peaks.end() && half->second.matrix.has_value();
-  if (is_quantized_gguf(weights.published) && !matrix_cores) return Dtype::int8;
+  if (is_quantized_gguf(weights.published) && !has_matrix_cores(machine)) return Dtype::int8;
   return bits(weights.format.dtype) >= 16 ? weights.format.dtype : Dtype::f16;
 }
 
@@ -112,6 +115,9 @@ struct EngineDefaults {
 };
 // llama.cpp's graph of a Llama layer has 31 kernels where the plan has 10: norms and their weights, Q, K, V, gate and up
 // apart, activations rounded before each product, residuals added apart (src/llama.cpp build_llama, ggml-cuda.cu).
+// Two tiles of 128 x 256 share what both need of L2: three slabs are loaded instead of four and a half (CUTLASS,
+// media/docs/efficient_gemm.md, thread block clusters).
+constexpr double kSharedLoads = 1.5;
 constexpr std::array<EngineDefaults, 5> kEngines{{
     {"TensorRT-LLM", 8192, 2048, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // max_num_tokens, max_batch_size
     {"llama.cpp", 512, 256, sim::Split::layers, sim::DecodeKernel::per_head, 3},    // n_ubatch; --split-mode layer
@@ -120,16 +126,38 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
     {"", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},
 }};
 
-// vLLM's FlashAttention takes blocks of a multiple of 16 tokens (vllm/attention/backends/flash_attn.py); other blocks
-// are walked by its own paged kernels.
-[[nodiscard]] sim::DecodeKernel decode_kernel(const EngineDefaults& engine, const EngineOptions& options) {
-  if (engine.software == "vLLM" && options.block_size % 16 != 0) return sim::DecodeKernel::paged;
-  return engine.decode_kernel;
-}
-
 [[nodiscard]] const EngineDefaults& engine_defaults(const std::string& software) {
   return *std::find_if(kEngines.begin(), kEngines.end(),
                        [&software](const EngineDefaults& engine) { return software.starts_with(engine.software); });
+}
+
+// vLLM's FlashAttention takes blocks of a multiple of 16 tokens (vllm/attention/backends/flash_attn.py); other blocks
+// are walked by its own paged kernels.
+// On AMD it walks all blocks with those (vllm/attention/backends/rocm_flash_attn.py); AMD's own builds bring kernels
+// that serve a group at once.
+[[nodiscard]] sim::DecodeKernel decode_kernel(const PublishedPoint& point, const EngineOptions& options,
+                                              const sim::Machine& machine) {
+  const EngineDefaults& engine = engine_defaults(point.software);
+  const bool amd = machine.waves.wave_size == 64;
+  const bool paged = options.block_size % 16 != 0 || (amd && point.software.find("ROCm") == std::string::npos);
+  return engine.software == "vLLM" && paged ? sim::DecodeKernel::paged : engine.decode_kernel;
+}
+
+// llama.cpp keeps activations in F32, in kernels of their own, and without -fa its scores too. Matrix cores get F16:
+// activations are narrowed and results widened around every product, and quantized weights are widened into memory
+// first where there are more rows than its integer kernels take (ggml-cuda.cu: ggml_cuda_op_mul_mat_cublas,
+// MMQ_MAX_BATCH_SIZE). Bytes: F16 in, F32 to F16 and back for each value, 2 written and 2 read a weight, F32 scores
+// written, scaled and masked, and read.
+[[nodiscard]] sim::UnfusedWork unfused_work(const PublishedWeights& weights, const EngineDefaults& engine,
+                                            const sim::Machine& machine) {
+  if (engine.software != "llama.cpp") return {};
+  constexpr int kMostIntegerRows = 64;
+  sim::UnfusedWork work{.activation_scale = 4, .bytes_per_score = 16};
+  if (bits(weights.format.dtype) < 16 && has_matrix_cores(machine)) {
+    work.bytes_per_widened_weight = 4;
+    work.widened_from_rows = kMostIntegerRows + 1;
+  }
+  return work;
 }
 
 [[nodiscard]] int needed(const std::optional<int>& value, const char* column) {
@@ -159,7 +187,10 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
   options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   options.activation_dtype = bits(options.kv_cache_dtype) >= 16 ? options.kv_cache_dtype : Dtype::bf16;
   options.tiling = sim::library_tiling(machine, model, batch);
-  return sim::kernel_recipe(plan_attention(model, options, batch, phase));
+  const Op attention = plan_attention(model, options, batch, phase);
+  sim::Recipe recipe = sim::kernel_recipe(attention);
+  recipe.steps.front().chained_loads = sim::combining_loads(machine, attention);
+  return recipe;
 }
 
 // y[m, n] = x[m, k] w[n, k]^T is the o_proj of a model with n features and one head of k.
@@ -201,7 +232,8 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
   server.options.block_size = point.kv_block_size.value_or(server.options.block_size);
   server.options.max_num_batched_tokens = engine.max_num_batched_tokens;
   server.options.max_num_seqs = engine.max_num_seqs;
-  server.decode_kernel = decode_kernel(engine, server.options);
+  server.decode_kernel = decode_kernel(point, server.options, machine);
+  server.unfused = unfused_work(weights, engine, machine);
   server.layer_weight_scale = weight_scale(weights);
   if (point.kind == PointKind::prefill_rate && point.context_tokens)
     server.options.max_num_batched_tokens = *point.context_tokens;
@@ -253,6 +285,7 @@ std::string engine_of(const std::string& software) {
 sim::Machine as_run_by(const std::string& software, const sim::Machine& machine) {
   sim::Machine result = machine;
   result.overheads.kernel_launch *= engine_defaults(software).kernels;
+  if (sim::is_hopper(machine)) result.memory[machine.memory.size() - 2].bandwidth *= kSharedLoads;
   return result;
 }
 

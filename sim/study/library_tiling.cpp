@@ -11,7 +11,9 @@ constexpr int kPieceTokens = 128;  // kBlockN of the split kernel at head_dim 12
 constexpr int kMostSplits = 128;
 constexpr int kPagedPartition = 512;     // vLLM's _PARTITION_SIZE
 constexpr int kPagedMostSplitHeads = 512;  // sequences x heads beyond which its v1 kernel walks contexts whole
-constexpr Bytes kClusterLds{200 * 1024.0};  // more: compute capability 9.0
+constexpr int kPerHeadPartition = 256;
+constexpr Bytes kAmpereLds{200 * 1024.0};  // no GPU before compute capability 9.0 has more
+constexpr double kHopperStages = 4;
 constexpr double kNearlyFull = 0.8;
 constexpr double kGoodEnough = 0.85;
 
@@ -45,10 +47,20 @@ namespace {
 
 }  // namespace
 
+bool is_hopper(const Machine& machine) {
+  return machine.kind == MachineKind::gpu && machine.waves.wave_size == 32 && machine.waves.lds_per_unit > kAmpereLds;
+}
+
+double combining_loads(const Machine& machine, const Op& attention) {
+  if (machine.kind != MachineKind::gpu || attention.attention.partitions_combined == 0) return 0;
+  const double splits = static_cast<double>(attention.attention.partitions_combined) / attention.attention.num_sequences;
+  return is_hopper(machine) ? splits / kHopperStages : splits;
+}
+
 KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch, DecodeKernel decode) {
   if (machine.kind == MachineKind::cpu) return cpu_kernel_tiling(model.group_size());
   KernelTiling tiling;
-  tiling.matmul_rows = machine.waves.lds_per_unit > kClusterLds ? 256 : 128;
+  tiling.matmul_rows = 128;
   tiling.matmul_columns = 256;
   tiling.prefill_query_tokens = 128;
   tiling.partition_tokens = 0;
@@ -63,6 +75,7 @@ KernelTiling library_tiling(const Machine& machine, const ModelShape& model, con
   if (decodes == 0) return tiling;
   if (decode == DecodeKernel::flash)
     tiling.partition_tokens = flash_partition(machine, decodes * model.num_key_value_heads, longest);
+  if (decode == DecodeKernel::per_head) tiling.partition_tokens = kPerHeadPartition;
   if (decode == DecodeKernel::paged && decodes * model.num_attention_heads <= kPagedMostSplitHeads)
     tiling.partition_tokens = kPagedPartition;
   return tiling;

@@ -1,14 +1,15 @@
 // How the kernels behind published figures tile: vendors' GEMM libraries and FlashAttention, not this project's own.
 //
-//   matmul   128 x 256, the most efficient of cuBLAS: NVIDIA, "Matrix multiplication background", section 3. Where
-//            workgroups form clusters (CUDA compute capability 9.0, here: more than 200 KiB of shared memory) two of
-//            them share what they load, so L2 sees tiles of 256 x 256: CUTLASS, media/docs/efficient_gemm.md
+//   matmul   128 x 256, the most efficient of cuBLAS: NVIDIA, "Matrix multiplication background", section 3
 //   prefill  128 query tokens a workgroup
 //   decode   flash: the whole group in one workgroup, contexts split so that the machine is full: FlashAttention,
 //            csrc/flash_attn/flash_api.cpp, num_splits_heuristic
 //            paged: one workgroup a query head, contexts split every 512 tokens while sequences x heads are at most 512:
 //            vLLM, csrc/attention/paged_attention_v2.cu and vllm/attention/ops/paged_attn.py
-//            per_head: one workgroup a query head, never split: llama.cpp's matrix-vector products of Q and K
+//            per_head: one workgroup a query head and 256 tokens: llama.cpp's products of Q and K, row by row
+//
+// The pass that combines split contexts reads one partial result after the other (csrc/flash_attn/src/
+// flash_fwd_kernel.h, combine_attn_seqk_parallel), on Hopper four at a time (hopper/flash_fwd_combine_kernel.h, kStages).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "core/model_shape.hpp"
+#include "core/op.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
@@ -25,6 +27,12 @@ enum class DecodeKernel : std::uint8_t { flash, paged, per_head };
 // Into how many parts FlashAttention splits each context: the fewest that reach 85 % of the best wave efficiency.
 //   workgroups: without a split; slots: two per compute unit; pieces: blocks of 128 tokens in the context.
 [[nodiscard]] int flash_splits(int workgroups, int slots, int pieces);
+
+// Compute capability 9.0: thread blocks form clusters. Here: more than 200 KiB of shared memory.
+[[nodiscard]] bool is_hopper(const Machine& machine);
+
+// Loads of partial results that wait for one another, in one execution of decode attention tiled by library_tiling.
+[[nodiscard]] double combining_loads(const Machine& machine, const Op& attention);
 
 // The tiling of `batch`'s step on a GPU; on a CPU the engine's own.
 [[nodiscard]] KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch,

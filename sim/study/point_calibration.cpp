@@ -10,7 +10,7 @@
 namespace dculab::sim {
 namespace {
 
-constexpr double kLeastEngineSigma = 0.3;
+constexpr double kLeastEngineSigma = 0.5;
 constexpr double kOwnShare = 0.5;           // of a prior's width: machine, software
 constexpr double kTimeSigma = 0.1;          // of the time itself, in each group
 constexpr double kSmallestTime = 1e-7;      // s, for times whose machine file says 0

@@ -12,7 +12,7 @@
 // point was measured on is predicted with what is known of the engine on other machines, and an engine that is new with
 // what is known of the machine. Widths of the priors:
 //
-//   figure    its own log_sigma for all and engine (at least 0.3 for engines: how much of a peak is reached is
+//   figure    its own log_sigma for all and engine (at least 0.5 for engines: how much of a peak is reached is
 //             the kernels' matter), half of it for machine and software
 //   time      0.1 each: an assumption
 //   point     0.15, what the cost law is taken to leave out: publications do not say their spread

@@ -16,6 +16,11 @@ namespace {
   return price_op(machine, op, op.unique_bytes());
 }
 
+[[nodiscard]] Seconds chain_of(const Machine& machine, const RecipeStep& step) {
+  const std::size_t levels = machine.memory.size();
+  return step.chained_loads * machine.memory[levels > 1 ? levels - 2 : 0].latency;
+}
+
 }  // namespace
 
 Recipe kernel_recipe(const Op& op) {
@@ -28,12 +33,15 @@ Recipe kernel_recipe(const Op& op) {
 }
 
 Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
-  if (recipe.timed == Timed::kernel) return price_alone(machine, recipe.steps.front().plan).seconds;
+  if (recipe.timed == Timed::kernel) {
+    const RecipeStep& kernel = recipe.steps.front();
+    return price_alone(machine, kernel.plan).seconds + chain_of(machine, kernel);
+  }
   Seconds total;
   StepPrice price;
   for (const RecipeStep& step : recipe.steps) {
     price_step(machine, step.plan, price);
-    total += step.times * (price.seconds + step.exchange);
+    total += step.times * (price.seconds + step.exchange + chain_of(machine, step));
   }
   return total;
 }
@@ -52,6 +60,7 @@ std::string recipe_bound(const Machine& machine, const Recipe& recipe) {
     const StepPrice price = price_step(machine, step.plan);
     share["host"] += step.times * price.host;
     share["exchange"] += step.times * step.exchange;
+    share["latency"] += step.times * chain_of(machine, step);
     for (const OpPrice& op : price.ops) share[std::string(name(op.bound, machine))] += step.times * op.all_executions();
   }
   return std::max_element(share.begin(), share.end(), [](const auto& a, const auto& b) { return a.second < b.second; })

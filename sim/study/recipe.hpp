@@ -1,7 +1,8 @@
 // How a published figure comes about: the steps behind it, each taken so many times, and what they cost.
 //
-//   time  = sum over steps of times * (price_step + exchange between devices)     an engine that serves requests
-//         = price_op with the op's own bytes as footprint                         a kernel benchmarked in a loop
+//   time  = sum over steps of times * (price_step + exchange between devices + chain)     an engine that serves requests
+//         = price_op with the op's own bytes as footprint + chain                         a kernel benchmarked in a loop
+//   chain = chained loads * latency of the last cache
 //   floor = the same sum over step_floor
 //   rate  = tokens / time
 //   sigma = as sim/calibration/confidence.hpp has it, of that time
@@ -20,7 +21,8 @@ namespace dculab::sim {
 struct RecipeStep {
   StepPlan plan;
   double times = 1;
-  Seconds exchange;  // between the devices that share the model, per step
+  Seconds exchange;          // between the devices that share the model, per step
+  double chained_loads = 0;  // that wait for one another in the last cache, per step
 };
 
 // What is timed: an engine's steps with its host work, or one kernel in a loop.

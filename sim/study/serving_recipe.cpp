@@ -11,7 +11,7 @@
 namespace dculab::sim {
 namespace {
 
-constexpr std::int64_t kScheduleSamples = 6;
+constexpr std::int64_t kScheduleSamples = 12;
 constexpr std::int64_t kDecodeSamples = 8;
 
 [[nodiscard]] int sharing_devices(const Server& server) { return server.split == Split::tensor ? server.devices : 1; }
@@ -25,6 +25,30 @@ void scale_layer_weights(StepPlan& plan, double scale) {
   }
 }
 
+[[nodiscard]] bool is_output(const Operand& operand) { return operand.role == OperandRole::output; }
+
+// Written and read once more, by nobody else: as the output counts it.
+void add_unfused(StepPlan& plan, const UnfusedWork& work) {
+  for (Op& op : plan.ops) {
+    Bytes extra;
+    for (const Operand& operand : op.operands())
+      if (operand.role == OperandRole::activation || is_output(operand))
+        extra += (work.activation_scale - 1) * operand.unique;
+    if (op.kind == OpKind::matmul && work.bytes_per_widened_weight > 0 && op.m >= work.widened_from_rows)
+      extra += Bytes(work.bytes_per_widened_weight * static_cast<double>(op.n) * static_cast<double>(op.k));
+    if (op.kind == OpKind::attention_prefill)
+      extra += Bytes(work.bytes_per_score * op.attention.score_pairs * op.attention.num_query_heads);
+    const auto output = std::find_if(op.operand_storage.begin(), op.operand_storage.end(), is_output);
+    if (output != op.operand_storage.end() && output->unique > Bytes()) output->unique += extra;
+  }
+}
+
+[[nodiscard]] double chained_loads(const Machine& machine, const StepPlan& plan) {
+  double loads = 0;
+  for (const Op& op : plan.ops) loads += op.count * combining_loads(machine, op);
+  return loads;
+}
+
 [[nodiscard]] RecipeStep make_step(const Server& server, const Batch& batch, double times) {
   const int devices = sharing_devices(server);
   const ModelShape part = shard(server.model, devices);
@@ -32,6 +56,8 @@ void scale_layer_weights(StepPlan& plan, double scale) {
   options.tiling = library_tiling(server.machine, part, batch, server.decode_kernel);
   RecipeStep step{plan_step(part, options, batch), times, {}};
   scale_layer_weights(step.plan, server.layer_weight_scale);
+  add_unfused(step.plan, server.unfused);
+  if (server.decode_kernel != DecodeKernel::per_head) step.chained_loads = chained_loads(server.machine, step.plan);
   step.exchange = exchange_time(server.machine, server.model, step.plan, devices, options.activation_dtype);
   return step;
 }

@@ -2,7 +2,7 @@
 //
 //   served requests  all submitted at once, scheduled by core/scheduler.hpp with the KV blocks that fit in memory
 //                    (chunked prefill, preemption by recompute), until the last one ends. Its steps are known before
-//                    anything is priced. Those with and those without prefill are each cut into at most 6 equal runs,
+//                    anything is priced. Those with and those without prefill are each cut into at most 12 equal runs,
 //                    and a run is represented by its middle step.
 //   prefill          one prompt in chunks of max_num_batched_tokens
 //   decode           `batch` sequences, contexts growing from first to last token: 8 equal parts, their middles
@@ -24,6 +24,14 @@ enum class Split : std::uint8_t {
   layers,  // whole layers on each device, one device working at a time
 };
 
+// What an engine moves through memory that the plan's fused kernels keep to themselves.
+struct UnfusedWork {
+  double activation_scale = 1;         // bytes of activations read and written, over the plan's
+  double bytes_per_score = 0;          // of prefill attention whose scores are written and read again
+  double bytes_per_widened_weight = 0;  // of weights that are widened into memory before they are multiplied
+  int widened_from_rows = 0;           // in matmuls of at least so many rows
+};
+
 struct Server {
   Machine machine;  // one device
   ModelShape model;
@@ -32,6 +40,7 @@ struct Server {
   Split split = Split::tensor;
   DecodeKernel decode_kernel = DecodeKernel::flash;
   double layer_weight_scale = 1;  // bytes of the layers' matrices, over those of options.weights
+  UnfusedWork unfused{};
 };
 
 // Everything that keeps the server from running the model; empty when nothing does.

@@ -73,8 +73,48 @@ with tempfile.TemporaryDirectory() as name:
     fit, held_out = write(folder / "fit.csv", same[::2]), write(folder / "held_out.csv", same[1::2])
     before, after = validate("--points", held_out), validate("--points", held_out, "--calibrate-on", fit)
     assert after["summary"]["median_abs_error"] < before["summary"]["median_abs_error"]
-    assert after["fitted"]["a100-40gb"]["points"] == len(same[::2])
+    assert after["fitted"]["machine a100-40gb"]["time"] > 0 and after["fitted"]["engine vLLM"]["overheads.kernel_launch"] > 0
     assert {point["basis"] for point in after["points"]} <= {"interpolated", "extrapolated"}
+
+    # Left out: kernels of two machines and two programs, quickly fitted.
+    kernels = [row for row in rows if row["kind"] == "matmul"]
+    left = validate("--points", write(folder / "kernels.csv", kernels), "--leave-one-out", "machine,software")
+    assert set(left["leave_one_out"]) == {"machine", "software"}
+    by_machine = {point["id"]: point for point in left["leave_one_out"]["machine"]["points"]}
+    assert set(by_machine) == {row["id"] for row in kernels}
+    for score in left["leave_one_out"]["machine"]["scores"]:
+        points = [p for p in by_machine.values()
+                  if score["left_out"] in ("all", p["left_out"]) and score["kind"] in ("all", p["kind"])]
+        assert score["count"] == len(points)
+        naive = [abs(p["naive"] / p["measured"] - 1) for p in points]
+        assert abs(score["naive_median_abs_error"] - statistics.median(naive)) < 1e-9
+        inside = sum(p["low"] <= p["measured"] <= p["high"] for p in points)
+        assert abs(score["inside_interval"] - inside / len(points)) < 1e-9
+
+    # The naive roofline by hand: A100 multiplies F16 at 312 TFLOP/s and reads 2039 GB/s.
+    peaks = {"a100-80gb-sxm": (312e12, 2039e9)}
+    for row in kernels:
+        if row["machine"] not in peaks:
+            continue
+        flops, bandwidth = peaks[row["machine"]]
+        m, n, k = (int(row[size]) for size in "mnk")
+        naive = max(2 * m * n * k / flops, 2 * (m * k + n * k + m * n) / bandwidth)
+        assert abs(by_machine[row["id"]]["naive"] / naive - 1) < 1e-9, row
+
+    # What is left out is not seen: other values of one machine change nothing that is predicted for it.
+    lied = [dict(row, value=str(3 * float(row["value"]))) if row["machine"] == "a100-80gb-sxm" else row for row in kernels]
+    told = validate("--points", write(folder / "lied.csv", lied), "--leave-one-out", "machine")
+    changed = 0
+    for point in told["leave_one_out"]["machine"]["points"]:
+        same_prediction = abs(point["predicted"] / by_machine[point["id"]]["predicted"] - 1) < 1e-9
+        assert same_prediction == (point["left_out"] == "a100-80gb-sxm"), point
+        changed += not same_prediction
+    assert changed > 0
+
+    alone = run("--points", write(folder / "alone.csv", kernels[:2]), "--leave-one-out", "machine")
+    assert alone.returncode == 2 and "fewer than two" in alone.stderr, alone.stderr
+    both = run("--points", points_file, "--leave-one-out", "machine", "--calibrate-on", points_file)
+    assert both.returncode == 2, both.stderr
 
     table = run("--points", points_file, "--worst", "3")
     assert table.returncode == 0 and "The 3 worst of" in table.stdout, table.stdout
