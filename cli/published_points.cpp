@@ -97,10 +97,9 @@ constexpr std::array<PublishedWeights, 17> kWeights{{
 }
 
 // FP8 checkpoints multiply in FP8. llama.cpp multiplies its quantised weights in INT8 where there are no matrix cores
-// (ggml-cuda/mmq.cu), and in F16 where there are.
-[[nodiscard]] Dtype activation_dtype(const PublishedWeights& weights, const sim::Machine& machine) {
+// (ggml-cuda/mmq.cu: activations are rounded, sums scaled group by group), and in F16 where there are.
+[[nodiscard]] Dtype activation_dtype(const PublishedWeights& weights) {
   if (weights.format.dtype == Dtype::fp8_e4m3) return Dtype::fp8_e4m3;
-  if (is_quantized_gguf(weights.published) && !has_matrix_cores(machine)) return Dtype::int8;
   return bits(weights.format.dtype) >= 16 ? weights.format.dtype : Dtype::f16;
 }
 
@@ -115,9 +114,6 @@ struct EngineDefaults {
 };
 // llama.cpp's graph of a Llama layer has 31 kernels where the plan has 10: norms and their weights, Q, K, V, gate and up
 // apart, activations rounded before each product, residuals added apart (src/llama.cpp build_llama, ggml-cuda.cu).
-// Two tiles of 128 x 256 share what both need of L2: three slabs are loaded instead of four and a half (CUTLASS,
-// media/docs/efficient_gemm.md, thread block clusters).
-constexpr double kSharedLoads = 1.5;
 constexpr std::array<EngineDefaults, 5> kEngines{{
     {"TensorRT-LLM", 8192, 2048, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // max_num_tokens, max_batch_size
     {"llama.cpp", 512, 256, sim::Split::layers, sim::DecodeKernel::per_head, 3},    // n_ubatch; --split-mode layer
@@ -203,7 +199,7 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
   model.intermediate_size = model.vocab_size = 1;
   EngineOptions options;
   options.weights = weights.format;
-  options.activation_dtype = activation_dtype(weights, machine);
+  options.activation_dtype = activation_dtype(weights);
   const Batch batch = uniform_batch(Phase::prefill, 1, needed(point.m, "m"));
   options.tiling = sim::library_tiling(machine, model, batch);
   const StepPlan plan = plan_step(model, options, batch);
@@ -227,7 +223,9 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
                      .split = engine.split};
   server.model.dtype = weights.head;
   server.options.weights = weights.format;
-  server.options.activation_dtype = activation_dtype(weights, machine);
+  server.options.activation_dtype = activation_dtype(weights);
+  if (is_quantized_gguf(weights.published) && !has_matrix_cores(machine))
+    server.options.activations = ActivationMode::int8;
   server.options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   server.options.block_size = point.kv_block_size.value_or(server.options.block_size);
   server.options.max_num_batched_tokens = engine.max_num_batched_tokens;
@@ -285,7 +283,6 @@ std::string engine_of(const std::string& software) {
 sim::Machine as_run_by(const std::string& software, const sim::Machine& machine) {
   sim::Machine result = machine;
   result.overheads.kernel_launch *= engine_defaults(software).kernels;
-  if (sim::is_hopper(machine)) result.memory[machine.memory.size() - 2].bandwidth *= kSharedLoads;
   return result;
 }
 

@@ -60,7 +60,7 @@ double combining_loads(const Machine& machine, const Op& attention) {
 KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch, DecodeKernel decode) {
   if (machine.kind == MachineKind::cpu) return cpu_kernel_tiling(model.group_size());
   KernelTiling tiling;
-  tiling.matmul_rows = 128;
+  tiling.matmul_rows = is_hopper(machine) ? 256 : 128;
   tiling.matmul_columns = 256;
   tiling.prefill_query_tokens = 128;
   tiling.partition_tokens = 0;

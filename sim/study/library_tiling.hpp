@@ -1,6 +1,8 @@
 // How the kernels behind published figures tile: vendors' GEMM libraries and FlashAttention, not this project's own.
 //
-//   matmul   128 x 256, the most efficient of cuBLAS: NVIDIA, "Matrix multiplication background", section 3
+//   matmul   128 x 256, the most efficient of cuBLAS: NVIDIA, "Matrix multiplication background", section 3. On
+//            Hopper two workgroups of a cluster share what they load, as one tile of 256 x 256: CUTLASS,
+//            media/docs/efficient_gemm.md
 //   prefill  128 query tokens a workgroup
 //   decode   flash: the whole group in one workgroup, contexts split so that the machine is full: FlashAttention,
 //            csrc/flash_attn/flash_api.cpp, num_splits_heuristic

