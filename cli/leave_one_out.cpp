@@ -81,12 +81,19 @@ void add_table(const Scored& scored, const std::string& by, Report& report) {
   for (const ScoredRow& row : scored) {
     const std::string& name = by == "machine" ? row.machine : row.software;
     for (Errors* errors : {&parts[{name, row.kind}], &kinds[row.kind], &all}) add(*errors, row);
-    rows.push_back({{"id", row.id}, {"predicted", row.predicted}, {"measured", row.measured}, {"low", row.low},
-                    {"high", row.high}, {"naive", row.naive}, {"kind", row.kind}, {"left_out", name}});
+    rows.push_back({{"id", row.id},
+                    {"predicted", row.predicted},
+                    {"measured", row.measured},
+                    {"low", row.low},
+                    {"high", row.high},
+                    {"naive", row.naive},
+                    {"kind", row.kind},
+                    {"left_out", name}});
   }
   Table table;
   table.title = "Each " + by + " predicted from all others";
-  table.columns = {by, "kind", "rows", "median |error|", "P90", "bias", "inside interval", "naive median", "naive bias"};
+  table.columns = {by,          "kind", "rows", "median |error|", "P90", "bias", "inside interval", "naive median",
+                   "naive bias"};
   Json json = Json::array();
   for (const auto& [key, errors] : parts) add_row(table, json, key.first, key.second, errors);
   for (const auto& [kind, errors] : kinds) add_row(table, json, "all", kind, errors);

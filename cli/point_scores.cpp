@@ -37,8 +37,7 @@ ScoredRow score_point(const PointSet& set, const ReadPoint& read, const sim::Poi
                       bool was_fitted) {
   const sim::Recipe& recipe = read.priced.recipe;
   const sim::Machine& file = set.machine_of(read);
-  const sim::Machine machine =
-      calibration == nullptr ? file : calibration->machine(file, origin_of(read.point));
+  const sim::Machine machine = calibration == nullptr ? file : calibration->machine(file, origin_of(read.point));
   const sim::PointPrediction predicted = predict(set, read, calibration);
   const double low = recipe.figure(predicted.trust.low);
   const double high = recipe.figure(predicted.trust.high);

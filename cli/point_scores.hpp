@@ -10,8 +10,8 @@
 
 namespace dculab::cli {
 
-// Rows of the points that are scored; those that are not, with their reasons. `calibration`: none = as the machine files
-// have it; `fitted`: ids that it has seen.
+// Rows of the points that are scored; those that are not, with their reasons. `calibration`: none = as the machine
+// files have it; `fitted`: ids that it has seen.
 [[nodiscard]] Scores score_points(const PointSet& set, const sim::PointCalibration* calibration,
                                   const std::set<std::string>& fitted);
 

@@ -112,8 +112,8 @@ struct EngineDefaults {
   sim::DecodeKernel decode_kernel;
   double kernels;  // that it launches for one of ours
 };
-// llama.cpp's graph of a Llama layer has 31 kernels where the plan has 10: norms and their weights, Q, K, V, gate and up
-// apart, activations rounded before each product, residuals added apart (src/llama.cpp build_llama, ggml-cuda.cu).
+// llama.cpp's graph of a Llama layer has 31 kernels where the plan has 10: norms and their weights, Q, K, V, gate and
+// up apart, activations rounded before each product, residuals added apart (src/llama.cpp build_llama, ggml-cuda.cu).
 constexpr std::array<EngineDefaults, 5> kEngines{{
     {"TensorRT-LLM", 8192, 2048, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // max_num_tokens, max_batch_size
     {"llama.cpp", 512, 256, sim::Split::layers, sim::DecodeKernel::per_head, 3},    // n_ubatch; --split-mode layer

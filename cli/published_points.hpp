@@ -24,7 +24,8 @@ struct PricedAs {
   std::string note;  // where what is priced differs from what was published; "" otherwise
 };
 
-// "vLLM 0.14.0 vllm_flash_attn" -> "vLLM", "llama.cpp-gfx906 repack" -> "llama.cpp": the program without version and build.
+// "vLLM 0.14.0 vllm_flash_attn" -> "vLLM", "llama.cpp-gfx906 repack" -> "llama.cpp": the program without version and
+// build.
 [[nodiscard]] std::string engine_of(const std::string& software);
 
 // `machine` with what is known of the engine before anything is measured: how many kernels it launches.

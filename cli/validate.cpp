@@ -167,8 +167,9 @@ void add_validate(CLI::App& app) {
           ->option_text("FILE")
           ->needs(points);
   command
-      ->add_option("--leave-one-out", choices->leave_one_out,
-                   "Predict the points of each machine, or of each program, from those of all others: machine, software")
+      ->add_option(
+          "--leave-one-out", choices->leave_one_out,
+          "Predict the points of each machine, or of each program, from those of all others: machine, software")
       ->delimiter(',')
       ->check(CLI::IsMember(left_out_groups()))
       ->needs(points)

@@ -4,8 +4,9 @@
 //   minimise     sum over rows huber(residual(theta))^2 + sum over groups and figures (x / sigma)^2
 //
 // With groups "every row", "its machine", "its software" this is a crossed hierarchical model: what all have in common
-// is learned first, what one group adds is drawn towards 0 with its sigma, and a group that no row of the fit belongs to
-// adds 0. Source: Gelman and Hill 2007, "Data Analysis Using Regression and Multilevel/Hierarchical Models", chapter 13.
+// is learned first, what one group adds is drawn towards 0 with its sigma, and a group that no row of the fit belongs
+// to adds 0. Source: Gelman and Hill 2007, "Data Analysis Using Regression and Multilevel/Hierarchical Models",
+// chapter 13.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +29,7 @@ struct RowSlope {
 };
 
 // What rows see at their thetas; `slopes` = false leaves RowSlope::slope empty.
-using RowValues =
-    std::function<std::vector<RowSlope>(const std::vector<std::vector<double>>& thetas, bool slopes)>;
+using RowValues = std::function<std::vector<RowSlope>(const std::vector<std::vector<double>>& thetas, bool slopes)>;
 
 class CrossedEffects {
  public:

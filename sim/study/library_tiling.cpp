@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kPieceTokens = 128;  // kBlockN of the split kernel at head_dim 128
 constexpr int kMostSplits = 128;
-constexpr int kPagedPartition = 512;     // vLLM's _PARTITION_SIZE
+constexpr int kPagedPartition = 512;       // vLLM's _PARTITION_SIZE
 constexpr int kPagedMostSplitHeads = 512;  // sequences x heads beyond which its v1 kernel walks contexts whole
 constexpr int kPerHeadPartition = 256;
 constexpr Bytes kAmpereLds{200 * 1024.0};  // no GPU before compute capability 9.0 has more
@@ -53,7 +53,8 @@ bool is_hopper(const Machine& machine) {
 
 double combining_loads(const Machine& machine, const Op& attention) {
   if (machine.kind != MachineKind::gpu || attention.attention.partitions_combined == 0) return 0;
-  const double splits = static_cast<double>(attention.attention.partitions_combined) / attention.attention.num_sequences;
+  const double splits =
+      static_cast<double>(attention.attention.partitions_combined) / attention.attention.num_sequences;
   return is_hopper(machine) ? splits / kHopperStages : splits;
 }
 

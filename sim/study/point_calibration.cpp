@@ -11,17 +11,16 @@ namespace dculab::sim {
 namespace {
 
 constexpr double kLeastEngineSigma = 0.5;
-constexpr double kOwnShare = 0.5;           // of a prior's width: machine, software
-constexpr double kTimeSigma = 0.1;          // of the time itself, in each group
-constexpr double kSmallestTime = 1e-7;      // s, for times whose machine file says 0
+constexpr double kOwnShare = 0.5;       // of a prior's width: machine, software
+constexpr double kTimeSigma = 0.1;      // of the time itself, in each group
+constexpr double kSmallestTime = 1e-7;  // s, for times whose machine file says 0
 constexpr std::size_t kFewestForConformal = 5;
 
 [[nodiscard]] std::size_t figures() { return parameters().size() + 1; }
 
 [[nodiscard]] CrossedGroup group(const std::string& name, double share, double least, double time_sigma) {
   CrossedGroup result{name, {}};
-  for (const Parameter& parameter : parameters())
-    result.sigma.push_back(share * std::max(least, parameter.log_sigma));
+  for (const Parameter& parameter : parameters()) result.sigma.push_back(share * std::max(least, parameter.log_sigma));
   result.sigma.push_back(time_sigma);
   return result;
 }
@@ -154,9 +153,9 @@ PointCalibration::PointCalibration(std::span<const MeasuredPoint> points, const 
   const auto values = [points](const std::vector<std::vector<double>>& thetas, bool slopes) {
     return rows_at(points, thetas, slopes);
   };
-  fit_ = std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values,
-                                          start == nullptr ? std::map<std::string, std::vector<double>>{}
-                                                           : start->effects());
+  fit_ = std::make_shared<CrossedEffects>(
+      grouped.groups, grouped.members, values,
+      start == nullptr ? std::map<std::string, std::vector<double>>{} : start->effects());
   for (const MeasuredPoint& point : points)
     for (const auto& [feature, value] : features(point.kind, *point.recipe)) {
       Range& range = domain_.try_emplace(feature, Range{value, value}).first->second;

@@ -1,7 +1,7 @@
 // What published figures teach about machines and software, and how far a prediction of another figure can be trusted.
 //
-// Every figure of sim/calibration/parameters.hpp is the machine file's, times what is learned of four groups that a point
-// belongs to (sim/calibration/crossed_effects.hpp):
+// Every figure of sim/calibration/parameters.hpp is the machine file's, times what is learned of four groups that a
+// point belongs to (sim/calibration/crossed_effects.hpp):
 //
 //   all       what the priors get wrong everywhere
 //   machine   what this machine adds
@@ -39,7 +39,7 @@ struct PointOrigin {
 
 struct MeasuredPoint {
   PointOrigin origin;
-  std::string kind;  // points of a kind are comparable: "decode_rate"
+  std::string kind;                  // points of a kind are comparable: "decode_rate"
   const Machine* machine = nullptr;  // as its file has it
   const Recipe* recipe = nullptr;
   Seconds time;

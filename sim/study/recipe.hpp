@@ -1,7 +1,9 @@
 // How a published figure comes about: the steps behind it, each taken so many times, and what they cost.
 //
-//   time  = sum over steps of times * (price_step + exchange between devices + chain)     an engine that serves requests
-//         = price_op with the op's own bytes as footprint + chain                         a kernel benchmarked in a loop
+//   time  = sum over steps of times * (price_step + exchange between devices + chain)     an engine that serves
+//   requests
+//         = price_op with the op's own bytes as footprint + chain                         a kernel benchmarked in a
+//         loop
 //   chain = chained loads * latency of the last cache
 //   floor = the same sum over step_floor
 //   rate  = tokens / time

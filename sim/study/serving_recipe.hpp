@@ -26,10 +26,10 @@ enum class Split : std::uint8_t {
 
 // What an engine moves through memory that the plan's fused kernels keep to themselves.
 struct UnfusedWork {
-  double activation_scale = 1;         // bytes of activations read and written, over the plan's
-  double bytes_per_score = 0;          // of prefill attention whose scores are written and read again
+  double activation_scale = 1;          // bytes of activations read and written, over the plan's
+  double bytes_per_score = 0;           // of prefill attention whose scores are written and read again
   double bytes_per_widened_weight = 0;  // of weights that are widened into memory before they are multiplied
-  int widened_from_rows = 0;           // in matmuls of at least so many rows
+  int widened_from_rows = 0;            // in matmuls of at least so many rows
 };
 
 struct Server {

@@ -74,8 +74,8 @@ TEST_CASE("a group that no row belongs to brings its prior's width, one of the f
   const std::vector<double> slope{1 / kSigma, 0};
   const double seen = fit.variance({planted.groups[0], planted.groups[1], planted.groups[4]}, slope);
   const double with_unseen = fit.variance({planted.groups[0], unseen, planted.groups[4]}, slope);
-  CHECK(seen < 1);               // narrower than one point
-  CHECK(with_unseen > 100);      // (1 / 0.1)^2 and what is not known of the others
+  CHECK(seen < 1);           // narrower than one point
+  CHECK(with_unseen > 100);  // (1 / 0.1)^2 and what is not known of the others
 }
 
 TEST_CASE("leaving a group out to first order is what a fit without it says, where rows are linear") {

@@ -110,7 +110,8 @@ TEST_CASE("the naive roofline is the larger of two quotients, op by op") {
   op.activation_dtype = Dtype::f16;
   op.add({OperandRole::weight, Bytes(2.039e9), 7, Bytes()});
   const double peak = machine.peaks.at(Dtype::f16).matrix->value();
-  CHECK(naive_roofline(machine, op).value() == Approx(std::max(3.12e12 / peak, 2.039e9 / machine.dram().bandwidth.value())));
+  CHECK(naive_roofline(machine, op).value() ==
+        Approx(std::max(3.12e12 / peak, 2.039e9 / machine.dram().bandwidth.value())));
   op.flops = FlopCount(1);
   CHECK(naive_roofline(machine, op) == op.unique_bytes() / machine.dram().bandwidth);
   Recipe recipe;
