@@ -8,6 +8,7 @@ class App;
 namespace dculab::cli {
 
 void add_study(CLI::App& app);
+void add_merge(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_tables(CLI::App& app);
 void add_run(CLI::App& app);
@@ -25,6 +26,7 @@ void add_simulate(CLI::App& app);
 
 inline void add_commands(CLI::App& app) {
   add_study(app);
+  add_merge(app);
   add_predict(app);
   add_simulate(app);
   add_tables(app);

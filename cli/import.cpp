@@ -83,7 +83,7 @@ struct Import {
 [[nodiscard]] Import import_profile(const ImportCommand& command) {
   const config::Scenario scenario = to_scenario(command.step);
   refuse_unsupported(scenario);
-  const sim::Machine machine = resolve_machine(scenario.machines.front());
+  const sim::Machine machine = resolve_machine(scenario, scenario.machines.front());
   Import import;
   import.work = resolve_work(command, scenario, machine);
   import.choices = command.choices;

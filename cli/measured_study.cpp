@@ -78,7 +78,7 @@ void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score,
     const PricedPoint priced{&point, sim::price_step(score.fit.machine, plan), plan};
     const sim::Confidence trust =
         sim::confidence(score.fit.machine, point.model, point.options, plan, priced.price.seconds);
-    const std::string bound = step_bound(priced, score.fit.machine);
+    const std::string bound = step_bound(priced.price, score.fit.machine);
     const double ratio = priced.price.seconds / step.duration;
     const double spread = step.spread / step.duration;
     std::vector<Cell> row;

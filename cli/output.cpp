@@ -62,13 +62,6 @@ void print_table(std::ostream& out, const Table& table) {
   for (const std::string& note : table.notes) out << note << '\n';
 }
 
-[[nodiscard]] std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 void print_csv(std::ostream& out, const Table& table) {
   for (std::size_t column = 0; column < table.columns.size(); ++column)
     out << (column > 0 ? "," : "") << csv_field(table.columns[column]);
@@ -149,6 +142,13 @@ std::string number(double value, int digits) {
                   magnitude == 0 ? 0 : std::max(0, digits - 1 - static_cast<int>(std::floor(std::log10(magnitude)))),
                   value);
   return buffer;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
 }
 
 std::string exact_number(double value) {

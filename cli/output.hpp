@@ -64,6 +64,9 @@ void show(const Report& report, const OutputOptions& options);
 // A number with `digits` significant digits.
 [[nodiscard]] std::string number(double value, int digits = 3);
 
+// A field of a CSV row, quoted where it must be.
+[[nodiscard]] std::string csv_field(const std::string& text);
+
 // All that programs need to know of a number: nine digits, no trailing zeros.
 [[nodiscard]] std::string exact_number(double value);
 

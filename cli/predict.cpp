@@ -38,7 +38,7 @@ struct Prediction {
   const config::Scenario scenario = to_scenario(choices);
   refuse_unsupported(scenario);
   Prediction prediction;
-  prediction.machine = resolve_machine(scenario.machines.front());
+  prediction.machine = resolve_machine(scenario, scenario.machines.front());
   prediction.model = resolve_model(scenario);
   prediction.options = resolve_options(scenario, prediction.model, prediction.machine.kind);
   prediction.plan = plan_step(prediction.model, prediction.options,

@@ -6,6 +6,7 @@
 #include "cli/leaning_report.hpp"
 #include "cli/recommendation.hpp"
 #include "cli/resolve.hpp"
+#include "cli/sensitivity_report.hpp"
 #include "config/unit_text.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
@@ -69,7 +70,7 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::Mach
   return points;
 }
 
-void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, Report& report) {
+void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report) {
   const std::vector<StudyPoint> points = study_points(scenario, machine.kind);
   Table table;
   table.title = points.front().model.name + " on " + machine.name;
@@ -84,7 +85,7 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
     const Seconds seconds = priced.back().price.seconds;
     const sim::Confidence trust = sim::confidence(machine, point.model, point.options, plan, seconds);
     const double rate = point.batch.num_tokens() / seconds.value();
-    const std::string bound = step_bound(priced.back(), machine);
+    const std::string bound = step_bound(priced.back().price, machine);
     const auto fits = sim::capacity(machine, point.model, point.options, point.batch.sequences.front().context_tokens())
                           .max_sequences;
     std::vector<Cell> row;
@@ -113,6 +114,8 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
     return times;
   };
   json["leans_on"] = add_leanings(machine, prices, report);
+  if (within > 1 && json.contains("recommendation"))
+    json["sensitivity"] = add_sensitivity(machine, recommendation_of(priced), within, "step_time", report);
   report.json["machines"].push_back(std::move(json));
 }
 

@@ -29,7 +29,9 @@ struct StudyPoint {
 // "num_key_value_heads" of "model.num_key_value_heads": the column of an axis.
 [[nodiscard]] std::string axis_title(const std::string& key);
 
-// Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines".
-void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, Report& report);
+// Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines"; and, where
+// `within` is above 1, which figure of the machine would change the recommendation when it is up to so many times
+// smaller or larger.
+void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report);
 
 }  // namespace dculab::cli

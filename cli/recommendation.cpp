@@ -159,13 +159,26 @@ struct Verdict {
 
 std::string heads_text(int kv_heads) { return std::to_string(kv_heads) + (kv_heads == 1 ? " KV head" : " KV heads"); }
 
-std::string step_bound(const PricedPoint& priced, const sim::Machine& machine) {
-  std::map<std::string, double> seconds;
-  for (const sim::OpPrice& price : priced.price.ops)
-    seconds[std::string(sim::name(price.bound, machine))] += price.all_executions().value();
-  return std::max_element(seconds.begin(), seconds.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
+std::string step_bound(const sim::StepPrice& price, const sim::Machine& machine) {
+  std::map<std::string_view, double> seconds;
+  for (const sim::OpPrice& op : price.ops) seconds[sim::name(op.bound, machine)] += op.all_executions().value();
+  const auto largest = std::max_element(seconds.begin(), seconds.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  return std::string(largest->first);
+}
+
+sim::Question recommendation_of(const std::vector<PricedPoint>& points) {
+  return [&points](const sim::Machine& machine) {
+    std::vector<sim::ChoiceTime> times;
+    sim::StepPrice price;
+    for (const PricedPoint& priced : points) {
+      sim::price_step(machine, priced.plan, price);
+      times.push_back({priced.point->choice, priced.point->workload, price.seconds});
+    }
+    const sim::ScoredChoice best = sim::recommend(sim::rank_choices(times), kTolerance);
+    return sim::Answer{heads_text(best.choice.kv_heads) + ", block " + std::to_string(best.choice.block_size),
+                       best.seconds.value()};
+  };
 }
 
 void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads, const sim::Machine& machine,

@@ -43,7 +43,7 @@ struct ReplayedPoint {
   step.block_size = block_size;
   const config::Scenario scenario = to_scenario(step);
   refuse_unsupported(scenario);
-  const sim::Machine machine = resolve_machine(scenario.machines.front());
+  const sim::Machine machine = resolve_machine(scenario, scenario.machines.front());
   if (machine.kind != sim::MachineKind::gpu)
     throw InputError(machine.name + " is a CPU; the kernels that are recorded are those of GPUs");
   const ModelShape model = resolve_model(scenario);

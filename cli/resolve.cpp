@@ -5,6 +5,7 @@
 
 #include "cli/checks.hpp"
 #include "cli/locate.hpp"
+#include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
@@ -71,14 +72,29 @@ config::Scenario to_scenario(const StepChoices& choices) {
 }
 
 ModelShape resolve_model(const config::Scenario& scenario) {
-  const std::string& name = scenario.model.name;
-  const ModelShape model = config::resolve_model(engine::read_model_shape(find_model(name)), scenario.model);
+  return resolve_model(scenario, engine::read_model_shape(find_model(scenario.model.name)));
+}
+
+ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read) {
+  const ModelShape model = config::resolve_model(read, scenario.model);
   const std::vector<std::string> found = problems(model);
-  if (!found.empty()) throw InputError(scenario.file, "model " + name + ": " + found.front());
+  if (!found.empty()) throw InputError(scenario.file, "model " + scenario.model.name + ": " + found.front());
   return model;
 }
 
 sim::Machine resolve_machine(const std::string& name) { return config::read_machine_file(find_machine(name)); }
+
+sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name) {
+  sim::Machine machine = resolve_machine(name);
+  apply_figures(scenario, machine);
+  return machine;
+}
+
+void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
+  config::ProblemList problems(scenario.file);
+  config::set_figures(machine, scenario.machine_figures, problems);
+  problems.throw_if_any();
+}
 
 EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, sim::MachineKind kind) {
   EngineOptions defaults;
@@ -134,8 +150,9 @@ void refuse_unsupported(const config::Scenario& scenario) {
          "workload: compare and accuracy take requests of one length that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
   refuse(scenario.tensor_parallel_size != 1, "engine.tensor_parallel_size: a study prices one device");
-  refuse(scenario.objective.metric != config::Objective{}.metric || !scenario.objective.subject_to.empty(),
-         "objective: a study minimizes step_time and takes no constraints yet; leave it out");
+  const bool searches = scenario.document.find("objective") != nullptr || !scenario.pareto.empty() ||
+                        !scenario.constraints.empty();
+  refuse(closed_form && searches, "objective, pareto and constraints do not go with compare and accuracy");
 }
 
 }  // namespace dculab::cli

@@ -38,8 +38,15 @@ void add_step_choices(CLI::App& command, StepChoices& choices);
 // The model a scenario names, with its changes. Throws InputError.
 [[nodiscard]] ModelShape resolve_model(const config::Scenario& scenario);
 
+// The same of a model that was read before.
+[[nodiscard]] ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read);
+
 // A machine by name or file. Throws InputError.
 [[nodiscard]] sim::Machine resolve_machine(const std::string& name);
+
+// The same with the figures that the scenario changes.
+[[nodiscard]] sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name);
+void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
 
 // The engine options of a scenario on a kind of machine: the CPU engine has its own tiling and F32 activations.
 [[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
@@ -63,7 +70,7 @@ template <class Parse>
 void require_quantized(ActivationMode activations, const ModelShape& model);
 
 // Throws InputError for what the scenario asks and the price of single steps cannot answer: serving, more than one
-// device, other objectives.
+// device.
 void refuse_unsupported(const config::Scenario& scenario);
 
 }  // namespace dculab::cli

@@ -55,7 +55,7 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
   const config::Scenario& scenario = point.scenario;
   const bool measured = serving != Serving::simulated;
   const ModelShape model = resolve_model(scenario);
-  sim::Machine machine = resolve_machine(machine_name);
+  sim::Machine machine = resolve_machine(scenario, machine_name);
   const EngineOptions options = resolve_options(scenario, model, machine.kind);
   sim::SimulatedServer server{std::move(machine), model, options, std::nullopt};
   if (const auto found = problems(server); !found.empty()) throw InputError(scenario.file, found.front());

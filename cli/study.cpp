@@ -14,6 +14,7 @@
 #include "cli/predicted_study.hpp"
 #include "cli/progress.hpp"
 #include "cli/resolve.hpp"
+#include "cli/search_options.hpp"
 #include "config/machine_file.hpp"
 #include "config/text_output.hpp"
 #include "config/trace_file.hpp"
@@ -32,6 +33,7 @@ struct StudyChoices {
   std::string trace_file;    // written
   std::string machine_file;  // calibrated host, written
   std::vector<std::string> set;
+  SearchOptions search;
   OutputOptions output;
 };
 
@@ -71,18 +73,25 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
                                         std::string("--host FILE with what `dculab probe --machine-file` wrote"));
   std::vector<sim::Machine> machines;
   for (const std::string& name : scenario.machines)
-    machines.push_back(resolve_machine(name == kHost ? choices.host_file : name));
+    machines.push_back(resolve_machine(scenario, name == kHost ? choices.host_file : name));
   return machines;
 }
 
+[[nodiscard]] bool searches(const config::Scenario& scenario, const StudyChoices& choices) {
+  return asks_for_search(scenario) || asks_for_search(choices.search);
+}
+
 void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+  if (searches(scenario, choices) && !scenario.compare && !scenario.accuracy)
+    return search(scenario, choices.search, report);
   const std::vector<sim::Machine> machines = machines_of(scenario, choices);
   if (scenario.compare)
     compare_study(scenario, machines, report);
   else if (scenario.accuracy)
     study_group_size(scenario, machines, report);
   else
-    for (const sim::Machine& machine : machines) predict_study_on(scenario, machine, report);
+    for (const sim::Machine& machine : machines)
+      predict_study_on(scenario, machine, choices.search.sensitivity ? choices.search.within : 0, report);
 }
 
 // The scenarios that `then` names, beside the first one's file or among the shipped ones.
@@ -107,6 +116,8 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
+  if (choices.measure && searches(scenario, choices))
+    throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
   if (choices.measure)
     measure(scenario, choices, report);
   else
@@ -121,6 +132,8 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
     throw InputError("--measure runs one scenario at a time; give one");
   if (!choices.measure && !(choices.trace_file.empty() && choices.machine_file.empty()))
     throw InputError("--trace and --machine-file are written by a study that measures; add --measure");
+  if (choices.scenarios.size() > 1 && asks_for_search(choices.search))
+    throw InputError("--journal, --shard and --points are of one scenario; give one");
   if (choices.scenarios.size() == 1) return study(choices.scenarios.front(), choices);
   Report all{"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}};
   for (const std::string& file : choices.scenarios) {
@@ -147,6 +160,8 @@ void add_study(CLI::App& app) {
   add_output_file(*command, "--machine-file", choices->machine_file,
                   "With --measure: write the calibrated machine here");
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
+  add_answer_options(*command, choices->search);
+  add_pricing_options(*command, choices->search);
   add_output_options(*command, choices->output);
   command->callback([choices] { show(study_all(*choices), choices->output); });
 }

@@ -65,7 +65,7 @@ std::vector<Override> read_pairs(MapReader& reader, const Node* node) {
 // Tries a variant's changes, so that a wrong one is reported with its place.
 void try_changes(const Node* changes, Node document, ProblemList& problems) {
   if (changes == nullptr || changes->kind != NodeKind::map) return;
-  for (const char* other : {"sweep", "compare", "accuracy"}) erase_key(document, other);
+  for (const char* other : {"sweep", "compare", "accuracy", "constraints"}) erase_key(document, other);
   for (const Node& change : changes->children) {
     Node tried = document;
     Node value = change;

@@ -46,7 +46,25 @@ class JsonEvents final : public nlohmann::json_sax<Json> {
   NodeBuilder& builder_;
 };
 
+[[nodiscard]] nlohmann::ordered_json to_json(const Node& node) {
+  nlohmann::ordered_json json;
+  if (node.kind == NodeKind::scalar) json = node.text;
+  if (node.kind == NodeKind::list) json = nlohmann::ordered_json::array();
+  if (node.kind == NodeKind::map) json = nlohmann::ordered_json::object();
+  for (const Node& child : node.children) {
+    if (node.kind == NodeKind::list)
+      json.push_back(to_json(child));
+    else
+      json[child.key] = to_json(child);
+  }
+  return json;
+}
+
 }  // namespace
+
+std::string node_json(const Node& node) {
+  return to_json(node).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 Node parse_json(const std::string& file, int line, const std::string& text) {
   NodeBuilder builder(file);

@@ -5,9 +5,22 @@
 #include <string_view>
 #include <variant>
 
+#include "config/map_reader.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::config {
+
+// Counts stay far below what an int holds, so that products of them do not overflow.
+inline constexpr double kLargestCount = 1 << 20;
+
+// What a figure of this type may be.
+template <class T>
+constexpr Range allowed_figure() {
+  if constexpr (std::is_same_v<T, int>) return between(1, kLargestCount);
+  if constexpr (std::is_same_v<T, double>) return fraction();
+  if constexpr (std::is_same_v<T, Seconds>) return at_least(0);
+  return above(0);
+}
 
 enum class Necessity : std::uint8_t { required, optional };
 

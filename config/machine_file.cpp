@@ -14,17 +14,6 @@ const Choices<sim::Evidence> kEvidence{
 const Choices<sim::MachineKind> kKinds{{"gpu", sim::MachineKind::gpu}, {"cpu", sim::MachineKind::cpu}};
 const Choices<sim::Scope> kScopes{{"compute_unit", sim::Scope::compute_unit}, {"device", sim::Scope::device}};
 
-// Counts stay far below what an int holds, so that products of them do not overflow.
-constexpr double kLargestCount = 1 << 20;
-
-template <class T>
-constexpr Range allowed() {
-  if constexpr (std::is_same_v<T, int>) return between(1, kLargestCount);
-  if constexpr (std::is_same_v<T, double>) return fraction();
-  if constexpr (std::is_same_v<T, Seconds>) return at_least(0);
-  return above(0);
-}
-
 // "rows_16" -> 16
 std::optional<int> parse_rows(std::string_view key) {
   constexpr std::string_view kPrefix = "rows_";
@@ -135,7 +124,7 @@ class MachineReader {
     figure(reader, "latency", level.latency);
     optional_figure(reader, "outstanding", level.outstanding, at_least(0));
     optional_figure(reader, "bandwidth_per_unit", level.bandwidth_per_unit, above(0));
-    optional_figure(reader, "ways", level.ways, allowed<int>());
+    optional_figure(reader, "ways", level.ways, allowed_figure<int>());
     reader.finish();
     machine_.memory.push_back(level);
   }
@@ -171,7 +160,7 @@ class MachineReader {
             if (field.necessity == Necessity::required)
               figure(reader, field.key, part.*member);
             else
-              optional_figure(reader, field.key, part.*member, allowed<T>());
+              optional_figure(reader, field.key, part.*member, allowed_figure<T>());
           },
           field.member);
     reader.finish();
@@ -179,7 +168,7 @@ class MachineReader {
 
   template <class T>
   void figure(MapReader& reader, std::string_view key, T& target) {
-    if (const Node* node = reader.required(key)) read_figure(*node, reader.path_to(key), target, allowed<T>());
+    if (const Node* node = reader.required(key)) read_figure(*node, reader.path_to(key), target, allowed_figure<T>());
   }
 
   template <class T>

@@ -33,6 +33,9 @@ struct Node {
 [[nodiscard]] Node parse_yaml(const std::string& file, const std::string& text);
 [[nodiscard]] Node parse_json(const std::string& file, int line, const std::string& text);
 
+// JSON that parse_json reads as the same document, its places aside. One line.
+[[nodiscard]] std::string node_json(const Node& node);
+
 // The whole file. Throws InputError when it cannot be read or is larger than `limit` bytes.
 [[nodiscard]] std::string read_text_file(const std::string& path, std::size_t limit);
 [[nodiscard]] Node read_yaml_file(const std::string& path);

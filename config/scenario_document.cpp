@@ -9,11 +9,10 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::string_view kSweepPrefix = "sweep.";
-
-// The parts of a dotted key; after "sweep." the rest is one key.
+// The parts of a dotted key; after "sweep." and "machine." the rest is one key.
 std::vector<std::string> split_key(const std::string& key) {
-  if (key.starts_with(kSweepPrefix)) return {"sweep", key.substr(kSweepPrefix.size())};
+  for (const std::string_view whole : {"sweep.", "machine."})
+    if (key.starts_with(whole)) return {key.substr(0, whole.size() - 1), key.substr(whole.size())};
   std::vector<std::string> parts(1);
   for (const char letter : key) {
     if (letter == '.')
@@ -33,7 +32,7 @@ Node& enter(Node& map, const std::string& part, const Node& value) {
     child->key = part;
     child->place = child->key_place = value.key_place;
     child->origin = value.origin;
-  } else if (part == "model" && child->kind == NodeKind::scalar) {
+  } else if ((part == "model" || part == "machine") && child->kind == NodeKind::scalar) {
     Node name = *child;
     name.key = "name";
     child->kind = NodeKind::map;
@@ -55,11 +54,12 @@ void set_key(Node& document, const std::string& key, Node value) {
     map = &enter(*map, parts[index], value);
   if (map->kind != NodeKind::map) throw InputError(value.origin, key + ": what it belongs to has no keys");
   Node* target = map->find(parts.back());
-  // Another model keeps the changes to its shape.
-  if (key == "model" && value.kind == NodeKind::scalar && target != nullptr && target->kind == NodeKind::map)
-    return set_key(document, "model.name", std::move(value));
-  value.key = parts.back();
   if (key == "machine") erase_key(document, "machines");
+  // Another model keeps the changes to its shape, another machine those to its figures.
+  const bool is_named = key == "model" || key == "machine";
+  if (is_named && value.kind == NodeKind::scalar && target != nullptr && target->kind == NodeKind::map)
+    return set_key(document, key + ".name", std::move(value));
+  value.key = parts.back();
   if (target != nullptr)
     *target = std::move(value);
   else
@@ -72,7 +72,7 @@ const Node* find_key(const Node& document, const std::string& key) {
     node = node->find(part);
     if (node == nullptr) return nullptr;
   }
-  return key == "model" && node->kind == NodeKind::map ? node->find("name") : node;
+  return (key == "model" || key == "machine") && node->kind == NodeKind::map ? node->find("name") : node;
 }
 
 void stop_sweeping(Node& document, const std::string& key) {

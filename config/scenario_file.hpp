@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "config/condition.hpp"
 #include "config/node.hpp"
+#include "config/sweep_axis.hpp"
 #include "core/batch.hpp"
 #include "core/dtype.hpp"
 #include "core/engine_options.hpp"
@@ -46,11 +48,6 @@ struct Workload {
   KvPadding kv_padding = KvPadding::none;
 };
 
-struct SweepAxis {
-  std::string key;                  // dotted, as for --set
-  std::vector<std::string> values;  // as written
-};
-
 // How `--measure` runs the sweep on this machine.
 struct Measure {
   int repeats = 7;
@@ -76,8 +73,11 @@ struct Objective {
   std::vector<Constraint> subject_to;
 };
 
-// "kv_cache.block_size" and "32"; the value is YAML, so "[1, 2]" is a list.
-using Override = std::pair<std::string, std::string>;
+// A metric to be made small or large, beside others.
+struct Aim {
+  Goal goal = Goal::minimize;
+  std::string metric;
+};
 
 // The scenario with other values for some keys, held against the scenario as it is.
 struct Variant {
@@ -117,6 +117,7 @@ struct Scenario {
   std::string question;
   ModelChoice model;
   std::vector<std::string> machines;    // names under hwmodels, or files
+  std::vector<Node> machine_figures;    // what the scenario changes of them, by key: see machine_figure.hpp
   std::optional<WeightFormat> weights;  // absent: the checkpoint's own dtype
   EngineOptions options;                // the defaults with the scenario's choices; see resolve_options
   int tensor_parallel_size = 1;
@@ -124,6 +125,8 @@ struct Scenario {
   std::vector<SweepAxis> sweep;
   Measure measure;
   Objective objective;
+  std::vector<Aim> pareto;  // empty: no front is asked for
+  std::vector<Condition> constraints;
   ServiceLevel slo;
   std::optional<Compare> compare;
   std::optional<AccuracyChoice> accuracy;
@@ -141,6 +144,9 @@ void set_override(Node& document, const Override& change);
 [[nodiscard]] Scenario read_scenario_file(const std::string& path, const std::vector<Override>& overrides = {});
 [[nodiscard]] Scenario read_scenario(const std::string& file, const Node& document);
 
+// A value of an axis, as set_key takes it; refusals name the axis.
+[[nodiscard]] Node axis_node(const std::string& file, const std::string& key, const std::string& value);
+
 // One point along an axis: the scenario with `key` set to `value` and no axis for it. Same checks as for the file.
 void apply_axis(Scenario& scenario, const std::string& key, const std::string& value);
 
@@ -151,7 +157,7 @@ void apply_axis(Scenario& scenario, const std::string& key, const std::string& v
 [[nodiscard]] bool is_at(const ReportedFigure& figure, const Scenario& point);
 
 // Every point of the sweep, first axis slowest; the scenario itself when it has no axes. Points have no axes left,
-// and `choices` tells them apart.
+// and `choices` tells them apart. Throws InputError when they are more than 100,000, or one of them has problems.
 struct SweepPoint {
   std::vector<Override> choices;
   Scenario scenario;

@@ -1,9 +1,11 @@
 #include "config/scenario_reader.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
 #include "config/model_fields.hpp"
+#include "config/scenario_document.hpp"
 #include "config/weight_format_text.hpp"
 #include "config/workload_reader.hpp"
 
@@ -58,14 +60,31 @@ void read_model(MapReader& reader, ModelChoice& model) {
   fields.finish();
 }
 
-void read_machines(MapReader& reader, std::vector<std::string>& machines) {
+// {name: z100, memory.DRAM.bandwidth: 2 TB/s}; beside a list of machines without the name.
+void read_machine_map(MapReader& reader, const Node& node, const Node* many, Scenario& scenario) {
+  MapReader fields(&node, "machine", reader.problems());
+  if (many == nullptr) fields.required("name", scenario.machines.emplace_back());
+  for (const Node& child : node.children) {
+    if (child.key == "name") continue;
+    if (fields.optional(child.key) == &child) scenario.machine_figures.push_back(child);
+    if (child.kind != NodeKind::scalar) fields.complain(child, "machine." + child.key + ": must be a figure with its unit");
+  }
+  fields.finish();
+}
+
+void read_machines(MapReader& reader, Scenario& scenario) {
   const Node* one = reader.optional("machine");
   const Node* many = reader.optional("machines");
-  if (one != nullptr && many != nullptr) reader.complain(*many, "machines: machine stands there too; keep one of them");
+  const bool changes = one != nullptr && one->kind == NodeKind::map;
+  if (one != nullptr && many != nullptr && (!changes || one->find("name") != nullptr))
+    reader.complain(*many, "machines: machine stands there too; keep one of them");
   if (one == nullptr && many == nullptr && reader.is_present())
     reader.complain(*reader.node(), "machine: missing; add it, or a list of machines");
-  if (one != nullptr) reader.read(*one, machines.emplace_back());
-  if (one == nullptr && many != nullptr) reader.read(*many, machines);
+  if (changes)
+    read_machine_map(reader, *one, many, scenario);
+  else if (one != nullptr)
+    reader.read(*one, scenario.machines.emplace_back());
+  if (many != nullptr && (one == nullptr || changes)) reader.read(*many, scenario.machines);
 }
 
 void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
@@ -123,7 +142,7 @@ Constraint parse_constraint(const Metric& metric, const std::string& text) {
   return constraint;
 }
 
-void read_constraints(MapReader reader, std::vector<Constraint>& constraints) {
+void read_subject_to(MapReader reader, std::vector<Constraint>& constraints) {
   for (const Metric& metric : kMetrics) {
     std::string text;
     const Node* node = reader.optional(metric.name);
@@ -149,7 +168,27 @@ void read_objective(MapReader reader, Objective& objective) {
   if (minimize != nullptr) reader.read_choice(*minimize, metric, metric_choices());
   objective.goal = maximize != nullptr ? Goal::maximize : Goal::minimize;
   if (metric != nullptr) objective.metric = metric->name;
-  read_constraints(reader.optional_map("subject_to"), objective.subject_to);
+  read_subject_to(reader.optional_map("subject_to"), objective.subject_to);
+  reader.finish();
+}
+
+// {minimize: [step_time, kv_bytes], maximize: [max_sequences]}
+void read_pareto(MapReader reader, std::vector<Aim>& aims) {
+  if (!reader.is_present()) return;
+  for (const auto& [key, goal] : {std::pair{"minimize", Goal::minimize}, {"maximize", Goal::maximize}}) {
+    const Node* node = reader.optional(key);
+    if (node == nullptr) continue;
+    if (node->kind != NodeKind::list) {
+      reader.complain(*node, reader.path_to(key) + ": must be a list of metrics such as [step_time]");
+      continue;
+    }
+    for (const Node& child : node->children) {
+      const Metric* metric = nullptr;
+      reader.read_choice(child, metric, metric_choices());
+      if (metric != nullptr) aims.push_back({goal, std::string(metric->name)});
+    }
+  }
+  if (aims.size() < 2) reader.complain(*reader.node(), "pareto: needs two metrics or more");
   reader.finish();
 }
 
@@ -229,16 +268,39 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   reader.required("schema", schema, Choices<std::string>{{kScenarioSchema, std::string(kScenarioSchema)}});
   reader.required("question", scenario.question);
   read_model(reader, scenario.model);
-  read_machines(reader, scenario.machines);
+  read_machines(reader, scenario);
   read_weights(reader, scenario.weights);
   scenario.tensor_parallel_size = read_engine_sections(reader, scenario.options);
   read_workload(reader.optional_map("workload"), scenario.workload);
   read_slo(reader.optional_map("slo"), scenario.slo);
   read_measure(reader.optional_map("measure"), scenario.measure);
   read_objective(reader.optional_map("objective"), scenario.objective);
+  read_pareto(reader.optional_map("pareto"), scenario.pareto);
   reader.optional("then", scenario.then);
-  for (const char* other : {"sweep", "compare", "accuracy"}) static_cast<void>(reader.optional(other));
+  for (const char* other : {"sweep", "compare", "accuracy", "constraints"}) static_cast<void>(reader.optional(other));
   reader.finish();
+}
+
+void read_constraints(Scenario& scenario, const Node& document, ProblemList& problems) {
+  MapReader reader(&document, "", problems);
+  const Node* list = reader.optional("constraints");
+  if (list == nullptr) return;
+  if (list->kind != NodeKind::list)
+    return reader.complain(*list, "constraints: must be a list such as [workload.batch <= max_sequences]");
+  const auto is_known = [&](const std::string& name) {
+    return std::ranges::any_of(kMetrics, [&name](const Metric& metric) { return metric.name == name; }) ||
+           std::ranges::any_of(scenario.sweep, [&name](const SweepAxis& axis) { return axis.key == name; }) ||
+           find_key(document, name) != nullptr;
+  };
+  for (const Node& child : list->children) {
+    try {
+      std::string text;
+      read_scalar(child, text);
+      scenario.constraints.push_back(Condition::parse(text, is_known));
+    } catch (const InputError& error) {
+      reader.complain(child, std::string("constraints: ") + error.what());
+    }
+  }
 }
 
 }  // namespace dculab::config

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -65,5 +66,37 @@ void write_file_atomically(const std::string& path, std::string_view text) {
     throw InputError(path, "cannot be written (" + error.code().message() + ")");
   }
 }
+
+GrowingFile::GrowingFile(std::string path)
+    : path_(std::move(path)), written_(path_ + ".part-" + std::to_string(::getpid())) {
+  const bool special = fs::exists(path_) && !fs::is_regular_file(path_);
+  if (special) written_ = path_;
+  descriptor_ = ::open(written_.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | (special ? 0 : O_TRUNC), 0666);
+  if (descriptor_ < 0) refuse(std::strerror(errno));
+}
+
+GrowingFile::~GrowingFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  std::error_code ignored;
+  if (written_ != path_) fs::remove(written_, ignored);
+}
+
+void GrowingFile::write(std::string_view text) {
+  try {
+    write_all(descriptor_, text);
+  } catch (const fs::filesystem_error& error) {
+    refuse(error.code().message());
+  }
+}
+
+void GrowingFile::keep() {
+  if (::close(std::exchange(descriptor_, -1)) != 0) refuse(std::strerror(errno));
+  std::error_code error;
+  if (written_ != path_) fs::rename(written_, path_, error);
+  if (error) refuse(error.message());
+}
+
+void GrowingFile::refuse(const std::string& why) const { throw InputError(path_, "cannot be written (" + why + ")"); }
 
 }  // namespace dculab::config

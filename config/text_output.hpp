@@ -10,4 +10,23 @@ namespace dculab::config {
 // nothing behind. Devices and pipes are written directly. Throws InputError.
 void write_file_atomically(const std::string& path, std::string_view text);
 
+// The same for a file that is too large to be held: its pieces go into the temporary file, which takes the place of
+// `path` when all are there. Without keep() nothing is left behind.
+class GrowingFile {
+ public:
+  explicit GrowingFile(std::string path);  // throws InputError
+  ~GrowingFile();
+  GrowingFile(const GrowingFile&) = delete;
+  GrowingFile& operator=(const GrowingFile&) = delete;
+
+  void write(std::string_view text);
+  void keep();
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  std::string path_, written_;
+  int descriptor_ = -1;
+};
+
 }  // namespace dculab::config

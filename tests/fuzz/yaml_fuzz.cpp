@@ -20,8 +20,7 @@ void read_as_machine(const std::string& text) {
 
 void read_as_scenario(const std::string& text) {
   const config::Scenario scenario = config::read_scenario("fuzz", config::parse_yaml("fuzz", text));
-  std::size_t points = 1;
-  for (const config::SweepAxis& axis : scenario.sweep) points *= axis.values.size();
+  const std::uint64_t points = config::num_points(scenario.sweep);
   if (points <= 100 && config::sweep_points(scenario).size() != points) std::abort();
 }
 

@@ -1,0 +1,158 @@
+#include "cli/search_report.hpp"
+
+#include <algorithm>
+
+#include "cli/predicted_study.hpp"
+#include "cli/search_sensitivity.hpp"
+#include "config/unit_text.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/cost/step_price.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::size_t kShownBest = 10;
+constexpr std::size_t kShownFront = 50;
+constexpr std::array<const char*, 4> kColumns{"step", "tokens/s", "KV cache", "sequences that fit"};
+
+[[nodiscard]] std::string outcome_word(Outcome outcome) {
+  return outcome == Outcome::met ? "met" : outcome == Outcome::excluded ? "excluded" : "refused";
+}
+
+[[nodiscard]] std::string aim_text(config::Goal goal, const std::string& metric) {
+  return (goal == config::Goal::maximize ? "largest " : "smallest ") + metric;
+}
+
+[[nodiscard]] Table points_table(const SweepSpace& space, const std::vector<KeptPoint>& points, std::size_t shown) {
+  Table table;
+  for (const config::SweepAxis& axis : space.axes()) table.columns.push_back(axis_title(axis.key));
+  for (const char* column : kColumns) table.columns.emplace_back(column);
+  table.columns.emplace_back("bound");
+  for (std::size_t index = 0; index < std::min(points.size(), shown); ++index) {
+    const KeptPoint& point = points[index];
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (const auto& [key, value] : space.choices(point.number)) row.emplace_back(value);
+    for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
+      row.emplace_back(metric_text(metric, point.figures[metric]), point.figures[metric]);
+    row.emplace_back(point.bound);
+  }
+  if (points.size() > shown)
+    table.notes.push_back(std::to_string(points.size() - shown) + " more are in the JSON");
+  return table;
+}
+
+[[nodiscard]] Json point_json(const SweepSpace& space, const KeptPoint& point) {
+  Json json{{"point", point.number}, {"choices", Json::object()}};
+  for (const auto& [key, value] : space.choices(point.number)) json["choices"][key] = value;
+  for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
+    json[std::string(kStepMetrics[metric])] = point.figures[metric];
+  json["bound"] = point.bound;
+  return json;
+}
+
+void report_counts(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  const std::uint64_t met = summary.count(Outcome::met), excluded = summary.count(Outcome::excluded);
+  const std::uint64_t refused = summary.count(Outcome::refused);
+  std::string text = std::to_string(space.size()) + (space.size() == 1 ? " point: " : " points: ") +
+                     std::to_string(met) + " meet the constraints, " + std::to_string(excluded) + " do not";
+  if (refused > 0) text += ", " + std::to_string(refused) + " cannot be; the first: " + summary.refusal();
+  report.heading.push_back(text);
+  report.json["points"] = {{"all", space.size()}, {"met", met}, {"excluded", excluded}, {"refused", refused}};
+  if (refused > 0) report.json["points"]["first_refusal"] = summary.refusal();
+}
+
+void report_best(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  const config::Objective& objective = space.scenario().objective;
+  report.tables.push_back(points_table(space, summary.best(), kShownBest));
+  report.tables.back().title = "Best: " + aim_text(objective.goal, objective.metric);
+  report.tables.back().notes.clear();
+  report.json["objective"] = {{"goal", objective.goal == config::Goal::maximize ? "maximize" : "minimize"},
+                              {"metric", objective.metric}};
+  report.json["best"] = Json::array();
+  for (std::size_t index = 0; index < std::min(summary.best().size(), kShownBest); ++index)
+    report.json["best"].push_back(point_json(space, summary.best()[index]));
+  if (summary.best().empty()) return;
+  PointPricer pricer(space);
+  const StepPoint& step = pricer.step(summary.best().front().number);
+  const Seconds seconds(summary.best().front().figures[metric_index("step_time")]);
+  const sim::Confidence trust = sim::confidence(step.machine, step.model, step.options, step.plan, seconds);
+  report.tables.back().notes.push_back("90 % interval of the first one's step: " + config::short_text(trust.low) +
+                                       " .. " + config::short_text(trust.high) + " (" +
+                                       std::string(sim::name(trust.basis)) + ")");
+  report.json["best"][0]["interval_seconds"] = {trust.low.value(), trust.high.value()};
+  report.json["best"][0]["basis"] = sim::name(trust.basis);
+}
+
+void report_values(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  const std::size_t metric = metric_index(space.scenario().objective.metric);
+  Table table;
+  table.title = "Best with each value";
+  table.columns = {"axis", "value", kColumns[metric], "against the best"};
+  Json json = Json::array();
+  for (const BestOfValue& each : summary.best_of_values()) {
+    const std::string& key = space.axes()[each.axis].key;
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{axis_title(key), each.value});
+    Json& entry = json.emplace_back(Json{{"key", key}, {"value", each.value}, {"best", nullptr}});
+    if (!each.best) {
+      row.insert(row.end(), {"-", "-"});
+      continue;
+    }
+    const double figure = each.best->figures[metric], ratio = figure / summary.best().front().figures[metric];
+    row.emplace_back(metric_text(metric, figure), figure);
+    row.emplace_back(ratio == 1 ? "" : number(ratio) + " x", exact_number(ratio));
+    entry["best"] = point_json(space, *each.best);
+  }
+  if (table.rows.empty()) return;
+  report.tables.push_back(std::move(table));
+  report.json["best_of_values"] = std::move(json);
+}
+
+void report_front(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  if (space.scenario().pareto.empty()) return;
+  const std::vector<KeptPoint> front = summary.front();
+  std::string aims;
+  for (const config::Aim& aim : space.scenario().pareto)
+    aims += (aims.empty() ? "" : ", ") + aim_text(aim.goal, aim.metric);
+  report.tables.push_back(points_table(space, front, kShownFront));
+  report.tables.back().title = "Pareto front: " + aims;
+  report.json["pareto"] = Json::array();
+  for (const KeptPoint& point : front) report.json["pareto"].push_back(point_json(space, point));
+}
+
+}  // namespace
+
+std::string points_head(const SweepSpace& space) {
+  std::string line = "point";
+  for (const config::SweepAxis& axis : space.axes()) line += "," + csv_field(axis.key);
+  line += ",outcome";
+  for (const std::string_view metric : kStepMetrics) line.append(",").append(metric);
+  return line + ",bound\n";
+}
+
+std::string points_rows(const SweepSpace& space, std::uint64_t begin, const SearchChunk& chunk) {
+  std::string rows;
+  std::vector<std::uint64_t> positions;
+  for (std::size_t index = 0; index < chunk.points.size(); ++index) {
+    const SearchPoint& point = chunk.points[index];
+    rows += std::to_string(begin + index);
+    config::positions_at(space.axes(), begin + index, positions);
+    for (std::size_t axis = 0; axis < positions.size(); ++axis)
+      rows += "," + csv_field(space.axes()[axis].value(positions[axis]));
+    rows += "," + outcome_word(point.outcome);
+    const bool priced = point.outcome != Outcome::refused;
+    for (const double figure : point.figures) rows += priced ? "," + exact_number(figure) : ",";
+    rows += priced ? "," + chunk.bounds[point.bound] + "\n" : ",\n";
+  }
+  return rows;
+}
+
+void report_search(const SweepSpace& space, const SearchSummary& summary, const SearchOptions& options,
+                   Report& report) {
+  report_counts(space, summary, report);
+  report_best(space, summary, report);
+  report_values(space, summary, report);
+  report_front(space, summary, report);
+  if (options.sensitivity && !summary.best().empty()) report_sensitivity(space, summary, options.within, report);
+}
+
+}  // namespace dculab::cli

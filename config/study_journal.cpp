@@ -1,0 +1,155 @@
+#include "config/study_journal.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/fingerprint.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr std::string_view kFormat = "dculab study journal 1\n";
+constexpr std::uint64_t kLargestRecord = 1 << 26;
+
+using Word = std::array<char, sizeof(std::uint64_t)>;
+
+[[nodiscard]] std::string bytes_of(std::uint64_t value) {
+  std::string bytes(sizeof value, '\0');
+  for (std::size_t index = 0; index < bytes.size(); ++index)
+    bytes[index] = static_cast<char>(value >> (8 * index) & 0xffU);
+  return bytes;
+}
+
+[[nodiscard]] std::uint64_t value_of(const Word& bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t index = bytes.size(); index-- > 0;) value = value << 8U | static_cast<unsigned char>(bytes[index]);
+  return value;
+}
+
+// False at the end of the file and for an error.
+[[nodiscard]] bool read_all(int descriptor, char* target, std::size_t size, std::uint64_t begin) {
+  while (size > 0) {
+    const ssize_t got = ::pread(descriptor, target, size, static_cast<off_t>(begin));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    target += got;
+    begin += static_cast<std::uint64_t>(got);
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+[[nodiscard]] std::string to_text(const JournalHeader& header) {
+  std::ostringstream text;
+  text << header.identity << ' ' << header.begin << ' ' << header.end << ' ' << header.shard << ' ' << header.shards
+       << '\n'
+       << header.document;
+  return text.str();
+}
+
+[[nodiscard]] bool parse(const std::string& text, JournalHeader& header) {
+  std::istringstream stream(text);
+  stream >> header.identity >> header.begin >> header.end >> header.shard >> header.shards;
+  return stream.get() == '\n' && static_cast<bool>(std::getline(stream, header.document)) &&
+         header.begin <= header.end && header.shard >= 1 && header.shard <= header.shards;
+}
+
+}  // namespace
+
+StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start) : path_(path) {
+  const int exclusive = start == JournalStart::create ? O_EXCL : 0;
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | exclusive, 0666);
+  if (descriptor_ < 0 && errno == EEXIST)
+    refuse("is there already; add --resume to go on with it, or remove it to begin anew");
+  if (descriptor_ < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) refuse("is being written by another study");
+  if (::lseek(descriptor_, 0, SEEK_END) > 0) load();
+  if (size_ > 0 && header_ != header)
+    refuse(header_.identity == header.identity
+               ? "is of another shard"
+               : "is of another scenario, machine, model or build of dculab; remove it to begin anew");
+  if (::ftruncate(descriptor_, static_cast<off_t>(size_)) != 0) refuse("cannot be written");
+  if (size_ > 0) return;
+  header_ = header;
+  write(to_text(header));
+}
+
+StudyJournal::StudyJournal(const std::string& path) : path_(path) {
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
+  load();
+  if (size_ == 0) refuse("has no study in it yet; go on with it: study --journal --resume");
+}
+
+StudyJournal::~StudyJournal() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void StudyJournal::refuse(const std::string& why) const { throw InputError(path_, "this journal " + why); }
+
+// Nothing of a file whose first record is torn: its study had not begun.
+void StudyJournal::load() {
+  std::string format(kFormat.size(), '\0');
+  const bool whole = read_all(descriptor_, format.data(), format.size(), 0);
+  if (!whole && std::string_view(kFormat).starts_with(format.c_str())) return;
+  if (format != kFormat) throw InputError(path_, "is no journal of a study");
+  size_ = kFormat.size();
+  Record record;
+  std::string payload;
+  if (!load_record(record, payload)) {
+    size_ = 0;
+    return;
+  }
+  if (!parse(payload, header_)) refuse("has a header that cannot be read");
+  while (records_.size() < header_.end - header_.begin && load_record(record, payload)) records_.push_back(record);
+}
+
+bool StudyJournal::load_record(Record& record, std::string& payload) {
+  Word length{}, checksum{};
+  if (!read_all(descriptor_, length.data(), length.size(), size_)) return false;
+  record = {size_ + length.size(), value_of(length)};
+  if (record.size > kLargestRecord) return false;
+  payload.resize(record.size);
+  if (!read_all(descriptor_, payload.data(), record.size, record.begin)) return false;
+  if (!read_all(descriptor_, checksum.data(), checksum.size(), record.begin + record.size)) return false;
+  if (value_of(checksum) != fingerprint(payload, record.begin)) return false;
+  size_ = record.begin + record.size + checksum.size();
+  return true;
+}
+
+std::string StudyJournal::read(std::uint64_t index) const {
+  const Record& record = records_[index];
+  std::string payload(record.size, '\0');
+  if (!read_all(descriptor_, payload.data(), payload.size(), record.begin)) refuse("cannot be read to its end");
+  return payload;
+}
+
+void StudyJournal::append(const std::string& payload) {
+  const Record record{size_ + sizeof(std::uint64_t), payload.size()};
+  write(payload);
+  records_.push_back(record);
+}
+
+void StudyJournal::write(const std::string& payload) {
+  const std::string start = size_ == 0 ? std::string(kFormat) : "";
+  const std::uint64_t begin = size_ + start.size() + sizeof(std::uint64_t);
+  const std::string text = start + bytes_of(payload.size()) + payload + bytes_of(fingerprint(payload, begin));
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written =
+        ::pwrite(descriptor_, text.data() + done, text.size() - done, static_cast<off_t>(size_ + done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) refuse(std::string("cannot be written (") + std::strerror(errno) + ")");
+    done += static_cast<std::size_t>(written);
+  }
+  size_ += text.size();
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,161 @@
+// `dculab study` as a search: the best under constraints, the front and the flip points, against all points by hand.
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+const std::string kHead = "schema: dculab/scenario/1\nquestion: What is best?\nmodel: llama-3-8b\nmachine: z100\n";
+const std::string kSearch = kHead + R"(workload: {phase: decode, batch: 16, context_tokens: 2000}
+sweep:
+  workload.batch: {from: 1, to: 64, factor: 2}
+  kv_cache.block_size: [1, 16, 64]
+  weights: [f16, gptq-int4]
+objective: {maximize: tokens_per_second, subject_to: {step_time: "<= 40 ms"}}
+constraints: [workload.batch <= max_sequences]
+pareto: {minimize: [step_time], maximize: [tokens_per_second]}
+)";
+
+struct Row {
+  std::uint64_t point = 0;
+  std::string outcome;
+  double batch = 0, step = 0, rate = 0, fits = 0;
+};
+
+std::vector<Row> rows_of(const std::string& csv) {
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  CHECK(line == "point,workload.batch,kv_cache.block_size,weights,outcome,step_time,tokens_per_second,kv_bytes,"
+                "max_sequences,bound");
+  std::vector<Row> rows;
+  while (std::getline(lines, line)) {
+    std::vector<std::string> fields;
+    std::istringstream stream(line);
+    for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+    rows.push_back({std::stoull(fields[0]), fields[4], std::stod(fields[1]), std::stod(fields[5]),
+                    std::stod(fields[6]), std::stod(fields[8])});
+  }
+  return rows;
+}
+
+TEST_CASE("the best point and the front are those of all points, compared one by one") {
+  const Folder folder;
+  const std::string scenario = folder.write("s.yaml", kSearch), points = folder.path("points.csv");
+  const Json study = run_for_json({"study", scenario, "--points", points});
+  const std::vector<Row> rows = rows_of(read(points));
+  REQUIRE(rows.size() == 7 * 3 * 2);
+  CHECK(study.at("points").at("all") == rows.size());
+  std::vector<Row> met;
+  for (const Row& row : rows) {
+    const bool holds = row.step <= 0.040 && row.batch <= row.fits;
+    CHECK(row.outcome == (holds ? "met" : "excluded"));
+    if (holds) met.push_back(row);
+  }
+  REQUIRE_FALSE(met.empty());
+  CHECK(study.at("points").at("met") == met.size());
+  CHECK(study.at("points").at("excluded") == rows.size() - met.size());
+  CHECK(met.size() < rows.size());
+  const auto best = std::ranges::max_element(met, {}, &Row::rate);
+  CHECK(study.at("best")[0].at("point") == best->point);
+  CHECK(study.at("best")[0].at("tokens_per_second").get<double>() == Approx(best->rate));
+  std::vector<std::uint64_t> front, told;
+  for (const Row& row : met)
+    if (std::ranges::none_of(met, [&row](const Row& other) {
+          return other.step <= row.step && other.rate >= row.rate && (other.step < row.step || other.rate > row.rate);
+        }))
+      front.push_back(row.point);
+  for (const Json& point : study.at("pareto")) told.push_back(point.at("point"));
+  std::ranges::sort(told);
+  CHECK(told == front);
+}
+
+TEST_CASE("a point of a search is what predict says of it") {
+  const Folder folder;
+  const std::string scenario = folder.write(
+      "s.yaml", kHead + "workload: {phase: decode, batch: 8, context_tokens: 1000}\nsweep:\n"
+                        "  machine.memory.DRAM.bandwidth: [0.5 TB/s, 2 TB/s]\n  machine: [z100, a100-80gb-sxm]\n"
+                        "  model: [llama-2-7b, llama-3-8b]\n  model.num_key_value_heads: [4, 8]\n"
+                        "  kv_cache.dtype: [f16, fp8_e4m3]\n");
+  const Json study = run_for_json({"study", scenario});
+  CHECK(study.at("points").at("all") == 32);
+  for (const Json& point : study.at("best")) {
+    const Json& choices = point.at("choices");
+    const auto choice = [&choices](const char* key) { return choices.at(key).get<std::string>(); };
+    const Json step = run_for_json({"predict", "--model", choice("model"), "--machine", choice("machine"), "--batch", "8",
+                                    "--context", "1000", "--kv-heads", choice("model.num_key_value_heads"),
+                                    "--kv-cache-dtype", choice("kv_cache.dtype"), "--set",
+                                    "machine.memory.DRAM.bandwidth=" + choice("machine.memory.DRAM.bandwidth")});
+    CHECK(point.at("step_time").get<double>() == Approx(step.at("step_seconds").get<double>()).epsilon(1e-9));
+    CHECK(point.at("max_sequences") == step.at("max_sequences"));
+  }
+}
+
+TEST_CASE("impossible points are counted with a reason, and what cannot be searched is refused") {
+  const Folder folder;
+  const auto file = [&folder](const std::string& more) {
+    return folder.write("s.yaml", kHead + "workload: {phase: decode, batch: 1, context_tokens: 100}\n" + more);
+  };
+  const Json study = run_for_json(
+      {"study", file("sweep: {workload.context_tokens: [100, 9000], kv_cache.block_size: [16]}\n"
+                     "objective: {minimize: step_time}\n")});
+  CHECK(study.at("points").at("refused") == 1);
+  CHECK_THAT(study.at("points").at("first_refusal").get<std::string>(), ContainsSubstring("longer than"));
+  check_refused({"study", file("objective: {maximize: goodput}\n")}, {"s.yaml", "goodput is no metric of a step"});
+  check_refused({"study", file("constraints: [batch <= 3]\n")}, {"s.yaml:6:15: ", "names 'batch'"});
+  check_refused({"study", file("pareto: {minimize: [step_time]}\n")}, {"s.yaml:6:", "two metrics or more"});
+  check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\nobjective: {minimize: step_time}\n")},
+                {"sweep.measure.repeats: changes no price"});
+  check_refused({"study", file("sweep: {machine.memory.L7.size: [3 MiB]}\n")}, {});
+  check_refused({"study", file(""), "--shard", "2/8"}, {"--shard", "needs --journal"});
+  check_refused({"study", file(""), "--shard", "9/8"}, {"'9/8' is not a part such as 2/8"});
+}
+
+TEST_CASE("a journal is gone on with only by the study it belongs to") {
+  const Folder folder;
+  const std::string scenario = folder.write("s.yaml", kSearch), journal = folder.path("journal");
+  const Arguments run{"study", scenario, "--journal", journal};
+  const Finished first = run_dculab(run);
+  REQUIRE(first.exit_code == 0);
+  check_refused(run, {"add --resume"});
+  Arguments again = run;
+  again.emplace_back("--resume");
+  CHECK(run_dculab(again).out == first.out);
+  CHECK(run_dculab({"merge", journal}).out == first.out);
+  again.insert(again.end(), {"--set", "workload.context_tokens=1999"});
+  check_refused(again, {"of another scenario, machine, model or build"});
+}
+
+TEST_CASE("the flip of a recommendation is where studies of the changed machine flip") {
+  const Folder folder;
+  const std::string scenario = folder.write(
+      "s.yaml", kHead + "workload: {phase: decode, batch: 16, context_tokens: 2000}\n"
+                        "sweep: {kv_cache.block_size: [1, 16, 64], weights: [f16, gptq-int4]}\n"
+                        "objective: {minimize: step_time}\n");
+  const Json study = run_for_json({"study", scenario, "--sensitivity", "--within", "8"});
+  const auto best_at = [&](const std::string& key, double factor) {
+    const Json changed = run_for_json({"study", scenario, "--set", "machine." + key + "=" + std::to_string(factor) + " x"});
+    return changed.at("best")[0].at("choices");
+  };
+  int flips = 0;
+  for (const Json& figure : study.at("sensitivity"))
+    for (const char* way : {"down", "up"}) {
+      const Json& flip = figure.at(way);
+      if (flip.is_null() || flips > 5) continue;
+      const std::string key = figure.at("key");
+      if (key == "compute_units" || key.starts_with("waves.") || key.ends_with(".line")) continue;
+      ++flips;
+      INFO(key << " " << flip);
+      const double factor = flip.at("factor"), nearer = std::pow(factor, 0.98);
+      CHECK(best_at(key, nearer) == study.at("best")[0].at("choices"));
+      CHECK(best_at(key, std::pow(factor, 1.001)) != study.at("best")[0].at("choices"));
+    }
+  CHECK_FALSE(study.at("sensitivity").empty());
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

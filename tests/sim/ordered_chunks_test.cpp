@@ -1,0 +1,45 @@
+#include "sim/study/ordered_chunks.hpp"
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+TEST_CASE("results arrive in order, each once, whichever thread is slow") {
+  for (const int threads : {1, 2, 7}) {
+    std::vector<std::string> results;
+    const auto make_worker = [] {
+      return [](std::uint64_t chunk) {
+        if (chunk % 5 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        return std::to_string(chunk);
+      };
+    };
+    work_in_order({3, 60}, threads, make_worker, [&](std::uint64_t chunk, const std::string& result) {
+      CHECK(result == std::to_string(chunk));
+      results.push_back(result);
+    });
+    CHECK(results.size() == 57);
+    CHECK(results.front() == "3");
+  }
+}
+
+TEST_CASE("a failure ends the work where it happened") {
+  std::uint64_t delivered = 0;
+  const auto make_worker = [] {
+    return [](std::uint64_t chunk) -> std::string {
+      if (chunk == 10) throw std::runtime_error("chunk 10");
+      return "";
+    };
+  };
+  const auto run = [&] { work_in_order({0, 1000000}, 3, make_worker, [&](std::uint64_t, const std::string&) { ++delivered; }); };
+  CHECK_THROWS_WITH(run(), "chunk 10");
+  CHECK(delivered == 10);
+}
+
+}  // namespace
+}  // namespace dculab::sim::test
