@@ -163,7 +163,7 @@ std::string step_bound(const sim::StepPrice& price, const sim::Machine& machine)
   std::map<std::string_view, double> seconds;
   for (const sim::OpPrice& op : price.ops) seconds[sim::name(op.bound, machine)] += op.all_executions().value();
   const auto largest = std::max_element(seconds.begin(), seconds.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; });
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   return std::string(largest->first);
 }
 

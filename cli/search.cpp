@@ -18,7 +18,7 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::uint64_t kChunk = 1024;        // points; some 20 ms
+constexpr std::uint64_t kChunk = 1024;  // points; some 20 ms
 constexpr std::uint64_t kTablePoints = 100'000;
 
 [[nodiscard]] std::uint64_t num_chunks(const SweepSpace& space) { return (space.size() + kChunk - 1) / kChunk; }
@@ -105,8 +105,11 @@ void report_shard(const SweepSpace& space, const config::StudyJournal& journal, 
   report.heading.push_back("shard " + std::to_string(header.shard) + "/" + std::to_string(header.shards) + ": " +
                            std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
                            journal.path() + "; when all shards are there: dculab merge");
-  report.json["shard"] = {{"shard", header.shard}, {"shards", header.shards}, {"first_point", begin},
-                          {"points", end - begin}, {"all_points", space.size()}};
+  report.json["shard"] = {{"shard", header.shard},
+                          {"shards", header.shards},
+                          {"first_point", begin},
+                          {"points", end - begin},
+                          {"all_points", space.size()}};
 }
 
 }  // namespace
@@ -168,8 +171,8 @@ void merge(const std::vector<std::string>& files, const SearchOptions& options, 
                                            " chunks; go on with it: study --journal --resume");
   }
   if (journals.size() < static_cast<std::size_t>(first.shards))
-    throw InputError("merge", "shard " + std::to_string(journals.size() + 1) + "/" + std::to_string(first.shards) +
-                                  " is missing");
+    throw InputError(
+        "merge", "shard " + std::to_string(journals.size() + 1) + "/" + std::to_string(first.shards) + " is missing");
   report.heading.push_back(space.scenario().question);
   report.json["question"] = space.scenario().question;
   Answer answer(space, options);

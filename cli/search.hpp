@@ -11,14 +11,14 @@
 namespace dculab::cli {
 
 struct SearchOptions {
-  int threads = 0;          // 0: all cores
-  std::string journal;      // of finished chunks; empty: none
-  bool resume = false;      // with the journal that is there
-  int shard = 1;            // part `shard` of `shards`, into the journal
+  int threads = 0;      // 0: all cores
+  std::string journal;  // of finished chunks; empty: none
+  bool resume = false;  // with the journal that is there
+  int shard = 1;        // part `shard` of `shards`, into the journal
   int shards = 1;
   std::string points_file;  // CSV of all points; empty: none
   bool sensitivity = false;
-  double within = 4;        // each way, of a machine's figures
+  double within = 4;  // each way, of a machine's figures
 };
 
 // Whether a scenario asks for a search: for an objective, a Pareto front or constraints, or with axes that only a

@@ -51,8 +51,7 @@ void put(std::string& bytes, const std::string& text) {
 }
 
 [[nodiscard]] bool meets(const config::Constraint& constraint, double figure) {
-  return constraint.comparison == config::Comparison::at_most ? figure <= constraint.value
-                                                              : figure >= constraint.value;
+  return constraint.comparison == config::Comparison::at_most ? figure <= constraint.value : figure >= constraint.value;
 }
 
 }  // namespace

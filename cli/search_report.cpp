@@ -36,8 +36,7 @@ constexpr std::array<const char*, 4> kColumns{"step", "tokens/s", "KV cache", "s
       row.emplace_back(metric_text(metric, point.figures[metric]), point.figures[metric]);
     row.emplace_back(point.bound);
   }
-  if (points.size() > shown)
-    table.notes.push_back(std::to_string(points.size() - shown) + " more are in the JSON");
+  if (points.size() > shown) table.notes.push_back(std::to_string(points.size() - shown) + " more are in the JSON");
   return table;
 }
 

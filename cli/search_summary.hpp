@@ -40,7 +40,7 @@ class SearchSummary {
   // Points of which one may become the best when something changes: all, or the best and the best of each value.
   [[nodiscard]] std::vector<std::uint64_t> contenders() const;
 
-  static constexpr std::size_t kBest = 64;       // points that are kept
+  static constexpr std::size_t kBest = 64;        // points that are kept
   static constexpr std::size_t kMostValues = 64;  // of an axis, for its values to be told apart
   static constexpr std::size_t kAll = 256;        // contenders when there are no more points
 

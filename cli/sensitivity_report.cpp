@@ -19,7 +19,7 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
         if constexpr (requires { figure->value(); })
           return config::short_text(std::remove_pointer_t<decltype(figure)>(value));
         else
-          return number(value, 4);
+          return std::is_same_v<decltype(figure), int*> ? exact_number(value) : number(value, 4);
       },
       *sim::find_figure(copy, key));
 }
@@ -27,7 +27,8 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
 [[nodiscard]] Cell flip_cell(const sim::Machine& machine, const std::string& key,
                              const std::optional<sim::Flip>& flip) {
   if (!flip) return "-";
-  return {"x " + number(flip->factor) + " (" + figure_text(machine, key, flip->value) + "): " + flip->choice,
+  return {(flip->factor < 1 ? "−" : "+") + percent(std::abs(flip->factor - 1)) + " (" +
+              figure_text(machine, key, flip->value) + "): " + flip->choice,
           exact_number(flip->factor)};
 }
 

@@ -22,7 +22,7 @@ constexpr std::size_t kLargestFile = std::size_t{1} << 30U;
 constexpr const char* kMachine = "machine";
 
 // Sections that no price of a step depends on.
-constexpr std::array<std::string_view, 9> kElsewhere{"schema", "question", "sweep",      "measure", "objective",
+constexpr std::array<std::string_view, 9> kElsewhere{"schema", "question", "sweep",       "measure", "objective",
                                                      "slo",    "pareto",   "constraints", "then"};
 
 void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis) {

@@ -67,7 +67,7 @@ class SweepCursor {
   const SweepSpace& space_;
   StepPoint point_;
   std::vector<std::uint64_t> positions_, wanted_;  // of each axis: where point_ is, where it is to be
-  std::string machine_key_;  // name and figures of point_.machine
+  std::string machine_key_;                        // name and figures of point_.machine
 };
 
 }  // namespace dculab::cli

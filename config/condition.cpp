@@ -29,7 +29,8 @@ constexpr std::array<std::pair<std::string_view, Relation>, 6> kRelations{{{"<="
 [[nodiscard]] const Unit* leading_unit(std::string_view text) {
   const Unit* found = nullptr;
   for (const Unit& unit : units()) {
-    const bool ends = text.size() == unit.symbol.size() || !is_letter(text[std::min(unit.symbol.size(), text.size() - 1)]);
+    const bool ends =
+        text.size() == unit.symbol.size() || !is_letter(text[std::min(unit.symbol.size(), text.size() - 1)]);
     if (text.starts_with(unit.symbol) && ends && (found == nullptr || unit.symbol.size() > found->symbol.size()))
       found = &unit;
   }
@@ -135,7 +136,8 @@ class ConditionParser {
       if (!read_number(rest_, token.number)) refuse("has a number that cannot be read");
       return {token};
     }
-    const auto letter_ends = std::find_if_not(rest_.begin(), rest_.end(), [](char c) { return is_letter(c) || c == '-'; });
+    const auto letter_ends =
+        std::find_if_not(rest_.begin(), rest_.end(), [](char c) { return is_letter(c) || c == '-'; });
     token.text = rest_.substr(0, static_cast<std::size_t>(letter_ends - rest_.begin()));
     // A minus belongs to a word such as gptq-int4, and between names it subtracts.
     if (!is_known_(token.text) && is_known_(token.text.substr(0, token.text.find('-'))))

@@ -30,9 +30,7 @@ class ProblemList {
 
   void add(const Node& at, const std::string& message) { add(at.place, at.origin, message); }
   void add(Place place, const std::string& origin, const std::string& message);
-  void add(const ProblemList& more) {
-    problems_.insert(problems_.end(), more.problems_.begin(), more.problems_.end());
-  }
+  void add(const ProblemList& more) { problems_.insert(problems_.end(), more.problems_.begin(), more.problems_.end()); }
   void clear() { problems_.clear(); }
   [[nodiscard]] bool empty() const { return problems_.empty(); }
 

@@ -11,7 +11,8 @@ namespace dculab::config {
 void erase_key(Node& map, std::string_view key);
 
 // Another model keeps the changes to its shape, another machine those to its figures; `machine` takes the place of
-// `machines`. After "sweep." and "machine." the rest is one key. Throws InputError when what a key belongs to has no keys.
+// `machines`. After "sweep." and "machine." the rest is one key. Throws InputError when what a key belongs to has no
+// keys.
 void set_key(Node& document, const std::string& key, Node value);
 
 // The key has one value again.

@@ -67,7 +67,8 @@ void read_machine_map(MapReader& reader, const Node& node, const Node* many, Sce
   for (const Node& child : node.children) {
     if (child.key == "name") continue;
     if (fields.optional(child.key) == &child) scenario.machine_figures.push_back(child);
-    if (child.kind != NodeKind::scalar) fields.complain(child, "machine." + child.key + ": must be a figure with its unit");
+    if (child.kind != NodeKind::scalar)
+      fields.complain(child, "machine." + child.key + ": must be a figure with its unit");
   }
   fields.finish();
 }

@@ -66,31 +66,31 @@ using Word = std::array<char, sizeof(std::uint64_t)>;
 
 StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start) : path_(path) {
   const int exclusive = start == JournalStart::create ? O_EXCL : 0;
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | exclusive, 0666);
-  if (descriptor_ < 0 && errno == EEXIST)
+  descriptor_.number = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | exclusive, 0666);
+  if (descriptor_.number < 0 && errno == EEXIST)
     refuse("is there already; add --resume to go on with it, or remove it to begin anew");
-  if (descriptor_ < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) refuse("is being written by another study");
-  if (::lseek(descriptor_, 0, SEEK_END) > 0) load();
+  if (descriptor_.number < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
+  if (::flock(descriptor_.number, LOCK_EX | LOCK_NB) != 0) refuse("is being written by another study");
+  if (::lseek(descriptor_.number, 0, SEEK_END) > 0) load();
   if (size_ > 0 && header_ != header)
     refuse(header_.identity == header.identity
                ? "is of another shard"
                : "is of another scenario, machine, model or build of dculab; remove it to begin anew");
-  if (::ftruncate(descriptor_, static_cast<off_t>(size_)) != 0) refuse("cannot be written");
+  if (::ftruncate(descriptor_.number, static_cast<off_t>(size_)) != 0) refuse("cannot be written");
   if (size_ > 0) return;
   header_ = header;
   write(to_text(header));
 }
 
 StudyJournal::StudyJournal(const std::string& path) : path_(path) {
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
+  descriptor_.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_.number < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
   load();
   if (size_ == 0) refuse("has no study in it yet; go on with it: study --journal --resume");
 }
 
-StudyJournal::~StudyJournal() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+StudyJournal::Descriptor::~Descriptor() {
+  if (number >= 0) ::close(number);
 }
 
 void StudyJournal::refuse(const std::string& why) const { throw InputError(path_, "this journal " + why); }
@@ -98,7 +98,7 @@ void StudyJournal::refuse(const std::string& why) const { throw InputError(path_
 // Nothing of a file whose first record is torn: its study had not begun.
 void StudyJournal::load() {
   std::string format(kFormat.size(), '\0');
-  const bool whole = read_all(descriptor_, format.data(), format.size(), 0);
+  const bool whole = read_all(descriptor_.number, format.data(), format.size(), 0);
   if (!whole && std::string_view(kFormat).starts_with(format.c_str())) return;
   if (format != kFormat) throw InputError(path_, "is no journal of a study");
   size_ = kFormat.size();
@@ -114,12 +114,12 @@ void StudyJournal::load() {
 
 bool StudyJournal::load_record(Record& record, std::string& payload) {
   Word length{}, checksum{};
-  if (!read_all(descriptor_, length.data(), length.size(), size_)) return false;
+  if (!read_all(descriptor_.number, length.data(), length.size(), size_)) return false;
   record = {size_ + length.size(), value_of(length)};
   if (record.size > kLargestRecord) return false;
   payload.resize(record.size);
-  if (!read_all(descriptor_, payload.data(), record.size, record.begin)) return false;
-  if (!read_all(descriptor_, checksum.data(), checksum.size(), record.begin + record.size)) return false;
+  if (!read_all(descriptor_.number, payload.data(), record.size, record.begin)) return false;
+  if (!read_all(descriptor_.number, checksum.data(), checksum.size(), record.begin + record.size)) return false;
   if (value_of(checksum) != fingerprint(payload, record.begin)) return false;
   size_ = record.begin + record.size + checksum.size();
   return true;
@@ -128,7 +128,7 @@ bool StudyJournal::load_record(Record& record, std::string& payload) {
 std::string StudyJournal::read(std::uint64_t index) const {
   const Record& record = records_[index];
   std::string payload(record.size, '\0');
-  if (!read_all(descriptor_, payload.data(), payload.size(), record.begin)) refuse("cannot be read to its end");
+  if (!read_all(descriptor_.number, payload.data(), payload.size(), record.begin)) refuse("cannot be read to its end");
   return payload;
 }
 
@@ -144,7 +144,7 @@ void StudyJournal::write(const std::string& payload) {
   const std::string text = start + bytes_of(payload.size()) + payload + bytes_of(fingerprint(payload, begin));
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t written =
-        ::pwrite(descriptor_, text.data() + done, text.size() - done, static_cast<off_t>(size_ + done));
+        ::pwrite(descriptor_.number, text.data() + done, text.size() - done, static_cast<off_t>(size_ + done));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) refuse(std::string("cannot be written (") + std::strerror(errno) + ")");
     done += static_cast<std::size_t>(written);

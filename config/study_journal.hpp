@@ -32,7 +32,6 @@ class StudyJournal {
   StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start);
   // For reading. Throws InputError when it is no journal.
   explicit StudyJournal(const std::string& path);
-  ~StudyJournal();
   StudyJournal(const StudyJournal&) = delete;
   StudyJournal& operator=(const StudyJournal&) = delete;
 
@@ -47,6 +46,10 @@ class StudyJournal {
   void append(const std::string& payload);
 
  private:
+  struct Descriptor {
+    int number = -1;
+    ~Descriptor();
+  };
   struct Record {
     std::uint64_t begin = 0;  // of the payload in the file
     std::uint64_t size = 0;
@@ -57,7 +60,7 @@ class StudyJournal {
   [[noreturn]] void refuse(const std::string& why) const;
 
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;  // closed also where a constructor throws
   std::uint64_t size_ = 0;  // of what is sound
   JournalHeader header_;
   std::vector<Record> records_;

@@ -103,7 +103,8 @@ void read_generated(const Node& node, SweepAxis& axis, ProblemList& problems) {
     reader.complain(node, "sweep." + axis.key + ": needs either from and to, or values");
   } else if (values != nullptr) {
     reader.read(*values, axis.values);
-    if (samples == nullptr) reader.complain(node, "sweep." + axis.key + ": values that are not drawn make a plain list");
+    if (samples == nullptr)
+      reader.complain(node, "sweep." + axis.key + ": values that are not drawn make a plain list");
     if (samples != nullptr) read_draws(reader, *samples, axis);
   } else {
     NumberRange range;

@@ -9,8 +9,7 @@
 namespace dculab {
 
 // `start` is the fingerprint of what came before.
-[[nodiscard]] constexpr std::uint64_t fingerprint(std::string_view bytes,
-                                                  std::uint64_t start = 0xcbf29ce484222325U) {
+[[nodiscard]] constexpr std::uint64_t fingerprint(std::string_view bytes, std::uint64_t start = 0xcbf29ce484222325U) {
   for (const char byte : bytes) start = (start ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
   return start;
 }

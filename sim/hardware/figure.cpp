@@ -11,8 +11,9 @@ namespace {
 using Found = std::optional<Figure>;
 
 template <class Part, std::size_t N>
-using Members = std::array<
-    std::pair<std::string_view, std::variant<int Part::*, double Part::*, Bytes Part::*, Seconds Part::*>>, N>;
+using Members =
+    std::array<std::pair<std::string_view, std::variant<int Part::*, double Part::*, Bytes Part::*, Seconds Part::*>>,
+               N>;
 
 constexpr Members<WaveResources, 8> kWaves{{{"wave_size", &WaveResources::wave_size},
                                             {"simds_per_unit", &WaveResources::simds_per_unit},

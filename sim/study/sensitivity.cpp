@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "sim/calibration/figure_scale.hpp"
 #include "sim/calibration/parameters.hpp"
@@ -42,11 +43,16 @@ class Scaled {
     return std::nullopt;
   }
 
-  [[nodiscard]] double elasticity() const {
-    const double less = std::exp(-kElasticityStep), more = std::exp(kElasticityStep);
-    const double moved = std::log(value(more) / value(less));
-    const double at_less = answer(less).figure, at_more = answer(more).figure;
-    return moved == 0 || at_less <= 0 || at_more <= 0 ? 0 : std::log(at_more / at_less) / moved;
+  // Where the answer is the same one: a jump to another has no slope.
+  [[nodiscard]] double elasticity(const Answer& base) const {
+    std::vector<std::pair<double, double>> logs;
+    for (const double factor : {std::exp(-kElasticityStep), std::exp(kElasticityStep)})
+      if (const Answer other = answer(factor); other.choice == base.choice && other.figure > 0)
+        logs.emplace_back(std::log(value(factor)), std::log(other.figure));
+    if (logs.empty() || base.figure <= 0) return 0;
+    if (logs.size() == 1) logs.emplace_back(std::log(*figure_value(machine_, key_)), std::log(base.figure));
+    const double moved = logs[1].first - logs[0].first;
+    return moved == 0 ? 0 : (logs[1].second - logs[0].second) / moved;
   }
 
  private:
@@ -89,13 +95,14 @@ std::vector<Sensitivity> sensitivities(const Machine& machine, const Question& q
     if (!value || *value <= 0 || !scale_figure(probe, key, within)) continue;
     const Scaled scaled(machine, key, question);
     const Answer low = scaled.answer(1 / within), high = question(probe);
-    const auto is_base = [&base](const Answer& each) { return each.choice == base.choice && each.figure == base.figure; };
+    const auto is_base = [&base](const Answer& each) {
+      return each.choice == base.choice && each.figure == base.figure;
+    };
     if (is_base(low) && is_base(high)) continue;
-    found.push_back({key, *value, scaled.elasticity(), scaled.flip(base, 1 / within), scaled.flip(base, within)});
+    found.push_back({key, *value, scaled.elasticity(base), scaled.flip(base, 1 / within), scaled.flip(base, within)});
   }
-  std::ranges::stable_sort(found, {}, [](const Sensitivity& each) {
-    return std::pair(nearest(each), -std::abs(each.elasticity));
-  });
+  std::ranges::stable_sort(
+      found, {}, [](const Sensitivity& each) { return std::pair(nearest(each), -std::abs(each.elasticity)); });
   return found;
 }
 

@@ -2,7 +2,7 @@
 //
 //   flip       = the smallest change of one figure, up or down and within a range, at which the answer is another one:
 //                the range is walked in equal steps of the logarithm, the first step with another answer is bisected
-//   elasticity = d log(figure of the answer) / d log(figure of the machine): 1 % more of one is so many % of the other
+//   elasticity = d log(figure of the answer) / d log(figure of the machine), the answer staying the same
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@
 
 namespace dculab::sim {
 
-inline constexpr int kFlipSteps = 8;               // of the range, each way
-inline constexpr double kFlipResolution = 0.001;   // of the factor
-inline constexpr double kElasticityStep = 0.01;    // each way
+inline constexpr int kFlipSteps = 8;             // of the range, each way
+inline constexpr double kFlipResolution = 1e-4;  // of the factor
+inline constexpr double kElasticityStep = 1e-4;  // each way; of a count one
 
 struct Answer {
   std::string choice;  // "8 KV heads, block 16"

@@ -30,15 +30,16 @@ std::vector<Row> rows_of(const std::string& csv) {
   std::istringstream lines(csv);
   std::string line;
   std::getline(lines, line);
-  CHECK(line == "point,workload.batch,kv_cache.block_size,weights,outcome,step_time,tokens_per_second,kv_bytes,"
-                "max_sequences,bound");
+  CHECK(line ==
+        "point,workload.batch,kv_cache.block_size,weights,outcome,step_time,tokens_per_second,kv_bytes,"
+        "max_sequences,bound");
   std::vector<Row> rows;
   while (std::getline(lines, line)) {
     std::vector<std::string> fields;
     std::istringstream stream(line);
     for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
-    rows.push_back({std::stoull(fields[0]), fields[4], std::stod(fields[1]), std::stod(fields[5]),
-                    std::stod(fields[6]), std::stod(fields[8])});
+    rows.push_back({std::stoull(fields[0]), fields[4], std::stod(fields[1]), std::stod(fields[5]), std::stod(fields[6]),
+                    std::stod(fields[8])});
   }
   return rows;
 }
@@ -77,17 +78,18 @@ TEST_CASE("the best point and the front are those of all points, compared one by
 TEST_CASE("a point of a search is what predict says of it") {
   const Folder folder;
   const std::string scenario = folder.write(
-      "s.yaml", kHead + "workload: {phase: decode, batch: 8, context_tokens: 1000}\nsweep:\n"
-                        "  machine.memory.DRAM.bandwidth: [0.5 TB/s, 2 TB/s]\n  machine: [z100, a100-80gb-sxm]\n"
-                        "  model: [llama-2-7b, llama-3-8b]\n  model.num_key_value_heads: [4, 8]\n"
-                        "  kv_cache.dtype: [f16, fp8_e4m3]\n");
+      "s.yaml", kHead +
+                    "workload: {phase: decode, batch: 8, context_tokens: 1000}\nsweep:\n"
+                    "  machine.memory.DRAM.bandwidth: [0.5 TB/s, 2 TB/s]\n  machine: [z100, a100-80gb-sxm]\n"
+                    "  model: [llama-2-7b, llama-3-8b]\n  model.num_key_value_heads: [4, 8]\n"
+                    "  kv_cache.dtype: [f16, fp8_e4m3]\n");
   const Json study = run_for_json({"study", scenario});
   CHECK(study.at("points").at("all") == 32);
   for (const Json& point : study.at("best")) {
     const Json& choices = point.at("choices");
     const auto choice = [&choices](const char* key) { return choices.at(key).get<std::string>(); };
-    const Json step = run_for_json({"predict", "--model", choice("model"), "--machine", choice("machine"), "--batch", "8",
-                                    "--context", "1000", "--kv-heads", choice("model.num_key_value_heads"),
+    const Json step = run_for_json({"predict", "--model", choice("model"), "--machine", choice("machine"), "--batch",
+                                    "8", "--context", "1000", "--kv-heads", choice("model.num_key_value_heads"),
                                     "--kv-cache-dtype", choice("kv_cache.dtype"), "--set",
                                     "machine.memory.DRAM.bandwidth=" + choice("machine.memory.DRAM.bandwidth")});
     CHECK(point.at("step_time").get<double>() == Approx(step.at("step_seconds").get<double>()).epsilon(1e-9));
@@ -100,9 +102,9 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   const auto file = [&folder](const std::string& more) {
     return folder.write("s.yaml", kHead + "workload: {phase: decode, batch: 1, context_tokens: 100}\n" + more);
   };
-  const Json study = run_for_json(
-      {"study", file("sweep: {workload.context_tokens: [100, 9000], kv_cache.block_size: [16]}\n"
-                     "objective: {minimize: step_time}\n")});
+  const Json study =
+      run_for_json({"study", file("sweep: {workload.context_tokens: [100, 9000], kv_cache.block_size: [16]}\n"
+                                  "objective: {minimize: step_time}\n")});
   CHECK(study.at("points").at("refused") == 1);
   CHECK_THAT(study.at("points").at("first_refusal").get<std::string>(), ContainsSubstring("longer than"));
   check_refused({"study", file("objective: {maximize: goodput}\n")}, {"s.yaml", "goodput is no metric of a step"});
@@ -132,13 +134,15 @@ TEST_CASE("a journal is gone on with only by the study it belongs to") {
 
 TEST_CASE("the flip of a recommendation is where studies of the changed machine flip") {
   const Folder folder;
-  const std::string scenario = folder.write(
-      "s.yaml", kHead + "workload: {phase: decode, batch: 16, context_tokens: 2000}\n"
-                        "sweep: {kv_cache.block_size: [1, 16, 64], weights: [f16, gptq-int4]}\n"
-                        "objective: {minimize: step_time}\n");
+  const std::string scenario =
+      folder.write("s.yaml", kHead +
+                                 "workload: {phase: decode, batch: 16, context_tokens: 2000}\n"
+                                 "sweep: {kv_cache.block_size: [1, 16, 64], weights: [f16, gptq-int4]}\n"
+                                 "objective: {minimize: step_time}\n");
   const Json study = run_for_json({"study", scenario, "--sensitivity", "--within", "8"});
   const auto best_at = [&](const std::string& key, double factor) {
-    const Json changed = run_for_json({"study", scenario, "--set", "machine." + key + "=" + std::to_string(factor) + " x"});
+    const Json changed =
+        run_for_json({"study", scenario, "--set", "machine." + key + "=" + std::to_string(factor) + " x"});
     return changed.at("best")[0].at("choices");
   };
   int flips = 0;

@@ -42,16 +42,16 @@ TEST_CASE("words are equal or not") {
 }
 
 TEST_CASE("what cannot be evaluated is refused") {
-  for (const auto& [text, why] : std::map<std::string, std::string>{
-           {"", "lacks a number or a name"},
-           {"workload.batch", "has no <=, >="},
-           {"workload.batch <=", "lacks a number or a name"},
-           {"workload.batc <= 4", "names 'workload.batc', which is neither"},
-           {"workload.batch <= 4 5", "has '5' left over"},
-           {"(workload.batch <= 4", "bracket that is not closed"},
-           {"f16 <= weights", "names 'f16'"},
-           {"weights == f16 * 2", "names 'f16'"},
-           {std::string(100, '(') + "1", "too many brackets"}})
+  for (const auto& [text, why] :
+       std::map<std::string, std::string>{{"", "lacks a number or a name"},
+                                          {"workload.batch", "has no <=, >="},
+                                          {"workload.batch <=", "lacks a number or a name"},
+                                          {"workload.batc <= 4", "names 'workload.batc', which is neither"},
+                                          {"workload.batch <= 4 5", "has '5' left over"},
+                                          {"(workload.batch <= 4", "bracket that is not closed"},
+                                          {"f16 <= weights", "names 'f16'"},
+                                          {"weights == f16 * 2", "names 'f16'"},
+                                          {std::string(100, '(') + "1", "too many brackets"}})
     CHECK_THROWS_WITH(parse(text), ContainsSubstring(why));
   CHECK_THROWS_WITH(holds("weights <= 3"), ContainsSubstring("is 'gptq-int4', which is not a number"));
 }

@@ -11,9 +11,10 @@ namespace dculab::config {
 namespace {
 
 Scenario read_with(const std::string& axes) {
-  return read_scenario("s.yaml", parse_yaml("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: m\n"
-                                                      "machine: z100\nworkload: {phase: decode}\nsweep:\n" +
-                                                          axes));
+  return read_scenario("s.yaml", parse_yaml("s.yaml",
+                                            "schema: dculab/scenario/1\nquestion: q\nmodel: m\n"
+                                            "machine: z100\nworkload: {phase: decode}\nsweep:\n" +
+                                                axes));
 }
 
 std::vector<std::string> values_of(const std::string& axis) {

@@ -36,7 +36,9 @@ TEST_CASE("a failure ends the work where it happened") {
       return "";
     };
   };
-  const auto run = [&] { work_in_order({0, 1000000}, 3, make_worker, [&](std::uint64_t, const std::string&) { ++delivered; }); };
+  const auto run = [&] {
+    work_in_order({0, 1000000}, 3, make_worker, [&](std::uint64_t, const std::string&) { ++delivered; });
+  };
   CHECK_THROWS_WITH(run(), "chunk 10");
   CHECK(delivered == 10);
 }
