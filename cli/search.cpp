@@ -68,6 +68,8 @@ class Answer {
   }
 
   void finish(Report& report) {
+    if (summary_.count(Outcome::refused) == space_.size())
+      throw InputError(space_.scenario().file, "no point of the sweep can be: " + summary_.refusal());
     if (points_) points_->keep();
     report_search(space_, summary_, options_, report);
   }

@@ -112,7 +112,7 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   check_refused({"study", file("pareto: {minimize: [step_time]}\n")}, {"s.yaml:6:", "two metrics or more"});
   check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\nobjective: {minimize: step_time}\n")},
                 {"sweep.measure.repeats: changes no price"});
-  check_refused({"study", file("sweep: {machine.memory.L7.size: [3 MiB]}\n")}, {});
+  check_refused({"study", file("sweep: {machine.memory.L7.size: [3 MiB]}\n")}, {"no figure of z100"});
   check_refused({"study", file(""), "--shard", "2/8"}, {"--shard", "needs --journal"});
   check_refused({"study", file(""), "--shard", "9/8"}, {"'9/8' is not a part such as 2/8"});
 }
