@@ -163,6 +163,7 @@ void check_sweep(const config::Scenario& scenario) {
   Json json{{"machine", choices.machine}, {"points", Json::array()}};
   for (std::size_t index = 0; index < choices.costs.size(); ++index) {
     Json point = cli::to_json(choices.costs[index]);
+    point["num_key_value_heads"] = choices.options[index].kv_heads;
     point["group_size"] = choices.costs[index].model.group_size();
     point["kv_bytes_per_token"] = choices.options[index].kv_bytes_per_token.value();
     if (const GroupAccuracy* measured = accuracy_of(accuracies, choices.costs[index])) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cli/machine_figures.hpp"
+
 namespace dculab::cli {
 namespace {
 
@@ -43,6 +45,7 @@ Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& 
 Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report) {
   const std::vector<sim::Leaning> leanings = sim::leanings(machine, prices);
   const std::string text = leaning_text(machine, leanings);
+  report.json["machine_facts"][machine.name] = machine_facts(machine);
   if (!text.empty()) report.tables.back().notes.push_back(machine.name + ": " + text + ".");
   return leaning_json(machine, leanings);
 }

@@ -17,7 +17,7 @@ namespace dculab::cli {
 // Those worth telling: `key`, `change`, `source`.
 [[nodiscard]] Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings);
 
-// Adds a note below the report's last table; returns the JSON.
+// Adds a note below the report's last table and the machine's figures to its JSON; returns the JSON of the leanings.
 [[nodiscard]] Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report);
 
 // The same, of the times that recipes take. There may be none.

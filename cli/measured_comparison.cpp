@@ -7,6 +7,7 @@
 #include "cli/calibrated_machine.hpp"
 #include "cli/engine_weights.hpp"
 #include "cli/locate.hpp"
+#include "cli/machine_figures.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/resolve.hpp"
 #include "config/unit_text.hpp"
@@ -194,6 +195,7 @@ MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Ma
   for (const Candidate& candidate : candidates) study.trace.steps.push_back(measured(candidate));
   cite_fit(fit.machine, std::to_string(points.size()) + " measured steps");
   study.machine = fit.machine;
+  report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
   return study;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/calibrated_machine.hpp"
 #include "cli/engine_weights.hpp"
 #include "cli/locate.hpp"
+#include "cli/machine_figures.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/recommendation.hpp"
 #include "cli/refusals.hpp"
@@ -165,6 +166,7 @@ MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine
   add_regret(accepted, score.fit.machine, report);
   cite_fit(score.fit.machine, std::to_string(score.fitted.size()) + " measured steps");
   study.machine = score.fit.machine;
+  report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
   return study;
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <sstream>
 
+#include "cli/html_page.hpp"
 #include "config/text_output.hpp"
 
 namespace dculab::cli {
@@ -120,6 +121,11 @@ void add_output_options(CLI::App& command, OutputOptions& options) {
   add_output_file(command, "--output", options.file, "Write to this file, whole or not at all");
 }
 
+void add_report_options(CLI::App& command, OutputOptions& options) {
+  add_output_options(command, options);
+  add_output_file(command, "--report", options.report_file, "Also write an HTML page with charts");
+}
+
 void add_output_file(CLI::App& command, const std::string& option, std::string& file, const std::string& help) {
   command.add_option(option, file, help)->check(CLI::Validator(why_not_writable, ""))->option_text("FILE");
 }
@@ -130,6 +136,7 @@ void show(const Report& report, const OutputOptions& options) {
     std::cout << text << std::flush;
   else
     config::write_file_atomically(options.file, text);
+  if (!options.report_file.empty()) config::write_file_atomically(options.report_file, html_page(report));
 }
 
 std::string number(double value, int digits) {

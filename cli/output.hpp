@@ -18,10 +18,14 @@ enum class Format { table, json, csv };
 // `--format` and `--output` of every subcommand.
 struct OutputOptions {
   Format format = Format::table;
-  std::string file;  // empty: standard output
+  std::string file;         // empty: standard output
+  std::string report_file;  // the page of `--report`; empty: none
 };
 
 void add_output_options(CLI::App& command, OutputOptions& options);
+
+// Those and `--report`, of subcommands whose result has charts.
+void add_report_options(CLI::App& command, OutputOptions& options);
 
 // `--format` alone: where --output names what the subcommand makes.
 void add_format_option(CLI::App& command, OutputOptions& options);

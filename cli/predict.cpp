@@ -5,6 +5,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/leaning_report.hpp"
+#include "cli/machine_figures.hpp"
+#include "cli/op_report.hpp"
 #include "cli/output.hpp"
 #include "cli/resolve.hpp"
 #include "config/unit_text.hpp"
@@ -175,24 +177,8 @@ struct Prediction {
             {"warnings", warnings_of(prediction)},
             {"assumed", sim::assumed_keys(prediction.machine)},
             {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
-            {"ops", Json::array()}};
-  for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {
-    const Op& op = prediction.plan.ops[index];
-    const sim::OpPrice& price = prediction.price.ops[index];
-    Json entry{{"op", op.name},
-               {"count", op.count},
-               {"seconds", price.all_executions().value()},
-               {"bound", sim::name(price.bound, prediction.machine)},
-               {"flops", (op.flops * op.count).value()},
-               {"bytes", Json::object()},
-               {"hit_rate", Json::object()},
-               {"effective_latency_seconds", price.effective_latency.value()}};
-    for (std::size_t level = 0; level < prediction.machine.memory.size(); ++level) {
-      entry["bytes"][prediction.machine.memory[level].name] = (price.bytes[level] * op.count).value();
-      entry["hit_rate"][prediction.machine.memory[level].name] = price.hit_rate[level];
-    }
-    json["ops"].push_back(std::move(entry));
-  }
+            {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
+  json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
   return json;
 }
 
@@ -202,7 +188,7 @@ void add_predict(CLI::App& app) {
   CLI::App* command = app.add_subcommand("predict", "Price one step on one machine, op by op");
   auto choices = std::make_shared<PredictChoices>();
   add_step_choices(*command, choices->step);
-  add_output_options(*command, choices->output);
+  add_report_options(*command, choices->output);
   command->callback([choices] {
     const Prediction prediction = predict(choices->step);
     show({"dculab/predict/1", heading(prediction), {op_table(prediction)}, to_json(prediction)}, choices->output);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/leaning_report.hpp"
+#include "cli/op_report.hpp"
 #include "cli/recommendation.hpp"
 #include "cli/resolve.hpp"
 #include "cli/sensitivity_report.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr const char* kKvHeadsKey = "model.num_key_value_heads";
 constexpr const char* kBlockSizeKey = "kv_cache.block_size";
+constexpr std::size_t kDetailedPoints = 128;  // larger sweeps are told without their ops
 
 // The choices that make up the workload, as one text.
 [[nodiscard]] std::string workload_text(const std::vector<config::Override>& choices) {
@@ -103,6 +105,7 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
                               {"tokens_per_second", rate},
                               {"bound", bound},
                               {"max_sequences", fits}});
+    if (points.size() <= kDetailedPoints) json["points"].back()["ops"] = ops_json(plan, priced.back().price, machine);
   }
   const std::string basis = machine.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
   table.notes.push_back(machine.name + ": " + basis + ".");

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "cli/effective_machine.hpp"
 #include "cli/locate.hpp"
+#include "cli/machine_figures.hpp"
 #include "cli/output.hpp"
 #include "cli/resolve.hpp"
 #include "config/machine_file.hpp"
@@ -35,29 +35,10 @@ void add_value(Report& report, const std::string& key, const std::string& value,
   return report;
 }
 
-// The figures of a machine document: maps with `value`, `kind` and `source`, wherever they stand.
-void add_figures(Report& report, const config::Node& node, const std::string& path) {
-  if (const config::Node* value = node.find("value")) {
-    add_value(report, path, value->text, node.find("kind")->text, node.find("source")->text);
-    return;
-  }
-  const config::Node* level_name = node.find("name");
-  for (const config::Node& child : node.children) {
-    std::string key = child.key;
-    if (node.kind == config::NodeKind::list) key = child.find("name")->text;
-    if (child.kind == config::NodeKind::scalar && !(level_name && child.key == "name" && !path.empty()))
-      add_value(report, path.empty() ? key : path + "." + key, child.text, "", "");
-    else if (child.kind != config::NodeKind::scalar)
-      add_figures(report, child, path.empty() ? key : path + "." + key);
-  }
-}
-
 [[nodiscard]] Report show_machine(const std::filesystem::path& file) {
-  const sim::Machine machine = effective_machine(config::read_machine_file(file));
   Report report = empty_report("machine " + file.string());
-  add_figures(report, config::parse_yaml(file.string(), config::machine_yaml(machine)), "");
-  for (const Absence& absence : absences(machine))
-    add_value(report, absence.key, absence.instead, "assumed", absence.why);
+  for (const MachineFigure& figure : machine_figures(config::read_machine_file(file)))
+    add_value(report, figure.key, figure.value, figure.kind, figure.source);
   return report;
 }
 

@@ -6,10 +6,12 @@
 
 #include "cli/commands.hpp"
 #include "cli/locate.hpp"
+#include "cli/machine_figures.hpp"
 #include "cli/measured_serving.hpp"
 #include "cli/output.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/progress.hpp"
+#include "cli/resolve.hpp"
 #include "cli/serving_report.hpp"
 #include "cli/simulation.hpp"
 #include "config/text_output.hpp"
@@ -151,13 +153,15 @@ void add_steps(const Simulation& simulation, Trace& trace) {
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
     std::vector<Simulation> all;
     ProgressBar bar;
-    for (const std::string& machine : scenario.machines)
+    for (const std::string& machine : scenario.machines) {
+      report.json["machine_facts"][machine] = machine_facts(resolve_machine(machine));
       for (const config::SweepPoint& point : points) {
         bar.update(machine,
                    static_cast<double>(all.size()) / static_cast<double>(points.size() * scenario.machines.size()));
         all.push_back(simulate_point(point, machine, serving_of(choices),
                                      choices.chrome_trace_file.empty() ? nullptr : &chrome_trace));
       }
+    }
     bar.clear();
     if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
     if (single) {
@@ -194,7 +198,7 @@ void add_simulate(CLI::App& app) {
                   "Write the steps for chrome://tracing or ui.perfetto.dev");
   add_output_file(*command, "--trace", choices->trace_file,
                   "With --measure: write steps of the engine, for `dculab calibrate`");
-  add_output_options(*command, choices->output);
+  add_report_options(*command, choices->output);
   command->callback([choices] { show(simulate(*choices), choices->output); });
 }
 

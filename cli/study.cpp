@@ -162,7 +162,7 @@ void add_study(CLI::App& app) {
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
   add_answer_options(*command, choices->search);
   add_pricing_options(*command, choices->search);
-  add_output_options(*command, choices->output);
+  add_report_options(*command, choices->output);
   command->callback([choices] { show(study_all(*choices), choices->output); });
 }
 

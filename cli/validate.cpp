@@ -176,7 +176,7 @@ void add_validate(CLI::App& app) {
       ->excludes(calibrate_on);
   command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
       ->check(CLI::NonNegativeNumber);
-  add_output_options(*command, choices->output);
+  add_report_options(*command, choices->output);
   command->callback([choices] { run_validate(*choices); });
 }
 

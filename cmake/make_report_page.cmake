@@ -1,0 +1,35 @@
+# cmake -DPAGE=... -DSTYLE=... -DSCRIPTS=... -DD3=... -DLICENCES=... -DOUTPUT=... -P make_report_page.cmake: PAGE with the
+# others in the places of @STYLE@, @D3@ and @SCRIPTS@, as a raw string literal.
+cmake_minimum_required(VERSION 3.25)
+
+function(put mark text)
+  string(REPLACE "${mark}" "${text}" page "${page}")
+  set(page "${page}" PARENT_SCOPE)
+endfunction()
+
+function(read_all files result)
+  set(all "")
+  foreach(file IN LISTS files)
+    file(READ ${file} text)
+    string(APPEND all "${text}")
+  endforeach()
+  set(${result} "${all}" PARENT_SCOPE)
+endfunction()
+
+file(READ ${PAGE} page)
+file(READ ${STYLE} style)
+file(READ ${D3} d3)
+read_all("${SCRIPTS}" scripts)
+read_all("${LICENCES}" licences)
+if(licences STREQUAL "")
+  message(FATAL_ERROR "no licence of D3: node-d3's file `copyright` is expected under /usr/share/doc/node-d3")
+endif()
+string(REPLACE "*/" "* /" licences "${licences}")
+
+put(@STYLE@ "${style}")
+put(@SCRIPTS@ "${scripts}")
+put(@D3@ "/* D3 and its licences:\n\n${licences}*/\n${d3}")
+if(page MATCHES "\\)page\"")
+  message(FATAL_ERROR "the page has )page\" in it, which ends the string literal")
+endif()
+file(WRITE ${OUTPUT} "R\"page(${page})page\"\n")

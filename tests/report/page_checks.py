@@ -1,0 +1,125 @@
+"""What holds for every page: it is drawn whole, without complaint or network, at any width and in both themes."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+# Texts that leave their drawing, and texts of one drawing that lie on each other.
+MISPLACED = """(() => {
+  const found = [];
+  for (const svg of document.querySelectorAll(".canvas svg")) {
+    const frame = svg.getBoundingClientRect(), where = svg.closest("section").id + ": ";
+    const texts = Array.from(svg.querySelectorAll("text")).map(text => [text.textContent, text.getBoundingClientRect(),
+                                                                        text.getAttribute("transform")]);
+    for (const [text, box] of texts)
+      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
+        found.push(where + text + " is cut off");
+    const upright = texts.filter(([, , transform]) => !transform);
+    upright.forEach(([text, a], index) => upright.slice(index + 1).forEach(([other, b]) => {
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const tall = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 2 && tall > 4) found.push(where + text + " lies on " + other);
+    }));
+  }
+  return found;
+})()"""
+
+# Chooses every entry of every menu in turn.
+MENUS = """(() => {
+  const found = [];
+  for (const name of Array.from(document.querySelectorAll("select"), menu => [menu.closest("section").id, menu.dataset.choice]))
+    for (const { value } of document.querySelector(`#${name[0]} select[data-choice="${name[1]}"]`).options) {
+      const menu = document.querySelector(`#${name[0]} select[data-choice="${name[1]}"]`);
+      menu.value = value;
+      menu.dispatchEvent(new Event("change"));
+      if (menu.value !== value) found.push(`${name} does not keep ${value}`);
+      found.push(...MISPLACED.map(text => `${name} ${value}: ${text}`));
+    }
+  return found;
+})()""".replace("MISPLACED", MISPLACED)
+
+EXPORTS = """Array.from(document.querySelectorAll("#charts section")).filter(each => each.querySelector(".canvas svg"))
+  .map(each => [each.id, svgExport.text(each.querySelector(".canvas svg"), each.querySelector("h2").textContent),
+                each.querySelectorAll(".canvas .mark").length])"""
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def check_layout(browser, path, size, scheme, sections):
+    where = f"{path} at {size[0]} pixels, {scheme}"
+    browser.open(path, size, scheme)
+    assert not browser.problems, (where, browser.problems)
+    asked = [url for url in browser.requests if not url.startswith(("file://", "data:"))]
+    assert not asked and len([url for url in browser.requests if url.startswith("file://")]) == 1, (where, asked)
+    shown = browser.evaluate('Array.from(document.querySelectorAll("#charts section"), each => each.id)')
+    assert shown == sections, (where, shown)
+    wide = browser.evaluate("document.documentElement.scrollWidth")
+    assert wide <= size[0], f"{where}: {wide} pixels wide"
+    misplaced = browser.evaluate(MISPLACED)
+    assert not misplaced, (where, misplaced[:10])
+    misplaced = browser.evaluate(MENUS)
+    assert not misplaced and not browser.problems, (where, misplaced[:10], browser.problems)
+    browser.open(path, size, scheme)
+    for section in sections:
+        said = browser.evaluate(f'document.querySelector("#{section} .says").textContent')
+        assert said.endswith(".") and "undefined" not in said and "NaN" not in said, (where, section, said)
+        rows = browser.evaluate(f'document.querySelectorAll("#{section} table tbody tr").length')
+        assert rows > 0, f"{where}: {section} has no table"
+
+
+def check_exports(browser, path):
+    """Each chart as a file: XML that stands alone, with every mark in it and no style of the page."""
+    browser.open(path)
+    for section, text, count in browser.evaluate(EXPORTS):
+        root = ElementTree.fromstring(text)
+        assert root.tag == NAMESPACE + "svg", section
+        assert "var(--" not in text and "class=" not in text and "url(" not in text, section
+        drawn = [each for each in root.iter() if each.tag in (NAMESPACE + "path", NAMESPACE + "rect")]
+        assert len(drawn) >= count > 0, (section, len(drawn), count)
+        for each in drawn:
+            for paint in (each.get("fill"), each.get("stroke")):
+                assert paint is None or paint == "none" or paint.startswith("rgb"), (section, paint)
+
+
+def check_theme(browser, path):
+    """The button goes from the system's theme to light, dark and back."""
+    background = "getComputedStyle(document.body).backgroundColor"
+    browser.open(path, scheme="dark")
+    seen = [browser.evaluate(background)]
+    for _ in range(3):
+        browser.evaluate('document.querySelector("#theme").click()')
+        seen.append(browser.evaluate(background))
+    dark, light = seen[0], seen[1]
+    assert dark != light and seen == [dark, light, dark, dark], seen
+
+
+def check_keyboard(browser, path):
+    """A chart is one stop of the tab key; arrow keys go through its marks, and each one says what it is."""
+    browser.open(path)
+    stops = browser.evaluate("""Array.from(document.querySelectorAll(".canvas svg"),
+      svg => svg.querySelectorAll(".mark[tabindex='0']").length)""")
+    assert stops and all(count == 1 for count in stops), stops
+    browser.evaluate("""document.querySelector(".mark[tabindex='0']").focus()""")
+    label = """document.activeElement.getAttribute("aria-label")"""
+    first = browser.evaluate(label)
+    for kind in ("keyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight")
+    second = browser.evaluate(label)
+    assert first and second and first != second, (first, second)
+    shown = browser.evaluate('document.querySelector("#tooltip:not([hidden]) strong").textContent')
+    assert second.startswith(shown), (second, shown)
+
+
+def axis(browser, section, which, number=0):
+    """Where values of a section's axis stand, from its ticks: [(value, pixels)]."""
+    ticks = browser.evaluate(f"""Array.from(document.querySelectorAll("#{section} .axis-{which}")[{number}]
+      .querySelectorAll(".tick"), tick => [tick.__data__, tick.getAttribute("transform")])""")
+    coordinate = 0 if which == "x" else 1
+    return [(value, [float(part) for part in place[len("translate("):-1].split(",")][coordinate])
+            for value, place in ticks]
+
+
+def data_of(browser, selector):
+    """Of each mark: what it stands for, and its place."""
+    return browser.evaluate(f"""Array.from(document.querySelectorAll({json.dumps(selector)}), mark =>
+      ({{datum: mark.__data__, transform: mark.getAttribute("transform"),
+         box: ["x", "y", "width", "height"].map(each => Number(mark.getAttribute(each)))}}))""")

@@ -1,0 +1,283 @@
+"""Opens what `--report` writes in headless Chromium: is every chart there, and does it show the figures of the JSON?
+
+Usage: report_test.py DCULAB SOURCE_DIR. Exits with 77 (skipped) where there is no `chromium`.
+"""
+
+import json
+import math
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from browser import DESKTOP, PHONE, Browser
+from page_checks import axis, check_exports, check_keyboard, check_layout, check_theme, data_of
+
+PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+HEADS, BLOCK = "model.num_key_value_heads", "kv_cache.block_size"
+HALF_A_PIXEL = 0.5
+
+COMMANDS = {
+    "predict": ["predict", "--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "2048"],
+    "study": ["study", "llama3_on_dcu"],
+    "accuracy": ["study", "group_size"],
+    "compare": ["study", "papers/opt_gptq"],
+    "simulate": ["simulate", "serving/llama3_on_z100"],
+    "preemptions": ["simulate", "serving/llama3_on_z100", "--set", "workload.requests_per_second=4",
+                    "--set", "engine.max_num_seqs=256", "--set", "workload.prompt_tokens=1500"],
+    "validate": ["validate", "--points", "tests/data/published_points.csv"],
+}
+SECTIONS = {
+    "predict": ["roofline", "time-by-op", "hit-rates", "assumptions"],
+    "study": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "pareto", "assumptions"],
+    "accuracy": ["pareto", "assumptions"],
+    "compare": ["predicted-measured", "assumptions"],
+    "simulate": ["time-by-bound", "throughput-latency", "kv-use", "assumptions"],
+    "measured": ["predicted-measured", "assumptions"],
+    "preemptions": ["time-by-bound", "kv-use", "assumptions"],
+    "validate": ["predicted-measured", "assumptions"],
+}
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def measured_command(folder):
+    """A study that runs a few steps on this machine, whose file is the one of the other tests."""
+    header = (ROOT / "tests/cli/generous_cpu.hpp").read_text(encoding="utf-8")
+    machine, scenario = folder / "cpu.yaml", folder / "measured.yaml"
+    machine.write_text(re.search(r'R"\((.*?)\)"', header, re.S).group(1), encoding="utf-8")
+    scenario.write_text("""schema: dculab/scenario/1
+question: Are eight steps predicted by eight others?
+model: dculab-tiny
+machine: host
+workload: {phase: decode, batch: 1, context_tokens: 64}
+sweep:
+  model.num_key_value_heads: [1, 2, 4, 8]
+  kv_cache.block_size: [1, 16]
+  workload.batch: [1, 4]
+measure: {repeats: 3, warm_up: 1, held_out: 0.5, seed: 1}
+""", encoding="utf-8")
+    return ["study", str(scenario), "--measure", "--host", str(machine)]
+
+
+def write(command, page):
+    """The page of a command, and its JSON."""
+    done = run(*command, "--format", "json", "--report", str(page))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def place(ticks, value, log):
+    """Where an axis with these ticks has a value."""
+    of = math.log if log else float
+    (low, at_low), (high, at_high) = ticks[0], ticks[-1]
+    return at_low + (of(value) - of(low)) / (of(high) - of(low)) * (at_high - at_low)
+
+
+def at(transform):
+    return [float(part) for part in transform.split("(")[1].split(")")[0].split(",")]
+
+
+def check_roofline(browser, step, machine):
+    marks = data_of(browser, "#roofline .mark")
+    expected = {(op["op"], level): (op["flops"] / size, op["flops"] / op["seconds"])
+                for op in step["ops"] if op["flops"] > 0 for level, size in op["bytes"].items() if size > 0}
+    assert len(marks) == len(expected) > 10
+    x, y = axis(browser, "roofline", "x"), axis(browser, "roofline", "y")
+    for mark in marks:
+        intensity, rate = expected.pop((mark["datum"]["op"]["op"], mark["datum"]["level"]))
+        assert abs(at(mark["transform"])[0] - place(x, intensity, True)) < HALF_A_PIXEL, mark
+        assert abs(at(mark["transform"])[1] - place(y, rate, True)) < HALF_A_PIXEL, mark
+    slopes = browser.evaluate("""Array.from(document.querySelectorAll("#roofline .level"),
+      line => [line.__data__.bandwidth, line.getAttribute("d").match(/M([^,]*),(.*)L/).slice(1).map(Number)])""")
+    assert [slope for slope, _ in slopes] == [level["bytes_per_second"] for level in machine["memory"]]
+    for bandwidth, (left, top) in slopes:
+        low, high = x[0][0], x[-1][0]
+        intensity = low * (high / low) ** ((left - x[0][1]) / (x[-1][1] - x[0][1]))
+        assert abs(top - place(y, intensity * bandwidth, True)) < HALF_A_PIXEL
+    peaks = [each["datum"]["rate"] for each in data_of(browser, "#roofline .peak")]
+    assert sorted(peaks) == sorted({each["flop_per_second"] for each in machine["peaks"]})
+
+
+def check_bars(browser, step):
+    """Bars as long as their ops, the step as long as all of them with the host."""
+    x = axis(browser, "time-by-op", "x")
+    length = {}
+    for mark in data_of(browser, "#time-by-op .mark"):
+        length[mark["datum"]["row"]] = length.get(mark["datum"]["row"], 0) + mark["box"][2]
+    for row, seconds in [("whole step", step["step_seconds"]), *((op["op"], op["seconds"]) for op in step["ops"])]:
+        assert abs(length[row] - max(1, place(x, seconds, False))) < 4, (row, length[row])
+
+
+def check_hit_rates(browser, step):
+    x = axis(browser, "hit-rates", "x")
+    marks = data_of(browser, "#hit-rates .mark")
+    assert len(marks) == len(step["ops"]) * (len(step["ops"][0]["hit_rate"]) - 1)
+    for mark in marks:
+        rate = next(op for op in step["ops"] if op["op"] == mark["datum"]["op"]["op"])["hit_rate"][mark["datum"]["level"]]
+        assert abs(at(mark["transform"])[0] - place(x, rate, False)) < HALF_A_PIXEL
+
+
+def check_predict(browser, result):
+    check_roofline(browser, result, result["machine_facts"]["z100"])
+    check_bars(browser, result)
+    check_hit_rates(browser, result)
+    rows = browser.evaluate('document.querySelectorAll("#assumptions tbody tr").length')
+    assert rows == len(result["machine_facts"]["z100"]["figures"]) > 40
+    first = browser.evaluate('document.querySelector("#assumptions tbody td").textContent')
+    assert first == result["leans_on"][0]["key"]
+
+
+def check_study(browser, result):
+    first, second = result["machines"]
+    cells = {(each["datum"]["heads"], each["datum"]["block"]): each["datum"]
+             for each in data_of(browser, "#heat-map .mark")}
+    assert len(cells) == len(first["points"]) == 36
+    best = min(point["step_seconds"] for point in first["points"])
+    for point in first["points"]:
+        cell = cells[int(point["choices"][HEADS]), int(point["choices"][BLOCK])]
+        assert math.isclose(cell["worse"], point["step_seconds"] / best - 1, abs_tol=1e-12)
+    chosen = [each["datum"] for each in data_of(browser, "#heat-map .chosen")]
+    recommended = first["recommendation"]
+    assert [(each["heads"], each["block"]) for each in chosen] == [
+        (recommended["num_key_value_heads"], recommended["block_size"])]
+    point = next(point for point in first["points"] if int(point["choices"][HEADS]) == chosen[0]["heads"]
+                 and int(point["choices"][BLOCK]) == chosen[0]["block"])
+    check_roofline(browser, point, result["machine_facts"]["z100"])
+    browser.evaluate("""(() => { const menu = document.querySelector("#heat-map select[data-choice='machine']");
+      menu.value = "k100-ai"; menu.dispatchEvent(new Event("change")); })()""")
+    shown = sorted(each["datum"]["value"] for each in data_of(browser, "#heat-map .mark"))
+    assert shown == sorted(point["step_seconds"] for point in second["points"])
+
+
+def check_accuracy(browser, result):
+    points = [point for point in result["machines"][0]["points"] if "loss" in point]
+    marks = data_of(browser, "#pareto .mark")
+    assert sorted(mark["datum"]["x"] for mark in marks) == sorted(point["loss"] for point in points)
+    assert sum(mark["datum"]["front"] for mark in marks) == sum(point["pareto"] for point in points) > 1
+
+
+def check_compare(browser, result):
+    reported = [each for comparison in result["comparisons"] for each in comparison["reported"]]
+    marks = data_of(browser, "#predicted-measured .mark")
+    assert len(marks) == len(reported) > 5
+    x, y = axis(browser, "predicted-measured", "x"), axis(browser, "predicted-measured", "y")
+    for mark, each in zip(marks, reported):
+        assert abs(at(mark["transform"])[0] - place(x, 100 * each["reported_change"], False)) < HALF_A_PIXEL
+        assert abs(at(mark["transform"])[1] - place(y, 100 * each["predicted_change"], False)) < HALF_A_PIXEL
+
+
+def check_simulate(browser, result):
+    simulations = result["simulations"]
+    marks = data_of(browser, "#throughput-latency .mark")
+    assert len(marks) == len(simulations) > 3
+    x, y = axis(browser, "throughput-latency", "x"), axis(browser, "throughput-latency", "y")
+    for mark, each in zip(marks, simulations):
+        assert abs(at(mark["transform"])[0] - place(x, each["output_tokens_per_second"], False)) < HALF_A_PIXEL
+        assert abs(at(mark["transform"])[1] - place(y, each["ttft_p99"], True)) < HALF_A_PIXEL
+    shown = data_of(browser, "#kv-use .mark")
+    assert [each["datum"] for each in shown] == simulations[result["best"][0]]["timeline"]
+    parts = data_of(browser, "#time-by-bound .mark")
+    assert math.isclose(sum(each["datum"]["seconds"] for each in parts),
+                        sum(sum(each["seconds_by_bound"].values()) for each in simulations))
+
+
+def check_preemptions(browser, result):
+    timeline = result["simulations"][0]["timeline"]
+    preempted = [each for each in timeline if each["preemptions"] > 0]
+    assert preempted, "nothing is preempted, the check would prove nothing"
+    assert [each["datum"] for each in data_of(browser, "#kv-use .preempted")] == preempted
+
+
+def check_pairs(browser, points, interval):
+    """A mark for each point, and one that is marked for each measurement outside its interval."""
+    marks = data_of(browser, "#predicted-measured .mark")
+    assert [mark["datum"]["name"] for mark in marks] == [point["id"] for point in points]
+    outside = 0
+    for point, mark in zip(points, marks):
+        low, high = interval(point)
+        assert (mark["datum"]["low"], mark["datum"]["high"]) == (low, high)
+        outside += not low <= mark["datum"]["measured"] <= high
+    bad = browser.evaluate("""Array.from(document.querySelectorAll("#predicted-measured .mark"))
+      .filter(mark => mark.style.fill === "var(--bad)").length""")
+    assert bad == outside, (bad, outside)
+
+
+def check_measured(browser, result):
+    assert len(result["points"]) == 8
+    check_pairs(browser, result["points"], lambda point: tuple(point["interval_seconds"]))
+    said = browser.evaluate('document.querySelector("#predicted-measured .says").textContent')
+    assert "Half of the 8 lie within " in said, said
+
+
+def check_validate(browser, result):
+    units = list(dict.fromkeys(point["unit"] for point in result["points"]))
+    assert len(units) > 1
+    for unit in units:
+        browser.evaluate(f"""(() => {{ const menu = document.querySelector("#predicted-measured select");
+          menu.value = {json.dumps(unit)}; menu.dispatchEvent(new Event("change")); }})()""")
+        points = [point for point in result["points"] if point["unit"] == unit]
+        check_pairs(browser, points, lambda point: (point["low"], point["high"]))
+
+
+def check_hostile_names(browser, folder):
+    """What a file says stays text, whatever it says."""
+    question = '</script><script>document.title = "taken"</script><!--<b>&amp; "quoted"'
+    page = folder / "hostile.html"
+    text = (ROOT / "scenarios/llama3_on_dcu.yaml").read_text(encoding="utf-8")
+    scenario = folder / "hostile.yaml"
+    scenario.write_text("\n".join(f"question: '{question}'" if line.startswith("question:") else line
+                                  for line in text.splitlines()), encoding="utf-8")
+    write(["study", str(scenario)], page)
+    browser.open(page)
+    assert not browser.problems, browser.problems
+    assert browser.evaluate('document.querySelector("#question").textContent') == question
+    assert browser.evaluate("document.title") == f"dculab study: {question}"
+
+
+def check_file(page):
+    text = page.read_text(encoding="utf-8")
+    assert "Content-Security-Policy" in text and "Redistribution and use in source and binary forms" in text
+    assert "@DATA@" not in text and "@TITLE@" not in text
+    refused = run(*COMMANDS["predict"], "--report", "/nowhere/page.html")
+    assert refused.returncode == 2 and refused.stdout == "" and "/nowhere/page.html" in refused.stderr
+
+
+CHECKS = {"predict": check_predict, "study": check_study, "accuracy": check_accuracy, "compare": check_compare,
+          "simulate": check_simulate, "preemptions": check_preemptions,
+          "measured": check_measured, "validate": check_validate}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        commands = {**COMMANDS, "measured": measured_command(folder)}
+        pages = {command: folder / f"{command}.html" for command in commands}
+        results = {command: write(arguments, pages[command]) for command, arguments in commands.items()}
+        check_file(pages["predict"])
+        if not shutil.which("chromium"):
+            print("no chromium: scripts/install-packages --test installs it")
+            return 77
+        browser = Browser()
+        try:
+            for command, page in pages.items():
+                for size in (PHONE, DESKTOP):
+                    for scheme in ("light", "dark"):
+                        check_layout(browser, page, size, scheme, SECTIONS[command])
+                CHECKS[command](browser, results[command])
+                check_exports(browser, page)
+            check_theme(browser, pages["predict"])
+            check_keyboard(browser, pages["predict"])
+            check_hostile_names(browser, folder)
+        finally:
+            browser.close()
+    print(f"{len(pages)} pages, all as their JSON says")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
