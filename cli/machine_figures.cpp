@@ -13,6 +13,12 @@ void add_figures(const config::Node& node, const std::string& path, std::vector<
     figures.push_back({path, value->text, node.find("kind")->text, node.find("source")->text});
     return;
   }
+  if (node.kind == config::NodeKind::list && !node.children.empty() && node.children.front().children.empty()) {
+    std::string ends;  // "1 .. 16", of a feature that the machine was calibrated on
+    for (const config::Node& end : node.children) ends += (ends.empty() ? "" : " .. ") + end.text;
+    figures.push_back({path, ends, "", ""});
+    return;
+  }
   const config::Node* level_name = node.find("name");
   for (const config::Node& child : node.children) {
     std::string key = child.key;

@@ -73,6 +73,9 @@ TEST_CASE("a trace goes from bench to calibrate to validate to predict") {
   }
   CHECK(scores.at("summary").at("median_abs_error").get<double>() == Approx(median_abs_error(scores.at("points"))));
   check_domain(fitted);
+  const Json shown = run_for_json({"show", fitted});
+  CHECK_THAT(shown.dump(),
+             ContainsSubstring(R"({"key":"calibration.domain.sequences","kind":"","source":"","value":"1 .. 3"})"));
   CHECK(folder.entries() == std::vector<std::string>{"cpu.yaml", "fitted.yaml", "trace.jsonl"});
 }
 

@@ -114,8 +114,8 @@ def axis(browser, section, which, number=0):
     ticks = browser.evaluate(f"""Array.from(document.querySelectorAll("#{section} .axis-{which}")[{number}]
       .querySelectorAll(".tick"), tick => [tick.__data__, tick.getAttribute("transform")])""")
     coordinate = 0 if which == "x" else 1
-    return [(value, [float(part) for part in place[len("translate("):-1].split(",")][coordinate])
-            for value, place in ticks]
+    # D3 5 draws its ticks half a pixel further, so that lines are sharp.
+    return [(value, float(place[len("translate("):-1].split(",")[coordinate]) - 0.5) for value, place in ticks]
 
 
 def data_of(browser, selector):

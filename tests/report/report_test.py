@@ -26,7 +26,8 @@ COMMANDS = {
     "compare": ["study", "papers/opt_gptq"],
     "simulate": ["simulate", "serving/llama3_on_z100"],
     "preemptions": ["simulate", "serving/llama3_on_z100", "--set", "workload.requests_per_second=4",
-                    "--set", "engine.max_num_seqs=256", "--set", "workload.prompt_tokens=1500"],
+                    "engine.max_num_seqs=256", "workload.prompt_tokens=200", "workload.output_tokens=1000",
+                    "engine.gpu_memory_utilization=0.5"],
     "validate": ["validate", "--points", "tests/data/published_points.csv"],
 }
 SECTIONS = {
