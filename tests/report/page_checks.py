@@ -76,8 +76,8 @@ def check_exports(browser, path):
         drawn = [each for each in root.iter() if each.tag in (NAMESPACE + "path", NAMESPACE + "rect")]
         assert len(drawn) >= count > 0, (section, len(drawn), count)
         for each in drawn:
-            for paint in (each.get("fill"), each.get("stroke")):
-                assert paint is None or paint == "none" or paint.startswith("rgb"), (section, paint)
+            for paint in (each.get("fill", ""), each.get("stroke", "none")):
+                assert paint == "none" or paint.startswith("rgb"), (section, paint)
 
 
 def check_theme(browser, path):
