@@ -1,5 +1,5 @@
-# dculab_report_page(OUTPUT)  makes the page that `--report` fills, as a C++ string: report/page.html with its style, its
-# scripts and D3 (Debian's node-d3) in place.
+# dculab_report_page(OUTPUT)  makes the page that `--report` fills, as a C++ string: report/page.html with its style,
+# its scripts and D3 (Debian's node-d3) in place.
 find_file(D3_SCRIPT d3.min.js PATHS /usr/share/nodejs/d3/dist NO_DEFAULT_PATH
   DOC "D3 5, minified: Debian's package node-d3")
 if(NOT D3_SCRIPT)

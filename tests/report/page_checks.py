@@ -11,7 +11,8 @@ MISPLACED = """(() => {
     const texts = Array.from(svg.querySelectorAll("text")).map(text => [text.textContent, text.getBoundingClientRect(),
                                                                         text.getAttribute("transform")]);
     for (const [text, box] of texts)
-      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
+      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 ||
+          box.bottom > frame.bottom + 1)
         found.push(where + text + " is cut off");
     const upright = texts.filter(([, , transform]) => !transform);
     upright.forEach(([text, a], index) => upright.slice(index + 1).forEach(([other, b]) => {
@@ -26,7 +27,8 @@ MISPLACED = """(() => {
 # Chooses every entry of every menu in turn.
 MENUS = """(() => {
   const found = [];
-  for (const name of Array.from(document.querySelectorAll("select"), menu => [menu.closest("section").id, menu.dataset.choice]))
+  for (const name of Array.from(document.querySelectorAll("select"),
+                                menu => [menu.closest("section").id, menu.dataset.choice]))
     for (const { value } of document.querySelector(`#${name[0]} select[data-choice="${name[1]}"]`).options) {
       const menu = document.querySelector(`#${name[0]} select[data-choice="${name[1]}"]`);
       menu.value = value;

@@ -119,7 +119,8 @@ def check_hit_rates(browser, step):
     marks = data_of(browser, "#hit-rates .mark")
     assert len(marks) == len(step["ops"]) * (len(step["ops"][0]["hit_rate"]) - 1)
     for mark in marks:
-        rate = next(op for op in step["ops"] if op["op"] == mark["datum"]["op"]["op"])["hit_rate"][mark["datum"]["level"]]
+        op = next(op for op in step["ops"] if op["op"] == mark["datum"]["op"]["op"])
+        rate = op["hit_rate"][mark["datum"]["level"]]
         assert abs(at(mark["transform"])[0] - place(x, rate, False)) < HALF_A_PIXEL
 
 
