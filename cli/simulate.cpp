@@ -125,6 +125,10 @@ void add_choice(const std::vector<Simulation>& all, const config::Objective& obj
   if (chosen) report.json["best"].push_back(report.json["simulations"].size() + *chosen);
 }
 
+[[nodiscard]] bool sweeps_machine(const config::Scenario& scenario) {
+  return std::ranges::any_of(scenario.sweep, [](const config::SweepAxis& axis) { return axis.key == "machine"; });
+}
+
 [[nodiscard]] Serving serving_of(const SimulateChoices& choices) {
   if (!choices.measure) return Serving::simulated;
   return choices.trace_file.empty() ? Serving::simulated_and_measured : Serving::simulated_and_traced;
@@ -153,15 +157,15 @@ void add_steps(const Simulation& simulation, Trace& trace) {
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
     std::vector<Simulation> all;
     ProgressBar bar;
-    for (const std::string& machine : scenario.machines) {
-      report.json["machine_facts"][machine] = machine_facts(resolve_machine(machine));
+    for (const std::string& listed : scenario.machines)
       for (const config::SweepPoint& point : points) {
+        const std::string& machine = sweeps_machine(scenario) ? point.scenario.machines.front() : listed;
+        report.json["machine_facts"][machine] = machine_facts(resolve_machine(scenario, machine));
         bar.update(machine,
                    static_cast<double>(all.size()) / static_cast<double>(points.size() * scenario.machines.size()));
         all.push_back(simulate_point(point, machine, serving_of(choices),
                                      choices.chrome_trace_file.empty() ? nullptr : &chrome_trace));
       }
-    }
     bar.clear();
     if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
     if (single) {

@@ -81,9 +81,18 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
   return asks_for_search(scenario) || asks_for_search(choices.search);
 }
 
+// Elsewhere than in a search, every point is priced on the machines that the scenario lists.
+void refuse_machine_axes(const config::Scenario& scenario) {
+  for (const config::SweepAxis& axis : scenario.sweep)
+    if (axis.key == "machine" || axis.key.starts_with("machine."))
+      throw InputError(scenario.file, "sweep." + axis.key + ": belongs to a search; with compare or accuracy list " +
+                                          "machines under `machines`, or give one figure with --set");
+}
+
 void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
   if (searches(scenario, choices) && !scenario.compare && !scenario.accuracy)
     return search(scenario, choices.search, report);
+  refuse_machine_axes(scenario);
   const std::vector<sim::Machine> machines = machines_of(scenario, choices);
   if (scenario.compare)
     compare_study(scenario, machines, report);

@@ -12,7 +12,7 @@ file(GLOB D3_LICENCES /usr/share/doc/node-d3/copyright /usr/share/doc/node-d3-ar
 
 function(dculab_report_page output)
   # In this order: the charts use what is before them, main.js draws them all.
-  set(scripts format.js facts.js axes.js marks.js svg_export.js section.js
+  set(scripts format.js facts.js colors.js axes.js marks.js svg_export.js section.js
     charts/roofline.js charts/time_by_bound.js charts/hit_rates.js charts/heat_map.js charts/throughput_latency.js
     charts/pareto.js charts/predicted_measured.js charts/kv_use.js charts/assumptions.js tables.js main.js)
   list(TRANSFORM scripts PREPEND ${PROJECT_SOURCE_DIR}/report/)
@@ -23,7 +23,7 @@ function(dculab_report_page output)
     OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -DPAGE=${page} -DSTYLE=${style} "-DSCRIPTS=${scripts}" -DD3=${D3_SCRIPT}
             "-DLICENCES=${D3_LICENCES}" -DOUTPUT=${output} -P ${make_page}
-    DEPENDS ${page} ${style} ${scripts} ${D3_SCRIPT} ${make_page}
+    DEPENDS ${page} ${style} ${scripts} ${D3_SCRIPT} ${D3_LICENCES} ${make_page}
     COMMENT "Page of --report"
     VERBATIM)
 endfunction()

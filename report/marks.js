@@ -1,5 +1,4 @@
-// What a pointer, a finger or the keyboard finds on a chart: each mark says its values. A chart is one tab stop;
-// arrow
+// What a pointer, a finger or the keyboard finds on a chart: each mark says its values. A chart is one tab stop; arrow
 // keys go from mark to mark.
 const marks = (() => {
   const tooltip = () => d3.select("#tooltip");
@@ -57,9 +56,8 @@ const marks = (() => {
     return selection;
   };
 
-  // Names beside their marks, where there is room: [{x, y, text, radius}], the important ones first. `taken`: boxes
-  // to keep free.
-  // `beside`: where the free sides of the marks are.
+  // Names beside their marks, where there is room: [{x, y, text, radius}], the important ones first. `taken`: boxes to
+  // keep free. `beside`: where the free sides of the marks are.
   const labels = (plot, wanted, { width, height, size = 11, taken = [], beside = "right" }) => {
     const placed = [...taken];
     const overlaps = (box) =>

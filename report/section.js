@@ -1,10 +1,8 @@
 // The section of a chart: heading, what it says, a choice of what to show, the drawing, a table of its values.
 //
-// A chart is {id, title, views(data), says(view), draw(container, view, views), table(view)}. `views` returns what
-// it can
-// show, [] when the command has no data for it: each view has `choices`, {name: value}, and may be `chosen`. Where
-// the
-// choices differ there is a menu for each name. `table` returns {columns, rows, words}.
+// A chart is {id, title, views(data), says(view), draw(container, view, views), table(view)}. `views` returns what it
+// can show, [] when the command has no data for it: each view has `choices`, {name: value}, and may be `chosen`. Where
+// the choices differ there is a menu for each name. `table` returns {columns, rows, words}.
 const charts = [];
 
 const sections = (() => {

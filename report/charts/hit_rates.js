@@ -10,7 +10,7 @@ charts.push(
       );
     const draw = (container, view) => {
       const levels = cachesOf(view),
-        color = (level) => `var(--${level})`;
+        color = boundColor;
       const longest = d3.max(view.ops, (op) => axes.textWidth(op.op, 12));
       const area = axes.frame(container, {
         title: "Hit rates",

@@ -1,9 +1,8 @@
 // The hierarchical roofline: a ceiling for each memory level and each compute peak, and every op at each level it
-// moves
-// bytes through (Williams, Waterman and Patterson 2009; Yang, Kurth and Williams 2020 for the hierarchy).
+// moves bytes through (Williams, Waterman and Patterson 2009; Yang, Kurth and Williams 2020 for the hierarchy).
 charts.push(
   (() => {
-    const symbols = { DRAM: d3.symbolCircle, L1: d3.symbolTriangle, L2: d3.symbolSquare, L3: d3.symbolDiamond };
+    const symbols = { DRAM: d3.symbolCircle, L1: d3.symbolTriangle, L2: d3.symbolSquare, L3: d3.symbolDiamond, LLC: d3.symbolDiamond };
     const advice = {
       compute: "only less arithmetic or a faster format makes it shorter",
       launch: "starting kernels costs more than running them, so larger batches are nearly free",
@@ -12,13 +11,14 @@ charts.push(
 
     const symbolOf = (level) => symbols[level] || d3.symbolStar;
 
-    // Every op at every level that it moves bytes through: {op, level, x, y}. An op without arithmetic has no place.
+    // Every op at every level that it moves bytes through: {op, level, x, y}. An op without arithmetic has no place, and
+    // a level that less than a thousandth of its bytes reach would only stretch the axis.
     const placesOf = (view) =>
       view.ops
         .filter((op) => op.flops > 0 && op.seconds > 0)
         .flatMap((op) =>
           Object.entries(op.bytes)
-            .filter(([, bytes]) => bytes > 0)
+            .filter(([, bytes]) => bytes > d3.max(Object.values(op.bytes)) / 1000)
             .map(([level, bytes]) => ({ op, level, x: op.flops / bytes, y: op.flops / op.seconds })),
         );
 
@@ -85,7 +85,7 @@ charts.push(
           .append("path")
           .attr("class", "ceiling level")
           .datum({ level, bandwidth })
-          .style("stroke", `var(--${level})`)
+          .style("stroke", boundColor(level))
           .attr("d", `M${x(from)},${y(from * bandwidth)}L${x(to)},${y(roof)}`);
         const text = `${level} ${format.byteRate(bandwidth)}`,
           long = axes.textWidth(text, 11);
@@ -113,7 +113,7 @@ charts.push(
         margin: { top: 28, right: 16, bottom: 48, left: 66 },
         entries: view.facts.memory.map(({ level }) => ({
           text: `at ${level}`,
-          color: `var(--${level})`,
+          color: boundColor(level),
           shape: symbolOf(level),
         })),
       });
@@ -148,7 +148,7 @@ charts.push(
         .attr("class", "place")
         .attr("transform", (place) => `translate(${x(place.x)},${y(place.y)})`)
         .attr("d", (place) => axes.symbol(symbolOf(place.level), sizeOf(place.op)))
-        .style("fill", (place) => `var(--${place.level})`)
+        .style("fill", (place) => boundColor(place.level))
         .style("fill-opacity", (place) => (place.op.bound === place.level ? 1 : 0.35));
       marks.describe(dots, ({ op, level, x: intensity, y: rate }) => ({
         title: `${op.op} at ${level}`,

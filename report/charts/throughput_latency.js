@@ -3,8 +3,7 @@ const scatter = (() => {
   const shapes = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolStar];
 
   // points: [{x, y, text, series, describe}]; front: those on it, joined by a dashed line. `xBest`: +1 where more to
-  // the right
-  // is better, -1 where less is. The line is what can be had with at least, or at most, so much of x.
+  // the right is better, -1 where less is. The line is what can be had with at least, or at most, so much of x.
   const draw = (container, title, { points, front, xLabel, yLabel, xText, yText, xTicks, xBest }) => {
     const series = Array.from(new Set(points.map((point) => point.series)));
     const style = (name) => ({

@@ -1,7 +1,6 @@
 // Where the time goes: bars of ops, of points of a sweep or of simulations, stacked and coloured by what bounds them.
 const boundBars = (() => {
-  const color = (bound) =>
-    `var(--${/^(DRAM|L1|L2|L3|LDS|compute|latency|launch|host)$/.test(bound) ? bound : "LDS"})`;
+  const color = boundColor;
 
   // rows: [{label, parts: [{name, bound, seconds}]}]
   const draw = (container, title, rows) => {

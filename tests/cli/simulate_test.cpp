@@ -92,6 +92,20 @@ TEST_CASE("what the engine here cannot run as it was simulated is not measured")
   check_refused(tiny(one, {"--set", "model={name: dculab-tiny, num_hidden_layers: 2}"}), {"changes of its shape"});
 }
 
+TEST_CASE("a swept machine serves on the machine of each point") {
+  const auto served = [](const std::string& change) {
+    return run_for_json({"simulate", kServing, "--set", "sweep.workload.requests_per_second=[1]", change,
+                         "workload.requests=20", "--format", "json"})
+        .at("simulations");
+  };
+  const Json swept = served("sweep.machine=[z100,mi300x]"), alone = served("machine=mi300x");
+  REQUIRE(swept.size() == 2);
+  CHECK(swept.at(0).at("machine") == "z100");
+  CHECK(swept.at(1).at("machine") == "mi300x");
+  CHECK(swept.at(0).at("busy_seconds") != swept.at(1).at("busy_seconds"));
+  CHECK(swept.at(1).at("busy_seconds") == alone.at(0).at("busy_seconds"));
+}
+
 TEST_CASE("what simulate cannot answer it refuses in words") {
   check_refused({"simulate", "quickstart"}, {"has no requests to serve"});
   check_refused({"simulate", kServing, "--set", "objective={minimize: kv_bytes}"},

@@ -18,9 +18,9 @@ from page_checks import axis, check_exports, check_keyboard, check_layout, check
 PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 HEADS, BLOCK = "model.num_key_value_heads", "kv_cache.block_size"
 HALF_A_PIXEL = 0.5
-
 COMMANDS = {
     "predict": ["predict", "--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "2048"],
+    "last_level": ["predict", "--model", "llama-3-8b", "--machine", "mi300x", "--batch", "16"],
     "study": ["study", "llama3_on_dcu"],
     "accuracy": ["study", "group_size"],
     "compare": ["study", "papers/opt_gptq"],
@@ -32,6 +32,7 @@ COMMANDS = {
 }
 SECTIONS = {
     "predict": ["roofline", "time-by-op", "hit-rates", "assumptions"],
+    "last_level": ["roofline", "time-by-op", "hit-rates", "assumptions"],
     "study": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "pareto", "assumptions"],
     "accuracy": ["pareto", "assumptions"],
     "compare": ["predicted-measured", "assumptions"],
@@ -86,7 +87,8 @@ def at(transform):
 def check_roofline(browser, step, machine):
     marks = data_of(browser, "#roofline .mark")
     expected = {(op["op"], level): (op["flops"] / size, op["flops"] / op["seconds"])
-                for op in step["ops"] if op["flops"] > 0 for level, size in op["bytes"].items() if size > 0}
+                for op in step["ops"] if op["flops"] > 0 for level, size in op["bytes"].items()
+                if size > max(op["bytes"].values()) / 1000}
     assert len(marks) == len(expected) > 10
     x, y = axis(browser, "roofline", "x"), axis(browser, "roofline", "y")
     for mark in marks:
@@ -132,6 +134,19 @@ def check_predict(browser, result):
     assert rows == len(result["machine_facts"]["z100"]["figures"]) > 40
     first = browser.evaluate('document.querySelector("#assumptions tbody td").textContent')
     assert first == result["leans_on"][0]["key"]
+
+
+def check_last_level(browser, result):
+    """A cache called LLC has a colour of its own."""
+    check_roofline(browser, result, result["machine_facts"]["mi300x"])
+    colors = browser.evaluate("""(() => {
+      const marks = Array.from(document.querySelectorAll("#roofline .mark"));
+      const filled = marks.map((mark) => [mark.__data__.level, getComputedStyle(mark).fill]);
+      const lines = Array.from(document.querySelectorAll("#roofline .level"), (each) => getComputedStyle(each));
+      return { filled, strokes: lines.map((each) => each.stroke) }; })()""")
+    fills = dict(colors["filled"])
+    assert set(fills) == {"DRAM", "LLC", "L1", "L2"} and len(set(fills.values())) == 4, fills
+    assert len(colors["strokes"]) == 4 and "none" not in colors["strokes"], colors["strokes"]
 
 
 def check_study(browser, result):
@@ -249,7 +264,7 @@ def check_file(page):
     assert refused.returncode == 2 and refused.stdout == "" and "/nowhere/page.html" in refused.stderr
 
 
-CHECKS = {"predict": check_predict, "study": check_study, "accuracy": check_accuracy, "compare": check_compare,
+CHECKS = {"predict": check_predict, "last_level": check_last_level, "study": check_study, "accuracy": check_accuracy, "compare": check_compare,
           "simulate": check_simulate, "preemptions": check_preemptions,
           "measured": check_measured, "validate": check_validate}
 
