@@ -30,6 +30,9 @@ struct Request {
   // and seed + i; ids must be unique with that.
   int n = 1;
   SamplingParams sampling{};
+  // The K and V of all prompt tokens but the last come from another server: once there are blocks for them, the request
+  // decodes. After a preemption they are computed here. For lengths only: no executor can be handed them.
+  bool prompt_received = false;
   std::vector<TokenId> stop_tokens{};  // generating one of them ends the request; it is kept as its last token
   EosHandling eos = EosHandling::stop;
   Seconds arrival{};

@@ -80,11 +80,12 @@ void Scheduler::admit() {
       return give_up_blocks(sequence);
     }
     const int chunk = chunk_of(sequence);
-    if (sequence.num_preemptions == 0) sequence.num_cached_tokens = sequence.num_computed_tokens;
+    const bool received = sequence.phase() == Phase::decode;
+    if (sequence.num_preemptions == 0 && !received) sequence.num_cached_tokens = sequence.num_computed_tokens;
     sequence.status = SequenceStatus::running;
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
-    add(prefills_, sequence, chunk, 0);
+    add(received ? decodes_ : prefills_, sequence, chunk, 0);
     if (joins && ++batch_.num_members == options_.max_num_seqs) batch_.is_complete = true;
   }
   batch_.is_complete = true;
@@ -95,6 +96,8 @@ bool Scheduler::admit(Sequence& sequence) {
   sequence.num_prefill_tokens = sequence.num_tokens();
   sequence.num_shared_tokens = pool_.adopt_prefix(sequence.block_table, sequence.tokens);
   sequence.num_computed_tokens = std::min(sequence.num_shared_tokens, sequence.num_tokens() - 1);
+  if (sequence.request.prompt_received && sequence.num_preemptions == 0)
+    sequence.num_computed_tokens = sequence.num_prefill_tokens = sequence.num_tokens() - 1;
   if (chunk_of(sequence) == 0 || !has_room_for(sequence)) return false;
   return reserve(sequence, std::min<std::int64_t>(sequence.num_tokens(), capacity()));
 }
@@ -136,6 +139,7 @@ void Scheduler::give_up_blocks(Sequence& sequence) {
 }
 
 int Scheduler::chunk_of(const Sequence& sequence) const {
+  if (sequence.phase() == Phase::decode) return std::min(token_budget_, 1);  // its prompt was received
   const int remaining = sequence.num_prefill_tokens - sequence.num_computed_tokens;
   // Without chunked prefill a whole prompt or nothing. Only what a preempted sequence must recompute can be longer
   // than a step, and that is split all the same: its user has seen its first tokens.

@@ -4,13 +4,14 @@
 
 namespace dculab {
 
-bool ServingMetrics::meets_objective(const Sequence& sequence) const {
+bool ServingMetrics::meets_objective(const Sequence& sequence, std::optional<double> slowdown) const {
   return (!objective_.ttft || sequence.ttft() <= *objective_.ttft) &&
          (!objective_.tpot || sequence.tpot() <= *objective_.tpot) &&
-         (!objective_.latency || sequence.latency() <= *objective_.latency);
+         (!objective_.latency || sequence.latency() <= *objective_.latency) &&
+         (!objective_.slowdown || (slowdown && *slowdown <= *objective_.slowdown));
 }
 
-void ServingMetrics::add(const Sequence& sequence) {
+void ServingMetrics::add(const Sequence& sequence, std::optional<Seconds> alone) {
   const Seconds arrival = sequence.request.arrival;
   const Seconds last = sequence.token_times.back();
   begin_ = requests() == 0 ? arrival : std::min(begin_, arrival);
@@ -20,7 +21,10 @@ void ServingMetrics::add(const Sequence& sequence) {
   for (std::size_t token = 1; token < sequence.token_times.size(); ++token)
     itl_.add(sequence.token_times[token] - sequence.token_times[token - 1]);
   latency_.add(sequence.latency());
-  within_ += meets_objective(sequence) ? 1 : 0;
+  std::optional<double> slowdown;
+  if (alone) slowdown = sequence.latency() / *alone;
+  if (slowdown) slowdown_.add(Seconds(*slowdown));
+  within_ += meets_objective(sequence, slowdown) ? 1 : 0;
   if (sequence.sample == 0) prompt_tokens_ += sequence.num_prompt_tokens();
   output_tokens_ += sequence.num_generated();
   cached_tokens_ += sequence.num_cached_tokens;

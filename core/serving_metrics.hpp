@@ -2,6 +2,7 @@
 //
 //   TTFT     arrival to first token         ITL   between two tokens of a request
 //   TPOT     mean ITL of a request          latency   arrival to last token
+//   slowdown  latency / latency of the same request with nobody else there
 //   goodput  requests that meet the objective / duration   (Zhong et al. 2024, DistServe)
 //
 // Names and definitions: vLLM, benchmarks/benchmark_serving.py. Memory does not grow with the number of requests.
@@ -19,19 +20,24 @@ namespace dculab {
 // What a request must not exceed; absent: anything will do.
 struct ServiceLevel {
   std::optional<Seconds> ttft, tpot, latency;
+  std::optional<double> slowdown;
+  double share = 0.9;  // of the requests that should be within
 };
 
 class ServingMetrics {
  public:
   explicit ServingMetrics(ServiceLevel objective = {}) : objective_(objective) {}
 
-  // Precondition: the sequence has ended, with at least one token.
-  void add(const Sequence& sequence);
+  // `alone`: the latency that the request would have with nobody else there, if known. Without it no objective for the
+  // slowdown is met. Precondition: the sequence has ended, with at least one token.
+  void add(const Sequence& sequence, std::optional<Seconds> alone = std::nullopt);
 
   [[nodiscard]] const QuantileSketch& ttft() const { return ttft_; }
   [[nodiscard]] const QuantileSketch& tpot() const { return tpot_; }  // of requests of two tokens and more
   [[nodiscard]] const QuantileSketch& itl() const { return itl_; }
   [[nodiscard]] const QuantileSketch& latency() const { return latency_; }
+
+  [[nodiscard]] const QuantileSketch& slowdown() const { return slowdown_; }  // ratios, in the place of seconds
 
   [[nodiscard]] std::int64_t requests() const { return latency_.count(); }
   [[nodiscard]] std::int64_t requests_within_objective() const { return within_; }
@@ -42,10 +48,10 @@ class ServingMetrics {
   [[nodiscard]] Seconds duration() const { return end_ - begin_; }  // first arrival to last token
 
  private:
-  [[nodiscard]] bool meets_objective(const Sequence& sequence) const;
+  [[nodiscard]] bool meets_objective(const Sequence& sequence, std::optional<double> slowdown) const;
 
   ServiceLevel objective_;
-  QuantileSketch ttft_, tpot_, itl_, latency_;
+  QuantileSketch ttft_, tpot_, itl_, latency_, slowdown_;
   std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, preemptions_ = 0;
   Seconds begin_, end_;
 };

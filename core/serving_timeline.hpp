@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/serving_loop.hpp"
@@ -32,7 +33,13 @@ class ServingTimeline {
 
   void add(const ServedStep& step);
 
+  // Servers that worked beside each other, as one: in equal parts of the time from the first to the last step, the sum
+  // of who ran and waited and of the blocks they used, and the mean of how busy they were. A server alone: its own.
+  // Precondition: not empty.
+  [[nodiscard]] static ServingTimeline together(std::span<const ServingTimeline> servers);
+
   [[nodiscard]] const std::vector<TimelineInterval>& intervals() const { return intervals_; }
+  // At any time; of several servers together, the sum of what each used at most.
   [[nodiscard]] int most_used_blocks() const { return most_used_blocks_; }
 
  private:
