@@ -149,7 +149,8 @@ void refuse_unsupported(const config::Scenario& scenario) {
   refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
          "workload: compare and accuracy take requests of one length that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
-  refuse(scenario.tensor_parallel_size != 1, "engine.tensor_parallel_size: a study prices one device");
+  refuse(scenario.deployment.devices() != 1,
+         "deployment: a study prices one device; several are simulated by `dculab simulate`");
   const bool searches =
       scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty();
   refuse(closed_form && searches, "objective, pareto and constraints do not go with compare and accuracy");

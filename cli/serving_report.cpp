@@ -34,6 +34,24 @@ struct NamedLatency {
   return all;
 }
 
+void add_quantiles(const std::string& name, const QuantileSketch& values, std::map<std::string, double>& figures) {
+  figures[name + "_mean"] = values.mean().value();
+  for (const auto& [suffix, share] : kPercentiles) figures[name + "_" + suffix] = values.quantile(share).value();
+}
+
+[[nodiscard]] double share_within(const ServingMetrics& metrics) {
+  return static_cast<double>(metrics.requests_within_objective()) / static_cast<double>(metrics.requests());
+}
+
+// "slower than alone: 1.1 x P50, ..."
+[[nodiscard]] std::string slowdown_line(const QuantileSketch& slowdown) {
+  std::string line = "latency against alone:";
+  for (const auto& [suffix, share] : kPercentiles)
+    line += std::string(line.ends_with(':') ? " " : ", ") + suffix + " " +
+            number(slowdown.quantile(share).value()) + " x";
+  return line;
+}
+
 }  // namespace
 
 std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
@@ -43,14 +61,13 @@ std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
                                         {"requests_per_second", rate(metrics.requests())},
                                         {"tokens_per_second", rate(metrics.prompt_tokens() + metrics.output_tokens())},
                                         {"output_tokens_per_second", rate(metrics.output_tokens())},
-                                        {"goodput", rate(metrics.requests_within_objective())}};
+                                        {"goodput", rate(metrics.requests_within_objective())},
+                                        {"share_within_slo", share_within(metrics)}};
   for (const NamedLatency& latency : latencies(metrics)) {
     if (latency.values.count() == 0) continue;
-    const std::string name = latency.name;
-    figures[name + "_mean"] = latency.values.mean().value();
-    for (const auto& [suffix, share] : kPercentiles)
-      figures[name + "_" + suffix] = latency.values.quantile(share).value();
+    add_quantiles(latency.name, latency.values, figures);
   }
+  if (metrics.slowdown().count() > 0) add_quantiles("slowdown", metrics.slowdown(), figures);
   return figures;
 }
 
@@ -114,11 +131,12 @@ std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const S
           " output tokens/s, " + number(figures.at("tokens_per_second")) + " tokens/s with prompts"};
   if (metrics.cached_tokens() > 0)
     lines.push_back(std::to_string(metrics.cached_tokens()) + " prompt tokens found by prefix caching");
-  if (objective.ttft || objective.tpot || objective.latency)
-    lines.push_back(
-        "goodput " + number(figures.at("goodput")) + " requests/s: " +
-        percent(static_cast<double>(metrics.requests_within_objective()) / static_cast<double>(metrics.requests())) +
-        " of the requests within the slo");
+  if (metrics.slowdown().count() > 0) lines.push_back(slowdown_line(metrics.slowdown()));
+  if (objective.ttft || objective.tpot || objective.latency || objective.slowdown)
+    lines.push_back("goodput " + number(figures.at("goodput")) + " requests/s: " + percent(share_within(metrics)) +
+                    " of the requests within the slo, " +
+                    (share_within(metrics) >= objective.share ? "at least " : "fewer than ") +
+                    percent(objective.share));
   return lines;
 }
 

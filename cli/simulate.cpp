@@ -57,8 +57,6 @@ void refuse_other_metrics(const config::Scenario& scenario) {
     throw InputError(file,
                      "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
   if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
-  if (scenario.tensor_parallel_size != 1)
-    throw InputError(file, "engine.tensor_parallel_size: one device is simulated");
   refuse_other_metrics(scenario);
   return scenario;
 }
@@ -104,6 +102,22 @@ void refuse_other_metrics(const config::Scenario& scenario) {
   return table;
 }
 
+[[nodiscard]] Table replica_table(const sim::ServingRun& run) {
+  Table table;
+  table.title = "Replicas";
+  table.columns = {"replica", "requests", "steps", "busy", "preemptions"};
+  int number = 0;
+  for (const sim::ReplicaRun& replica : run.replicas) {
+    const double busy = replica.busy / run.metrics.duration();
+    std::string title = std::to_string(++number);
+    if (replica.role != sim::ReplicaRole::both) title += " " + std::string(name(replica.role));
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
+                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions)});
+  }
+  table.notes = {"Busy: of the time from the first arrival to the last token, a replica's devices on average."};
+  return table;
+}
+
 void add_details(const Simulation& simulation, Report& report) {
   const sim::ServingRun& run = simulation.run;
   report.heading.push_back(label(simulation) + ":");
@@ -113,6 +127,7 @@ void add_details(const Simulation& simulation, Report& report) {
                            " of " + std::to_string(run.num_blocks));
   if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
   report.tables.push_back(latency_table(run.metrics));
+  if (run.replicas.size() > 1) report.tables.push_back(replica_table(run));
   report.tables.push_back(bound_table(run));
   report.tables.push_back(timeline_table(run.timeline, run.num_blocks));
 }

@@ -39,6 +39,17 @@ void require_same(const sim::Machine& machine, const config::Scenario& scenario)
   return static_cast<int>(std::min(fit, longest * server.options.max_num_seqs));
 }
 
+[[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
+  Json json = Json::array();
+  for (const sim::ReplicaRun& replica : run.replicas)
+    json.push_back({{"role", name(replica.role)},
+                    {"requests", replica.requests},
+                    {"steps", replica.num_steps},
+                    {"preemptions", replica.num_preemptions},
+                    {"utilization", replica.busy / run.metrics.duration()}});
+  return json;
+}
+
 [[nodiscard]] bool meets(const Simulation& simulation, const std::vector<config::Constraint>& constraints) {
   return std::ranges::all_of(constraints, [&](const config::Constraint& constraint) {
     const auto figure = simulation.figures.find(constraint.metric);
@@ -57,14 +68,22 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
   const ModelShape model = resolve_model(scenario);
   sim::Machine machine = resolve_machine(scenario, machine_name);
   const EngineOptions options = resolve_options(scenario, model, machine.kind);
-  sim::SimulatedServer server{std::move(machine), model, options, std::nullopt};
+  sim::SimulatedServer server{std::move(machine), model, options, std::nullopt, scenario.deployment};
   if (const auto found = problems(server); !found.empty()) throw InputError(scenario.file, found.front());
+  if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
+    throw InputError(scenario.file,
+                     "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
   if (measured) {
+    if (scenario.slo.slowdown)
+      throw InputError("--measure", "does not run every request alone; leave slo.slowdown out");
+    if (scenario.deployment.devices() != 1)
+      throw InputError("--measure", "runs one engine on one machine; leave several devices out");
     require_same(server.machine, scenario);
     server.num_blocks = blocks_for_both(server);
   }
-  std::function<void(const ServedStep&)> on_step;
-  if (chrome_trace != nullptr) on_step = [chrome_trace](const ServedStep& step) { chrome_trace->add(step); };
+  std::function<void(const ServedStep&, int)> on_step;
+  if (chrome_trace != nullptr)
+    on_step = [chrome_trace](const ServedStep& step, int engine) { chrome_trace->add(step, engine); };
   Simulation done;
   done.machine = machine_name;
   done.choices = point.choices;
@@ -119,6 +138,7 @@ Json to_json(const Simulation& simulation) {
   json["steps"] = run.num_steps;
   json["busy_seconds"] = run.busy.value();
   json["preemptions"] = run.num_preemptions;
+  if (run.replicas.size() > 1) json["replicas"] = replicas_json(run);
   json["num_blocks"] = run.num_blocks;
   json["most_used_blocks"] = run.timeline.most_used_blocks();
   for (const auto& [bound, time] : run.time_by_bound) json["seconds_by_bound"][bound] = time.value();

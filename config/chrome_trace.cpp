@@ -11,16 +11,16 @@ namespace {
   return text;
 }
 
-[[nodiscard]] std::string counter(const char* name, Seconds time, int value) {
-  return std::string(R"({"ph": "C", "pid": 1, "name": ")") + name + R"(", "ts": )" + microseconds(time) +
-         R"(, "args": {"value": )" + std::to_string(value) + "}}";
+[[nodiscard]] std::string counter(const char* name, Seconds time, int value, int engine) {
+  return R"({"ph": "C", "pid": )" + std::to_string(engine + 1) + R"(, "name": ")" + name + R"(", "ts": )" +
+         microseconds(time) + R"(, "args": {"value": )" + std::to_string(value) + "}}";
 }
 
 }  // namespace
 
 void ChromeTrace::add_event(const std::string& event) { events_ += (events_.empty() ? "\n" : ",\n") + event; }
 
-void ChromeTrace::add(const ServedStep& step) {
+void ChromeTrace::add(const ServedStep& step, int engine) {
   int decodes = 0;
   int prefill_tokens = 0;
   for (const SequenceSlice& slice : step.plan.batch.sequences) {
@@ -30,14 +30,14 @@ void ChromeTrace::add(const ServedStep& step) {
       prefill_tokens += slice.num_new_tokens;
   }
   const char* name = prefill_tokens == 0 ? "decode" : decodes == 0 ? "prefill" : "prefill and decode";
-  add_event(std::string(R"({"ph": "X", "pid": 1, "tid": 1, "name": ")") + name + R"(", "ts": )" +
+  add_event(R"({"ph": "X", "pid": )" + std::to_string(engine + 1) + R"(, "tid": 1, "name": ")" + name + R"(", "ts": )" +
             microseconds(step.begin) + R"(, "dur": )" + microseconds(step.end - step.begin) +
             R"(, "args": {"decodes": )" + std::to_string(decodes) + R"(, "prefill_tokens": )" +
             std::to_string(prefill_tokens) + "}}");
   const BlockPool& pool = step.scheduler.pool();
-  add_event(counter("running", step.begin, step.scheduler.num_running()));
-  add_event(counter("waiting", step.begin, step.scheduler.num_waiting()));
-  add_event(counter("KV blocks used", step.begin, pool.num_blocks() - pool.num_free()));
+  add_event(counter("running", step.begin, step.scheduler.num_running(), engine));
+  add_event(counter("waiting", step.begin, step.scheduler.num_waiting(), engine));
+  add_event(counter("KV blocks used", step.begin, pool.num_blocks() - pool.num_free(), engine));
 }
 
 }  // namespace dculab::config

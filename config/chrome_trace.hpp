@@ -12,7 +12,8 @@ namespace dculab::config {
 
 class ChromeTrace {
  public:
-  void add(const ServedStep& step);
+  // Engines that work beside each other have a process each, one after the other from 0.
+  void add(const ServedStep& step, int engine = 0);
 
   // The file's content.
   [[nodiscard]] std::string json() const { return "[" + events_ + "\n]\n"; }

@@ -19,6 +19,7 @@
 #include "core/serving_metrics.hpp"
 #include "core/units.hpp"
 #include "core/workload.hpp"
+#include "sim/serving/deployment.hpp"
 
 namespace dculab::config {
 
@@ -120,7 +121,7 @@ struct Scenario {
   std::vector<Node> machine_figures;    // what the scenario changes of them, by key: see machine_figure.hpp
   std::optional<WeightFormat> weights;  // absent: the checkpoint's own dtype
   EngineOptions options;                // the defaults with the scenario's choices; see resolve_options
-  int tensor_parallel_size = 1;
+  sim::Deployment deployment;
   Workload workload;
   std::vector<SweepAxis> sweep;
   Measure measure;

@@ -18,7 +18,7 @@ const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::deco
 const Choices<Batching> kBatchings{{"continuous", Batching::continuous}, {"static", Batching::per_batch}};
 const Choices<ActivationMode> kActivations{{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}};
 
-constexpr std::array<Metric, 24> kMetrics{{
+constexpr std::array<Metric, 29> kMetrics{{
     {"step_time", MetricKind::time},
     {"total_time", MetricKind::time},
     {"tokens_per_second", MetricKind::rate},
@@ -43,6 +43,11 @@ constexpr std::array<Metric, 24> kMetrics{{
     {"latency_p50", MetricKind::time},
     {"latency_p90", MetricKind::time},
     {"latency_p99", MetricKind::time},
+    {"slowdown_mean", MetricKind::count},
+    {"slowdown_p50", MetricKind::count},
+    {"slowdown_p90", MetricKind::count},
+    {"slowdown_p99", MetricKind::count},
+    {"share_within_slo", MetricKind::count},
 }};
 
 // The model: a name, or {name: ..., num_key_value_heads: ...}.
@@ -233,8 +238,7 @@ void read_tiling(MapReader attention, MapReader matmul, KernelTiling& tiling) {
   matmul.finish();
 }
 
-int read_engine(MapReader reader, EngineOptions& options) {
-  int tensor_parallel_size = 1;
+void read_engine(MapReader reader, EngineOptions& options) {
   reader.optional("max_num_seqs", options.max_num_seqs, between(1, kLargestBatch));
   reader.optional("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLongestContext));
   reader.optional("enable_chunked_prefill", options.enable_chunked_prefill);
@@ -242,25 +246,47 @@ int read_engine(MapReader reader, EngineOptions& options) {
   reader.optional("enable_prefix_caching", options.enable_prefix_caching);
   reader.optional("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
   reader.optional("activation_dtype", options.activation_dtype);
-  reader.optional("tensor_parallel_size", tensor_parallel_size, between(1, 1024));
   reader.finish();
-  return tensor_parallel_size;
 }
 
-int read_engine_sections(MapReader& reader, EngineOptions& options) {
+constexpr int kMostDevices = 1024;
+const Choices<sim::Routing> kRoutings{{"round_robin", sim::Routing::round_robin},
+                                      {"random", sim::Routing::random},
+                                      {"least_requests", sim::Routing::least_requests},
+                                      {"least_tokens", sim::Routing::least_tokens},
+                                      {"prefix_affinity", sim::Routing::prefix_affinity}};
+
+void read_deployment(MapReader reader, sim::Deployment& deployment) {
+  for (const auto& [key, size] : {std::pair{"tensor_parallel_size", &deployment.tensor_parallel_size},
+                                  {"pipeline_parallel_size", &deployment.pipeline_parallel_size},
+                                  {"data_parallel_size", &deployment.data_parallel_size},
+                                  {"prefill_replicas", &deployment.prefill_replicas},
+                                  {"decode_replicas", &deployment.decode_replicas}})
+    reader.optional(key, *size, between(1, kMostDevices));
+  reader.optional("routing", deployment.routing, kRoutings);
+  MapReader transfer = reader.optional_map("kv_transfer");
+  if (const Node* bandwidth = transfer.optional("bandwidth"))
+    transfer.read(*bandwidth, deployment.kv_transfer_bandwidth.emplace(), above(0));
+  if (const Node* latency = transfer.optional("latency"))
+    transfer.read(*latency, deployment.kv_transfer_latency.emplace(), at_least(0));
+  transfer.finish();
+  reader.finish();
+}
+
+void read_engine_sections(MapReader& reader, EngineOptions& options) {
   reader.optional("activations", options.activations, kActivations);
   read_kv_cache(reader.optional_map("kv_cache"), options);
   read_tiling(reader.optional_map("attention"), reader.optional_map("matmul"), options.tiling);
-  return read_engine(reader.optional_map("engine"), options);
+  read_engine(reader.optional_map("engine"), options);
 }
 
 }  // namespace
 
 std::span<const Metric> metrics() { return kMetrics; }
 
-int read_options(const Node& document, EngineOptions& options, ProblemList& problems) {
+void read_options(const Node& document, EngineOptions& options, ProblemList& problems) {
   MapReader reader(&document, "", problems);
-  return read_engine_sections(reader, options);
+  read_engine_sections(reader, options);
 }
 
 void read_sections(Scenario& scenario, const Node& document, ProblemList& problems) {
@@ -271,7 +297,8 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   read_model(reader, scenario.model);
   read_machines(reader, scenario);
   read_weights(reader, scenario.weights);
-  scenario.tensor_parallel_size = read_engine_sections(reader, scenario.options);
+  read_engine_sections(reader, scenario.options);
+  read_deployment(reader.optional_map("deployment"), scenario.deployment);
   read_workload(reader.optional_map("workload"), scenario.workload);
   read_slo(reader.optional_map("slo"), scenario.slo);
   read_measure(reader.optional_map("measure"), scenario.measure);

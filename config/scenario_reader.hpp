@@ -12,7 +12,7 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
 // `constraints` of the document. The scenario's sweep must have been read.
 void read_constraints(Scenario& scenario, const Node& document, ProblemList& problems);
 
-// Only what the document says about the engine, onto `options`; returns the tensor parallel size.
-int read_options(const Node& document, EngineOptions& options, ProblemList& problems);
+// Only what the document says about the engine, onto `options`.
+void read_options(const Node& document, EngineOptions& options, ProblemList& problems);
 
 }  // namespace dculab::config

@@ -116,6 +116,8 @@ void read_slo(MapReader reader, ServiceLevel& slo) {
       reader.read(*node, most, above(0));
       *target = most;
     }
+  if (const Node* slowdown = reader.optional("slowdown")) reader.read(*slowdown, slo.slowdown.emplace(1), above(0));
+  reader.optional("share", slo.share, fraction());
   reader.finish();
 }
 

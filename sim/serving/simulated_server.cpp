@@ -3,29 +3,35 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/scheduler.hpp"
 #include "sim/memory/capacity.hpp"
-#include "sim/simulated_executor.hpp"
+#include "sim/serving/alone_latency.hpp"
 
 namespace dculab::sim {
 namespace {
 
-class AlwaysTheSame final : public TokenSource {
- public:
-  TokenId next_token(const Sequence&, int) override { return 0; }
-};
-
 [[nodiscard]] int num_blocks(const SimulatedServer& server) {
   if (server.num_blocks) return *server.num_blocks;
-  const std::int64_t fit = capacity(server.machine, server.model, server.options, 1).num_blocks;
-  return static_cast<int>(std::min<std::int64_t>(fit, std::numeric_limits<int>::max()));
+  const ModelShape part = part_of_a_device(server.deployment, server.model);
+  const std::int64_t fit = capacity(server.machine, part, server.options, 1).num_blocks;
+  const std::int64_t each = fit / server.deployment.pipeline_parallel_size;
+  return static_cast<int>(std::min<std::int64_t>(each, std::numeric_limits<int>::max()));
 }
 
-void add_bounds(const SimulatedExecutor& executor, std::map<std::string, Seconds>& time_by_bound) {
-  const StepPrice& price = executor.price();
-  time_by_bound["host"] += price.host;
-  for (const OpPrice& op : price.ops)
-    time_by_bound[std::string(name(op.bound, executor.machine()))] += op.all_executions();
+void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTimeline>& timelines) {
+  ReplicaRun& its = run.replicas.emplace_back();
+  its.role = replica.role;
+  its.requests = replica.finished;
+  for (const VirtualEngine& engine : replica.engines) {
+    its.num_steps += engine.report().num_steps;
+    its.num_preemptions += engine.scheduler().num_preemptions();
+    its.busy += engine.executor().device_time();
+    run.busy += engine.report().executor_time;
+    run.num_blocks += engine.scheduler().pool().num_blocks();
+    for (const auto& [bound, time] : engine.executor().time_by_bound()) run.time_by_bound[bound] += time;
+    timelines.push_back(engine.timeline());
+  }
+  run.num_steps += its.num_steps;
+  run.num_preemptions += its.num_preemptions;
 }
 
 }  // namespace
@@ -35,34 +41,31 @@ std::vector<std::string> problems(const SimulatedServer& server) {
   for (std::string& problem : problems(server.options)) found.push_back(std::move(problem));
   if (!found.empty()) return found;
   for (std::string& problem : problems(server.options, server.model)) found.push_back(std::move(problem));
+  for (std::string& problem : problems(server.deployment, server.machine, server.model, server.options))
+    found.push_back(std::move(problem));
   if (found.empty() && num_blocks(server) < 1)
     found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + server.machine.name);
   return found;
 }
 
 ServingRun simulate(const SimulatedServer& server, const RequestWorkload& workload, const ServiceLevel& objective,
-                    const std::function<void(const ServedStep&)>& on_step) {
+                    const std::function<void(const ServedStep&, int engine)>& on_step) {
   ServingRun run;
   run.metrics = ServingMetrics(objective);
-  run.num_blocks = num_blocks(server);
-  Scheduler scheduler(server.options, {run.num_blocks, server.model.max_position_embeddings},
-                      BatchContents::lengths_only);
-  SimulatedExecutor executor(server.machine, server.model, server.options);
-  AlwaysTheSame tokens;
-  VirtualClock clock;
-  const auto see_step = [&](const ServedStep& step) {
-    run.timeline.add(step);
-    add_bounds(executor, run.time_by_bound);
-    if (on_step) on_step(step);
+  const EngineParts parts{server.machine, server.model, server.options, server.deployment, num_blocks(server)};
+  std::optional<AloneLatency> alone;
+  if (objective.slowdown) alone.emplace(parts);
+  const auto add = [&run, &alone](const Sequence& sequence) {
+    std::optional<Seconds> latency;
+    if (alone) latency = alone->latency(sequence.num_prompt_tokens(), sequence.num_generated());
+    run.metrics.add(sequence, latency);
   };
-  ServingLoop loop(
-      {server.model, server.options, scheduler, executor, tokens, clock, RequestRecords::drop},
-      {.on_finished = [&run](const Sequence& sequence) { run.metrics.add(sequence); }, .on_step = see_step});
+  Cluster cluster(parts, {.on_finished = add, .on_step = on_step});
   RequestSource source(workload);
-  loop.run(source);
-  run.num_steps = loop.report().num_steps;
-  run.num_preemptions = scheduler.num_preemptions();
-  run.busy = loop.report().executor_time;
+  cluster.run(source);
+  std::vector<ServingTimeline> timelines;
+  for (const Replica& replica : cluster.replicas()) add_replica(replica, run, timelines);
+  run.timeline = ServingTimeline::together(timelines);
   return run;
 }
 

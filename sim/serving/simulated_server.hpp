@@ -15,6 +15,8 @@
 #include "core/serving_timeline.hpp"
 #include "core/workload.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/serving/cluster.hpp"
+#include "sim/serving/deployment.hpp"
 
 namespace dculab::sim {
 
@@ -22,18 +24,29 @@ struct SimulatedServer {
   Machine machine;
   ModelShape model;
   EngineOptions options;
-  std::optional<int> num_blocks;  // absent: those that fit in the machine's memory, see sim/memory/capacity.hpp
+  // Of each virtual engine; absent: those that fit in a device's memory beside its part of the model, see
+  // sim/memory/capacity.hpp.
+  std::optional<int> num_blocks{};
+  Deployment deployment{};
+};
+
+struct ReplicaRun {
+  ReplicaRole role = ReplicaRole::both;
+  std::int64_t requests = 0;  // that ended here
+  std::int64_t num_steps = 0;
+  int num_preemptions = 0;
+  Seconds busy;  // its devices, on average
 };
 
 struct ServingRun {
   ServingMetrics metrics;
-  ServingTimeline timeline;
-  int num_blocks = 0;
+  ServingTimeline timeline;  // of all engines together
+  int num_blocks = 0;        // of all
   std::int64_t num_steps = 0;
   int num_preemptions = 0;
-  Seconds busy;  // sum of the steps
-  // Of `busy`: what limits the ops ("compute", "latency", "launch" or a memory level), and "host".
-  std::map<std::string, Seconds> time_by_bound;
+  Seconds busy;                                  // sum of the steps
+  std::map<std::string, Seconds> time_by_bound;  // of `busy`, see ParallelExecutor::time_by_bound
+  std::vector<ReplicaRun> replicas;
 };
 
 // Everything that keeps the server from running the model; empty when nothing does.
@@ -43,6 +56,6 @@ struct ServingRun {
 // Throws InputError for a request that can never be served.
 [[nodiscard]] ServingRun simulate(const SimulatedServer& server, const RequestWorkload& workload,
                                   const ServiceLevel& objective = {},
-                                  const std::function<void(const ServedStep&)>& on_step = {});
+                                  const std::function<void(const ServedStep&, int engine)>& on_step = {});
 
 }  // namespace dculab::sim

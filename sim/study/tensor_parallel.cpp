@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "sim/hardware/device_link.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -25,7 +27,10 @@ std::vector<std::string> shard_problems(const Machine& machine, const ModelShape
   std::vector<std::string> found;
   const std::string over = " over " + std::to_string(devices) + " devices";
   if (devices == 1) return found;
-  if (!machine.peer_link) found.push_back("machine " + machine.name + " has no peer_link to exchange results" + over);
+  if (!link_among(machine, devices)) {
+    const char* link = share_a_server(machine, devices) ? "peer_link" : "network_link";
+    found.push_back("machine " + machine.name + " has no " + link + " to exchange results" + over);
+  }
   if (model.num_attention_heads % devices != 0)
     found.push_back(std::to_string(model.num_attention_heads) + " query heads do not divide" + over);
   if (model.num_key_value_heads % devices != 0 && devices % model.num_key_value_heads != 0)
@@ -56,7 +61,10 @@ Seconds exchange_time(const Machine& machine, const ModelShape& model, const Ste
                       Dtype activation_dtype) {
   if (devices == 1) return {};
   const Bytes bytes = storage(activation_dtype, static_cast<double>(plan.batch.num_tokens()) * model.hidden_size);
-  return 2.0 * model.num_hidden_layers * all_reduce_time(*machine.peer_link, devices, bytes);
+  const DeviceLink link = *link_among(machine, devices);
+  Seconds each = all_reduce_time(link.bandwidth, devices, bytes);
+  if (!share_a_server(machine, devices)) each += 2.0 * (devices - 1) * link.latency;
+  return 2.0 * model.num_hidden_layers * each;
 }
 
 }  // namespace dculab::sim

@@ -4,6 +4,8 @@
 //   all-reduce  min over protocols of  base + 2 (p - 1) * hop + 2 (p - 1) / p * bytes / (link * share)
 //   step        2 * layers * all-reduce of tokens * hidden values
 //
+// More devices than a server has exchange over the network, every hop with its latency on top.
+//
 // Sources: Shoeybi et al. 2019, "Megatron-LM", section 3; NCCL's own model of its ring, src/graph/tuning.cc@01afd20
 // (NVLink; RCCL and xGMI are taken to be alike: an assumption).
 #pragma once

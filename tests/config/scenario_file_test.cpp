@@ -153,7 +153,9 @@ TEST_CASE("every key can be an axis") {
                                       {"engine.max_num_seqs", "9"},
                                       {"engine.enable_chunked_prefill", "false"},
                                       {"engine.gpu_memory_utilization", "0.5"},
-                                      {"engine.tensor_parallel_size", "2"},
+                                      {"deployment.tensor_parallel_size", "2"},
+                                      {"deployment.routing", "least_tokens"},
+                                      {"deployment.kv_transfer.bandwidth", "20 GB/s"},
                                       {"attention.query_heads_per_workgroup", "1"},
                                       {"matmul.rows_per_workgroup", "32"}};
   for (const auto& [key, value] : changes) apply_axis(scenario, key, value);
@@ -168,7 +170,9 @@ TEST_CASE("every key can be an axis") {
   CHECK(scenario.options.max_num_seqs == 9);
   CHECK_FALSE(scenario.options.enable_chunked_prefill);
   CHECK(scenario.options.gpu_memory_utilization == 0.5);
-  CHECK(scenario.tensor_parallel_size == 2);
+  CHECK(scenario.deployment.tensor_parallel_size == 2);
+  CHECK(scenario.deployment.routing == sim::Routing::least_tokens);
+  CHECK(scenario.deployment.kv_transfer_bandwidth == BytesPerSecond(20e9));
   CHECK(scenario.options.tiling.query_heads_per_workgroup == 1);
   CHECK(scenario.options.tiling.matmul_rows == 32);
   CHECK(scenario.sweep.empty());

@@ -1,0 +1,76 @@
+#include "sim/serving/parallel_executor.hpp"
+
+#include <algorithm>
+
+#include "sim/study/tensor_parallel.hpp"
+
+namespace dculab::sim {
+
+ParallelExecutor::ParallelExecutor(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                                   const Deployment& deployment, const Clock& clock, StageTimes& stages)
+    : machine_(machine),
+      model_(model),
+      deployment_(deployment),
+      clock_(clock),
+      stages_(stages),
+      activation_dtype_(options.activation_dtype),
+      shard_(shard(model, deployment.tensor_parallel_size)),
+      device_(machine, shard_, options) {}
+
+void ParallelExecutor::add(const char* bound, Seconds time) {
+  if (time > Seconds{}) time_by_bound_[bound] += time;
+}
+
+ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
+  const StepPrice& price = device_.price();
+  time_by_bound_["host"] += price.host;
+  Work work{.before_layers = price.host, .layers = {}, .after_layers = {}};
+  for (std::size_t index = 0; index < price.ops.size(); ++index) {
+    const OpPrice& op = price.ops[index];
+    const Seconds time = op.all_executions();
+    time_by_bound_[std::string(name(op.bound, machine_))] += time;
+    const Stage stage = plan.ops[index].stage;
+    (stage == Stage::before_layers ? work.before_layers
+     : stage == Stage::layer       ? work.layers
+                                   : work.after_layers) += time;
+  }
+  return work;
+}
+
+StepResult ParallelExecutor::run(const StepPlan& plan) {
+  StepResult result = device_.run(plan);
+  Work work = add_bounds(plan);
+  const Seconds copies = std::max(Seconds{}, result.duration - device_.price().seconds);
+  const Seconds exchange = exchange_time(machine_, model_, plan, deployment_.tensor_parallel_size, activation_dtype_);
+  add("block copies", copies);
+  add("exchange", exchange);
+  result.duration += exchange;
+  device_time_ += result.duration / static_cast<double>(deployment_.pipeline_parallel_size);
+  if (deployment_.pipeline_parallel_size == 1) return result;
+  work.layers += exchange + copies;
+  result.duration = through_the_stages(plan, work);
+  return result;
+}
+
+Seconds ParallelExecutor::through_the_stages(const StepPlan& plan, const Work& work) {
+  const Bytes hidden = storage(activation_dtype_, static_cast<double>(plan.batch.num_tokens()) * model_.hidden_size);
+  const int last = deployment_.pipeline_parallel_size - 1;
+  Seconds now = clock_.now();
+  for (int stage = 0; stage <= last; ++stage) {
+    const double share = static_cast<double>(layers_of_stage(deployment_, model_, stage)) / model_.num_hidden_layers;
+    Seconds& free = stages_[static_cast<std::size_t>(stage)];
+    add("pipeline", free - now);
+    now = std::max(now, free) + share * work.layers;
+    if (stage == 0) now += work.before_layers;
+    if (stage == last) now += work.after_layers;
+    free = now;
+    if (stage == last) break;
+    const DeviceLink link = stage_link(deployment_, machine_, stage);
+    const Seconds transfer = hidden / link.bandwidth + link.latency;
+    add("exchange", transfer);
+    now += transfer;
+  }
+  return now - clock_.now();
+}
+
+}  // namespace dculab::sim

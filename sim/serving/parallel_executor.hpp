@@ -1,0 +1,67 @@
+// The devices of one replica as an executor that answers how long a step takes: a shard's price, the all-reduces, and,
+// with several stages, the way through a pipeline whose stages other batches use too.
+//
+//   stage    layers of the stage / layers * (layer ops + all-reduces), embedding and host on the first, head on the
+//   last through  begin = max(arrival, when the stage is free); the next arrival = begin + stage + transfer transfer
+//   tokens * hidden values / link + latency
+//
+// An op costs on its stage what it costs in the whole model.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "core/serving_loop.hpp"
+#include "sim/serving/deployment.hpp"
+#include "sim/simulated_executor.hpp"
+
+namespace dculab::sim {
+
+// When each stage of a replica is free. Its virtual engines share it.
+using StageTimes = std::vector<Seconds>;
+
+class ParallelExecutor final : public Executor {
+ public:
+  // All must outlive the executor. Preconditions: problems() of all are empty; `stages` has one for each stage; steps
+  // of executors that share `stages` run in the order in which they begin.
+  ParallelExecutor(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                   const Deployment& deployment, const Clock& clock, StageTimes& stages);
+
+  // The model that steps are to be planned for: a device's part of every layer.
+  [[nodiscard]] const ModelShape& planned_model() const { return shard_; }
+
+  void copy_blocks(std::span<const BlockCopy> copies) override { device_.copy_blocks(copies); }
+  StepResult run(const StepPlan& plan) override;
+
+  // Of the steps so far: what limits the ops ("compute", "latency", "launch" or a memory level), "host", "exchange"
+  // between devices, "pipeline" for waiting until a stage is free, and "block copies".
+  [[nodiscard]] const std::map<std::string, Seconds>& time_by_bound() const { return time_by_bound_; }
+
+  // Of each device on average, without waiting.
+  [[nodiscard]] Seconds device_time() const { return device_time_; }
+
+ private:
+  // The step's parts, for the stages to divide.
+  struct Work {
+    Seconds before_layers, layers, after_layers;
+  };
+
+  [[nodiscard]] Work add_bounds(const StepPlan& plan);
+  void add(const char* bound, Seconds time);
+  [[nodiscard]] Seconds through_the_stages(const StepPlan& plan, const Work& work);
+
+  const Machine& machine_;
+  const ModelShape& model_;
+  const Deployment& deployment_;
+  const Clock& clock_;
+  StageTimes& stages_;
+  Dtype activation_dtype_;
+  ModelShape shard_;
+  SimulatedExecutor device_;
+  Seconds device_time_;
+  std::map<std::string, Seconds> time_by_bound_;
+};
+
+}  // namespace dculab::sim

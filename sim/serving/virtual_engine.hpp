@@ -1,0 +1,63 @@
+// A scheduler with its KV blocks, a loop and a clock on the devices of a replica. A replica with p pipeline stages has
+// p of them, so that every stage has a batch to work on, each with 1 / p of the blocks (vLLM 0's virtual engines).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/scheduler.hpp"
+#include "core/serving_loop.hpp"
+#include "core/serving_timeline.hpp"
+#include "sim/serving/parallel_executor.hpp"
+#include "sim/serving/router.hpp"
+
+namespace dculab::sim {
+
+// What all engines of a deployment have in common.
+struct EngineParts {
+  const Machine& machine;
+  const ModelShape& model;
+  const EngineOptions& options;
+  const Deployment& deployment;
+  int num_blocks;  // of one engine
+};
+
+class VirtualEngine {
+ public:
+  // `parts` and `stages` must outlive the engine.
+  VirtualEngine(const EngineParts& parts, StageTimes& stages, ServingCallbacks callbacks);
+  VirtualEngine(const VirtualEngine&) = delete;
+  VirtualEngine& operator=(const VirtualEngine&) = delete;
+
+  // Why the request could never be served, or nothing.
+  [[nodiscard]] std::optional<std::string> refusal(const Request& request) const { return scheduler_.refusal(request); }
+
+  // Queues a request. Preconditions: refusal(request) is empty; no request submitted before arrives later.
+  void submit(Request request);
+
+  [[nodiscard]] bool is_busy() const { return now_.requests > 0; }
+  [[nodiscard]] Seconds now() const { return clock_.now(); }  // when its next step begins
+  void step() { loop_.step(); }                               // Precondition: is_busy().
+
+  // Unfinished requests at `time`, which may lie within the step run last: its tokens are then not counted yet, and
+  // who ends with it is still there. Precondition: the step before that has ended.
+  [[nodiscard]] Load load(Seconds time) const { return time < clock_.now() ? during_step_ : now_; }
+
+  [[nodiscard]] const Scheduler& scheduler() const { return scheduler_; }
+  [[nodiscard]] const ServingReport& report() const { return loop_.report(); }
+  [[nodiscard]] const ServingTimeline& timeline() const { return timeline_; }
+  [[nodiscard]] const ParallelExecutor& executor() const { return executor_; }
+
+ private:
+  [[nodiscard]] ServingCallbacks watched(ServingCallbacks callbacks);
+
+  Scheduler scheduler_;
+  VirtualClock clock_;
+  ParallelExecutor executor_;
+  ServingTimeline timeline_;
+  Load now_, during_step_;
+  ServingLoop loop_;
+};
+
+}  // namespace dculab::sim

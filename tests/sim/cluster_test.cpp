@@ -1,0 +1,187 @@
+// Several devices under one virtual clock: tensor, pipeline and data parallel, and disaggregated.
+#include <tuple>
+
+#include "sim/cost/step_price.hpp"
+#include "sim/serving/simulated_server.hpp"
+#include "sim/study/tensor_parallel.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace dculab;
+using namespace dculab::sim;
+using namespace dculab::sim::test;
+
+namespace {
+
+SimulatedServer server(const Deployment& deployment = {}) {
+  SimulatedServer server{mi50_like(), llama_2_7b(), {}, 400, deployment};
+  server.machine.peer_link = 30 * kGBs;
+  server.machine.peer_latency = Seconds(2e-6);
+  server.machine.peers = 7;
+  server.options.max_num_seqs = 16;
+  server.options.max_num_batched_tokens = 512;
+  return server;
+}
+
+RequestWorkload workload(int requests, int prompt, int output) {
+  RequestWorkload workload{.requests = requests};
+  workload.prompt.center = prompt;
+  workload.output.center = output;
+  return workload;
+}
+
+RequestWorkload poisson(int requests, double rate) {
+  RequestWorkload asked = workload(requests, 200, 40);
+  asked.arrival = ArrivalKind::gamma;
+  asked.requests_per_second = rate;
+  return asked;
+}
+
+Seconds price(const SimulatedServer& server, const ModelShape& model, Phase phase, int context) {
+  return price_step(server.machine, plan_step(model, server.options, uniform_batch(phase, 1, context))).seconds;
+}
+
+double tokens_per_second(const ServingRun& run) {
+  return static_cast<double>(run.metrics.output_tokens()) / run.metrics.duration().value();
+}
+
+}  // namespace
+
+TEST_CASE("tensor parallel takes the shard's steps and their all-reduces, and holds its blocks", "[cluster]") {
+  SimulatedServer two = server({.tensor_parallel_size = 2});
+  const ServingRun run = simulate(two, workload(1, 100, 2));
+  const ModelShape part = shard(two.model, 2);
+  Seconds expected;
+  for (const auto& [phase, context] : {std::pair{Phase::prefill, 100}, {Phase::decode, 101}}) {
+    const StepPlan plan = plan_step(part, two.options, uniform_batch(phase, 1, context));
+    expected += price_step(two.machine, plan).seconds +
+                exchange_time(two.machine, two.model, plan, 2, two.options.activation_dtype);
+  }
+  CHECK_THAT(run.metrics.latency().mean().value(), WithinRel(expected.value(), 1e-9));
+  CHECK(run.time_by_bound.at("exchange") > Seconds{});
+
+  SimulatedServer one = server();
+  one.num_blocks = two.num_blocks = {};
+  CHECK(simulate(two, workload(1, 100, 2)).num_blocks > 2 * simulate(one, workload(1, 100, 2)).num_blocks);
+}
+
+TEST_CASE("more devices than a server has exchange over the network, if there is one", "[cluster]") {
+  SimulatedServer eight = server({.tensor_parallel_size = 8});
+  const ServingRun near = simulate(eight, workload(1, 100, 5));
+  eight.machine.peers = 3;
+  REQUIRE(problems(eight).size() == 1);
+  CHECK_THAT(problems(eight).front(), ContainsSubstring("has no network_link to exchange results over 8 devices"));
+  eight.machine.network_link = 30 * kGBs;
+  eight.machine.network_latency = Seconds(5e-6);
+  REQUIRE(problems(eight).empty());
+  const Seconds more = simulate(eight, workload(1, 100, 5)).busy - near.busy;
+  CHECK_THAT(more.value(), WithinRel(5.0 * 2 * 32 * 14 * 5e-6, 1e-6));
+}
+
+TEST_CASE("what devices cannot share is refused in words", "[cluster]") {
+  const auto first_problem = [](const Deployment& deployment) {
+    SimulatedServer none = server(deployment);
+    none.machine.peer_link = {};
+    const auto found = problems(none);
+    return found.empty() ? std::string() : found.front();
+  };
+  CHECK_THAT(first_problem({.tensor_parallel_size = 2}), ContainsSubstring("has no peer_link to exchange results"));
+  CHECK_THAT(first_problem({.pipeline_parallel_size = 2}), ContainsSubstring("no peer_link from one pipeline stage"));
+  CHECK_THAT(first_problem({.prefill_replicas = 1, .decode_replicas = 1}), ContainsSubstring("kv_transfer.bandwidth"));
+  CHECK_THAT(first_problem({.prefill_replicas = 1}), ContainsSubstring("need each other"));
+  CHECK(first_problem({.data_parallel_size = 4}).empty());
+  CHECK(problems(server({.pipeline_parallel_size = 40})).front() == "32 layers do not make 40 stages");
+}
+
+TEST_CASE("data parallel: each replica is a server of its own", "[cluster]") {
+  const RequestWorkload asked = poisson(200, 2);
+  const ServingRun one = simulate(server(), asked);
+  for (const Routing routing : {Routing::round_robin, Routing::random, Routing::least_requests, Routing::least_tokens,
+                                Routing::prefix_affinity}) {
+    const ServingRun four = simulate(server({.data_parallel_size = 4, .routing = routing}), asked);
+    CHECK(four.metrics.requests() == 200);
+    CHECK(four.metrics.output_tokens() == one.metrics.output_tokens());
+    CHECK(four.metrics.latency().mean() < one.metrics.latency().mean());
+    REQUIRE(four.replicas.size() == 4);
+    std::int64_t served = 0, steps = 0;
+    for (const ReplicaRun& replica : four.replicas) {
+      CHECK(replica.requests > 0);
+      CHECK(replica.busy <= four.metrics.duration());
+      served += replica.requests;
+      steps += replica.num_steps;
+    }
+    CHECK(served == 200);
+    CHECK(steps == four.num_steps);
+    CHECK(four.num_blocks == 1600);
+  }
+}
+
+TEST_CASE("two replicas in turn serve two requests as two servers would", "[cluster]") {
+  const ServingRun alone = simulate(server(), workload(1, 300, 20));
+  const ServingRun both = simulate(server({.data_parallel_size = 2}), workload(2, 300, 20));
+  CHECK_THAT(both.metrics.latency().largest().value(), WithinRel(alone.metrics.latency().mean().value(), 1e-9));
+  CHECK(both.num_steps == 2 * alone.num_steps);
+}
+
+TEST_CASE("a router that looks at load is better than chance when lengths differ", "[cluster]") {
+  RequestWorkload asked = poisson(400, 6);
+  asked.output = {LengthKind::lognormal, 40, 1.2, 1, 400};
+  const auto latency = [&](Routing routing) {
+    return simulate(server({.data_parallel_size = 4, .routing = routing}), asked).metrics.latency().mean();
+  };
+  CHECK(latency(Routing::least_requests) < latency(Routing::random));
+  CHECK(latency(Routing::least_tokens) < latency(Routing::random));
+}
+
+TEST_CASE("prefix affinity finds more of the prompts in the cache than taking turns", "[cluster]") {
+  RequestWorkload asked = poisson(300, 4);
+  asked.prefix_tokens = 128;
+  asked.prefixes = 12;
+  const auto cached = [&](Routing routing) {
+    SimulatedServer each = server({.data_parallel_size = 4, .routing = routing});
+    each.options.enable_prefix_caching = true;
+    each.num_blocks = 150;
+    return simulate(each, asked).metrics.cached_tokens();
+  };
+  CHECK(cached(Routing::prefix_affinity) > cached(Routing::random));
+}
+
+TEST_CASE("a lone sequence goes through all stages and over the links between them", "[cluster]") {
+  const SimulatedServer four = server({.pipeline_parallel_size = 4});
+  const ServingRun run = simulate(four, workload(1, 100, 3));
+  Seconds expected;
+  for (const auto& [phase, context, tokens] :
+       {std::tuple{Phase::prefill, 100, 100}, {Phase::decode, 101, 1}, {Phase::decode, 102, 1}})
+    expected += price(four, four.model, phase, context) +
+                3 * (Bytes(tokens * 4096 * 2.0) / *four.machine.peer_link + *four.machine.peer_latency);
+  CHECK_THAT(run.metrics.latency().mean().value(), WithinRel(expected.value(), 1e-9));
+  CHECK_FALSE(run.time_by_bound.contains("pipeline"));
+}
+
+TEST_CASE("a pipeline with a batch for every stage approaches as many times the throughput", "[cluster]") {
+  SimulatedServer each = server();
+  each.options.max_num_seqs = 4;
+  const double one = tokens_per_second(simulate(each, workload(64, 16, 200)));
+  for (const int stages : {2, 4}) {
+    each.deployment.pipeline_parallel_size = stages;
+    const ServingRun run = simulate(each, workload(64, 16, 200));
+    CHECK(tokens_per_second(run) > 0.8 * stages * one);
+    CHECK(tokens_per_second(run) < 1.05 * stages * one);
+    CHECK(run.replicas.front().busy <= run.metrics.duration());
+  }
+}
+
+TEST_CASE("stages hold as many layers each, and their blocks are divided among as many engines", "[cluster]") {
+  const Deployment three{.pipeline_parallel_size = 3};
+  const ModelShape model = llama_2_7b();
+  CHECK(layers_of_stage(three, model, 0) == 11);
+  CHECK(layers_of_stage(three, model, 1) == 11);
+  CHECK(layers_of_stage(three, model, 2) == 10);
+  SimulatedServer each = server({.pipeline_parallel_size = 4});
+  each.num_blocks = {};
+  SimulatedServer one = server();
+  one.num_blocks = {};
+  // Four times the memory, less of it for weights: more than four times the blocks in all.
+  CHECK(simulate(each, workload(1, 100, 2)).num_blocks > 4 * simulate(one, workload(1, 100, 2)).num_blocks);
+}
