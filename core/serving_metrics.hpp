@@ -19,8 +19,8 @@ namespace dculab {
 
 // What a request must not exceed; absent: anything will do.
 struct ServiceLevel {
-  std::optional<Seconds> ttft, tpot, latency;
-  std::optional<double> slowdown;
+  std::optional<Seconds> ttft{}, tpot{}, latency{};
+  std::optional<double> slowdown{};
   double share = 0.9;  // of the requests that should be within
 };
 

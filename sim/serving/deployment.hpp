@@ -26,8 +26,8 @@ struct Deployment {
   Routing routing = Routing::round_robin;
   int prefill_replicas = 0;  // either both pools or none, which are in the place of data_parallel_size
   int decode_replicas = 0;
-  std::optional<BytesPerSecond> kv_transfer_bandwidth;  // of each device; absent: that of the machine's link
-  std::optional<Seconds> kv_transfer_latency;
+  std::optional<BytesPerSecond> kv_transfer_bandwidth{};  // of each device; absent: that of the machine's link
+  std::optional<Seconds> kv_transfer_latency{};
 
   [[nodiscard]] bool is_disaggregated() const { return prefill_replicas > 0; }
   [[nodiscard]] int replicas() const {
