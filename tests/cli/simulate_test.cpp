@@ -1,4 +1,6 @@
 // `dculab simulate`: requests served under a virtual clock.
+#include <set>
+
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -104,9 +106,48 @@ TEST_CASE("a swept machine serves on the machine of each point") {
   CHECK(swept.at(1).at("machine") == "mi300x");
   CHECK(swept.at(0).at("busy_seconds") != swept.at(1).at("busy_seconds"));
   CHECK(swept.at(1).at("busy_seconds") == alone.at(0).at("busy_seconds"));
+Json cluster(const std::string& deployment) {
+  const Json report = run_for_json({"simulate", "serving/llama3_70b_on_8_k100", "--set", "workload.requests=40",
+                                    "--set", "slo={slowdown: 1.5}", "--set", "deployment={" + deployment + "}"});
+  return report.at("simulations").at(0);
+}
+
+TEST_CASE("eight devices share a model that none of them holds") {
+  check_refused({"simulate", "serving/llama3_70b_on_8_k100", "--set", "deployment={data_parallel_size: 8}"},
+                {"leaves no room for a KV block"});
+  const Json shared = cluster("tensor_parallel_size: 8");
+  CHECK(shared.at("requests") == 40);
+  CHECK(shared.at("slowdown_p50").get<double>() >= 1);
+  CHECK(shared.at("share_within_slo").get<double>() <= 1);
+  CHECK(shared.at("seconds_by_bound").at("exchange").get<double>() > 0);
+  CHECK_FALSE(shared.contains("replicas"));
+  const Json apart = cluster("tensor_parallel_size: 4, prefill_replicas: 1, decode_replicas: 1");
+  CHECK(apart.at("replicas").at(0).at("role") == "prefill");
+  CHECK(apart.at("replicas").at(1).at("role") == "decode");
+  CHECK(apart.at("itl_p99").get<double>() < shared.at("itl_p99").get<double>());
+}
+
+TEST_CASE("a trace shows every engine of a deployment") {
+  const Folder folder;
+  const std::string trace = folder.path("trace.json");
+  const Json report =
+      run_for_json({"simulate", kServing, "--set", "workload.requests_per_second=2", "--set", "workload.requests=20",
+                    "--set", "deployment={data_parallel_size: 3}", "--chrome-trace", trace});
+  std::set<int> engines;
+  for (const Json& event : Json::parse(read(trace))) engines.insert(event.at("pid").get<int>());
+  CHECK(engines == std::set<int>{1, 2, 3});
+  CHECK(report.at("simulations").at(0).at("replicas").size() == 3);
 }
 
 TEST_CASE("what simulate cannot answer it refuses in words") {
+  check_refused({"simulate", kServing, "--set", "deployment.tensor_parallel_size=5"},
+                {"query heads do not divide over 5 devices"});
+  check_refused({"simulate", kServing, "--set", "deployment.decode_replicas=1"}, {"need each other"});
+  check_refused(
+      {"simulate", kServing, "--set", "slo={slowdown: 2}", "--set", "kv_cache={retention: window, window_tokens: 64}"},
+      {"slo.slowdown", "retention all"});
+  check_refused({"study", "quickstart", "--set", "deployment.data_parallel_size=2"},
+                {"deployment: a study prices one device"});
   check_refused({"simulate", "quickstart"}, {"has no requests to serve"});
   check_refused({"simulate", kServing, "--set", "objective={minimize: kv_bytes}"},
                 {"kv_bytes is no metric of served requests"});
