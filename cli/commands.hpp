@@ -23,12 +23,14 @@ void add_validate(CLI::App& app);
 void add_regroup(CLI::App& app);
 void add_show(CLI::App& app);
 void add_simulate(CLI::App& app);
+void add_recommend(CLI::App& app);
 
 inline void add_commands(CLI::App& app) {
   add_study(app);
   add_merge(app);
   add_predict(app);
   add_simulate(app);
+  add_recommend(app);
   add_tables(app);
   add_run(app);
   add_bench(app);

@@ -159,6 +159,14 @@ struct Verdict {
 
 std::string heads_text(int kv_heads) { return std::to_string(kv_heads) + (kv_heads == 1 ? " KV head" : " KV heads"); }
 
+std::string attention_difference(const PricedPoint& from, const PricedPoint& to) {
+  Causes before, after;
+  add_to(before, from, 1);
+  add_to(after, to, 1);
+  return after.attention >= before.attention ? "more " + largest_cause(before, after)
+                                             : "less " + largest_cause(after, before);
+}
+
 std::string step_bound(const sim::StepPrice& price, const sim::Machine& machine) {
   std::map<std::string_view, double> seconds;
   for (const sim::OpPrice& op : price.ops) seconds[sim::name(op.bound, machine)] += op.all_executions().value();

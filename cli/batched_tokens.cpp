@@ -1,0 +1,46 @@
+#include "cli/batched_tokens.hpp"
+
+#include "sim/study/serving_setting.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr double kTie = 0.02;
+
+[[nodiscard]] BatchedTokens serve_with(int tokens, sim::SimulatedServer server, const RequestWorkload& workload,
+                                       const ServiceLevel& objective) {
+  server.options.max_num_batched_tokens = tokens;
+  const sim::ServingRun run = sim::simulate(server, workload, objective);
+  const ServingMetrics& metrics = run.metrics;
+  return {.max_num_batched_tokens = tokens,
+          .goodput = static_cast<double>(metrics.requests_within_objective()) / metrics.duration().value(),
+          .ttft_p90 = metrics.ttft().quantile(0.9),
+          .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
+          .latency_mean = metrics.latency().mean(),
+          .preemptions = run.num_preemptions};
+}
+
+}  // namespace
+
+BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, const RequestWorkload& workload,
+                                          const ServiceLevel& objective) {
+  BatchedTokensChoice choice;
+  std::vector<double> goodputs, speeds;
+  for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
+    if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
+    choice.candidates.push_back(serve_with(tokens, server, workload, objective));
+    goodputs.push_back(choice.candidates.back().goodput);
+    speeds.push_back(1 / choice.candidates.back().latency_mean.value());
+  }
+  const bool has_objective = objective.ttft || objective.tpot || objective.latency || objective.slowdown;
+  auto preferred = has_objective ? sim::prefer(goodputs, kTie) : std::nullopt;
+  choice.by_goodput = preferred.has_value();
+  if (!preferred) preferred = sim::prefer(speeds, kTie);
+  if (preferred) {
+    choice.chosen = preferred->chosen;
+    choice.runner_up = preferred->runner_up;
+  }
+  return choice;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,32 @@
+// max_num_batched_tokens, chosen by serving the requests under a virtual clock with each candidate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/workload.hpp"
+#include "sim/serving/simulated_server.hpp"
+
+namespace dculab::cli {
+
+struct BatchedTokens {
+  int max_num_batched_tokens = 0;
+  double goodput = 0;  // requests per second that meet the service level; without one all do
+  Seconds ttft_p90, tpot_p90, latency_mean;
+  int preemptions = 0;
+};
+
+struct BatchedTokensChoice {
+  std::vector<BatchedTokens> candidates;  // the usual 2048 first
+  std::size_t chosen = 0;
+  std::optional<std::size_t> runner_up;
+  bool by_goodput = false;  // else by mean latency
+};
+
+// With a service level the candidate of the highest goodput, without one, or where none meets it, that of the
+// smallest mean latency; the usual one where it is within 2 %. Throws InputError for a request that cannot be served.
+[[nodiscard]] BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server,
+                                                        const RequestWorkload& workload, const ServiceLevel& objective);
+
+}  // namespace dculab::cli

@@ -1,0 +1,156 @@
+#include "sim/study/serving_setting.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/calibration/confidence.hpp"
+#include "sim/study/offline_run.hpp"
+
+namespace dculab::sim {
+namespace {
+
+[[nodiscard]] OfflineRun run_of(const Machine& machine, const ServingCase& serving, const Setting& setting, int batch) {
+  EngineOptions options = options_of(serving, setting);
+  options.max_num_seqs = batch;
+  const OfflineRequests work{
+      .requests = batch, .prompt_tokens = serving.load.prompt_tokens, .output_tokens = serving.load.output_tokens};
+  return offline_run(machine, model_of(serving, setting), options, work);
+}
+
+// The largest value in [0, most] for which `holds`, which is true up to some value and false beyond.
+template <class Holds>
+[[nodiscard]] int largest(int most, Holds holds) {
+  int good = 0, bad = most + 1;
+  while (bad - good > 1) {
+    const int middle = good + (bad - good) / 2;
+    (holds(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+// The first value on the way from `from` to `end` at which `holds` fails.
+[[nodiscard]] std::optional<int> flip_towards(int from, int end, const std::function<bool(int)>& holds) {
+  int good = from;
+  while (good != end) {
+    const int next = end > from ? std::min(end, good * 2) : std::max(end, good / 2);
+    if (holds(next)) {
+      good = next;
+      continue;
+    }
+    int bad = next;
+    while (std::abs(bad - good) > 1) {
+      const int middle = (good + bad) / 2;
+      (holds(middle) ? good : bad) = middle;
+    }
+    return bad;
+  }
+  return std::nullopt;
+}
+
+[[nodiscard]] Seconds tpot_of(const OfflineRun& run, const SteadyLoad& load) {
+  return run.total_time / static_cast<double>(load.output_tokens);
+}
+
+}  // namespace
+
+std::string_view name(SequenceLimit limit) {
+  switch (limit) {
+    case SequenceLimit::memory:
+      return "memory";
+    case SequenceLimit::tpot:
+      return "TPOT";
+    case SequenceLimit::asked_for:
+      return "as many as asked for";
+    case SequenceLimit::gain:
+      return "95 % of the highest rate";
+    case SequenceLimit::most:
+      return "1024 at most";
+  }
+  return "?";
+}
+
+ModelShape model_of(const ServingCase& serving, const Setting& setting) {
+  return with_kv_heads(serving.model, setting.kv_heads);
+}
+
+EngineOptions options_of(const ServingCase& serving, const Setting& setting) {
+  EngineOptions options = serving.options;
+  if (setting.kv_heads != serving.model.num_key_value_heads) {
+    const int group = serving.model.num_attention_heads / setting.kv_heads;
+    const bool gpu = serving.machine.kind == MachineKind::gpu;
+    options.tiling.prefill_query_tokens =
+        (gpu ? gpu_kernel_tiling(group, serving.model.head_dim) : cpu_kernel_tiling(group)).prefill_query_tokens;
+  }
+  options.kv_cache_dtype = setting.kv_cache_dtype;
+  options.block_size = setting.block_size;
+  options.tiling.partition_tokens = setting.partition_tokens;
+  return options;
+}
+
+double served_rate(const Machine& machine, const ServingCase& serving, const Setting& setting, int batch) {
+  const OfflineRun run = run_of(machine, serving, setting, batch);
+  return run.batch == batch ? run.output_tokens_per_second : 0;
+}
+
+Served serve(const ServingCase& serving, const Setting& setting) {
+  const SteadyLoad& load = serving.load;
+  const auto run = [&](int batch) { return run_of(serving.machine, serving, setting, batch); };
+  const auto fits = [&](int batch) { return run(batch).batch == batch; };
+  const int most = load.sequences.value_or(kMostSequences);
+  Served served;
+  const int room = largest(most, fits);
+  served.batch = load.tpot ? largest(room, [&](int batch) { return tpot_of(run(batch), load) <= *load.tpot; }) : room;
+  served.limit = served.batch < room ? SequenceLimit::tpot
+                 : room < most       ? SequenceLimit::memory
+                 : load.sequences    ? SequenceLimit::asked_for
+                                     : SequenceLimit::most;
+  if (served.batch == 0) return served;
+  if (!load.tpot && !load.sequences) {
+    const double enough = kKneeShare * run(served.batch).output_tokens_per_second;
+    const int knee =
+        1 + largest(served.batch - 1, [&](int batch) { return run(batch).output_tokens_per_second < enough; });
+    if (knee < served.batch) served.limit = SequenceLimit::gain;
+    served.batch = knee;
+  }
+  const OfflineRun best = run(served.batch);
+  served.output_tokens_per_second = best.output_tokens_per_second;
+  served.tpot = tpot_of(best, load);
+  return served;
+}
+
+DecodeStep decode_step(const ServingCase& serving, const Setting& setting, int batch, int context) {
+  DecodeStep step;
+  step.plan =
+      plan_step(model_of(serving, setting), options_of(serving, setting), uniform_batch(Phase::decode, batch, context));
+  step.price = price_step(serving.machine, step.plan);
+  return step;
+}
+
+std::optional<Preferred> prefer(std::span<const double> rates, double tie) {
+  const double best = rates.empty() ? 0 : *std::max_element(rates.begin(), rates.end());
+  if (!(best > 0)) return std::nullopt;
+  Preferred result;
+  while (rates[result.chosen] * (1 + tie) < best) ++result.chosen;
+  for (std::size_t index = 0; index < rates.size(); ++index)
+    if (index != result.chosen && rates[index] > 0 && (!result.runner_up || rates[index] > rates[*result.runner_up]))
+      result.runner_up = index;
+  return result;
+}
+
+Margin margin(const ServingCase& serving, const Setting& chosen, int chosen_batch, const Setting& other,
+              int other_batch) {
+  const auto ratio = [&](const Machine& machine) {
+    return Seconds(served_rate(machine, serving, other, other_batch) /
+                   served_rate(machine, serving, chosen, chosen_batch));
+  };
+  const double value = ratio(serving.machine).value();
+  const double sigma = prior_log_sigma(serving.machine, ratio);
+  const double spread = kNormalQuantile95 * std::sqrt(std::max(0.0, sigma * sigma - kModelLogSigma * kModelLogSigma));
+  return {value - 1, value * std::exp(-spread) - 1, value * std::exp(spread) - 1};
+}
+
+Flips nearest_flips(int from, int least, int most, const std::function<bool(int)>& holds) {
+  return {flip_towards(from, least, holds), flip_towards(from, most, holds)};
+}
+
+}  // namespace dculab::sim

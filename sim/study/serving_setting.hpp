@@ -1,0 +1,103 @@
+// What an engine can be set to on a machine, what it then serves, and which setting to prefer.
+//
+//   rate     = b * output / (time of b prefills + output decode steps of b)      offline_run.hpp, always b running
+//   TPOT     = (time of b prefills + output decode steps of b) / output          Little's law: prefills delay decodes
+//   batch b  = the largest that fits in memory, in the load's sequences and in its TPOT; where neither sequences nor
+//              TPOT are asked for, the smallest that serves 95 % of that: what comes after is waiting
+//   prefer   = of the candidates in order of preference the first that is within a tie of the best
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/engine_options.hpp"
+#include "core/model_shape.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::sim {
+
+inline constexpr int kMostSequences = 1024;   // vLLM's max_num_seqs on large devices
+inline constexpr double kKneeShare = 0.95;    // of the highest rate
+inline constexpr double kAccuracyTie = 0.05;  // speed given up for accuracy: decision 0007
+inline constexpr double kSizeTie = 0.01;      // speed given up for an engine's usual sizes
+
+struct Setting {
+  int kv_heads = 0;
+  Dtype kv_cache_dtype = Dtype::f16;
+  int block_size = 16;
+  int partition_tokens = 512;  // 0 = never split
+
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+
+// The means of what is asked for.
+struct SteadyLoad {
+  int prompt_tokens = 1;
+  int output_tokens = 1;
+  std::optional<int> sequences;  // at most so many at a time
+  std::optional<Seconds> tpot;
+};
+
+struct ServingCase {
+  Machine machine;
+  ModelShape model;       // with its own KV heads
+  EngineOptions options;  // what no setting changes
+  SteadyLoad load;
+
+  [[nodiscard]] int mean_context() const { return load.prompt_tokens + (load.output_tokens + 1) / 2; }
+};
+
+enum class SequenceLimit : std::uint8_t { memory, tpot, asked_for, gain, most };
+[[nodiscard]] std::string_view name(SequenceLimit limit);
+
+struct Served {
+  int batch = 0;  // 0: not one sequence fits, or none is fast enough, and nothing else is filled in
+  SequenceLimit limit = SequenceLimit::memory;
+  double output_tokens_per_second = 0;
+  Seconds tpot;
+};
+
+[[nodiscard]] ModelShape model_of(const ServingCase& serving, const Setting& setting);
+[[nodiscard]] EngineOptions options_of(const ServingCase& serving, const Setting& setting);
+
+// At its best batch. Precondition: problems() of model_of and options_of are empty.
+[[nodiscard]] Served serve(const ServingCase& serving, const Setting& setting);
+
+// Output tokens per second with `batch` sequences on `machine`; 0 when they do not fit.
+[[nodiscard]] double served_rate(const Machine& machine, const ServingCase& serving, const Setting& setting, int batch);
+
+// A decode step of `batch` sequences of `context` tokens.
+struct DecodeStep {
+  StepPlan plan;
+  StepPrice price;
+};
+[[nodiscard]] DecodeStep decode_step(const ServingCase& serving, const Setting& setting, int batch, int context);
+
+struct Preferred {
+  std::size_t chosen = 0;
+  std::optional<std::size_t> runner_up;  // the fastest other one with a rate
+};
+
+// `rates`: in order of preference; 0 = cannot be. Nothing when all are 0.
+[[nodiscard]] std::optional<Preferred> prefer(std::span<const double> rates, double tie);
+
+// By how much `other` serves more than `chosen`, each at its batch: the ratio of rates - 1, and what 90 % of machines
+// with the priors' spread make of it. What the cost law leaves out is taken to be the same for both.
+struct Margin {
+  double value = 0, low = 0, high = 0;
+};
+[[nodiscard]] Margin margin(const ServingCase& serving, const Setting& chosen, int chosen_batch, const Setting& other,
+                            int other_batch);
+
+// The nearest values below and above `from`, within [least, most], at which `holds` is no longer true: found by steps
+// of a factor of 2, then bisected. Precondition: least <= from <= most, and holds(from).
+struct Flips {
+  std::optional<int> below, above;
+};
+[[nodiscard]] Flips nearest_flips(int from, int least, int most, const std::function<bool(int)>& holds);
+
+}  // namespace dculab::sim

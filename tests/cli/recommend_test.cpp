@@ -1,0 +1,124 @@
+// `dculab recommend`: choices that can be checked by pricing them, and refusals.
+#include <algorithm>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+Arguments recommend(const std::string& machine, const Arguments& more) {
+  Arguments arguments{"recommend", "--model", "llama-3-8b", "--machine", machine};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+Json recommendation(const std::string& machine, const Arguments& more = {}) {
+  const Json report = run_for_json(recommend(machine, more));
+  CHECK(report.at("schema") == "dculab/recommend/1");
+  return report.at("recommendations").at(0);
+}
+
+const Json& decision(const Json& recommendation, const std::string& key) {
+  const Json& all = recommendation.at("decisions");
+  return *std::find_if(all.begin(), all.end(), [&key](const Json& each) { return each.at("key") == key; });
+}
+
+// What `predict` says of a decode step with this KV dtype.
+double step_seconds(const std::string& machine, const std::string& dtype, int batch, int context) {
+  return run_for_json({"predict", "--model", "llama-3-8b", "--machine", machine, "--batch", std::to_string(batch),
+                       "--context", std::to_string(context), "--kv-cache-dtype", dtype})
+      .at("step_seconds");
+}
+
+TEST_CASE("the machines that are asked about most get settings that vLLM can be started with") {
+  for (const char* machine : {"z100", "k100-ai", "bw1000", "mi300x"}) {
+    INFO(machine);
+    const Json found = recommendation(machine);
+    CHECK(decision(found, "model.num_key_value_heads").at("choice") == "8");  // the model's own
+    CHECK(found.at("vllm_options").get<std::string>().starts_with("--block-size "));
+    CHECK(found.at("regret").is_null());
+    CHECK(found.at("basis") == "priors");
+    CHECK(found.at("interval_seconds")[0] < found.at("step_seconds"));
+    CHECK(found.at("kernels").size() == 4);
+    for (const Json& each : found.at("decisions")) {
+      INFO(each.dump());
+      double best = 0, chosen = 0;
+      for (const Json& candidate : each.at("candidates")) {
+        const double rate = candidate.at("output_tokens_per_second");
+        best = std::max(best, rate);
+        if (candidate.at("value") == each.at("choice")) chosen = rate;
+      }
+      CHECK(chosen * (1 + each.at("tie").get<double>()) >= best);
+    }
+  }
+}
+
+TEST_CASE("the KV dtype flips where pricing the step directly says it does, and not before") {
+  const Json found = recommendation("z100");
+  const Json& dtype = decision(found, "kv_cache.dtype");
+  const Json& flips = dtype.at("flips");
+  const double tie = dtype.at("tie");
+  const int batch = found.at("max_num_seqs"), context = found.at("context_tokens");
+  const auto keeps_f16 = [&](int at_batch, int at_context) {
+    return step_seconds("z100", "f16", at_batch, at_context) <=
+           step_seconds("z100", "fp8_e4m3", at_batch, at_context) * (1 + tie);
+  };
+  const bool here = keeps_f16(batch, context);
+  int checked = 0;
+  for (const auto& [key, back] : {std::pair{"batch_below", 1}, {"batch_above", -1}}) {
+    if (flips.at(key).is_null()) continue;
+    CHECK(keeps_f16(flips.at(key), context) != here);
+    CHECK(keeps_f16(flips.at(key).get<int>() + back, context) == here);
+    ++checked;
+  }
+  for (const auto& [key, back] : {std::pair{"context_below", 1}, {"context_above", -1}}) {
+    if (flips.at(key).is_null()) continue;
+    CHECK(keeps_f16(batch, flips.at(key)) != here);
+    CHECK(keeps_f16(batch, flips.at(key).get<int>() + back) == here);
+    ++checked;
+  }
+  CHECK(checked > 0);
+}
+
+TEST_CASE("a tighter TPOT never lets more sequences in, and is kept") {
+  int last = 1 << 20;
+  for (const char* tpot : {"1 s", "100 ms", "60 ms"}) {
+    INFO(tpot);
+    const Json found = recommendation("k100-ai", {"--tpot", tpot});
+    CHECK(found.at("max_num_seqs").get<int>() <= last);
+    last = found.at("max_num_seqs");
+  }
+  CHECK(recommendation("k100-ai", {"--tpot", "60 ms"}).at("tpot_seconds").get<double>() <= 0.060);
+}
+
+TEST_CASE("what is given is not decided") {
+  const Json found =
+      recommendation("mi300x", {"--kv-cache-dtype", "fp8_e4m3", "--block-size", "32", "--concurrency", "9"});
+  CHECK(decision(found, "kv_cache.dtype").at("candidates").size() == 1);
+  CHECK(decision(found, "kv_cache.block_size").at("choice") == "32");
+  CHECK(found.at("max_num_seqs") == 9);
+  CHECK(found.at("vllm_options").get<std::string>().starts_with("--block-size 32 --kv-cache-dtype fp8_e4m3 "));
+}
+
+TEST_CASE("KV heads change only when they may, and what others would bring is shown all the same") {
+  const Json own = recommendation("z100");
+  CHECK(decision(own, "model.num_key_value_heads").at("candidates").size() == 1);
+  CHECK(own.at("kv_heads").size() == 6);  // 32, 16, 8, 4, 2, 1
+  const Json any = recommendation("z100", {"--any-kv-heads", "--prompt-tokens", "6000", "--output-tokens", "2000"});
+  CHECK(std::stoi(decision(any, "model.num_key_value_heads").at("choice").get<std::string>()) < 8);
+}
+
+TEST_CASE("a scenario with requests is recommended for; other questions are refused") {
+  const Json found = run_for_json({"recommend", "serving/llama3_on_z100", "--set", "workload.requests_per_second=1"});
+  CHECK(found.at("recommendations").at(0).at("requests_per_second") == 1);
+  check_refused({"recommend", "serving/llama3_on_z100"}, {"sweep.workload.requests_per_second", "--set"});
+  check_refused({"recommend", "--model", "llama-3-8b"}, {"--machine"});
+  check_refused(recommend("z100", {"--prompt-tokens", "9000"}), {"9256 tokens", "max_position_embeddings"});
+  check_refused(recommend("z100", {"--tpot", "1 us"}), {"slo.tpot"});
+  check_refused(recommend("z100", {"--weights", "f32"}), {"fits"});
+  check_refused({"recommend", "quickstart"}, {"workload"});
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

@@ -1,0 +1,130 @@
+// Settings of an engine: what they serve, which one is preferred, and where that turns. A machine whose only law is
+// bandwidth gives answers that can be counted by hand.
+#include "sim/study/serving_setting.hpp"
+
+#include <array>
+
+#include "sim/memory/capacity.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+ServingCase llama_on(const Machine& machine) {
+  ServingCase serving{
+      machine, llama_3_8b(), {}, {.prompt_tokens = 1000, .output_tokens = 200, .sequences = {}, .tpot = {}}};
+  serving.options.weights = {Dtype::int4, 128};
+  return serving;
+}
+
+Setting own_of(const ServingCase& serving) {
+  Setting setting;
+  setting.kv_heads = serving.model.num_key_value_heads;
+  return setting;
+}
+
+TEST_CASE("the first candidate within a tie of the best is preferred, the fastest other one is the runner-up") {
+  CHECK_FALSE(prefer(std::array<double, 0>{}, 0.05));
+  CHECK_FALSE(prefer(std::array{0.0, 0.0}, 0.05));
+  const auto kept = prefer(std::array{100.0, 104.0, 103.0}, 0.05);
+  REQUIRE(kept);
+  CHECK(kept->chosen == 0);
+  CHECK(kept->runner_up == 1);
+  const auto left = prefer(std::array{100.0, 106.0, 103.0}, 0.05);
+  REQUIRE(left);
+  CHECK(left->chosen == 1);
+  CHECK(left->runner_up == 2);
+  CHECK_FALSE(prefer(std::array{7.0, 0.0}, 0.05)->runner_up);
+}
+
+TEST_CASE("a flip is the nearest value where an answer no longer holds, on either side") {
+  for (const int from : {13, 14, 40, 99, 100}) {
+    const Flips flips = nearest_flips(from, 1, 1000, [](int at) { return at >= 13 && at <= 100; });
+    INFO(from);
+    CHECK(flips.below == 12);
+    CHECK(flips.above == 101);
+  }
+  const Flips none = nearest_flips(5, 1, 1000, [](int) { return true; });
+  CHECK_FALSE(none.below);
+  CHECK_FALSE(none.above);
+}
+
+TEST_CASE("the batch is the largest that meets what is asked for") {
+  ServingCase serving = llama_on(mi50_like());
+  const Setting setting = own_of(serving);
+  serving.load.sequences = 7;
+  CHECK(serve(serving, setting).batch == 7);
+  CHECK(serve(serving, setting).limit == SequenceLimit::asked_for);
+
+  serving.load.sequences = 100'000;
+  const Served full = serve(serving, setting);
+  CHECK(full.limit == SequenceLimit::memory);
+  CHECK(served_rate(serving.machine, serving, setting, full.batch) == Approx(full.output_tokens_per_second));
+  CHECK(served_rate(serving.machine, serving, setting, full.batch + 1) == 0);
+
+  serving.load.tpot = full.tpot * 0.5;
+  const Served limited = serve(serving, setting);
+  CHECK(limited.limit == SequenceLimit::tpot);
+  CHECK(limited.tpot <= *serving.load.tpot);
+  serving.load.sequences = limited.batch + 1;
+  serving.load.tpot = {};
+  CHECK(serve(serving, setting).tpot > full.tpot * 0.5);
+}
+
+TEST_CASE("without limits the batch is the smallest that serves 95 % of the most") {
+  ServingCase serving = llama_on(mi50_like());
+  const Setting setting = own_of(serving);
+  const Served knee = serve(serving, setting);
+  CHECK(knee.limit == SequenceLimit::gain);
+  serving.load.sequences = kMostSequences;
+  const double most = serve(serving, setting).output_tokens_per_second;
+  CHECK(knee.output_tokens_per_second >= kKneeShare * most);
+  CHECK(served_rate(serving.machine, serving, setting, knee.batch - 1) < kKneeShare * most);
+}
+
+TEST_CASE("what cannot fit and what cannot be fast enough serve nothing, and say which") {
+  ServingCase serving = llama_on(mi50_like());
+  serving.load.tpot = Seconds(1e-9);
+  CHECK(serve(serving, own_of(serving)).batch == 0);
+  CHECK(serve(serving, own_of(serving)).limit == SequenceLimit::tpot);
+  serving.machine.memory.back().size = 4 * kGiB;
+  CHECK(serve(serving, own_of(serving)).batch == 0);
+  CHECK(serve(serving, own_of(serving)).limit == SequenceLimit::memory);
+}
+
+TEST_CASE("where memory alone limits, half the KV bytes serve twice as many at a time") {
+  ServingCase serving = llama_on(mi50_like());
+  serving.load = {.prompt_tokens = 4000, .output_tokens = 4000, .sequences = 1024, .tpot = {}};
+  const Setting half = own_of(serving);
+  Setting quarter = half;
+  quarter.kv_cache_dtype = Dtype::fp8_e4m3;
+  const Served wide = serve(serving, half), narrow = serve(serving, quarter);
+  REQUIRE(narrow.limit == SequenceLimit::memory);
+  CHECK(narrow.batch == Approx(2.0 * wide.batch).margin(2));
+}
+
+TEST_CASE("a setting against itself has no margin, and no spread") {
+  const ServingCase serving = llama_on(mi50_like());
+  const Margin same = margin(serving, own_of(serving), 16, own_of(serving), 16);
+  CHECK(same.value == Approx(0).margin(1e-12));
+  CHECK(same.low == Approx(0).margin(1e-9));
+  CHECK(same.high == Approx(0).margin(1e-9));
+}
+
+TEST_CASE("a margin is the ratio of the rates, inside its interval") {
+  const ServingCase serving = llama_on(mi50_like());
+  Setting fewer = own_of(serving);
+  fewer.kv_heads = 2;
+  const Margin gain = margin(serving, own_of(serving), 16, fewer, 16);
+  CHECK(gain.value == Approx(served_rate(serving.machine, serving, fewer, 16) /
+                                 served_rate(serving.machine, serving, own_of(serving), 16) -
+                             1));
+  CHECK(gain.value > 0);
+  CHECK(gain.low < gain.value);
+  CHECK(gain.high > gain.value);
+}
+
+}  // namespace
+}  // namespace dculab::sim::test
