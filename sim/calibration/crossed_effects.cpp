@@ -11,7 +11,6 @@ using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
 
 constexpr double kHuberThreshold = 2.0;  // in sigmas
-constexpr double kNoSigma = 1e-9;        // of a figure that a group leaves alone
 constexpr int kIterations = 30;
 constexpr double kGoodEnough = 1e-4;  // share of the loss that one more iteration must gain
 
@@ -76,20 +75,10 @@ struct Problem {
   }
 };
 
-[[nodiscard]] Vector start_of(const std::vector<CrossedGroup>& groups, std::size_t figures,
-                              const std::map<std::string, std::vector<double>>& start) {
-  Vector x = Vector::Zero(at(groups.size() * figures));
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    const auto known = start.find(groups[group].name);
-    if (known == start.end()) continue;
-    for (std::size_t figure = 0; figure < figures; ++figure)
-      x[at(group * figures + figure)] = known->second[figure] / std::max(kNoSigma, groups[group].sigma[figure]);
-  }
-  return x;
-}
-
-// Levenberg-Marquardt; `rows` ends as the values and slopes at the optimum, `curvature` as the loss's there.
-[[nodiscard]] Vector minimise(const Problem& problem, Vector x, std::vector<RowSlope>& rows, Matrix& curvature) {
+// Levenberg-Marquardt from 0, the priors; `rows` ends as the values and slopes at the optimum, `curvature` as the
+// loss's there.
+[[nodiscard]] Vector minimise(const Problem& problem, std::vector<RowSlope>& rows, Matrix& curvature) {
+  Vector x = Vector::Zero(at(problem.size()));
   rows = problem.rows(x, true);
   double loss = Problem::loss(rows, x);
   double damping = 1e-3;
@@ -118,11 +107,11 @@ struct Problem {
 }  // namespace
 
 CrossedEffects::CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std::vector<std::size_t>> members,
-                               const RowValues& values, const std::map<std::string, std::vector<double>>& start)
+                               const RowValues& values)
     : groups_(std::move(groups)), members_(std::move(members)), figures_(groups_.front().sigma.size()) {
   const Problem problem{groups_, members_, values, figures_};
   Matrix curvature;
-  const Vector x = minimise(problem, start_of(groups_, figures_, start), rows_, curvature);
+  const Vector x = minimise(problem, rows_, curvature);
   const Matrix inverse = curvature.ldlt().solve(Matrix::Identity(curvature.rows(), curvature.cols()));
   covariance_.assign(inverse.data(), inverse.data() + inverse.size());
   for (std::size_t group = 0; group < groups_.size(); ++group) {

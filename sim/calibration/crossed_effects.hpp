@@ -33,9 +33,9 @@ using RowValues = std::function<std::vector<RowSlope>(const std::vector<std::vec
 
 class CrossedEffects {
  public:
-  // `members[row]`: the groups that row belongs to, indices into `groups`. `start`: by group name, where to begin.
+  // `members[row]`: the groups that row belongs to, indices into `groups`.
   CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std::vector<std::size_t>> members,
-                 const RowValues& values, const std::map<std::string, std::vector<double>>& start = {});
+                 const RowValues& values);
 
   // By group name: what it adds to each figure.
   [[nodiscard]] const std::map<std::string, std::vector<double>>& effects() const { return effects_; }

@@ -148,14 +148,12 @@ struct Grouped {
 
 }  // namespace
 
-PointCalibration::PointCalibration(std::span<const MeasuredPoint> points, const PointCalibration* start) {
+PointCalibration::PointCalibration(std::span<const MeasuredPoint> points) {
   const Grouped grouped = group_points(points);
   const auto values = [points](const std::vector<std::vector<double>>& thetas, bool slopes) {
     return rows_at(points, thetas, slopes);
   };
-  fit_ = std::make_shared<CrossedEffects>(
-      grouped.groups, grouped.members, values,
-      start == nullptr ? std::map<std::string, std::vector<double>>{} : start->effects());
+  fit_ = std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values);
   for (const MeasuredPoint& point : points)
     for (const auto& [feature, value] : features(point.kind, *point.recipe)) {
       Range& range = domain_.try_emplace(feature, Range{value, value}).first->second;

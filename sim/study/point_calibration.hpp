@@ -52,9 +52,8 @@ struct PointPrediction {
 
 class PointCalibration {
  public:
-  // Precondition: at least 1 point; none is below its recipe_floor. `start`: a calibration on similar points, from
-  // which the search begins.
-  explicit PointCalibration(std::span<const MeasuredPoint> points, const PointCalibration* start = nullptr);
+  // Precondition: at least 1 point; none is below its recipe_floor.
+  explicit PointCalibration(std::span<const MeasuredPoint> points);
 
   // `base` with what was learned of these groups.
   [[nodiscard]] Machine machine(const Machine& base, const PointOrigin& origin) const;
