@@ -96,8 +96,14 @@ constexpr std::array<PublishedWeights, 17> kWeights{{
   return half != machine.peaks.end() && half->second.matrix.has_value();
 }
 
-// FP8 checkpoints multiply in FP8. llama.cpp multiplies its quantised weights in INT8 where there are no matrix cores
-// (ggml-cuda/mmq.cu: activations are rounded, sums scaled group by group), and in F16 where there are.
+// llama.cpp multiplies its quantized weights in INT8 where there are no matrix cores (ggml-cuda/mmq.cu: activations are
+// rounded, sums scaled group by group), and in F16 where there are.
+[[nodiscard]] ActivationMode activation_mode(const PublishedWeights& weights, const sim::Machine& machine) {
+  if (is_quantized_gguf(weights.published) && !has_matrix_cores(machine)) return ActivationMode::int8;
+  return ActivationMode::exact;
+}
+
+// FP8 checkpoints multiply in FP8, other narrow weights are widened to F16.
 [[nodiscard]] Dtype activation_dtype(const PublishedWeights& weights) {
   if (weights.format.dtype == Dtype::fp8_e4m3) return Dtype::fp8_e4m3;
   return bits(weights.format.dtype) >= 16 ? weights.format.dtype : Dtype::f16;
@@ -128,9 +134,8 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
 }
 
 // vLLM's FlashAttention takes blocks of a multiple of 16 tokens (vllm/attention/backends/flash_attn.py); other blocks
-// are walked by its own paged kernels.
-// On AMD it walks all blocks with those (vllm/attention/backends/rocm_flash_attn.py); AMD's own builds bring kernels
-// that serve a group at once.
+// are walked by its own paged kernels. On AMD it walks all blocks with those
+// (vllm/attention/backends/rocm_flash_attn.py); AMD's own builds bring kernels that serve a group at once.
 [[nodiscard]] sim::DecodeKernel decode_kernel(const PublishedPoint& point, const EngineOptions& options,
                                               const sim::Machine& machine) {
   const EngineDefaults& engine = engine_defaults(point.software);
@@ -224,8 +229,7 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
   server.model.dtype = weights.head;
   server.options.weights = weights.format;
   server.options.activation_dtype = activation_dtype(weights);
-  if (is_quantized_gguf(weights.published) && !has_matrix_cores(machine))
-    server.options.activations = ActivationMode::int8;
+  server.options.activations = activation_mode(weights, machine);
   server.options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   server.options.block_size = point.kv_block_size.value_or(server.options.block_size);
   server.options.max_num_batched_tokens = engine.max_num_batched_tokens;

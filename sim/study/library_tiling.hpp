@@ -7,8 +7,8 @@
 //   decode   flash: the whole group in one workgroup, contexts split so that the machine is full: FlashAttention,
 //            csrc/flash_attn/flash_api.cpp, num_splits_heuristic
 //            paged: one workgroup a query head, contexts split every 512 tokens while sequences x heads are at most
-//            512: vLLM, csrc/attention/paged_attention_v2.cu and vllm/attention/ops/paged_attn.py per_head: one
-//            workgroup a query head and 256 tokens: llama.cpp's products of Q and K, row by row
+//            512: vLLM, csrc/attention/paged_attention_v2.cu and vllm/attention/ops/paged_attn.py
+//            per_head: one workgroup a query head and 256 tokens: llama.cpp's products of Q and K, row by row
 //
 // The pass that combines split contexts reads one partial result after the other (csrc/flash_attn/src/
 // flash_fwd_kernel.h, combine_attn_seqk_parallel), on Hopper four at a time (hopper/flash_fwd_combine_kernel.h,
