@@ -115,6 +115,8 @@ with tempfile.TemporaryDirectory() as name:
     assert alone.returncode == 2 and "fewer than two" in alone.stderr, alone.stderr
     both = run("--points", points_file, "--leave-one-out", "machine", "--calibrate-on", points_file)
     assert both.returncode == 2, both.stderr
+    shortened = run("--points", points_file, "--leave-one-out", "machine", "--worst", "3")
+    assert shortened.returncode == 2 and "--worst" in shortened.stderr, shortened.stderr
 
     table = run("--points", points_file, "--worst", "3")
     assert table.returncode == 0 and "The 3 worst of" in table.stdout, table.stdout
