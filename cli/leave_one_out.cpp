@@ -110,6 +110,7 @@ const std::vector<std::string>& left_out_groups() {
 }
 
 void add_left_out_scores(const PointSet& set, const std::vector<std::string>& by, Report& report) {
+  add_left_out_rows(left_out_points(set), report);
   for (const std::string& group : by) add_table(predict_left_out(set, group), group, report);
 }
 

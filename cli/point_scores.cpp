@@ -58,17 +58,22 @@ ScoredRow score_point(const PointSet& set, const ReadPoint& read, const sim::Poi
           .naive = recipe.figure(sim::naive_roofline(file, recipe))};
 }
 
-Scores score_points(const PointSet& set, const sim::PointCalibration* calibration,
-                    const std::set<std::string>& fitted) {
+Scores left_out_points(const PointSet& set) {
   Scores scores;
   for (const ReadPoint& read : set.points) {
     if (!read.unpriced.empty())
       scores.unpriced.push_back({read.point.line, read.point.id, read.unpriced});
     else if (!read.refused.empty())
       scores.refused.push_back({read.point.line, read.point.id, read.refused});
-    else
-      scores.rows.push_back(score_point(set, read, calibration, fitted.contains(read.point.id)));
   }
+  return scores;
+}
+
+Scores score_points(const PointSet& set, const sim::PointCalibration* calibration,
+                    const std::set<std::string>& fitted) {
+  Scores scores = left_out_points(set);
+  for (const ReadPoint& read : set.points)
+    if (read.is_scored()) scores.rows.push_back(score_point(set, read, calibration, fitted.contains(read.point.id)));
   return scores;
 }
 

@@ -10,6 +10,9 @@
 
 namespace dculab::cli {
 
+// No rows yet; the points that are not scored, with their reasons.
+[[nodiscard]] Scores left_out_points(const PointSet& set);
+
 // Rows of the points that are scored; those that are not, with their reasons. `calibration`: none = as the machine
 // files have it; `fitted`: ids that it has seen.
 [[nodiscard]] Scores score_points(const PointSet& set, const sim::PointCalibration* calibration,

@@ -130,6 +130,11 @@ void add_left_out(const char* what, const char* key, const std::vector<LeftOutRo
 
 }  // namespace
 
+void add_left_out_rows(const Scores& scores, Report& report) {
+  add_left_out("refused", "refused", scores.refused, report);
+  add_left_out("not priced", "not_priced", scores.unpriced, report);
+}
+
 void add_scores(const Scores& scores, int worst, Format format, Report& report) {
   Rows rows;
   std::set<std::string> notes;
@@ -137,8 +142,7 @@ void add_scores(const Scores& scores, int worst, Format format, Report& report) 
     rows.push_back(&row);
     if (!row.note.empty()) notes.insert(row.note);
   }
-  add_left_out("refused", "refused", scores.refused, report);
-  add_left_out("not priced", "not_priced", scores.unpriced, report);
+  add_left_out_rows(scores, report);
   report.json["points"] = points_json(scores);
   report.tables.push_back(row_table(rows, format == Format::table ? static_cast<std::size_t>(worst) : 0));
   for (const std::string& note : notes) report.tables.back().notes.push_back("priced " + note);

@@ -37,7 +37,11 @@ struct Scores {
   std::vector<LeftOutRow> unpriced;  // nothing to price them as
 };
 
-// `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's order. JSON and CSV have all.
+// What is not scored, with its reasons: lines of the heading, and `refused` and `not_priced` of the JSON.
+void add_left_out_rows(const Scores& scores, Report& report);
+
+// Those, then rows and errors. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's
+// order. JSON and CSV have all.
 void add_scores(const Scores& scores, int worst, Format format, Report& report);
 
 }  // namespace dculab::cli

@@ -91,6 +91,16 @@ with tempfile.TemporaryDirectory() as name:
         inside = sum(p["low"] <= p["measured"] <= p["high"] for p in points)
         assert abs(score["inside_interval"] - inside / len(points)) < 1e-9
 
+    # Rows that no machine could be or that have no price are in no table, and are named.
+    odd = [dict(kernels[0], id="impossible", value="1e-12"), dict(kernels[0], id="nowhere", machine="no-such-machine")]
+    with_odd = write(folder / "odd.csv", kernels + odd)
+    left = validate("--points", with_odd, "--leave-one-out", "machine")
+    assert [row["id"] for row in left["refused"]] == ["impossible"], left["refused"]
+    assert [row["id"] for row in left["not_priced"]] == ["nowhere"], left["not_priced"]
+    assert left["leave_one_out"]["machine"]["scores"][-1]["count"] == len(kernels)
+    table = run("--points", with_odd, "--leave-one-out", "machine").stdout
+    assert "refused: row" in table and "not priced: row" in table, table
+
     # The naive roofline by hand: A100 multiplies F16 at 312 TFLOP/s and reads 2039 GB/s.
     peaks = {"a100-80gb-sxm": (312e12, 2039e9)}
     for row in kernels:
