@@ -40,15 +40,16 @@ struct Priced {
 };
 using PricedByMachine = std::map<std::string, Priced>;
 
-// A machine with the points that were priced on it, as `calibration` sees each engine there.
+// A machine with the points that were priced on it: as each engine runs it, or as `calibration` sees each build there.
 void keep_priced(PointSet& set, const sim::PointCalibration* calibration, PricedByMachine& priced) {
   for (ReadPoint& read : set.points) {
     if (!read.is_scored()) continue;
     const sim::Machine& file = set.machine_of(read);
-    const std::string name = calibration == nullptr ? file.name : file.name + " with " + read.point.software;
+    const sim::PointOrigin origin = origin_of(read.point);
+    const std::string name = file.name + " with " + (calibration == nullptr ? origin.engine : origin.software);
     auto part = priced.find(name);
     if (part == priced.end()) {
-      Priced fresh{calibration == nullptr ? file : calibration->machine(file, origin_of(read.point)), {}};
+      Priced fresh{calibration == nullptr ? file : calibration->machine(file, origin), {}};
       if (calibration != nullptr) cite_fit(fresh.machine, "published points");
       part = priced.emplace(name, std::move(fresh)).first;
     }

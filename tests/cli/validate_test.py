@@ -47,6 +47,15 @@ for point in result["points"]:
     assert point["low"] <= point["predicted"] <= point["high"], point
     assert point["basis"] == "priors", point
 
+# Each program leans on the machine as it runs it: llama.cpp launches more kernels than others there.
+engines = {(point["machine"], "llama.cpp" in point["software"]) for point in result["points"]}
+shared = {machine for machine, _ in engines if {(machine, True), (machine, False)} <= engines}
+assert shared
+for machine in shared:
+    launches = {name: next(f["value"] for f in facts["figures"] if f["key"] == "overheads.kernel_launch")
+                for name, facts in result["machine_facts"].items() if name.startswith(machine + " with ")}
+    assert set(launches) <= set(result["leans_on"]) and len(set(launches.values())) == 2, launches
+
 summary = result["summary"]
 errors = [point["predicted"] / point["measured"] - 1 for point in result["points"]]
 assert summary["count"] == len(errors)
