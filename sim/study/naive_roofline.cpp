@@ -6,15 +6,30 @@
 
 namespace dculab::sim {
 
-Seconds naive_roofline(const Machine& machine, const Op& op) {
+namespace {
+
+[[nodiscard]] Seconds roofline(const Machine& machine, const Op& op, Bytes bytes) {
   const FlopsPerSecond peak = highest_rate(multiply_format(machine, multiplied_in(op)).peak);
-  return std::max(op.flops / peak, op.unique_bytes() / machine.dram().bandwidth);
+  return std::max(op.flops / peak, bytes / machine.dram().bandwidth);
 }
+
+[[nodiscard]] Seconds roofline(const Machine& machine, const RecipeStep& step) {
+  Seconds total;
+  for (std::size_t index = 0; index < step.plan.ops.size(); ++index) {
+    const Op& op = step.plan.ops[index];
+    const Bytes unfused = step.unfused.empty() ? Bytes() : step.unfused[index];
+    total += op.count * roofline(machine, op, op.unique_bytes() - unfused);
+  }
+  return total;
+}
+
+}  // namespace
+
+Seconds naive_roofline(const Machine& machine, const Op& op) { return roofline(machine, op, op.unique_bytes()); }
 
 Seconds naive_roofline(const Machine& machine, const Recipe& recipe) {
   Seconds total;
-  for (const RecipeStep& step : recipe.steps)
-    for (const Op& op : step.plan.ops) total += step.times * op.count * naive_roofline(machine, op);
+  for (const RecipeStep& step : recipe.steps) total += step.times * roofline(machine, step);
   return total;
 }
 

@@ -1,9 +1,7 @@
 // How a published figure comes about: the steps behind it, each taken so many times, and what they cost.
 //
 //   time  = sum over steps of times * (price_step + exchange between devices + chain)     an engine that serves
-//   requests
-//         = price_op with the op's own bytes as footprint + chain                         a kernel benchmarked in a
-//         loop
+//         = price_op with the op's own bytes as footprint + chain                         a kernel in a loop
 //   chain = chained loads * latency of the last cache
 //   floor = the same sum over step_floor
 //   rate  = tokens / time
@@ -25,6 +23,8 @@ struct RecipeStep {
   double times = 1;
   Seconds exchange;          // between the devices that share the model, per step
   double chained_loads = 0;  // that wait for one another in the last cache, per step
+  // [plan.ops] of each op's bytes: what the engine writes and reads again beyond the plan's kernels; empty = nothing.
+  std::vector<Bytes> unfused{};
 };
 
 // What is timed: an engine's steps with its host work, or one kernel in a loop.

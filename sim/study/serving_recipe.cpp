@@ -27,8 +27,9 @@ void scale_layer_weights(StepPlan& plan, double scale) {
 
 [[nodiscard]] bool is_output(const Operand& operand) { return operand.role == OperandRole::output; }
 
-// Written and read once more, by nobody else: as the output counts it.
-void add_unfused(StepPlan& plan, const UnfusedWork& work) {
+// Written and read once more, by nobody else: as the output counts it. Returns what it added to each op.
+[[nodiscard]] std::vector<Bytes> add_unfused(StepPlan& plan, const UnfusedWork& work) {
+  std::vector<Bytes> added;
   for (Op& op : plan.ops) {
     Bytes extra;
     for (const Operand& operand : op.operands())
@@ -39,8 +40,11 @@ void add_unfused(StepPlan& plan, const UnfusedWork& work) {
     if (op.kind == OpKind::attention_prefill)
       extra += Bytes(work.bytes_per_score * op.attention.score_pairs * op.attention.num_query_heads);
     const auto output = std::find_if(op.operand_storage.begin(), op.operand_storage.end(), is_output);
-    if (output != op.operand_storage.end() && output->unique > Bytes()) output->unique += extra;
+    const bool counted = output != op.operand_storage.end() && output->unique > Bytes();
+    if (counted) output->unique += extra;
+    added.push_back(counted ? extra : Bytes());
   }
+  return added;
 }
 
 [[nodiscard]] double chained_loads(const Machine& machine, const StepPlan& plan) {
@@ -56,7 +60,7 @@ void add_unfused(StepPlan& plan, const UnfusedWork& work) {
   options.tiling = library_tiling(server.machine, part, batch, server.decode_kernel);
   RecipeStep step{plan_step(part, options, batch), times, {}};
   scale_layer_weights(step.plan, server.layer_weight_scale);
-  add_unfused(step.plan, server.unfused);
+  step.unfused = add_unfused(step.plan, server.unfused);
   if (server.decode_kernel != DecodeKernel::per_head) step.chained_loads = chained_loads(server.machine, step.plan);
   step.exchange = exchange_time(server.machine, server.model, step.plan, devices, options.activation_dtype);
   return step;

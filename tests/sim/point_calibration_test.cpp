@@ -124,5 +124,16 @@ TEST_CASE("the naive roofline is the larger of two quotients, op by op") {
   CHECK(naive_roofline(machine, recipe).value() == Approx(18 * naive_roofline(machine, op).value()));
 }
 
+TEST_CASE("the naive roofline is of the fused plan, whatever an engine moves beyond it") {
+  const Machine machine = test::a100_like();
+  const Server fused = server_of(machine);
+  Server unfused = fused;
+  unfused.unfused = {
+      .activation_scale = 4, .bytes_per_score = 16, .bytes_per_widened_weight = 4, .widened_from_rows = 65};
+  const Recipe lean = prefill(fused, 512), fat = prefill(unfused, 512);
+  CHECK(price_recipe(machine, fat) > price_recipe(machine, lean));
+  CHECK(naive_roofline(machine, fat).value() == Approx(naive_roofline(machine, lean).value()));
+}
+
 }  // namespace
 }  // namespace dculab::sim
