@@ -48,8 +48,8 @@ struct Errors {
 };
 
 void add(Errors& errors, const ScoredRow& row) {
-  errors.ours.push_back(row.ratio() - 1);
-  errors.naive.push_back(row.naive / row.measured - 1);
+  errors.ours.push_back(row.time_error(row.predicted));
+  errors.naive.push_back(row.time_error(row.naive));
   errors.inside += row.inside() ? 1 : 0;
 }
 
@@ -91,7 +91,7 @@ void add_table(const Scored& scored, const std::string& by, Report& report) {
                     {"left_out", name}});
   }
   Table table;
-  table.title = "Each " + by + " predicted from all others";
+  table.title = "Each " + by + " predicted from all others: error = predicted / measured time - 1";
   table.columns = {by,          "kind", "rows", "median |error|", "P90", "bias", "inside interval", "naive median",
                    "naive bias"};
   Json json = Json::array();

@@ -23,7 +23,7 @@ using Rows = std::vector<const ScoredRow*>;
   std::vector<double> errors;
   double inside = 0;
   for (const ScoredRow* row : rows) {
-    errors.push_back(row->ratio() - 1);
+    errors.push_back(row->time_error(row->predicted));
     inside += row->inside() ? 1 : 0;
   }
   return {sim::summarize_errors(std::span<const double>(errors)),
@@ -88,7 +88,7 @@ void add_score_row(Table& table, const std::string& grouping, const std::string&
 
 void add_summary(const Rows& rows, Report& report) {
   Table table;
-  table.title = "Summary: error = predicted / measured - 1";
+  table.title = "Summary: error = predicted / measured time - 1";
   table.columns = {"by", "", "rows", "median |error|", "P90 |error|", "bias", "inside interval"};
   const Score all = score(rows);
   Json json = to_json(all);

@@ -21,6 +21,10 @@ struct ScoredRow {
   double naive = 0;  // what the naive roofline says; 0 = not asked
 
   [[nodiscard]] double ratio() const { return predicted / measured; }
+  // Error of the time behind the row: a rate's is measured / predicted - 1, so that > 0 is too slow in every row.
+  [[nodiscard]] double time_error(double prediction) const {
+    return (unit == "s" ? prediction / measured : measured / prediction) - 1;
+  }
   [[nodiscard]] bool inside() const { return low <= measured && measured <= high; }
 };
 
