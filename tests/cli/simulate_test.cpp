@@ -106,6 +106,8 @@ TEST_CASE("a swept machine serves on the machine of each point") {
   CHECK(swept.at(1).at("machine") == "mi300x");
   CHECK(swept.at(0).at("busy_seconds") != swept.at(1).at("busy_seconds"));
   CHECK(swept.at(1).at("busy_seconds") == alone.at(0).at("busy_seconds"));
+}
+
 Json cluster(const std::string& deployment) {
   const Json report = run_for_json({"simulate", "serving/llama3_70b_on_8_k100", "--set", "workload.requests=40",
                                     "--set", "slo={slowdown: 1.5}", "--set", "deployment={" + deployment + "}"});
