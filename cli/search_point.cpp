@@ -1,7 +1,9 @@
 #include "cli/search_point.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "cli/output.hpp"
@@ -66,6 +68,11 @@ std::string metric_text(std::size_t metric, double figure) {
   return kStepMetrics[metric] == "max_sequences" ? exact_number(figure) : number(figure);
 }
 
+std::string whole_text(double figure) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), figure).ptr};
+}
+
 std::string encode(const SearchChunk& chunk) {
   std::string bytes;
   put(bytes, chunk.refusal);
@@ -122,7 +129,7 @@ bool meets_constraints(const config::Scenario& study, const StepPoint& step, con
     if (!meets(constraint, figures[metric_index(constraint.metric)])) return false;
   const auto look_up = [&](const std::string& name) {
     const std::size_t metric = metric_index(name);
-    if (metric < figures.size()) return exact_number(figures[metric]);
+    if (metric < figures.size()) return whole_text(figures[metric]);
     const config::Node* node = config::find_key(step.scenario.document, name);
     return node == nullptr ? std::string() : node->text;
   };

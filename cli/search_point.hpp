@@ -19,6 +19,8 @@ using StepFigures = std::array<double, kStepMetrics.size()>;  // s, 1/s, B, 1
 
 [[nodiscard]] std::size_t metric_index(std::string_view name);  // kStepMetrics.size(): none of a step
 [[nodiscard]] std::string metric_text(std::size_t metric, double figure);
+// The shortest text that reads back as the same figure: what is compared and written must not be rounded.
+[[nodiscard]] std::string whole_text(double figure);
 
 enum class Outcome : std::uint8_t {
   met,       // priced, and all constraints hold

@@ -139,7 +139,7 @@ std::string points_rows(const SweepSpace& space, std::uint64_t begin, const Sear
       rows += "," + csv_field(space.axes()[axis].value(positions[axis]));
     rows += "," + outcome_word(point.outcome);
     const bool priced = point.outcome != Outcome::refused;
-    for (const double figure : point.figures) rows += priced ? "," + exact_number(figure) : ",";
+    for (const double figure : point.figures) rows += priced ? "," + whole_text(figure) : ",";
     rows += priced ? "," + chunk.bounds[point.bound] + "\n" : ",\n";
   }
   return rows;

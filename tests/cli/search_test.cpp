@@ -75,6 +75,24 @@ TEST_CASE("the best point and the front are those of all points, compared one by
   CHECK(told == front);
 }
 
+TEST_CASE("a constraint on exactly a point's figure holds, and one next to it does not") {
+  const Folder folder;
+  const std::string workload = "workload: {phase: decode, batch: 136, context_tokens: 8190}\n";
+  const std::string points = folder.path("points.csv");
+  const auto met = [&](const std::string& condition) {
+    const std::string file = folder.write("s.yaml", kHead + workload + "constraints: [" + condition + "]\n");
+    const Json counts = run_for_json({"study", file, "--points", points}).at("points");
+    CHECK(counts.at("refused") == 0);
+    return counts.at("met") == 1;
+  };
+  // 136 sequences of 512 blocks of 16 tokens, 32 layers of 8 heads of 128, K and V in F16: 136 GiB, more than 9 digits.
+  CHECK(met("kv_bytes >= 136 GiB"));
+  CHECK(met("kv_bytes <= 136 GiB"));
+  CHECK(met("kv_bytes == 146028888064"));
+  CHECK_FALSE(met("kv_bytes >= 146028888065"));
+  CHECK_THAT(read(points), ContainsSubstring(",146028888064,"));
+}
+
 TEST_CASE("a point of a search is what predict says of it") {
   const Folder folder;
   const std::string scenario = folder.write(
