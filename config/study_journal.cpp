@@ -34,19 +34,6 @@ using Word = std::array<char, sizeof(std::uint64_t)>;
   return value;
 }
 
-// False at the end of the file and for an error.
-[[nodiscard]] bool read_all(int descriptor, char* target, std::size_t size, std::uint64_t begin) {
-  while (size > 0) {
-    const ssize_t got = ::pread(descriptor, target, size, static_cast<off_t>(begin));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    target += got;
-    begin += static_cast<std::uint64_t>(got);
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
 [[nodiscard]] std::string to_text(const JournalHeader& header) {
   std::ostringstream text;
   text << header.identity << ' ' << header.begin << ' ' << header.end << ' ' << header.shard << ' ' << header.shards
@@ -95,10 +82,29 @@ StudyJournal::Descriptor::~Descriptor() {
 
 void StudyJournal::refuse(const std::string& why) const { throw InputError(path_, "this journal " + why); }
 
+void StudyJournal::refuse_damaged() const {
+  refuse("is damaged at byte " + std::to_string(size_) + ", after " + std::to_string(records_.size()) +
+         (records_.size() == 1 ? " whole chunk" : " whole chunks") + "; restore it, or remove it to begin anew");
+}
+
+// False at the end of the file. An error is none: what could not be read may be whole, and must not be written over.
+bool StudyJournal::read_all(char* target, std::size_t size, std::uint64_t begin) const {
+  while (size > 0) {
+    const ssize_t got = ::pread(descriptor_.number, target, size, static_cast<off_t>(begin));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse(std::string("cannot be read (") + std::strerror(errno) + ")");
+    if (got == 0) return false;
+    target += got;
+    begin += static_cast<std::uint64_t>(got);
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
 // Nothing of a file whose first record is torn: its study had not begun.
 void StudyJournal::load() {
   std::string format(kFormat.size(), '\0');
-  const bool whole = read_all(descriptor_.number, format.data(), format.size(), 0);
+  const bool whole = read_all(format.data(), format.size(), 0);
   if (!whole && std::string_view(kFormat).starts_with(format.c_str())) return;
   if (format != kFormat) throw InputError(path_, "is no journal of a study");
   size_ = kFormat.size();
@@ -112,15 +118,16 @@ void StudyJournal::load() {
   while (records_.size() < header_.end - header_.begin && load_record(record, payload)) records_.push_back(record);
 }
 
+// False where the file ends before the record does: it was being written when the study was stopped.
 bool StudyJournal::load_record(Record& record, std::string& payload) {
   Word length{}, checksum{};
-  if (!read_all(descriptor_.number, length.data(), length.size(), size_)) return false;
+  if (!read_all(length.data(), length.size(), size_)) return false;
   record = {size_ + length.size(), value_of(length)};
-  if (record.size > kLargestRecord) return false;
+  if (record.size > kLargestRecord) refuse_damaged();
   payload.resize(record.size);
-  if (!read_all(descriptor_.number, payload.data(), record.size, record.begin)) return false;
-  if (!read_all(descriptor_.number, checksum.data(), checksum.size(), record.begin + record.size)) return false;
-  if (value_of(checksum) != fingerprint(payload, record.begin)) return false;
+  if (!read_all(payload.data(), record.size, record.begin)) return false;
+  if (!read_all(checksum.data(), checksum.size(), record.begin + record.size)) return false;
+  if (value_of(checksum) != fingerprint(payload, record.begin)) refuse_damaged();
   size_ = record.begin + record.size + checksum.size();
   return true;
 }
@@ -128,7 +135,7 @@ bool StudyJournal::load_record(Record& record, std::string& payload) {
 std::string StudyJournal::read(std::uint64_t index) const {
   const Record& record = records_[index];
   std::string payload(record.size, '\0');
-  if (!read_all(descriptor_.number, payload.data(), payload.size(), record.begin)) refuse("cannot be read to its end");
+  if (!read_all(payload.data(), payload.size(), record.begin)) refuse("ends before a chunk that was there");
   return payload;
 }
 

@@ -2,8 +2,8 @@
 // that ran in several places become one.
 //
 // The file only grows: a line that names the format, then records. The first record is the header, each later one a
-// chunk, in order. A record is its length, its payload and a checksum; what does not match at the end of the file was
-// being written when the study was stopped, and is dropped.
+// chunk, in order. A record is its length, its payload and a checksum. A record that the file ends in was being written
+// when the study was stopped, and is dropped; a whole one whose checksum is wrong is damage, and is refused.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ enum class JournalStart : std::uint8_t { create, resume };
 class StudyJournal {
  public:
   // For appending. `create` refuses a file that is there; `resume` goes on with one, or creates it. Throws InputError,
-  // also for a journal of something else and for one that another process appends to.
+  // also for a journal of something else, a damaged one and one that another process appends to.
   StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start);
-  // For reading. Throws InputError when it is no journal.
+  // For reading. Throws InputError when it is no journal, or damaged.
   explicit StudyJournal(const std::string& path);
   StudyJournal(const StudyJournal&) = delete;
   StudyJournal& operator=(const StudyJournal&) = delete;
@@ -56,8 +56,10 @@ class StudyJournal {
   };
   void load();
   [[nodiscard]] bool load_record(Record& record, std::string& payload);
+  [[nodiscard]] bool read_all(char* target, std::size_t size, std::uint64_t begin) const;
   void write(const std::string& payload);
   [[noreturn]] void refuse(const std::string& why) const;
+  [[noreturn]] void refuse_damaged() const;
 
   std::string path_;
   Descriptor descriptor_;  // closed also where a constructor throws

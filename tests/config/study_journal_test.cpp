@@ -66,14 +66,29 @@ TEST_CASE("wherever the file was torn, whole chunks stay and the rest is written
   CHECK(first > 0);
 }
 
-TEST_CASE("a chunk with a wrong byte is dropped with all after it") {
+TEST_CASE("a journal with a wrong byte in a whole record is refused and left as it is") {
   const JournalFile file;
   write_two(file.path);
-  std::fstream stream(file.path, std::ios::in | std::ios::out | std::ios::binary);
-  stream.seekp(static_cast<std::streamoff>(fs::file_size(file.path) - payload(2).size() - 16 - 50));
-  stream.put('b');
-  stream.close();
-  CHECK(StudyJournal(file.path).num_chunks() == 0);
+  const auto size = fs::file_size(file.path), second = size - payload(2).size() - 16;
+  const auto first = second - payload(1).size() - 16;
+  // In the header, in a chunk that others follow, in the last one's length (its highest byte) and in the last one.
+  for (const std::uintmax_t place : {first - 20, second - 50, second + 7, size - 50}) {
+    fs::remove(file.path);
+    write_two(file.path);
+    std::fstream stream(file.path, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(place));
+    stream.put('\x5a');
+    stream.close();
+    INFO("byte " << place << " of " << size);
+    CHECK_THROWS_WITH(StudyJournal(file.path), ContainsSubstring("is damaged at byte"));
+    CHECK_THROWS_WITH(StudyJournal(file.path, header(), JournalStart::resume), ContainsSubstring("is damaged at byte"));
+    CHECK(fs::file_size(file.path) == size);
+  }
+}
+
+TEST_CASE("what cannot be read is not taken for the end of the journal") {
+  const fs::path folder = fs::temp_directory_path();
+  CHECK_THROWS_WITH(StudyJournal(folder.string()), ContainsSubstring("cannot be read (Is a directory)"));
 }
 
 TEST_CASE("journals of something else, in use or there already are refused") {
