@@ -57,7 +57,10 @@ StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header,
   if (descriptor_.number < 0 && errno == EEXIST)
     refuse("is there already; add --resume to go on with it, or remove it to begin anew");
   if (descriptor_.number < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
-  if (::flock(descriptor_.number, LOCK_EX | LOCK_NB) != 0) refuse("is being written by another study");
+  if (::flock(descriptor_.number, LOCK_EX | LOCK_NB) != 0)
+    refuse(errno == EWOULDBLOCK
+               ? "is being written by another study"
+               : std::string("cannot be locked (") + std::strerror(errno) + "); keep it on a file system with locks");
   if (::lseek(descriptor_.number, 0, SEEK_END) > 0) load();
   if (size_ > 0 && header_ != header)
     refuse(header_.identity == header.identity
