@@ -127,12 +127,12 @@ bool asks_for_search(const config::Scenario& scenario) {
 void search(const config::Scenario& scenario, const SearchOptions& options, Report& report) {
   refuse_unanswerable(scenario, options);
   const SweepSpace space(scenario);
-  std::optional<Answer> answer;
-  if (options.shards == 1) answer.emplace(space, options);
   std::optional<config::StudyJournal> journal;
   if (!options.journal.empty())
     journal.emplace(options.journal, header_of(space, options.shard, options.shards),
                     options.resume ? config::JournalStart::resume : config::JournalStart::create);
+  std::optional<Answer> answer;
+  if (options.shards == 1) answer.emplace(space, options);
   sim::ChunkRange chunks = shard_of(space, options.shard, options.shards);
   ProgressBar bar;
   const std::uint64_t begin = chunks.begin;

@@ -1,6 +1,7 @@
 #include "config/text_output.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -67,12 +68,20 @@ void write_file_atomically(const std::string& path, std::string_view text) {
   }
 }
 
-GrowingFile::GrowingFile(std::string path)
-    : path_(std::move(path)), written_(path_ + ".part-" + std::to_string(::getpid())) {
+GrowingFile::GrowingFile(std::string path) : path_(std::move(path)), written_(path_ + ".part") {
   const bool special = fs::exists(path_) && !fs::is_regular_file(path_);
   if (special) written_ = path_;
-  descriptor_ = ::open(written_.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | (special ? 0 : O_TRUNC), 0666);
+  descriptor_ = ::open(written_.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT, 0666);
   if (descriptor_ < 0) refuse(std::strerror(errno));
+  if (special) return;
+  // Where the file system has no locks, nobody is told apart.
+  const bool is_taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const std::string why = is_taken                           ? "another program is writing it"
+                          : ::ftruncate(descriptor_, 0) != 0 ? std::strerror(errno)
+                                                             : "";
+  if (why.empty()) return;
+  ::close(descriptor_);
+  refuse(why);
 }
 
 GrowingFile::~GrowingFile() {

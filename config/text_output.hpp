@@ -10,8 +10,9 @@ namespace dculab::config {
 // nothing behind. Devices and pipes are written directly. Throws InputError.
 void write_file_atomically(const std::string& path, std::string_view text);
 
-// The same for a file that is too large to be held: its pieces go into the temporary file, which takes the place of
-// `path` when all are there. Without keep() nothing is left behind.
+// The same for a file that is too large to be held: its pieces go into `path`.part, which takes the place of `path`
+// when all are there. Without keep() it is removed; a program that is killed leaves it behind, for the next one to
+// begin anew. Refused while another program writes it.
 class GrowingFile {
  public:
   explicit GrowingFile(std::string path);  // throws InputError

@@ -45,6 +45,25 @@ TEST_CASE("a failure leaves nothing behind") {
                     ContainsSubstring("cannot be written"));
 }
 
+TEST_CASE("a file grows beside its place, over what a killed program left, and one at a time") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "points.csv";
+  write_file_atomically(file, "old");
+  write_file_atomically(file + ".part", "half of a row that is longer than the new file");
+  {
+    GrowingFile growing(file);
+    growing.write("one,");
+    CHECK_THROWS_WITH(GrowingFile(file), ContainsSubstring("another program is writing it"));
+    growing.write("two");
+    CHECK(read_text_file(file, 100) == "old");
+    growing.keep();
+  }
+  CHECK(read_text_file(file, 100) == "one,two");
+  GrowingFile(file).write("dropped");
+  CHECK(read_text_file(file, 100) == "one,two");
+  CHECK(folder.count() == 1);
+}
+
 TEST_CASE("a link keeps pointing to the file that is replaced") {
   const TemporaryFolder folder;
   write_file_atomically(folder.path / "target", "old");
