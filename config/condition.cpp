@@ -65,10 +65,11 @@ class ConditionParser {
     condition.right_ = sum(0);
     skip_blanks();
     if (!rest_.empty()) refuse("has '" + std::string(rest_) + "' left over");
-    const bool equality = condition.relation_ == Relation::equal || condition.relation_ == Relation::unequal;
+    const bool takes_words = (condition.relation_ == Relation::equal || condition.relation_ == Relation::unequal) &&
+                             condition.left_.size() == 1 && condition.right_.size() == 1;
     for (const Condition::Sum* side : {&condition.left_, &condition.right_})
       for (const Condition::Token& token : *side)
-        if (token.kind == Condition::Kind::word && !(equality && side->size() == 1))
+        if (token.kind == Condition::Kind::word && !takes_words)
           refuse("names '" + token.text + "', which is neither a metric nor a key that the scenario states or sweeps");
     return condition;
   }

@@ -51,6 +51,8 @@ TEST_CASE("what cannot be evaluated is refused") {
                                           {"(workload.batch <= 4", "bracket that is not closed"},
                                           {"f16 <= weights", "names 'f16'"},
                                           {"weights == f16 * 2", "names 'f16'"},
+                                          {"workload.batch + step_time == f16", "names 'f16'"},
+                                          {"f16 != workload.batch * 2", "names 'f16'"},
                                           {std::string(100, '(') + "1", "too many brackets"}})
     CHECK_THROWS_WITH(parse(text), ContainsSubstring(why));
   CHECK_THROWS_WITH(holds("weights <= 3"), ContainsSubstring("is 'gptq-int4', which is not a number"));
