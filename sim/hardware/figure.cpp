@@ -57,15 +57,17 @@ template <class T>
 }
 
 // "int4_int8", "rows_8"
-[[nodiscard]] Found find_rate(Machine& machine, std::string_view kernel_name, std::string_view rows_text) {
+template <class ByRows>
+[[nodiscard]] Found find_matmul(std::map<MatmulKernel, ByRows>& matmuls, std::string_view kernel_name,
+                                std::string_view rows_text) {
   constexpr std::string_view kRows = "rows_";
   const std::optional<MatmulKernel> kernel = parse_matmul_kernel(kernel_name);
-  const auto rates = kernel ? machine.matmul_rates.find(*kernel) : machine.matmul_rates.end();
-  if (rates == machine.matmul_rates.end() || !rows_text.starts_with(kRows)) return std::nullopt;
+  const auto by_rows = kernel ? matmuls.find(*kernel) : matmuls.end();
+  if (by_rows == matmuls.end() || !rows_text.starts_with(kRows)) return std::nullopt;
   int rows = 0;
   std::from_chars(rows_text.data() + kRows.size(), rows_text.data() + rows_text.size(), rows);
-  const auto rate = rates->second.find(rows);
-  return rate == rates->second.end() ? std::nullopt : Found(&rate->second);
+  const auto figure = by_rows->second.find(rows);
+  return figure == by_rows->second.end() ? std::nullopt : Found(&figure->second);
 }
 
 [[nodiscard]] Found find_level(Machine& machine, std::string_view name, std::string_view figure) {
@@ -102,7 +104,8 @@ std::optional<Figure> find_figure(Machine& machine, std::string_view key) {
   const std::string_view section = key.substr(0, first), figure = key.substr(last + 1);
   const std::string_view between = first == last ? "" : key.substr(first + 1, last - first - 1);
   if (section == "peaks") return find_peak(machine, between, figure);
-  if (section == "matmul_rates") return find_rate(machine, between, figure);
+  if (section == "matmul_rates") return find_matmul(machine.matmul_rates, between, figure);
+  if (section == "matmul_dram_shares") return find_matmul(machine.matmul_dram_shares, between, figure);
   if (section == "memory") return find_level(machine, between, figure);
   if (first != last) return std::nullopt;
   if (section == "waves" && machine.kind == MachineKind::gpu) return find_member(machine.waves, kWaves, figure);

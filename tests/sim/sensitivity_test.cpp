@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/calibration/figure_scale.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/support/catch.hpp"
 
@@ -51,6 +52,26 @@ TEST_CASE("a flip beyond the range is not told, and a count moves by whole ones"
   REQUIRE(found.front().up);
   CHECK(found.front().up->value == units + 2);
   CHECK_THAT(found.front().elasticity, WithinRel(-1, 1e-6));
+}
+
+TEST_CASE("the measured share of DRAM's bandwidth that a matmul kernel reaches is such a figure, at most 1") {
+  Machine machine = mi50_like();
+  const MatmulKernel kernel{Dtype::int4, ActivationMode::int8};
+  machine.matmul_rates[kernel] = {{1, FlopsPerSecond(1e11)}};
+  machine.matmul_dram_shares[kernel] = {{1, 0.5}};
+  const std::string key = "matmul_dram_shares.int4_int8.rows_1";
+  machine.sources[key] = "measured: here";
+  const Question question = [&kernel](const Machine& changed) {
+    return Answer{"same", 1 / changed.matmul_dram_shares.at(kernel).at(1)};
+  };
+  const std::vector<Sensitivity> found = sensitivities(machine, question, 4);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().key == key);
+  CHECK(found.front().value == 0.5);
+  CHECK_THAT(found.front().elasticity, WithinRel(-1, 1e-6));
+  REQUIRE(scale_figure(machine, key, 4));
+  CHECK(machine.matmul_dram_shares.at(kernel).at(1) == 1);
+  CHECK_FALSE(scale_figure(machine, "matmul_dram_shares.int4_int8.rows_2", 4));
 }
 
 }  // namespace
