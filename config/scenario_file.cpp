@@ -6,6 +6,7 @@
 #include "config/model_fields.hpp"
 #include "config/scenario_document.hpp"
 #include "config/scenario_reader.hpp"
+#include "config/search_reader.hpp"
 #include "config/sweep_reader.hpp"
 #include "core/error.hpp"
 

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "config/model_fields.hpp"
-#include "config/scenario_document.hpp"
+#include "config/search_reader.hpp"
 #include "config/weight_format_text.hpp"
 #include "config/workload_reader.hpp"
 
@@ -17,38 +17,6 @@ constexpr double kLargestTile = 1 << 20;
 const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
 const Choices<Batching> kBatchings{{"continuous", Batching::continuous}, {"static", Batching::per_batch}};
 const Choices<ActivationMode> kActivations{{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}};
-
-constexpr std::array<Metric, 29> kMetrics{{
-    {"step_time", MetricKind::time},
-    {"total_time", MetricKind::time},
-    {"tokens_per_second", MetricKind::rate},
-    {"output_tokens_per_second", MetricKind::rate},
-    {"requests_per_second", MetricKind::rate},
-    {"goodput", MetricKind::rate},
-    {"kv_bytes", MetricKind::size},
-    {"max_sequences", MetricKind::count},
-    {"ttft_mean", MetricKind::time},
-    {"ttft_p50", MetricKind::time},
-    {"ttft_p90", MetricKind::time},
-    {"ttft_p99", MetricKind::time},
-    {"tpot_mean", MetricKind::time},
-    {"tpot_p50", MetricKind::time},
-    {"tpot_p90", MetricKind::time},
-    {"tpot_p99", MetricKind::time},
-    {"itl_mean", MetricKind::time},
-    {"itl_p50", MetricKind::time},
-    {"itl_p90", MetricKind::time},
-    {"itl_p99", MetricKind::time},
-    {"latency_mean", MetricKind::time},
-    {"latency_p50", MetricKind::time},
-    {"latency_p90", MetricKind::time},
-    {"latency_p99", MetricKind::time},
-    {"slowdown_mean", MetricKind::count},
-    {"slowdown_p50", MetricKind::count},
-    {"slowdown_p90", MetricKind::count},
-    {"slowdown_p99", MetricKind::count},
-    {"share_within_slo", MetricKind::count},
-}};
 
 // The model: a name, or {name: ..., num_key_value_heads: ...}.
 void read_model(MapReader& reader, ModelChoice& model) {
@@ -117,84 +85,6 @@ void read_measure(MapReader reader, Measure& measure) {
     reader.complain(*phases, "measure.phases: must be a list such as [prefill, decode]");
   if (phases != nullptr && phases->kind == NodeKind::list)
     for (const Node& phase : phases->children) reader.read_choice(phase, measure.phases.emplace_back(), kPhases);
-  reader.finish();
-}
-
-Choices<const Metric*> metric_choices() {
-  Choices<const Metric*> choices;
-  for (const Metric& metric : kMetrics) choices.emplace_back(metric.name, &metric);
-  return choices;
-}
-
-double parse_figure(MetricKind kind, const std::string& text) {
-  if (kind == MetricKind::time) return parse_in(Dimension::seconds, text);
-  if (kind == MetricKind::size) return parse_in(Dimension::bytes, text);
-  Node node;
-  node.kind = NodeKind::scalar;
-  node.text = text;
-  double value = 0;
-  read_scalar(node, value);
-  return value;
-}
-
-// "<= 2 s"
-Constraint parse_constraint(const Metric& metric, const std::string& text) {
-  Constraint constraint{.metric = std::string(metric.name)};
-  const bool at_most = text.starts_with("<=");
-  if (!at_most && !text.starts_with(">=")) throw InputError("'" + text + "' must begin with <= or >=");
-  constraint.comparison = at_most ? Comparison::at_most : Comparison::at_least;
-  const std::size_t begin = text.find_first_not_of(' ', 2);
-  constraint.value = parse_figure(metric.kind, begin == std::string::npos ? "" : text.substr(begin));
-  return constraint;
-}
-
-void read_subject_to(MapReader reader, std::vector<Constraint>& constraints) {
-  for (const Metric& metric : kMetrics) {
-    std::string text;
-    const Node* node = reader.optional(metric.name);
-    if (node == nullptr) continue;
-    reader.read(*node, text);
-    try {
-      if (!text.empty()) constraints.push_back(parse_constraint(metric, text));
-    } catch (const InputError& error) {
-      reader.complain(*node, reader.path_to(metric.name) + ": " + error.what());
-    }
-  }
-  reader.finish();
-}
-
-void read_objective(MapReader reader, Objective& objective) {
-  if (!reader.is_present()) return;
-  const Node* maximize = reader.optional("maximize");
-  const Node* minimize = reader.optional("minimize");
-  if ((maximize == nullptr) == (minimize == nullptr))
-    reader.complain(*reader.node(), "objective: needs either maximize or minimize");
-  const Metric* metric = nullptr;
-  if (maximize != nullptr) reader.read_choice(*maximize, metric, metric_choices());
-  if (minimize != nullptr) reader.read_choice(*minimize, metric, metric_choices());
-  objective.goal = maximize != nullptr ? Goal::maximize : Goal::minimize;
-  if (metric != nullptr) objective.metric = metric->name;
-  read_subject_to(reader.optional_map("subject_to"), objective.subject_to);
-  reader.finish();
-}
-
-// {minimize: [step_time, kv_bytes], maximize: [max_sequences]}
-void read_pareto(MapReader reader, std::vector<Aim>& aims) {
-  if (!reader.is_present()) return;
-  for (const auto& [key, goal] : {std::pair{"minimize", Goal::minimize}, {"maximize", Goal::maximize}}) {
-    const Node* node = reader.optional(key);
-    if (node == nullptr) continue;
-    if (node->kind != NodeKind::list) {
-      reader.complain(*node, reader.path_to(key) + ": must be a list of metrics such as [step_time]");
-      continue;
-    }
-    for (const Node& child : node->children) {
-      const Metric* metric = nullptr;
-      reader.read_choice(child, metric, metric_choices());
-      if (metric != nullptr) aims.push_back({goal, std::string(metric->name)});
-    }
-  }
-  if (aims.size() < 2) reader.complain(*reader.node(), "pareto: needs two metrics or more");
   reader.finish();
 }
 
@@ -282,8 +172,6 @@ void read_engine_sections(MapReader& reader, EngineOptions& options) {
 
 }  // namespace
 
-std::span<const Metric> metrics() { return kMetrics; }
-
 void read_options(const Node& document, EngineOptions& options, ProblemList& problems) {
   MapReader reader(&document, "", problems);
   read_engine_sections(reader, options);
@@ -307,28 +195,6 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   reader.optional("then", scenario.then);
   for (const char* other : {"sweep", "compare", "accuracy", "constraints"}) static_cast<void>(reader.optional(other));
   reader.finish();
-}
-
-void read_constraints(Scenario& scenario, const Node& document, ProblemList& problems) {
-  MapReader reader(&document, "", problems);
-  const Node* list = reader.optional("constraints");
-  if (list == nullptr) return;
-  if (list->kind != NodeKind::list)
-    return reader.complain(*list, "constraints: must be a list such as [workload.batch <= max_sequences]");
-  const auto is_known = [&](const std::string& name) {
-    return std::ranges::any_of(kMetrics, [&name](const Metric& metric) { return metric.name == name; }) ||
-           std::ranges::any_of(scenario.sweep, [&name](const SweepAxis& axis) { return axis.key == name; }) ||
-           find_key(document, name) != nullptr;
-  };
-  for (const Node& child : list->children) {
-    try {
-      std::string text;
-      read_scalar(child, text);
-      scenario.constraints.push_back(Condition::parse(text, is_known));
-    } catch (const InputError& error) {
-      reader.complain(child, std::string("constraints: ") + error.what());
-    }
-  }
 }
 
 }  // namespace dculab::config

@@ -9,9 +9,6 @@ namespace dculab::config {
 // Fills `scenario` from its document and reports what is wrong with it.
 void read_sections(Scenario& scenario, const Node& document, ProblemList& problems);
 
-// `constraints` of the document. The scenario's sweep must have been read.
-void read_constraints(Scenario& scenario, const Node& document, ProblemList& problems);
-
 // Only what the document says about the engine, onto `options`.
 void read_options(const Node& document, EngineOptions& options, ProblemList& problems);
 
