@@ -94,6 +94,10 @@ void refuse_unanswerable(const config::Scenario& scenario, const SearchOptions& 
   for (const config::Constraint& each : scenario.objective.subject_to)
     refuse_metric(scenario, "objective.subject_to", each.metric);
   for (const config::Aim& aim : scenario.pareto) refuse_metric(scenario, "pareto", aim.metric);
+  for (const config::Condition& condition : scenario.constraints)
+    for (const std::string& name : condition.names())
+      if (std::ranges::find(config::metrics(), name, &config::Metric::name) != config::metrics().end())
+        refuse_metric(scenario, "constraints", name);
   if (options.shards > 1 && options.journal.empty())
     throw InputError("--shard", "needs --journal FILE: the shard's part of the study, for `dculab merge`");
   if (options.resume && options.journal.empty()) throw InputError("--resume", "needs --journal FILE");

@@ -126,6 +126,7 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   CHECK(study.at("points").at("refused") == 1);
   CHECK_THAT(study.at("points").at("first_refusal").get<std::string>(), ContainsSubstring("longer than"));
   check_refused({"study", file("objective: {maximize: goodput}\n")}, {"s.yaml", "goodput is no metric of a step"});
+  check_refused({"study", file("constraints: [ttft_p90 <= 2 s]\n")}, {"s.yaml", "ttft_p90 is no metric of a step"});
   check_refused({"study", file("constraints: [batch <= 3]\n")}, {"s.yaml:6:15: ", "names 'batch'"});
   check_refused({"study", file("pareto: {minimize: [step_time]}\n")}, {"s.yaml:6:", "two metrics or more"});
   check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\nobjective: {minimize: step_time}\n")},
