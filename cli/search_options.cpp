@@ -51,8 +51,16 @@ void add_pricing_options(CLI::App& command, SearchOptions& options) {
       ->option_text("I/N");
 }
 
-bool asks_for_search(const SearchOptions& options) {
-  return !options.journal.empty() || options.resume || options.shards > 1 || !options.points_file.empty();
+std::string files_option(const SearchOptions& options) {
+  if (!options.journal.empty()) return "--journal";
+  if (options.resume) return "--resume";
+  if (options.shards > 1) return "--shard";
+  return options.points_file.empty() ? "" : "--points";
+}
+
+std::string search_option(const SearchOptions& options) {
+  const std::string option = files_option(options);
+  return option.empty() && options.threads != 0 ? "--threads" : option;
 }
 
 }  // namespace dculab::cli

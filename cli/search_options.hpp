@@ -15,7 +15,11 @@ void add_answer_options(CLI::App& command, SearchOptions& options);
 // How they are priced: --threads, --journal, --resume, --shard.
 void add_pricing_options(CLI::App& command, SearchOptions& options);
 
-// Whether an option that only a search takes was given.
-[[nodiscard]] bool asks_for_search(const SearchOptions& options);
+// The first option given of those that say where the points of one search go: --journal, --resume, --shard, --points.
+// Empty where none is given.
+[[nodiscard]] std::string files_option(const SearchOptions& options);
+
+// The same, and --threads.
+[[nodiscard]] std::string search_option(const SearchOptions& options);
 
 }  // namespace dculab::cli

@@ -77,8 +77,24 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
   return machines;
 }
 
-[[nodiscard]] bool searches(const config::Scenario& scenario, const StudyChoices& choices) {
-  return asks_for_search(scenario) || asks_for_search(choices.search);
+[[nodiscard]] bool is_search(const config::Scenario& scenario) {
+  return asks_for_search(scenario) && !scenario.compare && !scenario.accuracy;
+}
+
+// An option that would change nothing is refused: somebody waits for what it should do.
+void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choices) {
+  if (choices.measure && is_search(scenario))
+    throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
+  const std::string option = search_option(choices.search), files = files_option(choices.search);
+  if (!option.empty() && !is_search(scenario))
+    throw InputError(option, "is of a search, which " + scenario.file +
+                                 " is not: it has compare or accuracy, or neither objective, pareto nor constraints");
+  if (choices.search.sensitivity && (choices.measure || scenario.compare || scenario.accuracy))
+    throw InputError("--sensitivity", "is of a predicted recommendation or search, which this study of " +
+                                          scenario.file + " is not; leave it out");
+  if (!files.empty() && !scenario.then.empty())
+    throw InputError(files, "is of one search, and " + scenario.file +
+                                " names others under `then`; take `then` out and study each with files of its own");
 }
 
 // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
@@ -90,8 +106,7 @@ void refuse_machine_axes(const config::Scenario& scenario) {
 }
 
 void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
-  if (searches(scenario, choices) && !scenario.compare && !scenario.accuracy)
-    return search(scenario, choices.search, report);
+  if (is_search(scenario)) return search(scenario, choices.search, report);
   refuse_machine_axes(scenario);
   const std::vector<sim::Machine> machines = machines_of(scenario, choices);
   if (scenario.compare)
@@ -125,8 +140,7 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
-  if (choices.measure && searches(scenario, choices))
-    throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
+  refuse_ignored(scenario, choices);
   if (choices.measure)
     measure(scenario, choices, report);
   else
@@ -141,8 +155,8 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
     throw InputError("--measure runs one scenario at a time; give one");
   if (!choices.measure && !(choices.trace_file.empty() && choices.machine_file.empty()))
     throw InputError("--trace and --machine-file are written by a study that measures; add --measure");
-  if (choices.scenarios.size() > 1 && asks_for_search(choices.search))
-    throw InputError("--journal, --shard and --points are of one scenario; give one");
+  if (const std::string files = files_option(choices.search); choices.scenarios.size() > 1 && !files.empty())
+    throw InputError(files, "is of one scenario; give one");
   if (choices.scenarios.size() == 1) return study(choices.scenarios.front(), choices);
   Report all{"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}};
   for (const std::string& file : choices.scenarios) {

@@ -1,6 +1,7 @@
 // `dculab study` as a search: the best under constraints, the front and the flip points, against all points by hand.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 #include "tests/cli/program.hpp"
@@ -132,8 +133,34 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\nobjective: {minimize: step_time}\n")},
                 {"sweep.measure.repeats: changes no price"});
   check_refused({"study", file("sweep: {machine.memory.L7.size: [3 MiB]}\n")}, {"no figure of z100"});
-  check_refused({"study", file(""), "--shard", "2/8"}, {"--shard", "needs --journal"});
+  const std::string objective = "objective: {minimize: step_time}\n";
+  check_refused({"study", file(objective), "--shard", "2/8"}, {"--shard", "needs --journal"});
   check_refused({"study", file(""), "--shard", "9/8"}, {"'9/8' is not a part such as 2/8"});
+}
+
+TEST_CASE("options that a study would not heed are refused, and nothing is written") {
+  const Folder folder;
+  const std::string plain = kHead + "workload: {phase: decode, batch: 1, context_tokens: 100}\n";
+  const std::string sweep = folder.write("sweep.yaml", plain), search = folder.write("search.yaml", kSearch);
+  const std::string chain = folder.write("chain.yaml", kSearch + "then: [search.yaml]\n");
+  const std::string written = folder.path("written");
+  const std::vector<Arguments> of_files{
+      {"--points", written}, {"--journal", written}, {"--shard", "2/8"}, {"--resume"}};
+  for (const std::string& scenario : {sweep, chain, std::string("papers/opt_gptq"), std::string("group_size")})
+    for (const Arguments& option : of_files) {
+      Arguments command{"study", scenario};
+      command.insert(command.end(), option.begin(), option.end());
+      check_refused(command, {option.front(), scenario == chain ? "under `then`" : "is of a search"});
+    }
+  for (const std::string& scenario : {sweep, std::string("papers/opt_gptq")})
+    check_refused({"study", scenario, "--threads", "3"}, {"--threads", "is of a search"});
+  for (const std::string& scenario : {std::string("papers/opt_gptq"), std::string("group_size")})
+    check_refused({"study", scenario, "--sensitivity"}, {"--sensitivity", "is of a predicted"});
+  check_refused({"study", sweep, "--measure", "--sensitivity"}, {"--sensitivity", "is of a predicted"});
+  check_refused({"study", sweep, "--measure", "--threads", "3"}, {"--threads", "is of a search"});
+  check_refused({"study", search, "--measure"}, {"a search is predicted"});
+  check_refused({"study", search, search, "--points", written}, {"--points", "one scenario"});
+  CHECK_FALSE(std::filesystem::exists(written));
 }
 
 TEST_CASE("a journal is gone on with only by the study it belongs to") {
