@@ -23,7 +23,7 @@ void add_merge(CLI::App& app) {
   auto choices = std::make_shared<MergeChoices>();
   command->add_option("journal", choices->journals, "What study --shard --journal wrote, of every shard")->required();
   add_answer_options(*command, choices->search);
-  add_output_options(*command, choices->output);
+  add_report_options(*command, choices->output);
   command->callback([choices] {
     Report report{"dculab/study/1", {}, {}, Json::object()};
     merge(choices->journals, choices->search, report);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/machine_figures.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/search_sensitivity.hpp"
 #include "config/unit_text.hpp"
@@ -80,6 +81,7 @@ void report_best(const SweepSpace& space, const SearchSummary& summary, Report& 
                                        std::string(sim::name(trust.basis)) + ")");
   report.json["best"][0]["interval_seconds"] = {trust.low.value(), trust.high.value()};
   report.json["best"][0]["basis"] = sim::name(trust.basis);
+  report.json["machine_facts"][step.machine.name] = machine_facts(step.machine);
 }
 
 void report_values(const SweepSpace& space, const SearchSummary& summary, Report& report) {

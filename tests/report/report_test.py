@@ -40,6 +40,7 @@ SECTIONS = {
     "measured": ["predicted-measured", "assumptions"],
     "preemptions": ["time-by-bound", "kv-use", "assumptions"],
     "validate": ["predicted-measured", "assumptions"],
+    "search": ["pareto", "assumptions"],
 }
 
 
@@ -64,6 +65,21 @@ sweep:
 measure: {repeats: 3, warm_up: 1, held_out: 0.5, seed: 1}
 """, encoding="utf-8")
     return ["study", str(scenario), "--measure", "--host", str(machine)]
+
+
+def search_command(folder):
+    scenario = folder / "search.yaml"
+    scenario.write_text("""schema: dculab/scenario/1
+question: Which batch?
+model: llama-3-8b
+machine: z100
+workload: {phase: decode, batch: 16, context_tokens: 2000}
+sweep: {workload.batch: {from: 1, to: 64, factor: 2}, kv_cache.block_size: [1, 16]}
+objective: {maximize: tokens_per_second}
+constraints: [workload.batch <= max_sequences]
+pareto: {minimize: [step_time], maximize: [tokens_per_second]}
+""", encoding="utf-8")
+    return ["study", str(scenario)]
 
 
 def write(command, page):
@@ -178,6 +194,17 @@ def check_accuracy(browser, result):
     assert sum(mark["datum"]["front"] for mark in marks) == sum(point["pareto"] for point in points) > 1
 
 
+def check_search(browser, result):
+    marks = data_of(browser, "#pareto .mark")
+    front = result["pareto"]
+    assert len(marks) == len(front) > 1
+    shown = sorted((mark["datum"]["x"], mark["datum"]["y"]) for mark in marks)
+    assert shown == sorted((point["tokens_per_second"], point["step_time"]) for point in front)
+    facts = result["machine_facts"]["z100"]
+    rows = browser.evaluate('document.querySelectorAll("#assumptions tbody tr").length')
+    assert rows == len(facts["figures"]) > 40
+
+
 def check_compare(browser, result):
     reported = [each for comparison in result["comparisons"] for each in comparison["reported"]]
     marks = data_of(browser, "#predicted-measured .mark")
@@ -266,13 +293,13 @@ def check_file(page):
 
 CHECKS = {"predict": check_predict, "last_level": check_last_level, "study": check_study, "accuracy": check_accuracy, "compare": check_compare,
           "simulate": check_simulate, "preemptions": check_preemptions,
-          "measured": check_measured, "validate": check_validate}
+          "measured": check_measured, "validate": check_validate, "search": check_search}
 
 
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        commands = {**COMMANDS, "measured": measured_command(folder)}
+        commands = {**COMMANDS, "measured": measured_command(folder), "search": search_command(folder)}
         pages = {command: folder / f"{command}.html" for command in commands}
         results = {command: write(arguments, pages[command]) for command, arguments in commands.items()}
         check_file(pages["predict"])
