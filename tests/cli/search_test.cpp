@@ -206,7 +206,7 @@ TEST_CASE("the flip of a recommendation is where studies of the changed machine 
       CHECK(best_at(key, nearer) == study.at("best")[0].at("choices"));
       CHECK(best_at(key, std::pow(factor, 1.001)) != study.at("best")[0].at("choices"));
     }
-  CHECK_FALSE(study.at("sensitivity").empty());
+  CHECK(flips > 0);
 }
 
 }  // namespace
