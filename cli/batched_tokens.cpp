@@ -1,5 +1,7 @@
 #include "cli/batched_tokens.hpp"
 
+#include "core/error.hpp"
+#include "sim/memory/capacity.hpp"
 #include "sim/study/serving_setting.hpp"
 
 namespace dculab::cli {
@@ -23,15 +25,21 @@ constexpr double kTie = 0.02;
 }  // namespace
 
 BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, const RequestWorkload& workload,
-                                          const ServiceLevel& objective) {
+                                          int request_tokens, const ServiceLevel& objective) {
   BatchedTokensChoice choice;
+  EngineOptions options = server.options;
   std::vector<double> goodputs, speeds;
   for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
     if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
+    options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
+    if (sim::capacity(server.machine, server.model, options, request_tokens).max_sequences < 1) continue;
     choice.candidates.push_back(serve_with(tokens, server, workload, objective));
     goodputs.push_back(choice.candidates.back().goodput);
     speeds.push_back(1 / choice.candidates.back().latency_mean.value());
   }
+  if (choice.candidates.empty())
+    throw InputError(server.model.name + " on " + server.machine.name,
+                     "no max_num_batched_tokens leaves room for a request; take weights of fewer bits");
   const bool has_objective = objective.ttft || objective.tpot || objective.latency || objective.slowdown;
   auto preferred = has_objective ? sim::prefer(goodputs, kTie) : std::nullopt;
   choice.by_goodput = preferred.has_value();

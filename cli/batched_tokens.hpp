@@ -25,8 +25,10 @@ struct BatchedTokensChoice {
 };
 
 // With a service level the candidate of the highest goodput, without one, or where none meets it, that of the
-// smallest mean latency; the usual one where it is within 2 %. Throws InputError for a request that cannot be served.
+// smallest mean latency; the usual one where it is within 2 %. Candidates that leave
+// no room for `request_tokens` are left out. Throws InputError for a request that cannot be served.
 [[nodiscard]] BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server,
-                                                        const RequestWorkload& workload, const ServiceLevel& objective);
+                                                        const RequestWorkload& workload, int request_tokens,
+                                                        const ServiceLevel& objective);
 
 }  // namespace dculab::cli

@@ -156,7 +156,8 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
   if (workload.arrival == ArrivalKind::gamma) result.offered_requests_per_second = workload.requests_per_second;
   const sim::SimulatedServer server{result.serving.machine, sim::model_of(result.serving, result.setting), options, {}};
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(question.scenario.file, found.front());
-  result.batched_tokens = choose_batched_tokens(server, workload, question.scenario.slo);
+  result.batched_tokens = choose_batched_tokens(
+      server, workload, result.serving.load.prompt_tokens + result.serving.load.output_tokens, question.scenario.slo);
 }
 
 // Steps that differ in KV heads and block size only are one workload.
