@@ -134,9 +134,11 @@ TEST_CASE("studies and validations name the assumed figures they lean on") {
   const Json study = run_for_json({"study", "llama3_on_dcu"});
   for (const Json& machine : study.at("machines")) CHECK_FALSE(machine.at("leans_on").empty());
   const Json scores = run_for_json({"validate", "--points", DCULAB_SOURCE_DIR "/tests/data/published_points.csv"});
-  for (const Json& point : scores.at("points"))
-    CHECK(scores.at("leans_on").contains(point.at("machine").get<std::string>() + " with " +
-                                         engine_of(point.at("software"))));
+  for (const Json& point : scores.at("points")) {
+    const std::string machine = point.at("machine").get<std::string>() + " with ";
+    CHECK(std::ranges::any_of(scores.at("leans_on").items(),
+                              [&machine](const auto& each) { return each.key().starts_with(machine); }));
+  }
 }
 
 TEST_CASE("show tells what is used where a machine file says nothing") {
