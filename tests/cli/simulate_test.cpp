@@ -97,7 +97,7 @@ TEST_CASE("what the engine here cannot run as it was simulated is not measured")
 TEST_CASE("a swept machine serves on the machine of each point") {
   const auto served = [](const std::string& change) {
     return run_for_json({"simulate", kServing, "--set", "sweep.workload.requests_per_second=[1]", change,
-                         "workload.requests=20", "--format", "json"})
+                         "workload.requests=20"})
         .at("simulations");
   };
   const Json swept = served("sweep.machine=[z100,mi300x]"), alone = served("machine=mi300x");
