@@ -188,7 +188,8 @@ MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Ma
   for (int round = 0; round < kRounds; ++round)
     for (const std::vector<Candidate*>& group : by_weights(candidates))
       study.trace.header = run_round(group, scenario, bar);
-  study.trace.header.timing = "fastest of " + std::to_string(kRounds) + " rounds, each the " + study.trace.header.timing;
+  study.trace.header.timing =
+      "fastest of " + std::to_string(kRounds) + " rounds, each the " + study.trace.header.timing;
   bar.clear();
   report.heading.push_back(host.description);
   sim::Fit fit = fit_baseline(host, candidates);

@@ -47,8 +47,8 @@ void add_quantiles(const std::string& name, const QuantileSketch& values, std::m
 [[nodiscard]] std::string slowdown_line(const QuantileSketch& slowdown) {
   std::string line = "latency against alone:";
   for (const auto& [suffix, share] : kPercentiles)
-    line += std::string(line.ends_with(':') ? " " : ", ") + suffix + " " +
-            number(slowdown.quantile(share).value()) + " x";
+    line +=
+        std::string(line.ends_with(':') ? " " : ", ") + suffix + " " + number(slowdown.quantile(share).value()) + " x";
   return line;
 }
 

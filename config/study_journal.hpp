@@ -62,7 +62,7 @@ class StudyJournal {
   [[noreturn]] void refuse_damaged() const;
 
   std::string path_;
-  Descriptor descriptor_;  // closed also where a constructor throws
+  Descriptor descriptor_;   // closed also where a constructor throws
   std::uint64_t size_ = 0;  // of what is sound
   JournalHeader header_;
   std::vector<Record> records_;
