@@ -7,7 +7,6 @@
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/sanitized.hpp"
 
 using namespace dculab;
 using namespace dculab::sim;
@@ -84,7 +83,7 @@ TEST_CASE("a single replica takes the very steps of a serving loop alone", "[clu
 }
 
 TEST_CASE("bursts into little memory finish once each on every kind of cluster", "[cluster][soak]") {
-  const int requests = kSanitized ? 500 : 10000;
+  constexpr int kRequests = 10000;
   const ModelShape model = llama_2_7b();
   const EngineOptions options = [] {
     EngineOptions each = small_steps();
@@ -100,7 +99,7 @@ TEST_CASE("bursts into little memory finish once each on every kind of cluster",
         .prefill_replicas = 1,
         .decode_replicas = 3}}) {
     const EngineParts parts{machine, model, options, deployment, 40};
-    std::vector<int> finished(static_cast<std::size_t>(requests));
+    std::vector<int> finished(static_cast<std::size_t>(kRequests));
     std::int64_t wrong_lengths = 0, unordered = 0;
     Seconds last_begin;
     Cluster cluster(parts, {.on_finished =
@@ -116,7 +115,7 @@ TEST_CASE("bursts into little memory finish once each on every kind of cluster",
                                   unordered += step.begin < last_begin;
                                   last_begin = step.begin;
                                 }});
-    RequestSource source(bursts(requests, 40));
+    RequestSource source(bursts(kRequests, 40));
     cluster.run(source);
     CHECK(std::ranges::all_of(finished, [](int times) { return times == 1; }));
     CHECK(wrong_lengths == 0);
