@@ -22,7 +22,7 @@ constexpr int kColumns = 2048;  // in-features
 constexpr std::array kRows{1, 2, 4, 8, 16, 64, 256};
 constexpr Seconds kLongestSample{4e-3};
 constexpr std::chrono::milliseconds kLongestProduct{20};  // more rows than a product of that time has are left out
-constexpr int kMostRunsFromMemory = 9;                     // before each of them the weights are copied anew
+constexpr int kMostRunsFromMemory = 9;                    // before each of them the weights are copied anew
 
 struct Kernel {
   Dtype weights;
