@@ -36,4 +36,6 @@ function(dculab_host_lanes target)
   set(one_place -fno-thread-jumps -fno-unswitch-loops -fno-split-loops -fno-split-paths
       -fno-version-loops-for-strides -freorder-blocks-algorithm=simple -Wno-maybe-uninitialized -Wno-restrict)
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:${one_place}>")
+  # As in dculab_kernels: a fifth of the sanitized build's time.
+  target_compile_options(${target} PRIVATE -fno-sanitize-address-use-after-scope)
 endfunction()
