@@ -56,12 +56,14 @@ MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& wor
   const config::Scenario& scenario = server.scenario;
   engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), server.options.weights);
   const engine::OpenDevice device = engine::open_device({});
+  const Bytes block = engine::kv_block_bytes(weights.shape, server.options.block_size, server.options.kv_cache_dtype);
   const auto executor = engine::make_executor(device, std::move(weights),
                                               {.num_blocks = server.num_blocks,
                                                .block_size = server.options.block_size,
                                                .dtype = server.options.kv_cache_dtype,
                                                .max_num_seqs = server.options.max_num_seqs,
-                                               .residual_tokens = server.options.kv_residual_tokens},
+                                               .residual_tokens = server.options.kv_residual_tokens,
+                                               .num_host_blocks = num_host_blocks(server.options, block)},
                                               server.options, server.threads);
   executor->set_op_timing(server.op_timing);
   warm_up(*executor, server.options, workload);

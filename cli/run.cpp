@@ -37,6 +37,7 @@ struct RunChoices {
   std::string activation_dtype = "f16";
   std::string activations = "exact";
   std::string kv_cache_memory;
+  std::string swap_space;
   engine::GeneratorOptions generator;
   OutputOptions output;
 };
@@ -153,7 +154,7 @@ class TextStream {
   bool started_ = false;
 };
 
-[[nodiscard]] Bytes parse_kv_cache_memory(const std::string& text) {
+[[nodiscard]] Bytes parse_memory(const std::string& text) {
   const auto wanted = config::parse_quantity<Bytes>(text);
   if (wanted > engine::available_memory())
     throw InputError(text + " is more than the " + config::short_text(engine::available_memory()) +
@@ -182,9 +183,13 @@ void refuse_idle_figures(const RunChoices& choices) {
   refuse_idle_figures(choices);
   options.engine.kv_retention.policy = parse_option("--kv-retention", choices.kv_retention, parse_policy);
   options.engine.activations = parse_option("--activations", choices.activations, parse_activations);
-  if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   if (!choices.kv_cache_memory.empty())
-    options.kv_cache_memory = parse_option("--kv-cache-memory", choices.kv_cache_memory, parse_kv_cache_memory);
+    options.kv_cache_memory = parse_option("--kv-cache-memory", choices.kv_cache_memory, parse_memory);
+  if (!choices.swap_space.empty()) {
+    options.engine.preemption_mode = PreemptionMode::swap;
+    options.engine.swap_space = parse_option("--swap-space", choices.swap_space, parse_memory);
+  }
+  if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
 }
 
@@ -276,6 +281,10 @@ void add_run(CLI::App& app) {
   command->add_option("--kv-residual-tokens", choices->generator.engine.kv_residual_tokens,
                       "kivi4, kivi2: newest tokens that stay in F16: 32, 64, 96 or 128");
   command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
+  command
+      ->add_option("--swap-space", choices->swap_space,
+                   "CPU: preempted sequences wait in so much memory and are not recomputed")
+      ->option_text("\"1 GiB\"");
   add_cache_options(*command, *choices);
   command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");
   command->add_option("--max-num-batched-tokens", choices->generator.engine.max_num_batched_tokens,

@@ -131,6 +131,9 @@ void add_document(Report& report, const config::Node& node, const std::string& p
   add("engine.enable_prefix_caching", options.enable_prefix_caching ? "true" : "false");
   add("engine.max_num_seqs", std::to_string(options.max_num_seqs));
   add("engine.max_num_batched_tokens", std::to_string(options.max_num_batched_tokens));
+  const bool swaps = options.preemption_mode == PreemptionMode::swap;
+  add("engine.preemption_mode", swaps ? "swap" : "recompute");
+  if (swaps) add("engine.swap_space", config::short_text(options.swap_space));
   add("attention.partition_tokens", std::to_string(options.tiling.partition_tokens));
   return report;
 }

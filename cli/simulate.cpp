@@ -118,13 +118,23 @@ void refuse_other_metrics(const config::Scenario& scenario) {
   return table;
 }
 
+// "12 preemptions, 10 of them by swap (1.2 GiB out, 1.1 GiB in, 0.2 s)"
+[[nodiscard]] std::string preemption_text(const sim::ServingRun& run) {
+  const std::string text = std::to_string(run.num_preemptions) + " preemptions";
+  if (run.swaps.preemptions == 0) return text;
+  const auto time = run.time_by_bound.find("swap");
+  return text + ", " + std::to_string(run.swaps.preemptions) + " of them by swap (" +
+         config::short_text(run.swapped_out) + " out, " + config::short_text(run.swapped_in) + " in, " +
+         config::short_text(time->second) + ")";
+}
+
 void add_details(const Simulation& simulation, Report& report) {
   const sim::ServingRun& run = simulation.run;
   report.heading.push_back(label(simulation) + ":");
   for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
-  report.heading.push_back(std::to_string(run.num_steps) + " steps, " + std::to_string(run.num_preemptions) +
-                           " preemptions, KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) +
-                           " of " + std::to_string(run.num_blocks));
+  report.heading.push_back(std::to_string(run.num_steps) + " steps, " + preemption_text(run) +
+                           ", KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) + " of " +
+                           std::to_string(run.num_blocks));
   if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
   report.tables.push_back(latency_table(run.metrics));
   if (run.replicas.size() > 1) report.tables.push_back(replica_table(run));

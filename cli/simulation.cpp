@@ -138,6 +138,11 @@ Json to_json(const Simulation& simulation) {
   json["steps"] = run.num_steps;
   json["busy_seconds"] = run.busy.value();
   json["preemptions"] = run.num_preemptions;
+  if (run.swaps.preemptions > 0)
+    json["swaps"] = {{"preemptions", run.swaps.preemptions},
+                     {"bytes_out", run.swapped_out.value()},
+                     {"bytes_in", run.swapped_in.value()},
+                     {"seconds", run.time_by_bound.at("swap").value()}};
   if (run.replicas.size() > 1) json["replicas"] = replicas_json(run);
   json["num_blocks"] = run.num_blocks;
   json["most_used_blocks"] = run.timeline.most_used_blocks();

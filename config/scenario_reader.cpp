@@ -16,6 +16,8 @@ constexpr double kLargestTile = 1 << 20;
 
 const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
 const Choices<Batching> kBatchings{{"continuous", Batching::continuous}, {"static", Batching::per_batch}};
+const Choices<PreemptionMode> kPreemptionModes{{"recompute", PreemptionMode::recompute},
+                                               {"swap", PreemptionMode::swap}};
 const Choices<ActivationMode> kActivations{{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}};
 
 // The model: a name, or {name: ..., num_key_value_heads: ...}.
@@ -135,6 +137,8 @@ void read_engine(MapReader reader, EngineOptions& options) {
   reader.optional("batching", options.batching, kBatchings);
   reader.optional("enable_prefix_caching", options.enable_prefix_caching);
   reader.optional("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
+  reader.optional("preemption_mode", options.preemption_mode, kPreemptionModes);
+  reader.optional("swap_space", options.swap_space, at_least(0));
   reader.optional("activation_dtype", options.activation_dtype);
   reader.finish();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "core/kivi.hpp"
 #include "core/matmul_tiles.hpp"
@@ -32,7 +33,13 @@ void check_combinations(const EngineOptions& options, Found& found) {
   if (options.enable_prefix_caching && is_kivi(dtype))
     found.push_back("enable_prefix_caching cannot share blocks of kv_cache_dtype " + std::string(name(dtype)) +
                     ": a block's newest tokens are kept apart, per sequence");
+  if (options.preemption_mode == PreemptionMode::swap && is_kivi(dtype))
+    found.push_back("preemption_mode swap cannot move blocks of kv_cache_dtype " + std::string(name(dtype)) +
+                    ": a block's newest tokens are kept apart, per sequence");
   if (policy == RetentionPolicy::all) return;
+  if (options.preemption_mode == PreemptionMode::swap)
+    found.push_back(kept +
+                    " cannot be combined with preemption_mode swap: what it keeps beside the blocks is not moved");
   if (options.enable_prefix_caching)
     found.push_back(kept + " cannot be combined with enable_prefix_caching: what it leaves of a block is no prefix");
   if (!options.enable_chunked_prefill)
@@ -65,6 +72,11 @@ KernelTiling gpu_kernel_tiling(int group_size, int head_dim) {
   return tiling;
 }
 
+int num_host_blocks(const EngineOptions& options, Bytes block_bytes) {
+  if (options.preemption_mode != PreemptionMode::swap) return 0;
+  return static_cast<int>(std::min<double>(options.swap_space / block_bytes, std::numeric_limits<int>::max()));
+}
+
 std::vector<std::string> problems(const EngineOptions& options) {
   std::vector<std::string> found;
   const auto refuse = [&found](bool wrong, std::string text) {
@@ -80,6 +92,7 @@ std::vector<std::string> problems(const EngineOptions& options) {
   refuse(options.max_num_batched_tokens < 1, "max_num_batched_tokens must be at least 1");
   refuse(!(options.gpu_memory_utilization > 0 && options.gpu_memory_utilization <= 1),
          "gpu_memory_utilization must lie in (0, 1]");
+  refuse(!(options.swap_space >= Bytes()), "swap_space must not be negative");
   refuse(options.tiling.partition_tokens < 0, "partition_tokens must not be negative");
   refuse(options.tiling.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
   check_figures(options.kv_retention, found);

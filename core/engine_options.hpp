@@ -8,6 +8,7 @@
 #include "core/dtype.hpp"
 #include "core/kv_retention.hpp"
 #include "core/model_shape.hpp"
+#include "core/units.hpp"
 
 namespace dculab {
 
@@ -28,6 +29,10 @@ struct KernelTiling {
 // is who waits when it starts, as many as max_num_seqs and the KV blocks hold, whose prefill may take several steps.
 enum class Batching : std::uint8_t { continuous, per_batch };
 
+// What becomes of the KV cache of a sequence that must make room: computed once more, or copied to the host's memory
+// and back. As in vLLM 0, where a preempted group of sequences was recomputed or swapped.
+enum class PreemptionMode : std::uint8_t { recompute, swap };
+
 struct EngineOptions {
   int block_size = 16;  // tokens per KV block, a power of two, 1 to 256
   Dtype kv_cache_dtype = Dtype::f16;
@@ -42,6 +47,8 @@ struct EngineOptions {
   bool enable_chunked_prefill = true;
   Batching batching = Batching::continuous;
   double gpu_memory_utilization = 0.9;  // share of device memory for weights and KV cache
+  PreemptionMode preemption_mode = PreemptionMode::recompute;
+  Bytes swap_space = 4.0 * kGiB;  // of host memory for each device, with PreemptionMode::swap
   KernelTiling tiling;
 };
 
@@ -53,6 +60,9 @@ struct EngineOptions {
 // weight is asked for once anyway), a query tile of 64 rows (32 of heads above 160 values) of (token, head of a group),
 // contexts split every 512 tokens.
 [[nodiscard]] KernelTiling gpu_kernel_tiling(int group_size, int head_dim);
+
+// KV blocks of `block_bytes` each that the host has room for: none unless sequences are swapped.
+[[nodiscard]] int num_host_blocks(const EngineOptions& options, Bytes block_bytes);
 
 // Everything that makes the options unusable, one sentence each; empty when they are sound.
 [[nodiscard]] std::vector<std::string> problems(const EngineOptions& options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "core/step_plan.hpp"
@@ -15,7 +16,8 @@ struct StepResult {
                                       // empty when the executor was told not to time ops
 };
 
-// Copy-on-write: the contents of a KV block that a step needs duplicated before it runs.
+// The contents of a KV block that a step needs elsewhere before it runs: for copy-on-write in another block of the
+// device, for preemption by swap in one of the host's, or back from there.
 struct BlockCopy {
   BlockId source = 0;
   BlockId destination = 0;
@@ -27,6 +29,12 @@ class Executor {
 
   // Duplicates KV blocks, in order, in all layers.
   virtual void copy_blocks(std::span<const BlockCopy> copies) = 0;
+
+  // Moves KV blocks in all layers: all of `out` to the host's blocks, then all of `in` back from them. For executors
+  // that were given host blocks.
+  virtual void swap_blocks(std::span<const BlockCopy> /*out*/, std::span<const BlockCopy> /*in*/) {
+    throw std::logic_error("this executor has no KV blocks in host memory");
+  }
 
   // The sequence has ended: what is kept of it beside its KV blocks may go.
   virtual void forget(SequenceId) {}

@@ -38,7 +38,8 @@ struct Request {
   Seconds arrival{};
 };
 
-enum class SequenceStatus : std::uint8_t { waiting, running, finished };
+// swapped: waits too, its KV cache in host memory.
+enum class SequenceStatus : std::uint8_t { waiting, running, swapped, finished };
 enum class FinishReason : std::uint8_t { none, stop, length };
 
 struct Sequence {
@@ -51,8 +52,9 @@ struct Sequence {
   int num_evicted_tokens = 0;   // see EngineOptions::kv_retention
   int num_shared_tokens = 0;    // the first: others computed their K and V, in blocks that may not be written to
   int num_cached_tokens = 0;    // of the prompt, found by prefix caching
-  int num_prefill_tokens = 0;   // what prefill must cover: the prompt, after a preemption also what was generated
+  int num_prefill_tokens = 0;   // what prefill must cover: the prompt; when it is recomputed also what was generated
   BlockTable block_table;
+  BlockTable host_table;  // in host memory, of a swapped sequence
   SequenceStatus status = SequenceStatus::waiting;
   FinishReason finish_reason = FinishReason::none;
   int num_preemptions = 0;

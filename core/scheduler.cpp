@@ -22,7 +22,8 @@ Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits
     : options_(options),
       limits_(limits),
       contents_(contents),
-      pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options)) {}
+      pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options)),
+      host_pool_(limits.num_host_blocks, options.block_size) {}
 
 void Scheduler::submit(Request request) { waiting_.push_back(std::make_unique<Sequence>(std::move(request))); }
 
@@ -30,7 +31,6 @@ ScheduledStep Scheduler::schedule() {
   token_budget_ = options_.max_num_batched_tokens;
   decodes_.clear();
   prefills_.clear();
-  copies_.clear();
   sampled_.clear();
 
   schedule_decodes();
@@ -39,7 +39,10 @@ ScheduledStep Scheduler::schedule() {
 
   step_ = prefills_;
   step_.insert(step_.end(), decodes_.begin(), decodes_.end());
-  return {.batch = make_batch(), .copies = std::exchange(copies_, {})};
+  return {.batch = make_batch(),
+          .swapped_out = std::exchange(swapped_out_, {}),
+          .swapped_in = std::exchange(swapped_in_, {}),
+          .copies = std::exchange(copies_, {})};
 }
 
 void Scheduler::schedule_decodes() {
@@ -93,6 +96,7 @@ void Scheduler::admit() {
 
 // Takes what is cached of the sequence, and the blocks for the rest. When there is no room it may be left with some.
 bool Scheduler::admit(Sequence& sequence) {
+  if (sequence.status == SequenceStatus::swapped) return swap_in(sequence);
   sequence.num_prefill_tokens = sequence.num_tokens();
   sequence.num_shared_tokens = pool_.adopt_prefix(sequence.block_table, sequence.tokens);
   sequence.num_computed_tokens = std::min(sequence.num_shared_tokens, sequence.num_tokens() - 1);
@@ -132,6 +136,7 @@ std::int64_t Scheduler::num_tokens_in_cache() const {
 
 void Scheduler::give_up_blocks(Sequence& sequence) {
   pool_.release(sequence.block_table);
+  if (sequence.status == SequenceStatus::swapped) return;  // the host has what was computed
   sequence.num_computed_tokens = 0;
   sequence.num_evicted_tokens = 0;
   sequence.num_shared_tokens = 0;
@@ -155,8 +160,8 @@ int Scheduler::chunk_of(const Sequence& sequence) const {
 void Scheduler::preempt_youngest() {
   std::unique_ptr<Sequence> victim = std::move(running_.back());
   running_.pop_back();
-  give_up_blocks(*victim);
-  victim->status = SequenceStatus::waiting;
+  victim->status = swap_out(*victim) ? SequenceStatus::swapped : SequenceStatus::waiting;
+  if (victim->status == SequenceStatus::waiting) give_up_blocks(*victim);
   ++victim->num_preemptions;
   ++num_preemptions_;
   waiting_.push_front(std::move(victim));

@@ -2,10 +2,13 @@
 //
 // First come, first served. Decodes come first, one token each; prefills, in chunks if allowed, fill what is left of
 // max_num_batched_tokens. A prompt's blocks are reserved when it is admitted. When a decode finds no free block, the
-// youngest running sequence is preempted: it loses its blocks, goes to the front of the queue and is recomputed.
+// youngest running sequence is preempted: it loses its blocks, goes to the front of the queue and is recomputed, or,
+// with PreemptionMode::swap and while the host has room, its blocks are copied to host memory and back when its turn
+// comes, before anybody who came later; what prefix caching still finds on the device is not copied back.
 // Prefix caching: who is admitted takes the blocks that hold the beginning of its tokens; one token at least is
 // computed, for the logits. Samples of one prompt: when it has been computed, each gets a fork of its blocks. Source of
-// the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for the reservation.
+// the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for the reservation and swapping (where
+// the samples of a prompt swap together; here each is a sequence of its own).
 #pragma once
 
 #include <cstdint>
@@ -31,11 +34,29 @@ struct SchedulerLimits {
   int num_blocks = 0;
   int max_position_embeddings = 0;
   double watermark = BlockPool::kDefaultWatermark;
+  int num_host_blocks = 0;  // see num_host_blocks(EngineOptions)
 };
 
 struct ScheduledStep {
-  Batch batch;                    // empty when there is nothing to do
-  std::vector<BlockCopy> copies;  // to be made before the batch runs
+  Batch batch;  // empty when there is nothing to do
+  // To be made before the batch runs, in this order.
+  std::vector<BlockCopy> swapped_out;  // to the host's blocks
+  std::vector<BlockCopy> swapped_in;   // from the host's blocks
+  std::vector<BlockCopy> copies;       // within the pool
+};
+
+// What swapping has moved so far.
+struct SwapCounts {
+  std::int64_t preemptions = 0;  // by swap; the others were recomputed
+  std::int64_t blocks_out = 0, blocks_in = 0;
+
+  SwapCounts& operator+=(const SwapCounts& other) {
+    preemptions += other.preemptions;
+    blocks_out += other.blocks_out;
+    blocks_in += other.blocks_in;
+    return *this;
+  }
+  friend bool operator==(const SwapCounts&, const SwapCounts&) = default;
 };
 
 class Scheduler {
@@ -67,9 +88,11 @@ class Scheduler {
   [[nodiscard]] std::vector<std::unique_ptr<Sequence>> take_finished();
 
   [[nodiscard]] const BlockPool& pool() const { return pool_; }
+  [[nodiscard]] const BlockPool& host_pool() const { return host_pool_; }
   [[nodiscard]] int num_waiting() const { return static_cast<int>(waiting_.size()); }
   [[nodiscard]] int num_running() const { return static_cast<int>(running_.size()); }
   [[nodiscard]] int num_preemptions() const { return num_preemptions_; }
+  [[nodiscard]] const SwapCounts& swaps() const { return swaps_; }
   [[nodiscard]] std::int64_t num_tokens_in_cache() const;  // of those running; shared ones count for each
 
  private:
@@ -84,6 +107,8 @@ class Scheduler {
   void admit();
   void preempt_youngest();
   [[nodiscard]] bool admit(Sequence& sequence);
+  [[nodiscard]] bool swap_out(Sequence& sequence);
+  [[nodiscard]] bool swap_in(Sequence& sequence);
   [[nodiscard]] bool has_room_for(const Sequence& sequence) const;
   [[nodiscard]] bool reserve(Sequence& sequence, std::int64_t tokens_in_cache);
   [[nodiscard]] int evict(Sequence& sequence);
@@ -101,6 +126,7 @@ class Scheduler {
   SchedulerLimits limits_;
   BatchContents contents_;
   BlockPool pool_;
+  BlockPool host_pool_;
 
   // Both in order of arrival, and everyone running came before everyone waiting. Those running are never more than
   // max_num_batched_tokens, and one at most is in the middle of its prefill: each was admitted with a token to spare.
@@ -109,6 +135,7 @@ class Scheduler {
   std::deque<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> finished_;
   int num_preemptions_ = 0;
+  SwapCounts swaps_;
 
   // Batching::per_batch: nobody joins a complete batch before all its members have ended.
   struct StaticBatch {
@@ -123,7 +150,7 @@ class Scheduler {
   std::vector<Entry> prefills_;
   std::vector<Entry> step_;  // prefills, then decodes
   std::vector<Sequence*> sampled_;
-  std::vector<BlockCopy> copies_;
+  std::vector<BlockCopy> swapped_out_, swapped_in_, copies_;
 };
 
 }  // namespace dculab

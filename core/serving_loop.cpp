@@ -68,6 +68,8 @@ void ServingLoop::queue_arrivals(Seconds now) {
 StepResult ServingLoop::execute(ScheduledStep scheduled) {
   plan_.batch = std::move(scheduled.batch);
   if (plan_.batch.sequences.empty()) return {};  // a wall clock woke up before the next arrival
+  if (!scheduled.swapped_out.empty() || !scheduled.swapped_in.empty())
+    parts_.executor.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
   if (!scheduled.copies.empty()) parts_.executor.copy_blocks(scheduled.copies);
   plan_step_into(plan_, parts_.model, parts_.options);
   StepResult result = parts_.executor.run(plan_);

@@ -4,9 +4,12 @@
 
 namespace dculab::sim {
 
+bool can_swap(const Machine& machine) { return machine.kind == MachineKind::cpu || machine.host_link.has_value(); }
+
 SimulatedExecutor::SimulatedExecutor(Machine machine, const ModelShape& model, const EngineOptions& options)
     : machine_(std::move(machine)),
-      block_bytes_(kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size) {}
+      block_bytes_(kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size),
+      pieces_per_block_(2 * model.num_hidden_layers) {}
 
 void SimulatedExecutor::copy_blocks(std::span<const BlockCopy> copies) {
   if (copies.empty()) return;
@@ -15,10 +18,20 @@ void SimulatedExecutor::copy_blocks(std::span<const BlockCopy> copies) {
   pending_copies_ += machine_.overheads.kernel_launch + moved / bandwidth;
 }
 
+void SimulatedExecutor::swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) {
+  const auto blocks = static_cast<double>(out.size() + in.size());
+  const Bytes moved = block_bytes_ * blocks;
+  if (machine_.kind == MachineKind::cpu)
+    pending_swaps_ += 2.0 * moved / (machine_.dram().bandwidth * machine_.efficiencies.dram_bandwidth);
+  else
+    pending_swaps_ += blocks * pieces_per_block_ * machine_.overheads.kernel_launch + moved / *machine_.host_link;
+}
+
 StepResult SimulatedExecutor::run(const StepPlan& plan) {
   price_step(machine_, plan, price_);
   StepResult result;
-  result.duration = std::exchange(pending_copies_, {}) + price_.seconds;
+  swaps_ = std::exchange(pending_swaps_, {});
+  result.duration = std::exchange(pending_copies_, {}) + swaps_ + price_.seconds;
   result.op_durations.reserve(plan.ops.size());
   for (const OpPrice& op : price_.ops) result.op_durations.push_back(op.all_executions());
   return result;

@@ -1,4 +1,12 @@
 // An executor that runs nothing: it answers how long a step would take on a machine.
+//
+// Swapping a KV block copies K and V of each layer with a transfer of their own, as vLLM's swap_blocks does (one
+// cudaMemcpyAsync each, csrc/cache_kernels.cu), so small blocks do not reach the link's bandwidth:
+//
+//   time = blocks * 2 * layers * kernel_launch + bytes / host_link
+//
+// host_link counts as its peak. A CPU's host memory is its own: bytes are read and written in DRAM, and no transfer
+// is started.
 #pragma once
 
 #include <span>
@@ -11,6 +19,9 @@
 
 namespace dculab::sim {
 
+// Whether it is known what carries a swapped block: a GPU's host_link.
+[[nodiscard]] bool can_swap(const Machine& machine);
+
 class SimulatedExecutor : public Executor {
  public:
   // Preconditions: problems() of all three are empty.
@@ -19,16 +30,21 @@ class SimulatedExecutor : public Executor {
   // Each copy reads and writes a block of all layers in DRAM; the next step waits for it.
   void copy_blocks(std::span<const BlockCopy> copies) override;
 
+  // The next step waits for them. Precondition: can_swap(machine).
+  void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override;
+
   StepResult run(const StepPlan& plan) override;
 
   // Of the step run last.
   [[nodiscard]] const StepPrice& price() const { return price_; }
+  [[nodiscard]] Seconds swaps() const { return swaps_; }  // of its duration
   [[nodiscard]] const Machine& machine() const { return machine_; }
 
  private:
   Machine machine_;
-  Bytes block_bytes_;  // of all layers
-  Seconds pending_copies_;
+  Bytes block_bytes_;     // of all layers
+  int pieces_per_block_;  // K and V of each layer
+  Seconds pending_copies_, pending_swaps_, swaps_;
   StepPrice price_;
 };
 

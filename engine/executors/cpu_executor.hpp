@@ -29,6 +29,7 @@ class CpuExecutor final : public ModelExecutor {
   CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads);
 
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
+  void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override { kv_.swap_blocks(out, in); }
 
   void forget(SequenceId id) override;
 

@@ -68,6 +68,8 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options, cons
   if (options.kv_retention.policy != RetentionPolicy::all)
     throw InputError("kv_retention " + std::string(name(options.kv_retention.policy)) +
                      " is for --device cpu: GPU kernels keep every token");
+  if (options.preemption_mode == PreemptionMode::swap)
+    throw InputError("preemption_mode swap is for --device cpu: on a GPU preempted sequences are recomputed");
   const KernelTiling wanted = options.tiling;
   options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
   options.tiling.partition_tokens = wanted.partition_tokens;

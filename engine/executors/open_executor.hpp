@@ -39,7 +39,7 @@ struct OpenDevice {
 [[nodiscard]] Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options);
 
 // `options` completed with what the device's kernels do: activation_dtype (f32 on the CPU) and tiling. Throws
-// InputError for what they do not: retention policies on a GPU.
+// InputError for what they do not: retention policies and preemption by swap on a GPU.
 [[nodiscard]] EngineOptions options_on(const DeviceChoice& device, EngineOptions options, const ModelShape& model);
 
 [[nodiscard]] std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,

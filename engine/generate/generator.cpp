@@ -78,7 +78,8 @@ Request Generator::to_request(const TextRequest& request, std::size_t first_comp
 
 Generation Generator::generate(std::span<const TextRequest> requests, const OnText& on_text) {
   Scheduler scheduler(options_, {.num_blocks = executor_->kv_cache().num_blocks,
-                                 .max_position_embeddings = executor_->shape().max_position_embeddings});
+                                 .max_position_embeddings = executor_->shape().max_position_embeddings,
+                                 .num_host_blocks = executor_->kv_cache().num_host_blocks});
   LogitsSource tokens(*executor_);
   WallClock clock;
   std::size_t num_completions = 0;

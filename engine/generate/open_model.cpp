@@ -54,11 +54,13 @@ std::unique_ptr<ModelExecutor> open_model(ModelWeights weights, const EngineOpti
                                           const GeneratorOptions& asked) {
   const OpenDevice device = open_device(asked.device);
   const Bytes free = std::max(Bytes(), device.free_memory() - memory_besides_kv(device, weights.shape, options));
+  const Bytes block = kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype);
   const KvCacheOptions kv{.num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free),
                           .block_size = options.block_size,
                           .dtype = options.kv_cache_dtype,
                           .max_num_seqs = options.max_num_seqs,
-                          .residual_tokens = options.kv_residual_tokens};
+                          .residual_tokens = options.kv_residual_tokens,
+                          .num_host_blocks = num_host_blocks(options, block)};
   return make_executor(device, std::move(weights), kv, options, thread_count(asked.num_threads));
 }
 

@@ -10,7 +10,8 @@ namespace dculab::engine {
 ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, const RequestWorkload& workload,
                      const ServiceLevel& objective, const ServeCallbacks& callbacks) {
   Scheduler scheduler(options, {.num_blocks = executor.kv_cache().num_blocks,
-                                .max_position_embeddings = executor.shape().max_position_embeddings});
+                                .max_position_embeddings = executor.shape().max_position_embeddings,
+                                .num_host_blocks = executor.kv_cache().num_host_blocks});
   LogitsSource tokens(executor);
   WallClock clock;
   ServedWorkload served;

@@ -31,14 +31,18 @@ Bytes residual_bytes(const ModelShape& model, const KvCacheOptions& options) {
 }
 
 void require_room(const ModelShape& model, const KvCacheOptions& options) {
-  const Bytes blocks = kv_block_bytes(model, options.block_size, options.dtype) * options.num_blocks;
+  const Bytes blocks = kv_block_bytes(model, options.block_size, options.dtype) *
+                       (static_cast<double>(options.num_blocks) + options.num_host_blocks);
   std::string what = "a KV cache of " + std::to_string(options.num_blocks) + " blocks of " +
                      std::to_string(options.block_size) + " tokens";
   if (kernels::is_kivi(options.dtype))
     what += " and " + std::to_string(options.residual_tokens) + " tokens in F16 for each of " +
             std::to_string(options.max_num_seqs) + " sequences";
+  if (options.num_host_blocks > 0) what += " and " + std::to_string(options.num_host_blocks) + " blocks for swapping";
   require_memory(what.c_str(), blocks + residual_bytes(model, options),
-                 "ask for fewer tokens, fewer sequences or a smaller kv_cache_dtype");
+                 options.num_host_blocks > 0
+                     ? "ask for fewer tokens, fewer sequences, less swap space or a smaller kv_cache_dtype"
+                     : "ask for fewer tokens, fewer sequences or a smaller kv_cache_dtype");
 }
 
 // Repeats `pattern` over the memory.
@@ -72,6 +76,7 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
   const Bytes residual = residual_bytes(model, options) / (2.0 * num_layers_);
   for (int tensor = 0; tensor < 2 && is_kivi; ++tensor) add_part(0, static_cast<std::size_t>(residual.value()));
   memory_ = AnonymousMemory(layer_bytes_ * static_cast<std::size_t>(num_layers_));
+  host_memory_ = AnonymousMemory(bytes_per_block() * static_cast<std::size_t>(options.num_host_blocks));
   if (is_kivi) rows_ = ResidualRows(options.max_num_seqs);
 }
 
@@ -82,6 +87,12 @@ void KvStorage::add_part(std::size_t block_bytes, std::size_t size) {
 
 std::byte* KvStorage::at(int layer, std::size_t part) const {
   return memory_.data() + layer_bytes_ * static_cast<std::size_t>(layer) + parts_[part].offset;
+}
+
+std::size_t KvStorage::bytes_per_block() const {
+  std::size_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.block_bytes;
+  return bytes * static_cast<std::size_t>(num_layers_);
 }
 
 kernels::KvCacheView KvStorage::layer(int index) const {
@@ -115,6 +126,23 @@ void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
           std::memcpy(at(layer, part) + static_cast<std::size_t>(copy.destination) * bytes,
                       at(layer, part) + static_cast<std::size_t>(copy.source) * bytes, bytes);
       }
+}
+
+void KvStorage::swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) {
+  const std::size_t host_bytes = bytes_per_block();
+  const auto each_piece = [&](BlockId host_block, BlockId block, const auto& copy) {
+    std::byte* host = host_memory_.data() + host_bytes * static_cast<std::size_t>(host_block);
+    for (int layer = 0; layer < num_layers_; ++layer)
+      for (std::size_t part = 0; part < parts_.size(); ++part) {
+        const std::size_t bytes = parts_[part].block_bytes;
+        copy(host, at(layer, part) + bytes * static_cast<std::size_t>(block), bytes);
+        host += bytes;
+      }
+  };
+  for (const auto& [source, destination] : out)
+    each_piece(destination, source, [](auto* host, auto* here, auto bytes) { std::memcpy(host, here, bytes); });
+  for (const auto& [source, destination] : in)
+    each_piece(source, destination, [](auto* host, auto* here, auto bytes) { std::memcpy(here, host, bytes); });
 }
 
 void KvStorage::fill_randomly(std::uint64_t seed) {

@@ -20,6 +20,7 @@ struct KvCacheOptions {
   Dtype dtype = Dtype::f16;   // CPU: f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2
   int max_num_seqs = 256;     // kivi4, kivi2: sequences of a step
   int residual_tokens = 128;  // kivi4, kivi2: of each of them, in F16
+  int num_host_blocks = 0;    // for swapped sequences
 };
 
 // Bytes of K and V of one block in all layers, scales included.
@@ -40,6 +41,10 @@ class KvStorage {
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 
+  // See Executor::swap_blocks. Precondition: ids are below num_blocks and num_host_blocks; the dtype is not kivi4,
+  // kivi2.
+  void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in);
+
   // Values in [-1, 1) everywhere: for measuring without a prefill. Untouched memory would not do, the system backs it
   // with a single page of zeros that never leaves the cache.
   void fill_randomly(std::uint64_t seed);
@@ -57,6 +62,7 @@ class KvStorage {
   };
   void add_part(std::size_t block_bytes, std::size_t size);
   [[nodiscard]] std::byte* at(int layer, std::size_t part) const;
+  [[nodiscard]] std::size_t bytes_per_block() const;  // in all layers
   void fill_part(int layer, std::size_t part, Dtype dtype, std::uint64_t seed);
   void fill_kivi_records(int layer);
 
@@ -66,7 +72,8 @@ class KvStorage {
   int head_dim_ = 0;
   std::vector<Part> parts_;  // K, V, and the two more that int8, kivi4 and kivi2 have
   std::size_t layer_bytes_ = 0;
-  AnonymousMemory memory_;  // [num_layers][parts]
+  AnonymousMemory memory_;       // [num_layers][parts]
+  AnonymousMemory host_memory_;  // [num_host_blocks][num_layers][block of each part]
   ResidualRows rows_{0};
   std::span<const std::int32_t> step_rows_;
 };

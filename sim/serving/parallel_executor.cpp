@@ -42,7 +42,8 @@ StepResult ParallelExecutor::run(const StepPlan& plan) {
   Work work = add_bounds(plan);
   const Seconds copies = std::max(Seconds{}, result.duration - device_.price().seconds);
   const Seconds exchange = exchange_time(machine_, model_, plan, deployment_.tensor_parallel_size, activation_dtype_);
-  add("block copies", copies);
+  add("block copies", copies - device_.swaps());
+  add("swap", device_.swaps());
   add("exchange", exchange);
   result.duration += exchange;
   device_time_ += result.duration / static_cast<double>(deployment_.pipeline_parallel_size);

@@ -33,10 +33,14 @@ class ParallelExecutor final : public Executor {
   [[nodiscard]] const ModelShape& planned_model() const { return shard_; }
 
   void copy_blocks(std::span<const BlockCopy> copies) override { device_.copy_blocks(copies); }
+  // Each device its part of every block, at the same time.
+  void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override {
+    device_.swap_blocks(out, in);
+  }
   StepResult run(const StepPlan& plan) override;
 
   // Of the steps so far: what limits the ops ("compute", "latency", "launch" or a memory level), "host", "exchange"
-  // between devices, "pipeline" for waiting until a stage is free, and "block copies".
+  // between devices, "pipeline" for waiting until a stage is free, "block copies" and "swap".
   [[nodiscard]] const std::map<std::string, Seconds>& time_by_bound() const { return time_by_bound_; }
 
   // Of each device on average, without waiting.

@@ -17,6 +17,13 @@ namespace {
   return static_cast<int>(std::min<std::int64_t>(each, std::numeric_limits<int>::max()));
 }
 
+// The host's, of each virtual engine.
+[[nodiscard]] int num_host_blocks(const SimulatedServer& server) {
+  const ModelShape part = part_of_a_device(server.deployment, server.model);
+  const Bytes block = kv_bytes_per_token(part, server.options.kv_cache_dtype) * server.options.block_size;
+  return num_host_blocks(server.options, block) / server.deployment.pipeline_parallel_size;
+}
+
 void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTimeline>& timelines) {
   ReplicaRun& its = run.replicas.emplace_back();
   its.role = replica.role;
@@ -26,6 +33,7 @@ void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTim
     its.num_preemptions += engine.scheduler().num_preemptions();
     its.busy += engine.executor().device_time();
     run.busy += engine.report().executor_time;
+    run.swaps += engine.scheduler().swaps();
     run.num_blocks += engine.scheduler().pool().num_blocks();
     for (const auto& [bound, time] : engine.executor().time_by_bound()) run.time_by_bound[bound] += time;
     timelines.push_back(engine.timeline());
@@ -43,6 +51,9 @@ std::vector<std::string> problems(const SimulatedServer& server) {
   for (std::string& problem : problems(server.options, server.model)) found.push_back(std::move(problem));
   for (std::string& problem : problems(server.deployment, server.machine, server.model, server.options))
     found.push_back(std::move(problem));
+  if (server.options.preemption_mode == PreemptionMode::swap && !can_swap(server.machine))
+    found.push_back("preemption_mode swap: machine " + server.machine.name +
+                    " has no host_link to swap over; give it one, or recompute");
   if (found.empty() && num_blocks(server) < 1)
     found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + server.machine.name);
   return found;
@@ -52,7 +63,8 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
                     const std::function<void(const ServedStep&, int engine)>& on_step) {
   ServingRun run;
   run.metrics = ServingMetrics(objective);
-  const EngineParts parts{server.machine, server.model, server.options, server.deployment, num_blocks(server)};
+  const EngineParts parts{server.machine,    server.model,       server.options,
+                          server.deployment, num_blocks(server), num_host_blocks(server)};
   std::optional<AloneLatency> alone;
   if (objective.slowdown) alone.emplace(parts);
   const auto add = [&run, &alone](const Sequence& sequence) {
@@ -65,6 +77,10 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
   cluster.run(source);
   std::vector<ServingTimeline> timelines;
   for (const Replica& replica : cluster.replicas()) add_replica(replica, run, timelines);
+  const Bytes block = kv_bytes_per_token(server.model, server.options.kv_cache_dtype) * server.options.block_size;
+  run.swapped_out = block * static_cast<double>(run.swaps.blocks_out);
+  run.swapped_in = block * static_cast<double>(run.swaps.blocks_in);
+  run.num_engines = static_cast<int>(timelines.size());
   run.timeline = ServingTimeline::together(timelines);
   return run;
 }

@@ -41,9 +41,12 @@ struct ReplicaRun {
 struct ServingRun {
   ServingMetrics metrics;
   ServingTimeline timeline;  // of all engines together
-  int num_blocks = 0;        // of all
+  int num_engines = 0;
+  int num_blocks = 0;  // of all
   std::int64_t num_steps = 0;
   int num_preemptions = 0;
+  SwapCounts swaps;
+  Bytes swapped_out, swapped_in;                 // of all devices
   Seconds busy;                                  // sum of the steps
   std::map<std::string, Seconds> time_by_bound;  // of `busy`, see ParallelExecutor::time_by_bound
   std::vector<ReplicaRun> replicas;

@@ -19,7 +19,11 @@ class AlwaysTheSame final : public TokenSource {
 }  // namespace
 
 VirtualEngine::VirtualEngine(const EngineParts& parts, StageTimes& stages, ServingCallbacks callbacks)
-    : scheduler_(parts.options, {parts.num_blocks, parts.model.max_position_embeddings}, BatchContents::lengths_only),
+    : scheduler_(parts.options,
+                 {.num_blocks = parts.num_blocks,
+                  .max_position_embeddings = parts.model.max_position_embeddings,
+                  .num_host_blocks = parts.num_host_blocks},
+                 BatchContents::lengths_only),
       executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages),
       loop_({executor_.planned_model(), parts.options, scheduler_, executor_, token_source(), clock_,
              RequestRecords::drop},

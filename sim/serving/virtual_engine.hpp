@@ -20,7 +20,8 @@ struct EngineParts {
   const ModelShape& model;
   const EngineOptions& options;
   const Deployment& deployment;
-  int num_blocks;  // of one engine
+  int num_blocks;           // of one engine
+  int num_host_blocks = 0;  // the same
 };
 
 class VirtualEngine {

@@ -108,6 +108,33 @@ TEST_CASE("a swept machine serves on the machine of each point") {
   CHECK(swept.at(1).at("busy_seconds") == alone.at(0).at("busy_seconds"));
 }
 
+TEST_CASE("preempted requests are swapped or recomputed, and either way are served") {
+  const auto served = [](const Arguments& more) {
+    Arguments arguments{"simulate",
+                        kServing,
+                        "--set",
+                        "workload.requests_per_second=4",
+                        "workload.requests=60",
+                        "engine.max_num_seqs=256",
+                        "workload.prompt_tokens=200",
+                        "workload.output_tokens=1000",
+                        "engine.gpu_memory_utilization=0.25"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_for_json(arguments).at("simulations").at(0);
+  };
+  const Json recomputed = served({}), swapped = served({"engine.preemption_mode=swap"});
+  const Json little = served({"engine.preemption_mode=swap", "engine.swap_space=1 MiB"});
+  CHECK(recomputed.at("preemptions").get<int>() > 0);
+  CHECK_FALSE(recomputed.contains("swaps"));
+  CHECK_FALSE(little.contains("swaps"));  // not one sequence fits
+  CHECK(little.at("busy_seconds") == recomputed.at("busy_seconds"));
+  const Json& swaps = swapped.at("swaps");
+  CHECK(swaps.at("preemptions") == swapped.at("preemptions"));
+  CHECK(swaps.at("bytes_in") == swaps.at("bytes_out"));
+  CHECK(swaps.at("seconds") == swapped.at("seconds_by_bound").at("swap"));
+  for (const Json* each : {&recomputed, &swapped}) CHECK(each->at("requests") == 60);
+}
+
 Json cluster(const std::string& deployment) {
   const Json report = run_for_json({"simulate", "serving/llama3_70b_on_8_k100", "--set", "workload.requests=40",
                                     "--set", "slo={slowdown: 1.5}", "--set", "deployment={" + deployment + "}"});

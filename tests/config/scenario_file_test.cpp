@@ -153,6 +153,8 @@ TEST_CASE("every key can be an axis") {
                                       {"engine.max_num_seqs", "9"},
                                       {"engine.enable_chunked_prefill", "false"},
                                       {"engine.gpu_memory_utilization", "0.5"},
+                                      {"engine.preemption_mode", "swap"},
+                                      {"engine.swap_space", "512 MiB"},
                                       {"deployment.tensor_parallel_size", "2"},
                                       {"deployment.routing", "least_tokens"},
                                       {"deployment.kv_transfer.bandwidth", "20 GB/s"},
@@ -170,6 +172,8 @@ TEST_CASE("every key can be an axis") {
   CHECK(scenario.options.max_num_seqs == 9);
   CHECK_FALSE(scenario.options.enable_chunked_prefill);
   CHECK(scenario.options.gpu_memory_utilization == 0.5);
+  CHECK(scenario.options.preemption_mode == PreemptionMode::swap);
+  CHECK(scenario.options.swap_space == 0.5 * kGiB);
   CHECK(scenario.deployment.tensor_parallel_size == 2);
   CHECK(scenario.deployment.routing == sim::Routing::least_tokens);
   CHECK(scenario.deployment.kv_transfer_bandwidth == BytesPerSecond(20e9));

@@ -32,6 +32,7 @@ struct ServedTexts {
   std::map<SequenceId, std::vector<TokenId>> tokens;  // prompt and generated
   std::map<SequenceId, int> num_cached_tokens;
   int num_preemptions = 0;
+  SwapCounts swaps;
   int num_copies = 0;
   int num_unwritten = 0;
   int num_shifts = 0;
@@ -43,7 +44,8 @@ class CachedMemory {
   CachedMemory(const EngineOptions& options, SchedulerLimits limits)
       : options_(options),
         scheduler_(options, limits),
-        memory_(static_cast<std::size_t>(limits.num_blocks) * static_cast<std::size_t>(options.block_size)) {}
+        memory_(static_cast<std::size_t>(limits.num_blocks) * static_cast<std::size_t>(options.block_size)),
+        host_memory_(static_cast<std::size_t>(limits.num_host_blocks) * static_cast<std::size_t>(options.block_size)) {}
 
   // `arrivals[i]` is the step before which request i is submitted.
   ServedTexts serve(const std::vector<Request>& requests, const std::vector<int>& arrivals) {
@@ -62,7 +64,10 @@ class CachedMemory {
     }
     REQUIRE(scheduler_.pool().num_free() == scheduler_.pool().num_blocks());
     REQUIRE(scheduler_.pool().audit().empty());
+    REQUIRE(scheduler_.host_pool().num_free() == scheduler_.host_pool().num_blocks());
+    REQUIRE(scheduler_.host_pool().audit().empty());
     served_.num_preemptions = scheduler_.num_preemptions();
+    served_.swaps = scheduler_.swaps();
     return served_;
   }
 
@@ -74,7 +79,10 @@ class CachedMemory {
     REQUIRE_FALSE(step.batch.sequences.empty());
     REQUIRE(step.batch.num_tokens() <= options_.max_num_batched_tokens);
     REQUIRE(static_cast<int>(step.batch.sequences.size()) <= options_.max_num_seqs);
-    copy(step.copies);
+    copy(step.swapped_out, memory_, host_memory_);
+    copy(step.swapped_in, host_memory_, memory_);
+    copy(step.copies, memory_, memory_);
+    served_.num_copies += static_cast<int>(step.copies.size());
     write(step.batch);
     for (std::size_t index = 0; index < step.batch.sequences.size(); ++index) read(step.batch, index);
     std::vector<TokenId> tokens;
@@ -89,12 +97,13 @@ class CachedMemory {
     }
   }
 
-  void copy(const std::vector<BlockCopy>& copies) {
-    const auto size = static_cast<std::size_t>(options_.block_size);
-    for (const BlockCopy& copy : copies)
-      std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(copy.source) * size), size,
-                  memory_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(copy.destination) * size));
-    served_.num_copies += static_cast<int>(copies.size());
+  void copy(const std::vector<BlockCopy>& copies, std::vector<Word>& from, std::vector<Word>& to) const {
+    const std::ptrdiff_t size = options_.block_size;
+    for (const auto& [source, destination] : copies) {
+      REQUIRE((source >= 0 && (source + 1) * size <= std::ssize(from)));
+      REQUIRE((destination >= 0 && (destination + 1) * size <= std::ssize(to)));
+      std::copy_n(from.begin() + source * size, size, to.begin() + destination * size);
+    }
   }
 
   Word& at(const std::vector<BlockId>& blocks, int place) {
@@ -158,7 +167,7 @@ class CachedMemory {
  private:
   EngineOptions options_;
   Scheduler scheduler_;
-  std::vector<Word> memory_;                          // [slots]
+  std::vector<Word> memory_, host_memory_;            // [slots]
   std::map<SequenceId, std::vector<TokenId>> texts_;  // the prompt, and what has been computed
   ServedTexts served_;
 };

@@ -45,8 +45,9 @@ Workload conversations(unsigned seed, int count, int most_samples) {
   return work;
 }
 
-ServedTexts serve(const EngineOptions& options, int num_blocks, const Workload& work) {
-  return CachedMemory(options, {.num_blocks = num_blocks, .max_position_embeddings = 100000})
+ServedTexts serve(const EngineOptions& options, int num_blocks, const Workload& work, int num_host_blocks = 0) {
+  return CachedMemory(options,
+                      {.num_blocks = num_blocks, .max_position_embeddings = 100000, .num_host_blocks = num_host_blocks})
       .serve(work.requests, work.arrivals);
 }
 
@@ -96,6 +97,53 @@ TEST_CASE("prefix caching, samples and small pools do not change the texts", "[p
   REQUIRE(cached > 1000);
   REQUIRE(copies > 10);
   REQUIRE(unwritten > 10);
+}
+
+TEST_CASE("swapped sequences get their own texts, beside shared blocks and a host that is full", "[prefix_caching]") {
+  SwapCounts swaps;
+  int preemptions = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const Workload work = conversations(seed, 20, seed % 3 == 0 ? 4 : 1);
+    const ServedTexts expected = serve(options_with(16, 256, 4096), 2000, work);
+    for (const int block_size : {1, 4, 16})
+      for (const int host_tokens : {40, 4000}) {
+        INFO("seed " << seed << ", block size " << block_size << ", host tokens " << host_tokens);
+        EngineOptions options =
+            options_with(block_size, 3 + static_cast<int>(seed % 5), 20 + static_cast<int>(seed % 60));
+        options.enable_prefix_caching = seed % 2 == 0;
+        options.preemption_mode = PreemptionMode::swap;
+        options.batching = seed % 7 == 0 ? Batching::per_batch : Batching::continuous;
+        const int num_blocks = (124 + block_size - 1) / block_size + static_cast<int>(seed % 7);
+        const ServedTexts served = serve(options, num_blocks, work, host_tokens / block_size);
+        REQUIRE(served.tokens == expected.tokens);
+        REQUIRE(served.swaps.preemptions <= served.num_preemptions);
+        REQUIRE(served.swaps.blocks_in <= served.swaps.blocks_out);
+        if (host_tokens == 4000) REQUIRE(served.swaps.preemptions == served.num_preemptions);
+        if (!options.enable_prefix_caching) REQUIRE(served.swaps.blocks_in == served.swaps.blocks_out);
+        swaps += served.swaps;
+        preemptions += served.num_preemptions;
+      }
+  }
+  INFO(preemptions << " preemptions, " << swaps.preemptions << " by swap, " << swaps.blocks_out << " blocks out, "
+                   << swaps.blocks_in << " in");
+  REQUIRE(swaps.preemptions > 100);
+  REQUIRE(swaps.preemptions < preemptions);     // the small host was full at times
+  REQUIRE(swaps.blocks_in < swaps.blocks_out);  // some were still cached
+}
+
+TEST_CASE("a swapped sequence goes on where it was, and computes nothing twice", "[prefix_caching]") {
+  for (const PreemptionMode mode : {PreemptionMode::recompute, PreemptionMode::swap}) {
+    EngineOptions options = options_with(4, 8, 100);
+    options.preemption_mode = mode;
+    // Two of 12 + 13 tokens, 6 blocks each once their last token is computed on, in 10 blocks.
+    const int num_host_blocks = mode == PreemptionMode::swap ? 10 : 0;
+    CachedMemory memory(options, {10, 1000, 0, num_host_blocks});
+    const ServedTexts served = memory.serve({prompt_of(0, counted(12), 13), prompt_of(1, counted(12, 20), 13)}, {0, 0});
+    CHECK(served.num_preemptions == 1);
+    CHECK((served.num_computed == 48) == (mode == PreemptionMode::swap));
+    const SwapCounts expected = mode == PreemptionMode::swap ? SwapCounts{1, 5, 5} : SwapCounts{};
+    CHECK(served.swaps == expected);
+  }
 }
 
 TEST_CASE("a prompt that was served is found again, but for one token", "[prefix_caching]") {

@@ -17,9 +17,14 @@ namespace {
 class LinearExecutor final : public Executor {
  public:
   void copy_blocks(std::span<const BlockCopy>) override {}
+  void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override {
+    blocks_out += static_cast<std::int64_t>(out.size());
+    blocks_in += static_cast<std::int64_t>(in.size());
+  }
   StepResult run(const StepPlan& plan) override {
     return {.duration = Seconds(1e-3 + 1e-5 * plan.batch.num_tokens()), .op_durations = {}};
   }
+  std::int64_t blocks_out = 0, blocks_in = 0;
 };
 
 class ZeroTokens final : public TokenSource {
@@ -43,12 +48,13 @@ struct Soak {
   std::vector<int> finished;  // [requests] times
   ServingReport report;
   ServingTimeline timeline;
-  int num_free = 0, num_preemptions = 0;
+  int num_free = 0, num_host_free = 0, num_preemptions = 0;
+  SwapCounts swaps;
   std::vector<std::int64_t> first_step, last_step;  // [requests]
   std::string audit;
 };
 
-Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& workload) {
+Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& workload, int num_host_blocks = 0) {
   ModelShape model{.hidden_size = 64,
                    .intermediate_size = 128,
                    .num_hidden_layers = 2,
@@ -57,7 +63,9 @@ Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& w
                    .head_dim = 16,
                    .vocab_size = 100,
                    .max_position_embeddings = 512};
-  Scheduler scheduler(options, {.num_blocks = num_blocks, .max_position_embeddings = 512}, BatchContents::lengths_only);
+  Scheduler scheduler(options,
+                      {.num_blocks = num_blocks, .max_position_embeddings = 512, .num_host_blocks = num_host_blocks},
+                      BatchContents::lengths_only);
   LinearExecutor executor;
   ZeroTokens tokens;
   VirtualClock clock;
@@ -88,7 +96,11 @@ Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& w
   result.report = loop.report();
   result.num_free = scheduler.pool().num_free();
   result.num_preemptions = scheduler.num_preemptions();
-  result.audit = scheduler.pool().audit();
+  result.num_host_free = scheduler.host_pool().num_free();
+  result.swaps = scheduler.swaps();
+  CHECK(result.swaps.blocks_out == executor.blocks_out);
+  CHECK(result.swaps.blocks_in == executor.blocks_in);
+  result.audit = scheduler.pool().audit() + scheduler.host_pool().audit();
   return result;
 }
 
@@ -110,6 +122,25 @@ TEST_CASE("100,000 bursty requests into memory for 50 finish once each and leave
     CHECK(result.timeline.most_used_blocks() > 190);
     CHECK((result.report.num_cached_tokens > 0) == prefix_caching);
   }
+}
+
+TEST_CASE("the same with preemption by swap leaves both pools empty", "[soak]") {
+  const RequestWorkload workload = bursts(kSanitized ? 5000 : 100000);
+  for (const bool prefix_caching : {false, true})
+    for (const int num_host_blocks : {8, 1000}) {
+      INFO("prefix caching " << prefix_caching << ", host blocks " << num_host_blocks);
+      EngineOptions options = options_with(16, 128, 1024);
+      options.enable_prefix_caching = prefix_caching;
+      options.preemption_mode = PreemptionMode::swap;
+      const Soak result = soak(options, 200, workload, num_host_blocks);
+      CHECK(std::ranges::all_of(result.finished, [](int times) { return times == 1; }));
+      CHECK(result.num_free == 200);
+      CHECK(result.num_host_free == num_host_blocks);
+      CHECK(result.audit.empty());
+      CHECK(result.swaps.preemptions > 0);
+      CHECK((result.swaps.preemptions < result.num_preemptions) == (num_host_blocks == 8));
+      CHECK((result.swaps.blocks_in < result.swaps.blocks_out) == prefix_caching);
+    }
 }
 
 TEST_CASE("a static batch takes nobody in before all its members have ended", "[soak]") {

@@ -73,9 +73,15 @@ TEST_CASE("what a request gets does not depend on the others, on chunks or on pr
   GeneratorOptions cramped = exact_options();
   cramped.engine.block_size = 4;
   cramped.kv_cache_memory = kv_block_bytes(plain.shape(), 4, Dtype::f32) * 22;
+  GeneratorOptions swapping = cramped, cached = cramped;
+  swapping.engine.preemption_mode = cached.engine.preemption_mode = PreemptionMode::swap;
+  swapping.engine.swap_space = cached.engine.swap_space = 100 * kv_block_bytes(plain.shape(), 4, Dtype::f32);
+  cached.engine.enable_prefix_caching = true;
   int preemptions = 0;
-  for (const GeneratorOptions& options : {exact_options(), chunked, cramped}) {
+  for (const GeneratorOptions& options : {exact_options(), chunked, cramped, swapping, cached}) {
     Generator generator(kTextFolder, options);
+    CHECK(generator.executor().kv_cache().num_host_blocks ==
+          (options.engine.preemption_mode == PreemptionMode::swap ? 100 : 0));
     const Generation together = generator.generate(requests);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       INFO("request " << i);

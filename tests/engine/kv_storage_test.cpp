@@ -57,6 +57,34 @@ TEST_CASE("blocks are copied in order, in K and V of every layer") {
                 static_cast<std::byte>(10 * pool + static_cast<std::size_t>(content)));
 }
 
+TEST_CASE("swapped blocks come back as they were, out before in, with their scales") {
+  for (const Dtype dtype : {Dtype::f16, Dtype::int8, Dtype::f32}) {
+    const KvCacheOptions options{.num_blocks = 6, .block_size = 8, .dtype = dtype, .num_host_blocks = 3};
+    KvStorage storage(gqa_shape(), options), untouched(gqa_shape(), options);
+    for (KvStorage* each : {&storage, &untouched}) each->fill_randomly(4);
+    const auto bytes_of = [](const KvStorage& each, BlockId id) {
+      std::vector<std::byte> bytes;
+      for (int layer = 0; layer < 2; ++layer) {
+        const kernels::KvCacheView view = each.layer(layer);
+        const std::size_t values = 2U * 8 * 16 * static_cast<std::size_t>(bits(view.dtype)) / 8;
+        for (void* pool : {view.k, view.v}) {
+          const std::byte* first = block(static_cast<std::byte*>(pool), id, values);
+          bytes.insert(bytes.end(), first, first + values);
+        }
+        for (const float* scales : {view.k_scales, view.v_scales})
+          if (scales != nullptr)
+            for (int i = 0; i < 2 * 8; ++i)
+              bytes.push_back(static_cast<std::byte>(static_cast<int>(127 * scales[id * 2 * 8 + i])));
+      }
+      return bytes;
+    };
+    storage.swap_blocks(std::vector<BlockCopy>{{0, 2}, {1, 0}}, std::vector<BlockCopy>{{2, 1}, {0, 4}});
+    CHECK(bytes_of(storage, 1) == bytes_of(untouched, 0));
+    CHECK(bytes_of(storage, 4) == bytes_of(untouched, 1));
+    for (const BlockId other : {0, 2, 3, 5}) CHECK(bytes_of(storage, other) == bytes_of(untouched, other));
+  }
+}
+
 TEST_CASE("scales lie beside the blocks, and copied blocks take theirs along") {
   ModelShape shape = gqa_shape();
   shape.head_dim = 32;

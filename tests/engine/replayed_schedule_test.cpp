@@ -28,7 +28,8 @@ struct SeenSlice {
 
 struct SeenStep {
   std::vector<SeenSlice> slices;
-  int running = 0, waiting = 0, free_blocks = 0, preemptions = 0;
+  int running = 0, waiting = 0, free_blocks = 0, free_host_blocks = 0, preemptions = 0;
+  SwapCounts swaps;
 
   friend bool operator==(const SeenStep&, const SeenStep&) = default;
 };
@@ -45,7 +46,9 @@ SeenStep seen(const ServedStep& step) {
                   step.scheduler.num_running(),
                   step.scheduler.num_waiting(),
                   step.scheduler.pool().num_free(),
-                  step.scheduler.num_preemptions()};
+                  step.scheduler.host_pool().num_free(),
+                  step.scheduler.num_preemptions(),
+                  step.scheduler.swaps()};
   for (const SequenceSlice& slice : step.plan.batch.sequences)
     result.slices.push_back(
         {slice.id, slice.phase, slice.num_computed_tokens, slice.num_new_tokens, slice.num_unwritten_tokens});
@@ -70,6 +73,7 @@ class SameToken final : public TokenSource {
 class Nothing final : public Executor {
  public:
   void copy_blocks(std::span<const BlockCopy>) override {}
+  void swap_blocks(std::span<const BlockCopy>, std::span<const BlockCopy>) override {}
   StepResult run(const StepPlan&) override { return {}; }
 };
 
@@ -116,7 +120,8 @@ RequestWorkload bursts() {
 
 TEST_CASE("with the times of a real run replayed, the simulated schedule equals the engine's", "[serving]") {
   for (const bool prefix_caching : {false, true})
-    for (const Batching batching : {Batching::continuous, Batching::per_batch}) {
+    for (const auto& [batching, host_blocks] :
+         {std::pair{Batching::continuous, 0}, {Batching::per_batch, 0}, {Batching::continuous, 12}}) {
       const ModelWeights weights = random_weights(small_model(2), 5);
       EngineOptions options;
       options.block_size = 8;
@@ -128,9 +133,12 @@ TEST_CASE("with the times of a real run replayed, the simulated schedule equals 
       options.enable_prefix_caching = prefix_caching;
       options.batching = batching;
       options.tiling = cpu_kernel_tiling(weights.shape.group_size());
-      const SchedulerLimits limits{.num_blocks = kBlocks, .max_position_embeddings = 256};
+      options.preemption_mode = host_blocks > 0 ? PreemptionMode::swap : PreemptionMode::recompute;
+      const SchedulerLimits limits{
+          .num_blocks = kBlocks, .max_position_embeddings = 256, .num_host_blocks = host_blocks};
 
-      CpuExecutor executor(weights, {.num_blocks = kBlocks, .block_size = 8, .dtype = Dtype::f32}, 2);
+      CpuExecutor executor(
+          weights, {.num_blocks = kBlocks, .block_size = 8, .dtype = Dtype::f32, .num_host_blocks = host_blocks}, 2);
       Scheduler real_scheduler(options, limits);
       FirstLogit greedy(executor);
       WallClock wall_clock;
@@ -144,6 +152,7 @@ TEST_CASE("with the times of a real run replayed, the simulated schedule equals 
 
       INFO("prefix caching " << prefix_caching << ", steps " << real.steps.size());
       CHECK(real.preemptions > 0);
+      CHECK((real_scheduler.swaps().preemptions > 0) == (host_blocks > 0));
       CHECK((real.cached_tokens > 0) == prefix_caching);
       CHECK(simulated.preemptions == real.preemptions);
       CHECK(simulated.cached_tokens == real.cached_tokens);

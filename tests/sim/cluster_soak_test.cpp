@@ -4,8 +4,7 @@
 
 #include "sim/serving/cluster.hpp"
 #include "sim/serving/simulated_server.hpp"
-#include "tests/sim/machines.hpp"
-#include "tests/sim/models.hpp"
+#include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
@@ -13,18 +12,6 @@ using namespace dculab::sim;
 using namespace dculab::sim::test;
 
 namespace {
-
-// 40 prompt and 24 output tokens on average, 4 blocks of 16 a request.
-RequestWorkload bursts(int requests, double rate) {
-  RequestWorkload workload{.requests = requests, .arrival = ArrivalKind::gamma};
-  workload.prompt = {LengthKind::uniform, 1, 0, 17, 72};
-  workload.output = {LengthKind::uniform, 1, 0, 1, 47};
-  workload.requests_per_second = rate;
-  workload.burstiness = 0.2;
-  workload.prefix_tokens = 16;
-  workload.prefixes = 50;
-  return workload;
-}
 
 EngineOptions small_steps() {
   EngineOptions options;
@@ -36,6 +23,7 @@ EngineOptions small_steps() {
 Machine linked() {
   Machine machine = mi50_like();
   machine.peer_link = 30 * kGBs;
+  machine.host_link = 32 * kGBs;
   return machine;
 }
 
@@ -73,11 +61,11 @@ TEST_CASE("a single replica takes the very steps of a serving loop alone", "[clu
     SimulatedServer one{linked(), llama_2_7b(), small_steps(), 60};
     one.options.enable_prefix_caching = rate > 10;
     std::vector<Span> steps;
-    const ServingRun run = simulate(one, bursts(300, rate), {}, [&](const ServedStep& step, int engine) {
+    const ServingRun run = simulate(one, small_bursts(300, rate), {}, [&](const ServedStep& step, int engine) {
       CHECK(engine == 0);
       steps.push_back(span_of(step));
     });
-    CHECK(steps == steps_of_one_loop(one, bursts(300, rate)));
+    CHECK(steps == steps_of_one_loop(one, small_bursts(300, rate)));
     CHECK((run.num_preemptions > 0) == (rate > 10));
   }
 }
@@ -88,6 +76,7 @@ TEST_CASE("bursts into little memory finish once each on every kind of cluster",
   const EngineOptions options = [] {
     EngineOptions each = small_steps();
     each.enable_prefix_caching = true;
+    each.preemption_mode = PreemptionMode::swap;
     return each;
   }();
   const Machine machine = linked();
@@ -98,7 +87,7 @@ TEST_CASE("bursts into little memory finish once each on every kind of cluster",
         .routing = Routing::least_requests,
         .prefill_replicas = 1,
         .decode_replicas = 3}}) {
-    const EngineParts parts{machine, model, options, deployment, 40};
+    const EngineParts parts{machine, model, options, deployment, 40, 20};
     std::vector<int> finished(static_cast<std::size_t>(kRequests));
     std::int64_t wrong_lengths = 0, unordered = 0;
     Seconds last_begin;
@@ -115,28 +104,33 @@ TEST_CASE("bursts into little memory finish once each on every kind of cluster",
                                   unordered += step.begin < last_begin;
                                   last_begin = step.begin;
                                 }});
-    RequestSource source(bursts(kRequests, 40));
+    RequestSource source(small_bursts(kRequests, 40));
     cluster.run(source);
     CHECK(std::ranges::all_of(finished, [](int times) { return times == 1; }));
     CHECK(wrong_lengths == 0);
     CHECK(unordered == 0);
     int preemptions = 0;
+    SwapCounts swaps;
     for (const Replica& replica : cluster.replicas())
       for (const VirtualEngine& engine : replica.engines) {
         CHECK(engine.scheduler().idle());
         CHECK(engine.scheduler().pool().num_free() == 40);
         CHECK(engine.scheduler().pool().audit().empty());
+        CHECK(engine.scheduler().host_pool().num_free() == 20);
+        CHECK(engine.scheduler().host_pool().audit().empty());
         CHECK(engine.load(engine.now()).requests == 0);
         CHECK(engine.load(engine.now()).tokens == 0);
         preemptions += engine.scheduler().num_preemptions();
+        swaps += engine.scheduler().swaps();
       }
     CHECK(preemptions > 0);
+    CHECK(swaps.preemptions > 0);
   }
 }
 
 TEST_CASE("the timeline of several replicas adds up to theirs", "[cluster]") {
   const SimulatedServer three{linked(), llama_2_7b(), small_steps(), 60, {.data_parallel_size = 3}};
-  const ServingRun run = simulate(three, bursts(600, 30));
+  const ServingRun run = simulate(three, small_bursts(600, 30));
   Seconds busy;
   std::int64_t tokens = 0;
   int preemptions = 0;

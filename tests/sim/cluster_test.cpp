@@ -4,8 +4,7 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "sim/study/tensor_parallel.hpp"
-#include "tests/sim/machines.hpp"
-#include "tests/sim/models.hpp"
+#include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
@@ -15,27 +14,11 @@ using namespace dculab::sim::test;
 namespace {
 
 SimulatedServer server(const Deployment& deployment = {}) {
-  SimulatedServer server{mi50_like(), llama_2_7b(), {}, 400, deployment};
+  SimulatedServer server = small_server(deployment);
   server.machine.peer_link = 30 * kGBs;
   server.machine.peer_latency = Seconds(2e-6);
   server.machine.peers = 7;
-  server.options.max_num_seqs = 16;
-  server.options.max_num_batched_tokens = 512;
   return server;
-}
-
-RequestWorkload workload(int requests, int prompt, int output) {
-  RequestWorkload workload{.requests = requests};
-  workload.prompt.center = prompt;
-  workload.output.center = output;
-  return workload;
-}
-
-RequestWorkload poisson(int requests, double rate) {
-  RequestWorkload asked = workload(requests, 200, 40);
-  asked.arrival = ArrivalKind::gamma;
-  asked.requests_per_second = rate;
-  return asked;
 }
 
 Seconds price(const SimulatedServer& server, const ModelShape& model, Phase phase, int context) {
@@ -50,7 +33,7 @@ double tokens_per_second(const ServingRun& run) {
 
 TEST_CASE("tensor parallel takes the shard's steps and their all-reduces, and holds its blocks", "[cluster]") {
   SimulatedServer two = server({.tensor_parallel_size = 2});
-  const ServingRun run = simulate(two, workload(1, 100, 2));
+  const ServingRun run = simulate(two, requests_of(1, 100, 2));
   const ModelShape part = shard(two.model, 2);
   Seconds expected;
   for (const auto& [phase, context] : {std::pair{Phase::prefill, 100}, {Phase::decode, 101}}) {
@@ -63,19 +46,19 @@ TEST_CASE("tensor parallel takes the shard's steps and their all-reduces, and ho
 
   SimulatedServer one = server();
   one.num_blocks = two.num_blocks = {};
-  CHECK(simulate(two, workload(1, 100, 2)).num_blocks > 2 * simulate(one, workload(1, 100, 2)).num_blocks);
+  CHECK(simulate(two, requests_of(1, 100, 2)).num_blocks > 2 * simulate(one, requests_of(1, 100, 2)).num_blocks);
 }
 
 TEST_CASE("more devices than a server has exchange over the network, if there is one", "[cluster]") {
   SimulatedServer eight = server({.tensor_parallel_size = 8});
-  const ServingRun near = simulate(eight, workload(1, 100, 5));
+  const ServingRun near = simulate(eight, requests_of(1, 100, 5));
   eight.machine.peers = 3;
   REQUIRE(problems(eight).size() == 1);
   CHECK_THAT(problems(eight).front(), ContainsSubstring("has no network_link to exchange results over 8 devices"));
   eight.machine.network_link = 30 * kGBs;
   eight.machine.network_latency = Seconds(5e-6);
   REQUIRE(problems(eight).empty());
-  const Seconds more = simulate(eight, workload(1, 100, 5)).busy - near.busy;
+  const Seconds more = simulate(eight, requests_of(1, 100, 5)).busy - near.busy;
   CHECK_THAT(more.value(), WithinRel(5.0 * 2 * 32 * 14 * 5e-6, 1e-6));
 }
 
@@ -95,7 +78,7 @@ TEST_CASE("what devices cannot share is refused in words", "[cluster]") {
 }
 
 TEST_CASE("data parallel: each replica is a server of its own", "[cluster]") {
-  const RequestWorkload asked = poisson(200, 2);
+  const RequestWorkload asked = poisson_requests(200, 2);
   const ServingRun one = simulate(server(), asked);
   for (const Routing routing : {Routing::round_robin, Routing::random, Routing::least_requests, Routing::least_tokens,
                                 Routing::prefix_affinity}) {
@@ -118,14 +101,14 @@ TEST_CASE("data parallel: each replica is a server of its own", "[cluster]") {
 }
 
 TEST_CASE("two replicas in turn serve two requests as two servers would", "[cluster]") {
-  const ServingRun alone = simulate(server(), workload(1, 300, 20));
-  const ServingRun both = simulate(server({.data_parallel_size = 2}), workload(2, 300, 20));
+  const ServingRun alone = simulate(server(), requests_of(1, 300, 20));
+  const ServingRun both = simulate(server({.data_parallel_size = 2}), requests_of(2, 300, 20));
   CHECK_THAT(both.metrics.latency().largest().value(), WithinRel(alone.metrics.latency().mean().value(), 1e-9));
   CHECK(both.num_steps == 2 * alone.num_steps);
 }
 
 TEST_CASE("a router that looks at load is better than chance when lengths differ", "[cluster]") {
-  RequestWorkload asked = poisson(400, 6);
+  RequestWorkload asked = poisson_requests(400, 6);
   asked.output = {LengthKind::lognormal, 40, 1.2, 1, 400};
   const auto latency = [&](Routing routing) {
     return simulate(server({.data_parallel_size = 4, .routing = routing}), asked).metrics.latency().mean();
@@ -135,7 +118,7 @@ TEST_CASE("a router that looks at load is better than chance when lengths differ
 }
 
 TEST_CASE("prefix affinity finds more of the prompts in the cache than taking turns", "[cluster]") {
-  RequestWorkload asked = poisson(300, 4);
+  RequestWorkload asked = poisson_requests(300, 4);
   asked.prefix_tokens = 128;
   asked.prefixes = 12;
   const auto cached = [&](Routing routing) {
@@ -149,7 +132,7 @@ TEST_CASE("prefix affinity finds more of the prompts in the cache than taking tu
 
 TEST_CASE("a lone sequence goes through all stages and over the links between them", "[cluster]") {
   const SimulatedServer four = server({.pipeline_parallel_size = 4});
-  const ServingRun run = simulate(four, workload(1, 100, 3));
+  const ServingRun run = simulate(four, requests_of(1, 100, 3));
   Seconds expected;
   for (const auto& [phase, context, tokens] :
        {std::tuple{Phase::prefill, 100, 100}, {Phase::decode, 101, 1}, {Phase::decode, 102, 1}})
@@ -162,10 +145,10 @@ TEST_CASE("a lone sequence goes through all stages and over the links between th
 TEST_CASE("a pipeline with a batch for every stage approaches as many times the throughput", "[cluster]") {
   SimulatedServer each = server();
   each.options.max_num_seqs = 4;
-  const double one = tokens_per_second(simulate(each, workload(64, 16, 200)));
+  const double one = tokens_per_second(simulate(each, requests_of(64, 16, 200)));
   for (const int stages : {2, 4}) {
     each.deployment.pipeline_parallel_size = stages;
-    const ServingRun run = simulate(each, workload(64, 16, 200));
+    const ServingRun run = simulate(each, requests_of(64, 16, 200));
     CHECK(tokens_per_second(run) > 0.8 * stages * one);
     CHECK(tokens_per_second(run) < 1.05 * stages * one);
     CHECK(run.replicas.front().busy <= run.metrics.duration());
@@ -183,5 +166,5 @@ TEST_CASE("stages hold as many layers each, and their blocks are divided among a
   SimulatedServer one = server();
   one.num_blocks = {};
   // Four times the memory, less of it for weights: more than four times the blocks in all.
-  CHECK(simulate(each, workload(1, 100, 2)).num_blocks > 4 * simulate(one, workload(1, 100, 2)).num_blocks);
+  CHECK(simulate(each, requests_of(1, 100, 2)).num_blocks > 4 * simulate(one, requests_of(1, 100, 2)).num_blocks);
 }

@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "sim/serving/simulated_server.hpp"
-#include "tests/sim/machines.hpp"
-#include "tests/sim/models.hpp"
+#include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
@@ -12,13 +11,6 @@ using namespace dculab::sim::test;
 
 namespace {
 
-SimulatedServer server(const Deployment& deployment) {
-  SimulatedServer server{mi50_like(), llama_2_7b(), {}, 400, deployment};
-  server.options.max_num_seqs = 16;
-  server.options.max_num_batched_tokens = 512;
-  return server;
-}
-
 Deployment pools(int prefill, int decode) {
   return {.prefill_replicas = prefill,
           .decode_replicas = decode,
@@ -26,25 +18,11 @@ Deployment pools(int prefill, int decode) {
           .kv_transfer_latency = Seconds(1e-3)};
 }
 
-RequestWorkload workload(int requests, int prompt, int output) {
-  RequestWorkload workload{.requests = requests};
-  workload.prompt.center = prompt;
-  workload.output.center = output;
-  return workload;
-}
-
-RequestWorkload poisson(int requests, double rate, int output) {
-  RequestWorkload asked = workload(requests, 200, output);
-  asked.arrival = ArrivalKind::gamma;
-  asked.requests_per_second = rate;
-  return asked;
-}
-
 }  // namespace
 
 TEST_CASE("a lone request waits for its KV cache to cross the link, once", "[cluster]") {
-  const ServingRun apart = simulate(server(pools(1, 1)), workload(1, 300, 12));
-  const ServingRun together = simulate(server({}), workload(1, 300, 12));
+  const ServingRun apart = simulate(small_server(pools(1, 1)), requests_of(1, 300, 12));
+  const ServingRun together = simulate(small_server({}), requests_of(1, 300, 12));
   CHECK(apart.metrics.requests() == 1);
   CHECK(apart.metrics.output_tokens() == 12);
   CHECK(apart.metrics.prompt_tokens() == 300);
@@ -58,18 +36,18 @@ TEST_CASE("a lone request waits for its KV cache to cross the link, once", "[clu
 }
 
 TEST_CASE("the link of a prefill replica carries one KV cache after the other", "[cluster]") {
-  SimulatedServer slow = server(pools(1, 1));
+  SimulatedServer slow = small_server(pools(1, 1));
   slow.deployment.kv_transfer_bandwidth = 0.1 * kGBs;
   slow.options.max_num_batched_tokens = 2048;
   // Both prompts are computed in one step.
-  const ServingRun run = simulate(slow, workload(2, 300, 2));
+  const ServingRun run = simulate(slow, requests_of(2, 300, 2));
   const double transfer = 300 * 2.0 * 32 * 4096 * 2 / 0.1e9;
   CHECK_THAT((run.metrics.latency().largest() - run.metrics.latency().smallest()).value(), WithinRel(transfer, 1e-3));
 }
 
 TEST_CASE("TTFT is that of servers that only prefill", "[cluster]") {
-  const ServingRun apart = simulate(server(pools(2, 3)), poisson(150, 3, 40));
-  const ServingRun prompts = simulate(server({.data_parallel_size = 2}), poisson(150, 3, 1));
+  const ServingRun apart = simulate(small_server(pools(2, 3)), poisson_requests(150, 3, 40));
+  const ServingRun prompts = simulate(small_server({.data_parallel_size = 2}), poisson_requests(150, 3, 1));
   CHECK(apart.metrics.ttft().mean() == prompts.metrics.ttft().mean());
   CHECK(apart.metrics.ttft().largest() == prompts.metrics.ttft().largest());
 }
@@ -82,7 +60,7 @@ TEST_CASE("prompts that arrive do not hold up who decodes", "[cluster]") {
     for (const SequenceSlice& slice : step.plan.batch.sequences) mixed += slice.phase != expected;
     if (engine >= 2) longest_decode = std::max(longest_decode, step.end - step.begin);
   };
-  const ServingRun apart = simulate(server(pools(2, 2)), poisson(120, 2, 60), {}, see);
+  const ServingRun apart = simulate(small_server(pools(2, 2)), poisson_requests(120, 2, 60), {}, see);
   CHECK(mixed == 0);
   CHECK(longest_decode < apart.metrics.ttft().smallest());
   // All but the first of a request's gaps are decode steps, waited for by one step at most.
@@ -91,10 +69,10 @@ TEST_CASE("prompts that arrive do not hold up who decodes", "[cluster]") {
 
 TEST_CASE("every request ends once with all its tokens, with little memory too", "[cluster]") {
   for (const int blocks : {400, 40}) {
-    SimulatedServer each = server(pools(2, 2));
+    SimulatedServer each = small_server(pools(2, 2));
     each.num_blocks = blocks;
     each.options.enable_prefix_caching = true;
-    RequestWorkload asked = poisson(300, 20, 40);
+    RequestWorkload asked = poisson_requests(300, 20, 40);
     asked.output = {LengthKind::uniform, 1, 0, 1, 80};
     asked.prefix_tokens = 64;
     asked.burstiness = 0.3;
@@ -112,13 +90,13 @@ TEST_CASE("every request ends once with all its tokens, with little memory too",
 }
 
 TEST_CASE("both pools are needed, and the whole KV cache", "[cluster]") {
-  SimulatedServer each = server(pools(1, 1));
+  SimulatedServer each = small_server(pools(1, 1));
   each.options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 64};
   REQUIRE(problems(each).size() == 1);
   CHECK_THAT(problems(each).front(), ContainsSubstring("only a whole KV cache"));
-  each = server(pools(1, 1));
+  each = small_server(pools(1, 1));
   each.deployment.data_parallel_size = 2;
   CHECK_THAT(problems(each).front(), ContainsSubstring("take the place of data_parallel_size"));
-  CHECK_THROWS_WITH(simulate(server(pools(1, 1)), workload(3, 5000, 3000)),
+  CHECK_THROWS_WITH(simulate(small_server(pools(1, 1)), requests_of(3, 5000, 3000)),
                     ContainsSubstring("request 1: the prompt of 5000 tokens with max_tokens 3000"));
 }

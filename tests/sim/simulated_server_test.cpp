@@ -4,35 +4,16 @@
 
 #include "core/error.hpp"
 #include "sim/cost/step_price.hpp"
-#include "tests/sim/machines.hpp"
-#include "tests/sim/models.hpp"
+#include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
 using namespace dculab::sim;
 using namespace dculab::sim::test;
 
-namespace {
-
-SimulatedServer server() {
-  SimulatedServer server{mi50_like(), llama_2_7b(), {}, 400};
-  server.options.max_num_seqs = 16;
-  server.options.max_num_batched_tokens = 512;
-  return server;
-}
-
-RequestWorkload workload(int requests, int prompt, int output) {
-  RequestWorkload workload{.requests = requests};
-  workload.prompt.center = prompt;
-  workload.output.center = output;
-  return workload;
-}
-
-}  // namespace
-
 TEST_CASE("one request takes the sum of its steps' prices", "[simulate]") {
-  const SimulatedServer one = server();
-  const ServingRun run = simulate(one, workload(1, 100, 5));
+  const SimulatedServer one = small_server();
+  const ServingRun run = simulate(one, requests_of(1, 100, 5));
   const auto price = [&](Phase phase, int context) {
     return price_step(one.machine, plan_step(one.model, one.options, uniform_batch(phase, 1, context))).seconds;
   };
@@ -50,10 +31,10 @@ TEST_CASE("one request takes the sum of its steps' prices", "[simulate]") {
 TEST_CASE("a busier server makes its users wait longer and never serves more than comes", "[simulate]") {
   Seconds last_ttft;
   for (const double rate : {0.1, 1.0, 10.0, 100.0}) {
-    RequestWorkload asked = workload(80, 200, 40);
+    RequestWorkload asked = requests_of(80, 200, 40);
     asked.arrival = ArrivalKind::gamma;
     asked.requests_per_second = rate;
-    const ServingRun run = simulate(server(), asked);
+    const ServingRun run = simulate(small_server(), asked);
     CHECK(run.metrics.requests() == 80);
     CHECK(run.metrics.ttft().mean() >= last_ttft);
     last_ttft = run.metrics.ttft().mean();
@@ -62,9 +43,9 @@ TEST_CASE("a busier server makes its users wait longer and never serves more tha
 }
 
 TEST_CASE("prefix caching, chunked prefill and more memory do what they are for", "[simulate]") {
-  RequestWorkload asked = workload(60, 300, 60);
+  RequestWorkload asked = requests_of(60, 300, 60);
   asked.prefix_tokens = 256;
-  SimulatedServer each = server();
+  SimulatedServer each = small_server();
   const ServingRun plain = simulate(each, asked);
   each.options.enable_prefix_caching = true;
   const ServingRun cached = simulate(each, asked);
@@ -72,7 +53,7 @@ TEST_CASE("prefix caching, chunked prefill and more memory do what they are for"
   CHECK(cached.metrics.ttft().mean() < plain.metrics.ttft().mean());
   CHECK(cached.busy < plain.busy);
 
-  each = server();
+  each = small_server();
   each.num_blocks = 80;
   const ServingRun little = simulate(each, asked);
   CHECK(little.num_preemptions > 0);
@@ -80,7 +61,7 @@ TEST_CASE("prefix caching, chunked prefill and more memory do what they are for"
   CHECK(little.metrics.duration() > plain.metrics.duration());
   CHECK(little.timeline.most_used_blocks() <= 80);
 
-  each = server();
+  each = small_server();
   each.options.batching = Batching::per_batch;
   asked.output = {LengthKind::uniform, 1, 0, 10, 110};
   const ServingRun per_batch = simulate(each, asked);
@@ -89,11 +70,63 @@ TEST_CASE("prefix caching, chunked prefill and more memory do what they are for"
 }
 
 TEST_CASE("what cannot be served is refused in words", "[simulate]") {
-  CHECK_THROWS_WITH(simulate(server(), workload(3, 5000, 3000)),
+  CHECK_THROWS_WITH(simulate(small_server(), requests_of(3, 5000, 3000)),
                     ContainsSubstring("request 1: the prompt of 5000 tokens"));
-  SimulatedServer none = server();
+  SimulatedServer none = small_server();
   none.num_blocks = {};
   none.machine.memory.back().size = Bytes(1e9);
   REQUIRE(problems(none).size() == 1);
   CHECK_THAT(problems(none).front(), ContainsSubstring("leaves no room for a KV block in the memory of mi50-like"));
+}
+
+TEST_CASE("swapping serves the same requests, moves every block both ways and is charged", "[simulate]") {
+  SimulatedServer each = small_server();
+  each.num_blocks = 80;
+  each.machine.host_link = 32 * kGBs;
+  const RequestWorkload asked = requests_of(60, 300, 60);
+  const ServingRun recomputed = simulate(each, asked);
+  each.options.preemption_mode = PreemptionMode::swap;
+  const ServingRun swapped = simulate(each, asked);
+  CHECK(recomputed.swaps == SwapCounts{});
+  CHECK(swapped.swaps.preemptions == swapped.num_preemptions);
+  CHECK(swapped.num_preemptions > 0);
+  CHECK(swapped.metrics.requests() == 60);
+  CHECK(swapped.swaps.blocks_in == swapped.swaps.blocks_out);
+  // A block of 16 tokens of Llama-2-7B in F16 is 8 MiB, in 64 pieces.
+  const double blocks = 2.0 * static_cast<double>(swapped.swaps.blocks_out);
+  CHECK(swapped.swapped_out == 8 * kMiB * static_cast<double>(swapped.swaps.blocks_out));
+  const Seconds expected = blocks * (8 * kMiB / (32 * kGBs) + 64 * each.machine.overheads.kernel_launch);
+  CHECK_THAT(swapped.time_by_bound.at("swap").value(), WithinRel(expected.value(), 1e-9));
+  Seconds by_bound;
+  for (const auto& [bound, time] : swapped.time_by_bound) by_bound += time;
+  CHECK_THAT(by_bound.value(), WithinRel(swapped.busy.value(), 1e-9));
+}
+
+TEST_CASE("swapping on several devices moves each one's part over its own link", "[simulate]") {
+  SimulatedServer each = small_server({.tensor_parallel_size = 2});
+  each.machine.peer_link = 30 * kGBs;
+  each.machine.host_link = 32 * kGBs;
+  each.num_blocks = 80;
+  each.options.preemption_mode = PreemptionMode::swap;
+  const ServingRun run = simulate(each, requests_of(60, 300, 60));
+  const double blocks = 2.0 * static_cast<double>(run.swaps.blocks_out);
+  const Seconds expected = blocks * (4 * kMiB / (32 * kGBs) + 64 * each.machine.overheads.kernel_launch);
+  CHECK_THAT(run.time_by_bound.at("swap").value(), WithinRel(expected.value(), 1e-9));
+  CHECK(run.swapped_out == 8 * kMiB * static_cast<double>(run.swaps.blocks_out));
+}
+
+TEST_CASE("swapping needs a link to the host, and room there", "[simulate]") {
+  SimulatedServer each = small_server();
+  each.options.preemption_mode = PreemptionMode::swap;
+  REQUIRE(problems(each).size() == 1);
+  CHECK_THAT(problems(each).front(), ContainsSubstring("has no host_link"));
+  each.machine.host_link = 32 * kGBs;
+  each.num_blocks = 80;
+  each.options.swap_space = 40 * kMiB;  // 5 blocks, no sequence is as short
+  CHECK(problems(each).empty());
+  const ServingRun run = simulate(each, requests_of(60, 300, 60));
+  CHECK(run.num_preemptions > 0);
+  CHECK(run.swaps == SwapCounts{});
+  each.machine = cpu_like();
+  CHECK(problems(each).empty());
 }

@@ -2,8 +2,7 @@
 #include "core/serving_metrics.hpp"
 #include "sim/serving/alone_latency.hpp"
 #include "sim/serving/simulated_server.hpp"
-#include "tests/sim/machines.hpp"
-#include "tests/sim/models.hpp"
+#include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
@@ -13,9 +12,8 @@ using namespace dculab::sim::test;
 namespace {
 
 SimulatedServer server(const Deployment& deployment = {}) {
-  SimulatedServer server{mi50_like(), llama_2_7b(), {}, 400, deployment};
+  SimulatedServer server = small_server(deployment);
   server.machine.peer_link = 30 * kGBs;
-  server.options.max_num_seqs = 16;
   server.options.max_num_batched_tokens = 128;
   return server;
 }

@@ -134,6 +134,28 @@ TEST_CASE("the executor reports the priced step, and charges block copies to the
   CHECK(executor.run(plan).duration == first.duration);
 }
 
+TEST_CASE("swapped blocks cross the host's link piece by piece, on a CPU its memory") {
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 2, 100));
+  Machine machine = mi50_like();
+  CHECK_FALSE(can_swap(machine));
+  machine.host_link = 16 * kGBs;
+  REQUIRE(can_swap(machine));
+  const double bytes = 5.0 * 16 * 131072;
+  for (const Machine& each : {machine, cpu_like()}) {
+    SimulatedExecutor executor(each, llama_3_8b(), {});
+    const Seconds plain = executor.run(plan).duration;
+    executor.swap_blocks(std::vector<BlockCopy>(3), std::vector<BlockCopy>(2));
+    const Seconds swapped = executor.run(plan).duration;
+    const double expected = each.kind == MachineKind::gpu
+                                ? 5 * 2 * 32 * 3e-6 + bytes / 16e9
+                                : 2 * bytes / (each.dram().bandwidth.value() * each.efficiencies.dram_bandwidth);
+    CHECK((swapped - plain).value() == Approx(expected));
+    CHECK(executor.swaps().value() == Approx(expected));
+    CHECK(executor.run(plan).duration == plain);
+    CHECK(executor.swaps() == Seconds());
+  }
+}
+
 TEST_CASE("a decode step of Llama-2-7B stays above the time to read its weights") {
   const StepPlan plan = plan_step(llama_2_7b(), {}, uniform_batch(Phase::decode, 1, 205));
   CHECK(price_step(a100_like(), plan).seconds >= Seconds(13.2e9 / 2039e9));
