@@ -1,13 +1,22 @@
 #include "cli/batched_tokens.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
+#include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
-#include "sim/study/serving_setting.hpp"
 
 namespace dculab::cli {
 namespace {
 
 constexpr double kTie = 0.02;
+
+// Of as many prompts as fit into a step, or a part of one.
+[[nodiscard]] Seconds prompt_token(const sim::SimulatedServer& server, int tokens, int prompt_tokens) {
+  const int prompts = std::max(1, tokens / prompt_tokens), each = std::min(tokens, prompt_tokens);
+  const StepPlan plan = plan_step(server.model, server.options, uniform_batch(Phase::prefill, prompts, each));
+  return sim::price_step(server.machine, plan).seconds / (static_cast<double>(prompts) * each);
+}
 
 [[nodiscard]] BatchedTokens serve_with(int tokens, sim::SimulatedServer server, const RequestWorkload& workload,
                                        const ServiceLevel& objective) {
@@ -25,15 +34,17 @@ constexpr double kTie = 0.02;
 }  // namespace
 
 BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, const RequestWorkload& workload,
-                                          int request_tokens, const ServiceLevel& objective) {
+                                          const sim::SteadyLoad& load, const ServiceLevel& objective) {
   BatchedTokensChoice choice;
   EngineOptions options = server.options;
   std::vector<double> goodputs, speeds;
   for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
     if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
     options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
-    if (sim::capacity(server.machine, server.model, options, request_tokens).max_sequences < 1) continue;
+    const int request = load.prompt_tokens + load.output_tokens;
+    if (sim::capacity(server.machine, server.model, options, request).max_sequences < 1) continue;
     choice.candidates.push_back(serve_with(tokens, server, workload, objective));
+    choice.candidates.back().prompt_token = prompt_token(server, tokens, load.prompt_tokens);
     goodputs.push_back(choice.candidates.back().goodput);
     speeds.push_back(1 / choice.candidates.back().latency_mean.value());
   }

@@ -7,6 +7,7 @@
 
 #include "core/workload.hpp"
 #include "sim/serving/simulated_server.hpp"
+#include "sim/study/serving_setting.hpp"
 
 namespace dculab::cli {
 
@@ -15,6 +16,7 @@ struct BatchedTokens {
   double goodput = 0;  // requests per second that meet the service level; without one all do
   Seconds ttft_p90, tpot_p90, latency_mean;
   int preemptions = 0;
+  Seconds prompt_token;  // in a step of nothing but prompts
 };
 
 struct BatchedTokensChoice {
@@ -26,9 +28,9 @@ struct BatchedTokensChoice {
 
 // With a service level the candidate of the highest goodput, without one, or where none meets it, that of the
 // smallest mean latency; the usual one where it is within 2 %. Candidates that leave
-// no room for `request_tokens` are left out. Throws InputError for a request that cannot be served.
+// no room for a request of the load are left out. Throws InputError for a request that cannot be served.
 [[nodiscard]] BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server,
-                                                        const RequestWorkload& workload, int request_tokens,
+                                                        const RequestWorkload& workload, const sim::SteadyLoad& load,
                                                         const ServiceLevel& objective);
 
 }  // namespace dculab::cli

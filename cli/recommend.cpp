@@ -5,6 +5,7 @@
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/locate.hpp"
+#include "cli/machine_figures.hpp"
 #include "cli/output.hpp"
 #include "cli/recommend_report.hpp"
 #include "cli/resolve.hpp"
@@ -91,8 +92,12 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
 [[nodiscard]] Report recommend(const RecommendChoices& choices) {
   const RecommendationQuestion question = question_of(choices);
   Report report{"dculab/recommend/1", {}, {}, Json{{"recommendations", Json::array()}}};
-  for (const std::string& machine : question.scenario.machines)
-    add_serving_recommendation(recommend_serving(question, machine), report);
+  report.json["question"] = question.scenario.question;
+  for (const std::string& machine : question.scenario.machines) {
+    const Recommendation result = recommend_serving(question, machine);
+    add_serving_recommendation(result, report);
+    report.json["machine_facts"][result.serving.machine.name] = machine_facts(result.serving.machine);
+  }
   return report;
 }
 
@@ -119,7 +124,7 @@ void add_recommend(CLI::App& app) {
   command->add_flag("--any-kv-heads", choices->any_kv_heads, "KV heads may change: the model is retrained");
   command->add_option("--trace", choices->trace_file, "Steps measured on the machine: what the choice costs there");
   command->add_option("--set", choices->set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
-  add_output_options(*command, choices->output);
+  add_report_options(*command, choices->output);
   command->callback([choices] { show(recommend(*choices), choices->output); });
 }
 

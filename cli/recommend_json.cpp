@@ -55,7 +55,8 @@ namespace {
                                   {"ttft_p90", each.ttft_p90.value()},
                                   {"tpot_p90", each.tpot_p90.value()},
                                   {"latency_mean", each.latency_mean.value()},
-                                  {"preemptions", each.preemptions}});
+                                  {"preemptions", each.preemptions},
+                                  {"prompt_token_seconds", each.prompt_token.value()}});
   return json;
 }
 
@@ -68,6 +69,7 @@ Json to_json(const Recommendation& result) {
             {"output_tokens", result.serving.load.output_tokens},
             {"context_tokens", result.serving.mean_context()},
             {"max_num_seqs", result.served.batch},
+            {"most_num_seqs", result.served.most},
             {"limit", sim::name(result.served.limit)},
             {"output_tokens_per_second", result.served.output_tokens_per_second},
             {"tpot_seconds", result.served.tpot.value()},

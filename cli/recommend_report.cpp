@@ -47,6 +47,13 @@ namespace {
   return row;
 }
 
+// "limit: memory, 173 at most"
+[[nodiscard]] std::string limit_text(const sim::Served& served) {
+  const std::string text = "limit: " + std::string(sim::name(served.limit));
+  if (served.batch == served.most) return text;
+  return text + ", " + std::to_string(served.most) + (served.limit == sim::SequenceLimit::gain ? " fit" : " at most");
+}
+
 [[nodiscard]] Table choice_table(const Recommendation& result) {
   const sim::ServingCase& serving = result.serving;
   Table table;
@@ -54,8 +61,8 @@ namespace {
                 " + " + std::to_string(serving.load.output_tokens) + " tokens a request";
   table.columns = {"setting", "choice", "runner-up", "it serves", "90 % interval", "tie", "its attention"};
   for (const Decision& decision : result.decisions) table.rows.push_back(decision_row(decision));
-  table.rows.push_back({"max_num_seqs", std::to_string(result.served.batch), "", "", "", "",
-                        "limit: " + std::string(sim::name(result.served.limit))});
+  table.rows.push_back(
+      {"max_num_seqs", std::to_string(result.served.batch), "", "", "", "", limit_text(result.served)});
   table.rows.push_back(tokens_row(result.batched_tokens));
   return table;
 }
@@ -80,6 +87,18 @@ namespace {
          std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
 }
 
+// A format of the KV cache that the machine's file says nothing of.
+[[nodiscard]] std::string unknown_format(const Recommendation& result) {
+  const Dtype dtype = result.setting.kv_cache_dtype;
+  const sim::Machine& machine = result.serving.machine;
+  if (bits(dtype) >= 16 || machine.peaks.contains(dtype)) return "";
+  const std::string format(name(dtype));
+  return "warning: whether " + machine.name + " computes in " + format +
+         " is not known, its file has no rate for it: " +
+         "values are taken to be stored so and converted before they are multiplied, by a kernel that " +
+         "its build of vLLM may lack; --kv-cache-dtype f16 does without";
+}
+
 void add_notes(const Recommendation& result, Table& table) {
   table.notes.push_back(summary(result));
   const std::string options = vllm_options(result);
@@ -87,6 +106,7 @@ void add_notes(const Recommendation& result, Table& table) {
   if (result.offered_requests_per_second > result.requests_per_second())
     table.notes.push_back("warning: " + number(result.offered_requests_per_second) +
                           " requests/s arrive, more than are served: the queue grows");
+  if (const std::string unknown = unknown_format(result); !unknown.empty()) table.notes.push_back(unknown);
   table.notes.push_back(regret_text(result));
 }
 
@@ -164,16 +184,20 @@ void add_notes(const Recommendation& result, Table& table) {
   if (result.offered_requests_per_second > 0)
     table.title += " at " + number(result.offered_requests_per_second) + " requests/s" +
                    (result.offered_by_us ? ", 80 % of what is served steadily" : "");
-  table.columns = {"tokens", "goodput", "TTFT P90", "TPOT P90", "mean latency", "preemptions"};
+  table.columns = {"tokens", "a prompt's token", "goodput", "TTFT P90", "TPOT P90", "mean latency", "preemptions"};
   for (std::size_t index = 0; index < result.batched_tokens.candidates.size(); ++index) {
     const BatchedTokens& each = result.batched_tokens.candidates[index];
     table.rows.push_back(
         {std::to_string(each.max_num_batched_tokens) + (index == result.batched_tokens.chosen ? " *" : ""),
+         Cell(config::short_text(each.prompt_token), each.prompt_token.value()),
          Cell(number(each.goodput) + " requests/s", each.goodput),
          Cell(config::short_text(each.ttft_p90), each.ttft_p90.value()),
          Cell(config::short_text(each.tpot_p90), each.tpot_p90.value()),
          Cell(config::short_text(each.latency_mean), each.latency_mean.value()), std::to_string(each.preemptions)});
   }
+  table.notes = {
+      "Small steps let running requests go on sooner; they pay where a prompt's token, in a step of prompts "
+      "alone, costs hardly more than in large ones."};
   return table;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/request_workload.hpp"
 #include "cli/resolve.hpp"
 #include "core/error.hpp"
+#include "engine/executors/partition_choice.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -84,6 +85,18 @@ template <class Value, class Text>
   return allowed;
 }
 
+// The kernel's usual ones, and on a GPU what fills the device.
+[[nodiscard]] std::vector<int> partitions(const KernelLimits& own, const Recommendation& result) {
+  std::vector<int> tokens = own.partition_tokens;
+  const sim::ServingCase& serving = result.serving;
+  if (serving.machine.kind != sim::MachineKind::gpu) return tokens;
+  const int filling = engine::filling_partition_tokens(sim::model_of(serving, result.setting), result.served.batch,
+                                                       serving.load.prompt_tokens + serving.load.output_tokens,
+                                                       serving.machine.compute_units);
+  if (std::ranges::find(tokens, filling) == tokens.end()) tokens.push_back(filling);
+  return tokens;
+}
+
 // Decides and keeps what was decided.
 void take(Recommendation& result, Decision decision) {
   result.decisions.push_back(decide(result.serving, std::move(decision)));
@@ -115,7 +128,7 @@ void decide_all(const RecommendationQuestion& question, const KernelLimits& own,
   take(result, {"partition",
                 "attention.partition_tokens",
                 sim::kSizeTie,
-                with(&Setting::partition_tokens, own.partition_tokens, size_text),
+                with(&Setting::partition_tokens, partitions(own, result), size_text),
                 {}});
   for (Decision& decision : result.decisions) explain(serving, result.served.batch, decision);
 }
@@ -130,9 +143,10 @@ void decide_all(const RecommendationQuestion& question, const KernelLimits& own,
     serving.options.tiling.query_heads_per_workgroup = limits.query_heads_per_workgroup;
     sim::Setting base = result.setting;
     const auto knows = [](const auto& list, auto value) { return std::ranges::find(list, value) != list.end(); };
-    if (!knows(limits.partition_tokens, base.partition_tokens)) base.partition_tokens = limits.partition_tokens.front();
-    if (limits.name != "dculab" && !knows(limits.kv_dtypes, base.kv_cache_dtype))
-      base.kv_cache_dtype = limits.kv_dtypes.front();
+    const bool is_own = limits.name == "dculab";  // takes what was decided
+    if (!is_own && !knows(limits.partition_tokens, base.partition_tokens))
+      base.partition_tokens = limits.partition_tokens.front();
+    if (!is_own && !knows(limits.kv_dtypes, base.kv_cache_dtype)) base.kv_cache_dtype = limits.kv_dtypes.front();
     std::vector<int> blocks = limits.block_sizes;
     if (knows(blocks, base.block_size)) blocks = {base.block_size};
     choices.back().best =
@@ -156,8 +170,7 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
   if (workload.arrival == ArrivalKind::gamma) result.offered_requests_per_second = workload.requests_per_second;
   const sim::SimulatedServer server{result.serving.machine, sim::model_of(result.serving, result.setting), options, {}};
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(question.scenario.file, found.front());
-  result.batched_tokens = choose_batched_tokens(
-      server, workload, result.serving.load.prompt_tokens + result.serving.load.output_tokens, question.scenario.slo);
+  result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, question.scenario.slo);
 }
 
 // Steps that differ in KV heads and block size only are one workload.

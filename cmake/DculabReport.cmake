@@ -14,7 +14,7 @@ function(dculab_report_page output)
   # In this order: the charts use what is before them, main.js draws them all.
   set(scripts format.js facts.js colors.js axes.js marks.js svg_export.js section.js
     charts/roofline.js charts/time_by_bound.js charts/hit_rates.js charts/heat_map.js charts/throughput_latency.js
-    charts/pareto.js charts/predicted_measured.js charts/kv_use.js charts/assumptions.js tables.js main.js)
+    charts/pareto.js charts/predicted_measured.js charts/kv_use.js charts/decisions.js charts/assumptions.js tables.js main.js)
   list(TRANSFORM scripts PREPEND ${PROJECT_SOURCE_DIR}/report/)
   set(page ${PROJECT_SOURCE_DIR}/report/page.html)
   set(style ${PROJECT_SOURCE_DIR}/report/report.css)

@@ -47,6 +47,8 @@ template <class Holds>
   return std::nullopt;
 }
 
+[[nodiscard]] int round_down(int batch) { return batch < kBatchStep ? batch : batch / kBatchStep * kBatchStep; }
+
 [[nodiscard]] Seconds tpot_of(const OfflineRun& run, const SteadyLoad& load) {
   return run.total_time / static_cast<double>(load.output_tokens);
 }
@@ -104,13 +106,16 @@ Served serve(const ServingCase& serving, const Setting& setting) {
                  : room < most       ? SequenceLimit::memory
                  : load.sequences    ? SequenceLimit::asked_for
                                      : SequenceLimit::most;
+  served.most = served.batch;
   if (served.batch == 0) return served;
+  if (served.limit != SequenceLimit::asked_for) served.batch = round_down(served.most);
   if (!load.tpot && !load.sequences) {
     const double enough = kKneeShare * run(served.batch).output_tokens_per_second;
     const int knee =
         1 + largest(served.batch - 1, [&](int batch) { return run(batch).output_tokens_per_second < enough; });
+    const int enough_in_steps = (knee + kBatchStep - 1) / kBatchStep * kBatchStep;
     if (knee < served.batch) served.limit = SequenceLimit::gain;
-    served.batch = knee;
+    served.batch = std::min(enough_in_steps, served.batch);
   }
   const OfflineRun best = run(served.batch);
   served.output_tokens_per_second = best.output_tokens_per_second;

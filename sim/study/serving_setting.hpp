@@ -3,7 +3,8 @@
 //   rate     = b * output / (time of b prefills + output decode steps of b)      offline_run.hpp, always b running
 //   TPOT     = (time of b prefills + output decode steps of b) / output          Little's law: prefills delay decodes
 //   batch b  = the largest that fits in memory, in the load's sequences and in its TPOT; where neither sequences nor
-//              TPOT are asked for, the smallest that serves 95 % of that: what comes after is waiting
+//              TPOT are asked for, the smallest that serves 95 % of that: what comes after is waiting. As engines are
+//              set up, a multiple of 8: the next one down, up for the 95 %; below 8, or asked for, any number
 //   prefer   = of the candidates in order of preference the first that is within a tie of the best
 #pragma once
 
@@ -22,6 +23,7 @@ namespace dculab::sim {
 
 inline constexpr int kMostSequences = 1024;   // vLLM's max_num_seqs on large devices
 inline constexpr double kKneeShare = 0.95;    // of the highest rate
+inline constexpr int kBatchStep = 8;          // limits are set in such steps
 inline constexpr double kAccuracyTie = 0.05;  // speed given up for accuracy: decision 0007
 inline constexpr double kSizeTie = 0.01;      // speed given up for an engine's usual sizes
 
@@ -56,6 +58,7 @@ enum class SequenceLimit : std::uint8_t { memory, tpot, asked_for, gain, most };
 
 struct Served {
   int batch = 0;  // 0: not one sequence fits, or none is fast enough, and nothing else is filled in
+  int most = 0;   // sequences that could be served at a time: fit, are fast enough, and as many as asked for
   SequenceLimit limit = SequenceLimit::memory;
   double output_tokens_per_second = 0;
   Seconds tpot;

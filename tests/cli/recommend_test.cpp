@@ -41,6 +41,8 @@ TEST_CASE("the machines that are asked about most get settings that vLLM can be 
     CHECK(found.at("basis") == "priors");
     CHECK(found.at("interval_seconds")[0] < found.at("step_seconds"));
     CHECK(found.at("kernels").size() == 4);
+    CHECK(found.at("max_num_seqs").get<int>() % 8 == 0);
+    CHECK(found.at("max_num_seqs") <= found.at("most_num_seqs"));
     for (const Json& each : found.at("decisions")) {
       INFO(each.dump());
       double best = 0, chosen = 0;
@@ -92,12 +94,37 @@ TEST_CASE("a tighter TPOT never lets more sequences in, and is kept") {
   CHECK(recommendation("k100-ai", {"--tpot", "60 ms"}).at("tpot_seconds").get<double>() <= 0.060);
 }
 
+TEST_CASE("a KV dtype that the machine's file knows nothing of is warned of") {
+  const char* warning = "whether bw1000 computes in fp8_e4m3 is not known";
+  const Arguments fp8{"--kv-cache-dtype", "fp8_e4m3"};
+  CHECK_THAT(run_dculab(recommend("bw1000", fp8)).out, ContainsSubstring(warning));
+  CHECK_THAT(run_dculab(recommend("mi300x", fp8)).out, !ContainsSubstring("is not known, its file"));
+}
+
+TEST_CASE("on a GPU the partition that fills it is a candidate") {
+  // 8 groups of heads are 8 workgroups a sequence; 4 for each of the 64 compute units: 32 parts of 250 tokens for one
+  // sequence, 11 of 728 for three, rounded up to a multiple of 256.
+  const auto partitions = [](const char* concurrency) {
+    std::vector<std::string> values;
+    const Json found =
+        recommendation("z100", {"--concurrency", concurrency, "--prompt-tokens", "7900", "--output-tokens", "100"});
+    for (const Json& each : decision(found, "attention.partition_tokens").at("candidates"))
+      values.push_back(each.at("value"));
+    return values;
+  };
+  const std::vector<std::string> usual{"512", "256", "1024", "2048", "unsplit"};
+  CHECK(partitions("1") == usual);
+  std::vector<std::string> with_filling = usual;
+  with_filling.emplace_back("768");
+  CHECK(partitions("3") == with_filling);
+}
+
 TEST_CASE("what is given is not decided") {
   const Json found =
       recommendation("mi300x", {"--kv-cache-dtype", "fp8_e4m3", "--block-size", "32", "--concurrency", "9"});
   CHECK(decision(found, "kv_cache.dtype").at("candidates").size() == 1);
   CHECK(decision(found, "kv_cache.block_size").at("choice") == "32");
-  CHECK(found.at("max_num_seqs") == 9);
+  CHECK(found.at("max_num_seqs") == 9);  // as asked for, no multiple of 8
   CHECK(found.at("vllm_options").get<std::string>().starts_with("--block-size 32 --kv-cache-dtype fp8_e4m3 "));
 }
 

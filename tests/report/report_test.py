@@ -28,6 +28,7 @@ COMMANDS = {
     "preemptions": ["simulate", "serving/llama3_on_z100", "--set", "workload.requests_per_second=4",
                     "engine.max_num_seqs=256", "workload.prompt_tokens=200", "workload.output_tokens=1000",
                     "engine.gpu_memory_utilization=0.5"],
+    "recommend": ["recommend", "--model", "llama-3-8b", "--machine", "z100", "k100-ai"],
     "validate": ["validate", "--points", "tests/data/published_points.csv"],
 }
 SECTIONS = {
@@ -39,6 +40,7 @@ SECTIONS = {
     "simulate": ["time-by-bound", "throughput-latency", "kv-use", "assumptions"],
     "measured": ["predicted-measured", "assumptions"],
     "preemptions": ["time-by-bound", "kv-use", "assumptions"],
+    "recommend": ["decisions", "assumptions"],
     "validate": ["predicted-measured", "assumptions"],
     "search": ["pareto", "assumptions"],
 }
@@ -184,6 +186,25 @@ def check_preemptions(browser, result):
     assert [each["datum"] for each in data_of(browser, "#kv-use .preempted")] == preempted
 
 
+def check_recommend(browser, result):
+    """A bar for each candidate, as long as what it serves; the menu goes through the decisions."""
+    z100 = result["recommendations"][0]
+    views = {"KV dtype": z100["decisions"][1], "block size": z100["decisions"][2], "partition": z100["decisions"][3]}
+    for setting, decision in views.items():
+        browser.evaluate(f"""(() => {{ const menu = document.querySelector("#decisions select[data-choice='setting']");
+          menu.value = {json.dumps(setting)}; menu.dispatchEvent(new Event("change")); }})()""")
+        bars = data_of(browser, "#decisions .mark")
+        candidates = decision["candidates"]
+        assert [bar["datum"]["name"] for bar in bars] == [each["value"] for each in candidates]
+        assert [bar["datum"]["name"] for bar in bars if bar["datum"]["chosen"]] == [decision["choice"]]
+        longest = max(each["output_tokens_per_second"] for each in candidates)
+        widest = max(bar["box"][2] for bar in bars)
+        for bar, each in zip(bars, candidates):
+            assert abs(bar["box"][2] - widest * each["output_tokens_per_second"] / longest) < HALF_A_PIXEL
+    rows = browser.evaluate('document.querySelectorAll("#assumptions tbody tr").length')
+    assert rows == len(result["machine_facts"]["z100"]["figures"]) > 40
+
+
 def check_pairs(browser, points, interval):
     """A mark for each point, and one that is marked for each measurement outside its interval."""
     marks = data_of(browser, "#predicted-measured .mark")
@@ -241,7 +262,7 @@ def check_file(page):
 CHECKS = {"predict": check_predict, "last_level": check_last_level, "study": check_study, "accuracy": check_accuracy,
           "compare": check_compare,
           "simulate": check_simulate, "preemptions": check_preemptions,
-          "measured": check_measured, "validate": check_validate, "search": check_search}
+          "recommend": check_recommend, "measured": check_measured, "validate": check_validate, "search": check_search}
 
 
 def main():

@@ -62,18 +62,21 @@ TEST_CASE("the batch is the largest that meets what is asked for") {
   const Served full = serve(serving, setting);
   CHECK(full.limit == SequenceLimit::memory);
   CHECK(served_rate(serving.machine, serving, setting, full.batch) == Approx(full.output_tokens_per_second));
-  CHECK(served_rate(serving.machine, serving, setting, full.batch + 1) == 0);
+  CHECK(served_rate(serving.machine, serving, setting, full.most) > 0);
+  CHECK(served_rate(serving.machine, serving, setting, full.most + 1) == 0);
+  CHECK(full.batch == full.most / kBatchStep * kBatchStep);
 
   serving.load.tpot = full.tpot * 0.5;
   const Served limited = serve(serving, setting);
   CHECK(limited.limit == SequenceLimit::tpot);
   CHECK(limited.tpot <= *serving.load.tpot);
-  serving.load.sequences = limited.batch + 1;
+  CHECK(limited.batch == limited.most / kBatchStep * kBatchStep);
+  serving.load.sequences = limited.most + 1;
   serving.load.tpot = {};
   CHECK(serve(serving, setting).tpot > full.tpot * 0.5);
 }
 
-TEST_CASE("without limits the batch is the smallest that serves 95 % of the most") {
+TEST_CASE("without limits the batch is the smallest multiple of 8 that serves 95 % of the most") {
   ServingCase serving = llama_on(mi50_like());
   const Setting setting = own_of(serving);
   const Served knee = serve(serving, setting);
@@ -81,7 +84,8 @@ TEST_CASE("without limits the batch is the smallest that serves 95 % of the most
   serving.load.sequences = kMostSequences;
   const double most = serve(serving, setting).output_tokens_per_second;
   CHECK(knee.output_tokens_per_second >= kKneeShare * most);
-  CHECK(served_rate(serving.machine, serving, setting, knee.batch - 1) < kKneeShare * most);
+  CHECK(knee.batch % kBatchStep == 0);
+  CHECK(served_rate(serving.machine, serving, setting, knee.batch - kBatchStep) < kKneeShare * most);
 }
 
 TEST_CASE("what cannot fit and what cannot be fast enough serve nothing, and say which") {
@@ -102,7 +106,7 @@ TEST_CASE("where memory alone limits, half the KV bytes serve twice as many at a
   quarter.kv_cache_dtype = Dtype::fp8_e4m3;
   const Served wide = serve(serving, half), narrow = serve(serving, quarter);
   REQUIRE(narrow.limit == SequenceLimit::memory);
-  CHECK(narrow.batch == Approx(2.0 * wide.batch).margin(2));
+  CHECK(narrow.most == Approx(2.0 * wide.most).margin(2));
 }
 
 TEST_CASE("a setting against itself has no margin, and no spread") {
