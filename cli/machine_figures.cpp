@@ -7,6 +7,8 @@
 namespace dculab::cli {
 namespace {
 
+constexpr std::size_t kMostShownValues = 12;
+
 // The figures of a machine document: maps with `value`, `kind` and `source`, wherever they stand.
 void add_figures(const config::Node& node, const std::string& path, std::vector<MachineFigure>& figures) {
   if (const config::Node* value = node.find("value")) {
@@ -30,6 +32,23 @@ void add_figures(const config::Node& node, const std::string& path, std::vector<
   }
 }
 
+// "1 TB/s, 2 TB/s" or "1 TB/s .. 4 TB/s": what an axis of a sweep goes through.
+[[nodiscard]] std::string values_text(const config::SweepAxis& axis) {
+  if (axis.draws && axis.draws->range)
+    return number_text(*axis.draws->range, axis.draws->range->low) + " .. " +
+           number_text(*axis.draws->range, axis.draws->range->high);
+  if (axis.values.size() > kMostShownValues) return axis.values.front() + " .. " + axis.values.back();
+  std::string text;
+  for (const std::string& value : axis.values) text += (text.empty() ? "" : ", ") + value;
+  return text;
+}
+
+void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure) {
+  for (const config::SweepAxis& axis : sweep)
+    if (axis.key == "machine." + figure.key)
+      figure = {figure.key, values_text(axis), "swept", "the scenario's sweep; without it: " + figure.source};
+}
+
 [[nodiscard]] Json peak_json(Dtype dtype, const char* unit, FlopsPerSecond rate) {
   return {{"dtype", name(dtype)}, {"unit", unit}, {"flop_per_second", rate.value()}};
 }
@@ -45,7 +64,7 @@ std::vector<MachineFigure> machine_figures(const sim::Machine& machine) {
   return figures;
 }
 
-Json machine_facts(const sim::Machine& machine) {
+Json machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep) {
   Json facts{{"memory", Json::array()}, {"peaks", Json::array()}, {"figures", Json::array()}};
   for (const sim::MemoryLevel& level : machine.memory)
     facts["memory"].push_back({{"level", level.name}, {"bytes_per_second", level.bandwidth.value()}});
@@ -53,10 +72,12 @@ Json machine_facts(const sim::Machine& machine) {
     facts["peaks"].push_back(peak_json(dtype, "vector", peak.vector));
     if (peak.matrix) facts["peaks"].push_back(peak_json(dtype, "matrix", *peak.matrix));
   }
-  for (const MachineFigure& figure : machine_figures(machine))
-    if (!figure.kind.empty())
-      facts["figures"].push_back(
-          {{"key", figure.key}, {"value", figure.value}, {"kind", figure.kind}, {"source", figure.source}});
+  for (MachineFigure figure : machine_figures(machine)) {
+    if (figure.kind.empty()) continue;
+    mark_swept(sweep, figure);
+    facts["figures"].push_back(
+        {{"key", figure.key}, {"value", figure.value}, {"kind", figure.kind}, {"source", figure.source}});
+  }
   return facts;
 }
 

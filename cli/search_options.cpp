@@ -28,11 +28,12 @@ constexpr double kLeastWithin = 1.01, kMostWithin = 1000;
 
 void add_answer_options(CLI::App& command, SearchOptions& options) {
   add_output_file(command, "--points", options.points_file, "Write every point's figures here, as CSV");
-  command.add_flag("--sensitivity", options.sensitivity,
-                   "Which machine figure would change the answer, and by how much");
+  CLI::Option* sensitivity = command.add_flag("--sensitivity", options.sensitivity,
+                                              "Which machine figure would change the answer, and by how much");
   command
       .add_option("--within", options.within, "With --sensitivity: largest change of a figure, as a factor each way")
-      ->check(CLI::Range(kLeastWithin, kMostWithin));
+      ->check(CLI::Range(kLeastWithin, kMostWithin))
+      ->needs(sensitivity);
 }
 
 void add_pricing_options(CLI::App& command, SearchOptions& options) {

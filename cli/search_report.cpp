@@ -81,7 +81,7 @@ void report_best(const SweepSpace& space, const SearchSummary& summary, Report& 
                                        std::string(sim::name(trust.basis)) + ")");
   report.json["best"][0]["interval_seconds"] = {trust.low.value(), trust.high.value()};
   report.json["best"][0]["basis"] = sim::name(trust.basis);
-  report.json["machine_facts"][step.machine.name] = machine_facts(step.machine);
+  report.json["machine_facts"][step.machine.name] = machine_facts(step.machine, space.axes());
 }
 
 void report_values(const SweepSpace& space, const SearchSummary& summary, Report& report) {

@@ -84,7 +84,7 @@ Table latency_table(const ServingMetrics& metrics) {
   return table;
 }
 
-Table timeline_table(const ServingTimeline& timeline, int num_blocks, std::size_t rows) {
+Table timeline_table(const ServingTimeline& timeline, int num_blocks, int num_engines, std::size_t rows) {
   Table table;
   table.title = "Over time";
   table.columns = {"from",           "to",           "busy",     "running",    "waiting",
@@ -103,7 +103,11 @@ Table timeline_table(const ServingTimeline& timeline, int num_blocks, std::size_
                           Cell(percent(share), share), Cell(percent(all.unused_slots), all.unused_slots),
                           Cell(number(rate), rate), std::to_string(all.preemptions)});
   }
-  table.notes = {"Means over steps, weighted by their time; tokens: of prompts and answers."};
+  table.notes = {(num_engines == 1 ? std::string("Means over steps, weighted by their time")
+                                   : "All " + std::to_string(num_engines) +
+                                         " engines together: sums of what each does on average over the time, idle " +
+                                         "times counted; busy: their mean") +
+                 "; tokens: of prompts and answers."};
   return table;
 }
 

@@ -18,8 +18,10 @@ namespace dculab::cli {
 // Latencies in rows, mean and percentiles in columns.
 [[nodiscard]] Table latency_table(const ServingMetrics& metrics);
 
-// Who ran and waited, and how full the KV blocks were, in at most `rows` parts of about equally many steps.
-[[nodiscard]] Table timeline_table(const ServingTimeline& timeline, int num_blocks, std::size_t rows = 10);
+// Who ran and waited, and how full the KV blocks were, in at most `rows` parts of about equally many steps; of several
+// engines together, parts of the time.
+[[nodiscard]] Table timeline_table(const ServingTimeline& timeline, int num_blocks, int num_engines,
+                                   std::size_t rows = 10);
 [[nodiscard]] Json timeline_json(const ServingTimeline& timeline);
 
 // "61.5 requests/s, 13,000 tokens/s, ..." in lines.

@@ -139,7 +139,7 @@ void add_details(const Simulation& simulation, Report& report) {
   report.tables.push_back(latency_table(run.metrics));
   if (run.replicas.size() > 1) report.tables.push_back(replica_table(run));
   report.tables.push_back(bound_table(run));
-  report.tables.push_back(timeline_table(run.timeline, run.num_blocks));
+  report.tables.push_back(timeline_table(run.timeline, run.num_blocks, run.num_engines));
 }
 
 void add_choice(const std::vector<Simulation>& all, const config::Objective& objective, Report& report) {
@@ -185,7 +185,7 @@ void add_steps(const Simulation& simulation, Trace& trace) {
     for (const std::string& listed : scenario.machines)
       for (const config::SweepPoint& point : points) {
         const std::string& machine = sweeps_machine(scenario) ? point.scenario.machines.front() : listed;
-        report.json["machine_facts"][machine] = machine_facts(resolve_machine(scenario, machine));
+        report.json["machine_facts"][machine] = machine_facts(resolve_machine(scenario, machine), scenario.sweep);
         bar.update(machine,
                    static_cast<double>(all.size()) / static_cast<double>(points.size() * scenario.machines.size()));
         all.push_back(simulate_point(point, machine, serving_of(choices),

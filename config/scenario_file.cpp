@@ -55,10 +55,12 @@ Scenario read_scenario_file(const std::string& path, const std::vector<Override>
 }
 
 Node axis_node(const std::string& file, const std::string& key, const std::string& value) {
+  const std::string origin = file + ": sweep " + key + "=" + value;
+  if (value.starts_with('{')) return parse_value(origin, value);  // a whole section
   Node node;
   node.kind = NodeKind::scalar;
   node.text = value;
-  node.origin = file + ": sweep " + key + "=" + value;
+  node.origin = origin;
   return node;
 }
 

@@ -36,7 +36,7 @@ struct Draws {
 
 struct SweepAxis {
   std::string key;                  // dotted, as for --set
-  std::vector<std::string> values;  // as written or spaced
+  std::vector<std::string> values;  // as written or spaced; "{a: 1, b: 2}": a whole section
   std::optional<Draws> draws;
 
   [[nodiscard]] std::uint64_t size() const { return draws ? draws->samples : values.size(); }

@@ -119,14 +119,28 @@ void read_generated(const Node& node, SweepAxis& axis, ProblemList& problems) {
   reader.finish();
 }
 
-// Nothing of an axis whose values are no words or numbers.
+// "{tensor_parallel_size: 4, routing: random}"
+std::string flow_text(const Node& node) {
+  if (node.kind == NodeKind::scalar) return node.text;
+  std::string text;
+  for (const Node& child : node.children) text += (text.empty() ? "" : ", ") + child.key + ": " + flow_text(child);
+  return "{" + text + "}";
+}
+
+[[nodiscard]] bool holds_list(const Node& node) {
+  return node.kind == NodeKind::list || std::ranges::any_of(node.children, holds_list);
+}
+
+// Nothing of an axis whose values are neither words, numbers nor maps that stand for a whole section.
 void read_listed(const Node& node, SweepAxis& axis, ProblemList& problems) {
   if (node.children.empty()) problems.add(node, "sweep." + axis.key + ": must be " + kExamples);
+  const bool is_named = axis.key == "model" || axis.key == "machine";
   for (const Node& value : node.children) {
-    if (value.kind != NodeKind::scalar)
-      problems.add(value, "sweep." + axis.key + ": its values must be words or numbers");
+    if (holds_list(value) || (is_named && value.kind == NodeKind::map))
+      problems.add(value, "sweep." + axis.key + ": its values must be words or numbers" +
+                              (is_named ? "" : ", or maps such as {tensor_parallel_size: 4, data_parallel_size: 2}"));
     else
-      axis.values.push_back(value.text);
+      axis.values.push_back(flow_text(value));
   }
 }
 
@@ -152,9 +166,11 @@ void try_values(const Node& node, const SweepAxis& axis, const Node& base, Probl
   if (!listed && tried.size() > kMostTried) tried = {tried.front(), tried.back()};
   for (std::size_t index = 0; index < tried.size(); ++index) {
     Node value = listed ? node.children[index] : node;
-    value.kind = NodeKind::scalar;
-    value.children.clear();
-    value.text = tried[index];
+    if (!listed || value.kind != NodeKind::map) {
+      value.kind = NodeKind::scalar;
+      value.children.clear();
+      value.text = tried[index];
+    }
     value.key_place = node.key_place;
     if (!try_value(axis, std::move(value), base, problems))
       return problems.add(node.key_place, node.origin, "sweep." + axis.key + ": not a key of a scenario");

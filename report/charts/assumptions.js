@@ -1,7 +1,7 @@
 // Every figure of a machine and its source, those that nobody published or measured first.
 charts.push(
   (() => {
-    const order = ["assumed", "measured", "spec"];
+    const order = ["swept", "assumed", "measured", "spec"];
     const viewsOf = ({ result }) => {
       const leanings = facts.leanings(result);
       return Object.entries(facts.machines(result)).map(([machine, { figures }]) => {

@@ -156,6 +156,7 @@ TEST_CASE("options that a study would not heed are refused, and nothing is writt
     check_refused({"study", scenario, "--threads", "3"}, {"--threads", "is of a search"});
   for (const std::string& scenario : {std::string("papers/opt_gptq"), std::string("group_size")})
     check_refused({"study", scenario, "--sensitivity"}, {"--sensitivity", "is of a predicted"});
+  check_refused({"study", sweep, "--within", "2"}, {"--within", "--sensitivity"});
   check_refused({"study", sweep, "--measure", "--sensitivity"}, {"--sensitivity", "is of a predicted"});
   check_refused({"study", sweep, "--measure", "--threads", "3"}, {"--threads", "is of a search"});
   check_refused({"study", search, "--measure"}, {"a search is predicted"});

@@ -108,6 +108,19 @@ TEST_CASE("a swept machine serves on the machine of each point") {
   CHECK(swept.at(1).at("busy_seconds") == alone.at(0).at("busy_seconds"));
 }
 
+TEST_CASE("the figures of a machine that are swept are told apart from its own") {
+  const Json report = run_for_json({"simulate", kServing, "--set", "sweep={}", "workload.requests=5",
+                                    "sweep.machine.memory.DRAM.bandwidth=[0.5 x, 2 TB/s]"});
+  int swept = 0;
+  for (const Json& figure : report.at("machine_facts").at("z100").at("figures")) {
+    if (figure.at("kind") != "swept") continue;
+    ++swept;
+    CHECK(figure.at("key") == "memory.DRAM.bandwidth");
+    CHECK(figure.at("value") == "0.5 x, 2 TB/s");
+  }
+  CHECK(swept == 1);
+}
+
 TEST_CASE("preempted requests are swapped or recomputed, and either way are served") {
   const auto served = [](const Arguments& more) {
     Arguments arguments{"simulate",
@@ -133,6 +146,17 @@ TEST_CASE("preempted requests are swapped or recomputed, and either way are serv
   CHECK(swaps.at("bytes_in") == swaps.at("bytes_out"));
   CHECK(swaps.at("seconds") == swapped.at("seconds_by_bound").at("swap"));
   for (const Json* each : {&recomputed, &swapped}) CHECK(each->at("requests") == 60);
+}
+
+TEST_CASE("whole deployments are swept") {
+  const Json report = run_for_json(
+      {"simulate", "serving/llama3_70b_on_8_k100", "--set", "workload.requests=20",
+       "sweep={deployment: [{tensor_parallel_size: 8}, {tensor_parallel_size: 4, data_parallel_size: 2}]}"});
+  const Json& all = report.at("simulations");
+  REQUIRE(all.size() == 2);
+  CHECK(all.at(0).at("choices").at("deployment") == "{tensor_parallel_size: 8}");
+  CHECK_FALSE(all.at(0).contains("replicas"));
+  CHECK(all.at(1).at("replicas").size() == 2);
 }
 
 Json cluster(const std::string& deployment) {

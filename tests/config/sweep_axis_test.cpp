@@ -36,6 +36,26 @@ TEST_CASE("axes are listed, stepped, multiplied, or so many points of a scale") 
         Values{"0.5 TB/s", "1 TB/s"});
 }
 
+TEST_CASE("an axis of maps takes the place of a whole section") {
+  const Scenario scenario = read_with(
+      "  deployment:\n    - {tensor_parallel_size: 4, kv_transfer: {bandwidth: 10 GB/s}}\n    - {data_parallel_size: "
+      "2}\n"
+      "    - {}\n");
+  CHECK(scenario.sweep.at(0).values ==
+        std::vector<std::string>{"{tensor_parallel_size: 4, kv_transfer: {bandwidth: 10 GB/s}}",
+                                 "{data_parallel_size: 2}", "{}"});
+  const std::vector<SweepPoint> points = sweep_points(scenario);
+  REQUIRE(points.size() == 3);
+  CHECK(points[0].scenario.deployment.tensor_parallel_size == 4);
+  CHECK(points[0].scenario.deployment.kv_transfer_bandwidth == BytesPerSecond(10e9));
+  CHECK(points[1].scenario.deployment.tensor_parallel_size == 1);
+  CHECK(points[1].scenario.deployment.data_parallel_size == 2);
+  CHECK(points[2].scenario.deployment.devices() == 1);
+  CHECK_THROWS_WITH(read_with("  deployment: [{tensor_paralel_size: 4}]\n"), ContainsSubstring("tensor_paralel_size"));
+  CHECK_THROWS_WITH(read_with("  model: [{name: m}]\n"), ContainsSubstring("must be words or numbers"));
+  CHECK_THROWS_WITH(read_with("  deployment: [[1, 2]]\n"), ContainsSubstring("or maps such as"));
+}
+
 TEST_CASE("drawn numbers lie in their range, reach its ends, and are the same for the same seed") {
   const auto drawn = [](const std::string& more) {
     return values_of("workload.batch: {from: 2, to: 5, samples: 400" + more + "}");
