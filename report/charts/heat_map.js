@@ -63,24 +63,7 @@ charts.push(
       return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
     };
 
-    const draw = (container, view) => {
-      const rows = Array.from(new Set(view.cells.map((cell) => cell.heads))).sort(d3.descending);
-      const columns = Array.from(new Set(view.cells.map((cell) => cell.block))).sort(d3.ascending);
-      const area = axes.frame(container, {
-        title: "Group size and block size",
-        height: rows.length * 44,
-        margin: { top: 30, right: 12, bottom: 88, left: 44 },
-      });
-      const x = d3.scaleBand().domain(columns).range([0, area.width]).padding(0.04);
-      const y = d3.scaleBand().domain(rows).range([0, area.height]).padding(0.06);
-      const worst = Math.max(
-        d3.max(view.cells, (cell) => cell.worse),
-        1e-6,
-      );
-      const color = (worse) => d3.interpolateCividis(1 - Math.log1p(worse) / Math.log1p(worst));
-      axes.bottom(area, x, "block size, tokens", (value) => value);
-      axes.left(area, y, "KV heads", (value) => value);
-      area.plot.selectAll(".tick line, .domain").remove();
+    const drawCells = (area, view, x, y, color) => {
       const cells = area.plot
         .selectAll(".cell")
         .data(view.cells)
@@ -111,24 +94,50 @@ charts.push(
         .attr("y", (cell) => y(cell.heads))
         .attr("width", x.bandwidth())
         .attr("height", y.bandwidth());
+    };
+
+    // In each cell how much worse it is, where there is room in all of them.
+    const drawValues = (area, view, x, y, color) => {
       const text = (cell) =>
         cell.worse === 0
           ? "best"
           : `+${(100 * cell.worse).toFixed(cell.worse < 0.0995 ? 1 : 0)}${x.bandwidth() > 52 ? " %" : ""}`;
-      if (d3.max(view.cells, (cell) => axes.textWidth(text(cell), 11)) < x.bandwidth() - 2)
-        area.plot
-          .selectAll(".value")
-          .data(view.cells)
-          .join("text")
-          .attr("class", "value")
-          .style("pointer-events", "none")
-          .attr("x", (cell) => x(cell.block) + x.bandwidth() / 2)
-          .attr("y", (cell) => y(cell.heads) + y.bandwidth() / 2)
-          .attr("dy", "0.35em")
-          .attr("text-anchor", "middle")
-          .style("font-size", "11px")
-          .style("fill", (cell) => inkOn(color(cell.worse)))
-          .text(text);
+      if (d3.max(view.cells, (cell) => axes.textWidth(text(cell), 11)) >= x.bandwidth() - 2) return;
+      area.plot
+        .selectAll(".value")
+        .data(view.cells)
+        .join("text")
+        .attr("class", "value")
+        .style("pointer-events", "none")
+        .attr("x", (cell) => x(cell.block) + x.bandwidth() / 2)
+        .attr("y", (cell) => y(cell.heads) + y.bandwidth() / 2)
+        .attr("dy", "0.35em")
+        .attr("text-anchor", "middle")
+        .style("font-size", "11px")
+        .style("fill", (cell) => inkOn(color(cell.worse)))
+        .text(text);
+    };
+
+    const draw = (container, view) => {
+      const rows = Array.from(new Set(view.cells.map((cell) => cell.heads))).sort(d3.descending);
+      const columns = Array.from(new Set(view.cells.map((cell) => cell.block))).sort(d3.ascending);
+      const area = axes.frame(container, {
+        title: "Group size and block size",
+        height: rows.length * 44,
+        margin: { top: 30, right: 12, bottom: 88, left: 44 },
+      });
+      const x = d3.scaleBand().domain(columns).range([0, area.width]).padding(0.04);
+      const y = d3.scaleBand().domain(rows).range([0, area.height]).padding(0.06);
+      const worst = Math.max(
+        d3.max(view.cells, (cell) => cell.worse),
+        1e-6,
+      );
+      const color = (worse) => d3.interpolateCividis(1 - Math.log1p(worse) / Math.log1p(worst));
+      axes.bottom(area, x, "block size, tokens", (value) => value);
+      axes.left(area, y, "KV heads", (value) => value);
+      area.plot.selectAll(".tick line, .domain").remove();
+      drawCells(area, view, x, y, color);
+      drawValues(area, view, x, y, color);
       drawScale(area, view, color, worst);
     };
 

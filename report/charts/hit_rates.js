@@ -8,14 +8,49 @@ charts.push(
       view.ops.flatMap((op, index) =>
         cachesOf(view).map((level) => ({ op, index, level, rate: op.hit_rate[level] })),
       );
+    const drawNames = (area, ops, y) =>
+      ops.forEach((op, index) => {
+        const name = area.plot
+          .append("text")
+          .attr("x", -8)
+          .attr("y", y(index))
+          .attr("dy", "0.35em")
+          .attr("text-anchor", "end")
+          .text(op.op);
+        boundBars.shorten(name, area.margin.left - 10);
+        area.plot
+          .append("path")
+          .attr("class", "faint")
+          .attr("d", `M0,${y(index)}H${area.width}`);
+      });
+    const drawRates = (area, view, x, y) => {
+      const levels = cachesOf(view);
+      const dots = area.plot
+        .selectAll(".rate")
+        .data(placesOf(view))
+        .join("path")
+        .attr("class", "rate")
+        .attr("transform", (place) => `translate(${x(place.rate)},${y(place.index)})`)
+        .attr("d", (place) => axes.symbol(symbols[levels.indexOf(place.level)], 80))
+        .style("fill", (place) => boundColor(place.level));
+      marks.describe(dots, ({ op, level, rate }) => ({
+        title: `${op.op}, ${level}`,
+        lines: [
+          ["hit rate", format.percent(rate)],
+          [`bytes asked of ${level}`, format.bytes(op.bytes[level])],
+        ],
+      }));
+    };
     const draw = (container, view) => {
-      const levels = cachesOf(view),
-        color = boundColor;
       const longest = d3.max(view.ops, (op) => axes.textWidth(op.op, 12));
       const area = axes.frame(container, {
         title: "Hit rates",
         height: view.ops.length * 24,
-        entries: levels.map((level, index) => ({ text: level, color: color(level), shape: symbols[index] })),
+        entries: cachesOf(view).map((level, index) => ({
+          text: level,
+          color: boundColor(level),
+          shape: symbols[index],
+        })),
         margin: { top: 8, right: 24, bottom: 48, left: Math.min(longest + 14, container.clientWidth * 0.42) },
       });
       const x = d3.scaleLinear().domain([0, 1]).range([0, area.width]);
@@ -30,35 +65,8 @@ charts.push(
         (value) => `${Math.round(100 * value)} %`,
         area.narrow ? 3 : 5,
       );
-      view.ops.forEach((op, index) => {
-        const name = area.plot
-          .append("text")
-          .attr("x", -8)
-          .attr("y", y(index))
-          .attr("dy", "0.35em")
-          .attr("text-anchor", "end")
-          .text(op.op);
-        boundBars.shorten(name, area.margin.left - 10);
-        area.plot
-          .append("path")
-          .attr("class", "faint")
-          .attr("d", `M0,${y(index)}H${area.width}`);
-      });
-      const dots = area.plot
-        .selectAll(".rate")
-        .data(placesOf(view))
-        .join("path")
-        .attr("class", "rate")
-        .attr("transform", (place) => `translate(${x(place.rate)},${y(place.index)})`)
-        .attr("d", (place) => axes.symbol(symbols[levels.indexOf(place.level)], 80))
-        .style("fill", (place) => color(place.level));
-      marks.describe(dots, ({ op, level, rate }) => ({
-        title: `${op.op}, ${level}`,
-        lines: [
-          ["hit rate", format.percent(rate)],
-          [`bytes asked of ${level}`, format.bytes(op.bytes[level])],
-        ],
-      }));
+      drawNames(area, view.ops, y);
+      drawRates(area, view, x, y);
     };
     return {
       id: "hit-rates",

@@ -17,19 +17,21 @@ charts.push(
         [timeline[timeline.length - 1].end_seconds, value(timeline[timeline.length - 1])],
       ]);
 
-    const draw = (container, view) => {
-      const { timeline } = view,
-        upper = 170,
-        gap = 56,
-        lower = 130;
-      const preempted = timeline.filter((each) => each.preemptions > 0);
-      const area = axes.frame(container, {
+    const upper = 170,
+      gap = 56,
+      lower = 130;
+    const preemptedOf = ({ timeline }) => timeline.filter((each) => each.preemptions > 0);
+
+    const frameOf = (container, view) =>
+      axes.frame(container, {
         title: "KV use over time",
         height: upper + gap + lower,
         margin: { top: 30, right: 20, bottom: 48, left: 54 },
         entries: [
           { text: "KV blocks used", color: "var(--series-0)" },
-          ...(preempted.length ? [{ text: "preemption", color: "var(--bad)", shape: d3.symbolTriangle }] : []),
+          ...(preemptedOf(view).length
+            ? [{ text: "preemption", color: "var(--bad)", shape: d3.symbolTriangle }]
+            : []),
           ...requests.map(([text, color, dashes]) => ({
             text: `requests ${text}`,
             color,
@@ -37,34 +39,16 @@ charts.push(
           })),
         ],
       });
-      const x = d3
-        .scaleLinear()
-        .domain([timeline[0].begin_seconds, timeline[timeline.length - 1].end_seconds])
-        .range([0, area.width]);
+
+    const drawBlocks = (area, view, x) => {
+      const { timeline } = view;
       const used = d3
         .scaleLinear()
         .domain([0, Math.min(1, 1.15 * d3.max(timeline, (each) => share(view, each)) || 1)])
         .range([upper, 0]);
-      const most = d3.max(timeline, (each) => Math.max(each.running, each.waiting)) || 1;
-      const count = d3
-        .scaleLinear()
-        .domain([0, most * 1.1])
-        .range([lower, 0]);
-      const top = { ...area, height: upper },
-        below = {
-          ...area,
-          height: lower,
-          plot: area.plot.append("g").attr("transform", `translate(0,${upper + gap})`),
-        };
-      axes.left(
-        top,
-        used,
-        `share of ${view.num_blocks.toLocaleString("en")} KV blocks`,
-        (value) => format.percent(value),
-        5,
-      );
-      axes.left(below, count, "requests", (value) => format.number(value), 4);
-      axes.bottom(below, x, "time", (value) => format.time(value), area.narrow ? 4 : 8);
+      const label = `share of ${view.num_blocks.toLocaleString("en")} KV blocks`;
+      axes.left({ ...area, height: upper }, used, label, (value) => format.percent(value), 5);
+      const line = steps(x, used, timeline, (each) => share(view, each));
       area.plot
         .append("path")
         .attr("class", "used")
@@ -72,20 +56,29 @@ charts.push(
         .style("fill-opacity", 0.35)
         .style("stroke", "var(--series-0)")
         .attr("stroke-width", 1.5)
-        .attr(
-          "d",
-          `${steps(x, used, timeline, (each) => share(view, each))}V${upper}H${x(timeline[0].begin_seconds)}Z`,
-        );
+        .attr("d", `${line}V${upper}H${x(timeline[0].begin_seconds)}Z`);
       area.plot
         .selectAll(".preempted")
-        .data(preempted)
+        .data(preemptedOf(view))
         .join("path")
         .attr("class", "preempted")
         .attr("d", axes.symbol(d3.symbolTriangle, 40))
         .attr("transform", (each) => `translate(${x((each.begin_seconds + each.end_seconds) / 2)},${upper - 6})`)
         .style("fill", "var(--bad)");
+    };
+
+    const drawRequests = (area, { timeline }, x) => {
+      const plot = area.plot.append("g").attr("transform", `translate(0,${upper + gap})`);
+      const below = { ...area, height: lower, plot };
+      const most = d3.max(timeline, (each) => Math.max(each.running, each.waiting)) || 1;
+      const count = d3
+        .scaleLinear()
+        .domain([0, most * 1.1])
+        .range([lower, 0]);
+      axes.left(below, count, "requests", (value) => format.number(value), 4);
+      axes.bottom(below, x, "time", (value) => format.time(value), area.narrow ? 4 : 8);
       for (const [key, color, dashes] of requests)
-        below.plot
+        plot
           .append("path")
           .attr("class", key)
           .style("stroke", color)
@@ -96,9 +89,12 @@ charts.push(
             "d",
             steps(x, count, timeline, (each) => each[key]),
           );
+    };
+
+    const drawIntervals = (area, view, x) => {
       const bands = area.plot
         .selectAll(".interval")
-        .data(timeline)
+        .data(view.timeline)
         .join("rect")
         .attr("class", "interval")
         .attr("x", (each) => x(each.begin_seconds))
@@ -118,6 +114,22 @@ charts.push(
       }));
     };
 
+    const draw = (container, view) => {
+      const { timeline } = view;
+      const area = frameOf(container, view);
+      const x = d3
+        .scaleLinear()
+        .domain([timeline[0].begin_seconds, timeline[timeline.length - 1].end_seconds])
+        .range([0, area.width]);
+      drawBlocks(area, view, x);
+      drawRequests(area, view, x);
+      drawIntervals(area, view, x);
+    };
+
+    const preemptionsOf = ({ preemptions, swaps }) =>
+      `${preemptions} preemptions` +
+      (swaps ? ` (${swaps.preemptions} by swap, ${format.time(swaps.seconds)})` : "");
+
     const says = (view) => {
       const full = view.most_used_blocks / view.num_blocks,
         queue = d3.max(view.timeline, (each) => each.waiting);
@@ -125,7 +137,7 @@ charts.push(
       return (
         `KV blocks in use, and below them requests running and waiting. At most ${format.percent(full)} of the ` +
         `blocks are used, with ` +
-        `${format.percent(waste)} of their slots empty, ${view.preemptions} preemptions and up to ` +
+        `${format.percent(waste)} of their slots empty, ${preemptionsOf(view)} and up to ` +
         `${format.number(queue)} requests waiting: ` +
         (full > 0.95
           ? "memory is the limit, so smaller or fewer KV heads, a smaller KV format or more memory let more run."

@@ -8,6 +8,22 @@ charts.push(
       return [ordered[0], ordered[ordered.length - 1]];
     };
 
+    const accuracyPoint = (point, machine) => ({
+      x: point.loss,
+      y: point.output_tokens_per_second,
+      text: name(point.num_key_value_heads),
+      series: machine,
+      front: point.pareto,
+      describe: {
+        title: name(point.num_key_value_heads),
+        lines: [
+          ["output", `${format.number(point.output_tokens_per_second)} tokens/s`],
+          ["accuracy lost", format.signedPercent(point.loss)],
+          ["method", point.method],
+        ],
+      },
+    });
+
     // Of a study with `accuracy`: loss against output.
     const ofAccuracy = (result) =>
       facts
@@ -16,21 +32,7 @@ charts.push(
         .map((sweep) => {
           const points = sweep.points
             .filter((point) => point.loss !== undefined && point.output_tokens_per_second > 0)
-            .map((point) => ({
-              x: point.loss,
-              y: point.output_tokens_per_second,
-              text: name(point.num_key_value_heads),
-              series: sweep.machine,
-              front: point.pareto,
-              describe: {
-                title: name(point.num_key_value_heads),
-                lines: [
-                  ["output", `${format.number(point.output_tokens_per_second)} tokens/s`],
-                  ["accuracy lost", format.signedPercent(point.loss)],
-                  ["method", point.method],
-                ],
-              },
-            }));
+            .map((point) => accuracyPoint(point, sweep.machine));
           const front = points.filter((point) => point.front),
             [first, last] = front.length ? ends(front) : [];
           return {

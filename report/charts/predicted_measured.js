@@ -79,44 +79,35 @@ charts.push(
     const inside = (pair) => !hasInterval(pair) || (pair.measured >= pair.low && pair.measured <= pair.high);
     const text = (pair, value) => format.inUnit(value, pair.unit === "% change" ? "%" : pair.unit);
 
-    const draw = (container, view) => {
-      const { pairs } = view,
-        positive = pairs.every((pair) => pair.measured > 0 && pair.predicted > 0);
+    const entriesOf = (pairs) => {
       const intervals = pairs.some(hasInterval),
         out = intervals && pairs.some((pair) => !inside(pair));
-      const area = axes.frame(container, {
-        title: "Predicted against measured",
-        height: Math.min(440, Math.max(280, container.clientWidth * 0.6)),
-        margin: { top: 30, right: 20, bottom: 48, left: 66 },
-        entries: [
-          ...(intervals
-            ? [{ text: "90 % interval holds the measurement", color: "var(--good)", shape: d3.symbolCircle }]
-            : []),
-          ...(out ? [{ text: "does not", color: "var(--bad)", shape: d3.symbolDiamond }] : []),
-          { text: "predicted = measured", color: "var(--soft)", shape: "dashed" },
-        ],
-      });
+      return [
+        ...(intervals
+          ? [{ text: "90 % interval holds the measurement", color: "var(--good)", shape: d3.symbolCircle }]
+          : []),
+        ...(out ? [{ text: "does not", color: "var(--bad)", shape: d3.symbolDiamond }] : []),
+        { text: "predicted = measured", color: "var(--soft)", shape: "dashed" },
+      ];
+    };
+
+    // The same scale for both axes.
+    const scalesOf = (pairs, area) => {
       const values = pairs.flatMap((pair) => [
         pair.measured,
         pair.predicted,
         ...(hasInterval(pair) && pair.low > 0 ? [pair.low, pair.high] : []),
       ]);
+      const positive = pairs.every((pair) => pair.measured > 0 && pair.predicted > 0);
       const log = positive && d3.max(values) / d3.min(values) > 3;
       const [low, high] = d3.extent(values),
         air = (high - low || 1) * 0.06;
       const scale = () =>
         log ? d3.scaleLog().domain(axes.spread(values)) : d3.scaleLinear().domain([low - air, high + air]);
-      const x = scale().range([0, area.width]),
-        y = scale().range([area.height, 0]);
-      const tick = (value) => text(pairs[0], value).replace(/ (tokens\/s|requests\/s|times as fast|count)$/, "");
-      axes.bottom(
-        area,
-        x,
-        `${pairs.some((pair) => pair.reported) ? "reported" : "measured"}, ${view.unit}`,
-        tick,
-        area.narrow ? 4 : 8,
-      );
-      axes.left(area, y, `predicted, ${view.unit}`, tick, 6);
+      return { x: scale().range([0, area.width]), y: scale().range([area.height, 0]) };
+    };
+
+    const drawIntervals = (area, pairs, x, y) => {
       const clip = area.plot.append("g");
       clip
         .append("path")
@@ -131,15 +122,17 @@ charts.push(
         .style("stroke", (pair) => `var(--${inside(pair) ? "good" : "bad"})`)
         .attr("stroke-width", 1.5)
         .style("opacity", 0.35);
+    };
+
+    const drawPairs = (area, pairs, x, y) => {
+      const size = pairs.length > 60 ? 36 : 60;
       const dots = area.plot
         .selectAll(".pair")
         .data(pairs)
         .join("path")
         .attr("class", "pair")
         .attr("transform", (pair) => `translate(${x(pair.measured)},${y(pair.predicted)})`)
-        .attr("d", (pair) =>
-          axes.symbol(inside(pair) ? d3.symbolCircle : d3.symbolDiamond, pairs.length > 60 ? 36 : 60),
-        )
+        .attr("d", (pair) => axes.symbol(inside(pair) ? d3.symbolCircle : d3.symbolDiamond, size))
         .style("fill", (pair) => `var(--${inside(pair) ? "good" : "bad"})`)
         .style("fill-opacity", 0.8);
       marks.describe(dots, (pair) => ({
@@ -151,6 +144,23 @@ charts.push(
           ...pair.more,
         ],
       }));
+    };
+
+    const draw = (container, view) => {
+      const { pairs } = view;
+      const area = axes.frame(container, {
+        title: "Predicted against measured",
+        height: Math.min(440, Math.max(280, container.clientWidth * 0.6)),
+        margin: { top: 30, right: 20, bottom: 48, left: 66 },
+        entries: entriesOf(pairs),
+      });
+      const { x, y } = scalesOf(pairs, area);
+      const tick = (value) => text(pairs[0], value).replace(/ (tokens\/s|requests\/s|times as fast|count)$/, "");
+      const source = pairs.some((pair) => pair.reported) ? "reported" : "measured";
+      axes.bottom(area, x, `${source}, ${view.unit}`, tick, area.narrow ? 4 : 8);
+      axes.left(area, y, `predicted, ${view.unit}`, tick, 6);
+      drawIntervals(area, pairs, x, y);
+      drawPairs(area, pairs, x, y);
     };
 
     const says = (view) => {

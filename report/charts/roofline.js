@@ -106,6 +106,59 @@ charts.push(
       });
     };
 
+    // The places of an op at all levels are joined by a line.
+    const drawJoins = (area, x, y, places) => {
+      const byOp = d3
+        .nest()
+        .key((place) => place.op.op)
+        .entries(places);
+      area.plot
+        .selectAll(".joins")
+        .data(byOp)
+        .join("path")
+        .attr("class", "faint")
+        .attr(
+          "d",
+          ({ values }) =>
+            `M${x(d3.min(values, (each) => each.x))},${y(values[0].y)}H${x(d3.max(values, (each) => each.x))}`,
+        );
+    };
+
+    const sizeOf = (view, op) => 40 + (260 * op.seconds) / view.seconds;
+    const drawPlaces = (area, x, y, view, places) => {
+      const dots = area.plot
+        .selectAll(".place")
+        .data(places)
+        .join("path")
+        .attr("class", "place")
+        .attr("transform", (place) => `translate(${x(place.x)},${y(place.y)})`)
+        .attr("d", (place) => axes.symbol(symbolOf(place.level), sizeOf(view, place.op)))
+        .style("fill", (place) => boundColor(place.level))
+        .style("fill-opacity", (place) => (place.op.bound === place.level ? 1 : 0.35));
+      marks.describe(dots, ({ op, level, x: intensity, y: rate }) => ({
+        title: `${op.op} at ${level}`,
+        lines: [
+          ["time", `${format.time(op.seconds)} of ${format.time(view.seconds)}`],
+          ["bound", op.bound],
+          ["intensity", `${format.number(intensity)} FLOP/byte`],
+          ["speed", format.flopRate(rate)],
+          ["bytes", format.bytes(op.bytes[level])],
+        ],
+      }));
+    };
+
+    const nameOps = (area, x, y, view, places, taken) => {
+      const radius = (place) => Math.sqrt(sizeOf(view, place.op) / Math.PI);
+      for (const place of places) taken.push(marks.boxAround(x(place.x), y(place.y), radius(place)));
+      const last = view.facts.memory[view.facts.memory.length - 1].level;
+      const named = places.filter((place) => place.level === last).sort((a, b) => b.op.seconds - a.op.seconds);
+      marks.labels(
+        area.plot,
+        named.map((place) => ({ x: x(place.x), y: y(place.y), text: place.op.op, radius: radius(place) })),
+        { width: area.width, height: area.height, taken },
+      );
+    };
+
     const draw = (container, view, views) => {
       const area = axes.frame(container, {
         title: "Roofline",
@@ -126,49 +179,9 @@ charts.push(
         places = placesOf(view);
       drawLevels(area, x, y, view, taken);
       drawPeaks(area, x, y, view, taken);
-      const sizeOf = (op) => 40 + (260 * op.seconds) / view.seconds;
-      const byOp = d3
-        .nest()
-        .key((place) => place.op.op)
-        .entries(places);
-      area.plot
-        .selectAll(".joins")
-        .data(byOp)
-        .join("path")
-        .attr("class", "faint")
-        .attr(
-          "d",
-          ({ values }) =>
-            `M${x(d3.min(values, (each) => each.x))},${y(values[0].y)}H${x(d3.max(values, (each) => each.x))}`,
-        );
-      const dots = area.plot
-        .selectAll(".place")
-        .data(places)
-        .join("path")
-        .attr("class", "place")
-        .attr("transform", (place) => `translate(${x(place.x)},${y(place.y)})`)
-        .attr("d", (place) => axes.symbol(symbolOf(place.level), sizeOf(place.op)))
-        .style("fill", (place) => boundColor(place.level))
-        .style("fill-opacity", (place) => (place.op.bound === place.level ? 1 : 0.35));
-      marks.describe(dots, ({ op, level, x: intensity, y: rate }) => ({
-        title: `${op.op} at ${level}`,
-        lines: [
-          ["time", `${format.time(op.seconds)} of ${format.time(view.seconds)}`],
-          ["bound", op.bound],
-          ["intensity", `${format.number(intensity)} FLOP/byte`],
-          ["speed", format.flopRate(rate)],
-          ["bytes", format.bytes(op.bytes[level])],
-        ],
-      }));
-      const radius = (place) => Math.sqrt(sizeOf(place.op) / Math.PI);
-      for (const place of places) taken.push(marks.boxAround(x(place.x), y(place.y), radius(place)));
-      const last = view.facts.memory[view.facts.memory.length - 1].level;
-      const named = places.filter((place) => place.level === last).sort((a, b) => b.op.seconds - a.op.seconds);
-      marks.labels(
-        area.plot,
-        named.map((place) => ({ x: x(place.x), y: y(place.y), text: place.op.op, radius: radius(place) })),
-        { width: area.width, height: area.height, taken },
-      );
+      drawJoins(area, x, y, places);
+      drawPlaces(area, x, y, view, places);
+      nameOps(area, x, y, view, places, taken);
     };
 
     const says = (view) => {

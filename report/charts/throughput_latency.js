@@ -2,34 +2,26 @@
 const scatter = (() => {
   const shapes = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolStar];
 
-  // points: [{x, y, text, series, describe}]; front: those on it, joined by a dashed line. `xBest`: +1 where more to
-  // the right is better, -1 where less is. The line is what can be had with at least, or at most, so much of x.
-  const draw = (container, title, { points, front, xLabel, yLabel, xText, yText, xTicks, xBest }) => {
+  // Colour and shape of each series.
+  const stylesOf = (points) => {
     const series = Array.from(new Set(points.map((point) => point.series)));
-    const style = (name) => ({
-      color: `var(--series-${series.indexOf(name) % 5})`,
-      shape: shapes[series.indexOf(name) % 5],
-    });
-    const area = axes.frame(container, {
+    return new Map(
+      series.map((name, index) => [name, { color: `var(--series-${index % 5})`, shape: shapes[index % 5] }]),
+    );
+  };
+
+  const frameOf = (container, title, styles, front) =>
+    axes.frame(container, {
       title,
       height: Math.min(400, 260 + container.clientWidth / 8),
       margin: { top: 30, right: 20, bottom: 48, left: 62 },
       entries: [
-        ...(series.length > 1 ? series.map((text) => ({ text, ...style(text) })) : []),
+        ...(styles.size > 1 ? Array.from(styles, ([text, style]) => ({ text, ...style })) : []),
         ...(front.length > 1 ? [{ text: "Pareto front", color: "var(--soft)", shape: "dashed" }] : []),
       ],
     });
-    const x = axes.scaleOf(
-      points.map((point) => point.x),
-      [0, area.width],
-    );
-    const y = axes.scaleOf(
-      points.map((point) => point.y),
-      [area.height, 0],
-    );
-    axes.bottom(area, x, xLabel, xText, xTicks || (area.narrow ? 4 : 7));
-    axes.left(area, y, yLabel, yText);
-    const ordered = [...front].sort((a, b) => a.x - b.x);
+
+  const drawFront = (area, ordered, x, y, xBest) =>
     area.plot
       .append("path")
       .attr("class", "front")
@@ -42,20 +34,25 @@ const scatter = (() => {
           .y((point) => y(point.y))
           .curve(xBest > 0 ? d3.curveStepBefore : d3.curveStepAfter),
       );
+
+  const drawPoints = (area, points, front, x, y, styles) => {
     const dots = area.plot
       .selectAll(".point")
       .data(points)
       .join("path")
       .attr("class", "point")
       .attr("transform", (point) => `translate(${x(point.x)},${y(point.y)})`)
-      .attr("d", (point) => axes.symbol(style(point.series).shape, 90))
-      .style("fill", (point) => style(point.series).color)
+      .attr("d", (point) => axes.symbol(styles.get(point.series).shape, 90))
+      .style("fill", (point) => styles.get(point.series).color)
       .style("fill-opacity", (point) => (front.includes(point) ? 1 : 0.4))
-      .style("stroke", (point) => style(point.series).color);
+      .style("stroke", (point) => styles.get(point.series).color);
     marks.describe(dots, (point) => point.describe);
-    // Of many points only those worth choosing have room for a name.
+  };
+
+  // Of many points only those worth choosing have room for a name.
+  const nameThem = (area, points, front, x, y) => {
     const important =
-      points.length > 16 ? ordered : [...points].sort((a, b) => front.includes(b) - front.includes(a));
+      points.length > 16 ? front : [...points].sort((a, b) => front.includes(b) - front.includes(a));
     marks.labels(
       area.plot,
       important.map((point) => ({ x: x(point.x), y: y(point.y), text: point.text })),
@@ -66,6 +63,27 @@ const scatter = (() => {
         taken: points.map((point) => marks.boxAround(x(point.x), y(point.y), 6)),
       },
     );
+  };
+
+  // points: [{x, y, text, series, describe}]; front: those on it, joined by a dashed line. `xBest`: +1 where more to
+  // the right is better, -1 where less is. The line is what can be had with at least, or at most, so much of x.
+  const draw = (container, title, { points, front, xLabel, yLabel, xText, yText, xTicks, xBest }) => {
+    const styles = stylesOf(points);
+    const area = frameOf(container, title, styles, front);
+    const x = axes.scaleOf(
+      points.map((point) => point.x),
+      [0, area.width],
+    );
+    const y = axes.scaleOf(
+      points.map((point) => point.y),
+      [area.height, 0],
+    );
+    axes.bottom(area, x, xLabel, xText, xTicks || (area.narrow ? 4 : 7));
+    axes.left(area, y, yLabel, yText);
+    const ordered = [...front].sort((a, b) => a.x - b.x);
+    drawFront(area, ordered, x, y, xBest);
+    drawPoints(area, points, front, x, y, styles);
+    nameThem(area, points, ordered, x, y);
   };
 
   // Those that no other is at least as good as in both: `xBest` and `yBest` are +1 where more is better, -1 where

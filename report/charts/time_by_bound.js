@@ -2,24 +2,9 @@
 const boundBars = (() => {
   const color = boundColor;
 
-  // rows: [{label, parts: [{name, bound, seconds}]}]
-  const draw = (container, title, rows) => {
-    const bounds = Array.from(new Set(rows.flatMap((row) => row.parts.map((part) => part.bound))));
-    const longest = d3.max(rows, (row) => axes.textWidth(row.label, 12));
-    const area = axes.frame(container, {
-      title,
-      height: rows.length * 24,
-      entries: bounds.map((bound) => ({ text: bound, color: color(bound) })),
-      margin: { top: 8, right: 62, bottom: 48, left: Math.min(longest + 14, container.clientWidth * 0.42) },
-    });
-    const totals = rows.map((row) => d3.sum(row.parts, (part) => part.seconds));
-    const x = d3
-      .scaleLinear()
-      .domain([0, d3.max(totals) || 1])
-      .range([0, area.width]);
-    const y = d3.scaleBand().domain(d3.range(rows.length)).range([0, area.height]).padding(0.2);
-    axes.bottom(area, x, "time", format.time, area.narrow ? 3 : 6);
-    const parts = rows.flatMap((row, index) => {
+  // The parts of all rows, each with where it begins and ends in its row.
+  const placed = (rows, totals) =>
+    rows.flatMap((row, index) => {
       let from = 0;
       return row.parts.map((part) => ({
         ...part,
@@ -30,6 +15,8 @@ const boundBars = (() => {
         to: (from += part.seconds),
       }));
     });
+
+  const drawParts = (area, parts, x, y) => {
     const bars = area.plot
       .selectAll(".part")
       .data(parts.filter((part) => part.seconds > 0))
@@ -48,6 +35,10 @@ const boundBars = (() => {
         [`share of ${part.row}`, format.percent(part.seconds / part.total)],
       ],
     }));
+  };
+
+  // The name of each row on the left of it, its time on the right.
+  const drawTexts = (area, rows, totals, x, y) =>
     rows.forEach((row, index) => {
       const middle = y(index) + y.bandwidth() / 2;
       const name = area.plot
@@ -66,6 +57,26 @@ const boundBars = (() => {
         .attr("dy", "0.35em")
         .text(format.time(totals[index]));
     });
+
+  // rows: [{label, parts: [{name, bound, seconds}]}]
+  const draw = (container, title, rows) => {
+    const bounds = Array.from(new Set(rows.flatMap((row) => row.parts.map((part) => part.bound))));
+    const longest = d3.max(rows, (row) => axes.textWidth(row.label, 12));
+    const area = axes.frame(container, {
+      title,
+      height: rows.length * 24,
+      entries: bounds.map((bound) => ({ text: bound, color: color(bound) })),
+      margin: { top: 8, right: 62, bottom: 48, left: Math.min(longest + 14, container.clientWidth * 0.42) },
+    });
+    const totals = rows.map((row) => d3.sum(row.parts, (part) => part.seconds));
+    const x = d3
+      .scaleLinear()
+      .domain([0, d3.max(totals) || 1])
+      .range([0, area.width]);
+    const y = d3.scaleBand().domain(d3.range(rows.length)).range([0, area.height]).padding(0.2);
+    axes.bottom(area, x, "time", format.time, area.narrow ? 3 : 6);
+    drawParts(area, placed(rows, totals), x, y);
+    drawTexts(area, rows, totals, x, y);
   };
 
   // Cuts a text that is wider than its room and leaves the whole of it as its title.
