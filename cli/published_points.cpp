@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "cli/locate.hpp"
-#include "config/weight_format_text.hpp"
+#include "cli/published_weights.hpp"
 #include "core/attention_work.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
@@ -17,79 +16,6 @@ namespace {
 
 using config::PointKind;
 using config::PublishedPoint;
-
-// How weights of a published name are priced.
-struct PublishedWeights {
-  std::string_view published;  // lower case; "" for every other
-  WeightFormat format;         // of the layers: what is computed with
-  Dtype head = Dtype::f16;     // of embedding and output head
-  double bits = 0;             // a weight of the layers takes; 0 = the format's own
-  std::string_view note;
-};
-
-// GGUF: bits of a block as ggml-common.h has them. The mixes hold half of attn_v and ffn_down in the next larger format
-// (llama_tensor_get_type), 14 % of a layer's weights; the head is Q6_K (6.6 bits) or Q8_0, priced as int8.
-constexpr PublishedWeights gguf(std::string_view published, Dtype dtype, double bits, std::string_view note) {
-  return {published, {dtype, 32}, Dtype::int8, bits, note};
-}
-constexpr std::array<PublishedWeights, 17> kWeights{{
-    gguf("q2_k", Dtype::int4, 3.0, "Q2_K as int4 of 3.0 bits a weight; head as int8"),
-    gguf("q3_k_m", Dtype::int4, 3.9, "Q3_K_M as int4 of 3.9 bits a weight; head as int8"),
-    gguf("iq4_xs", Dtype::int4, 4.25, "IQ4_XS as int4 of 4.25 bits a weight; head as int8"),
-    gguf("q4_0", Dtype::int4, 4.5, "Q4_0 as int4 of 4.5 bits a weight; head Q6_K as int8"),
-    gguf("q4_1", Dtype::int4, 5.0, "Q4_1 as int4 of 5.0 bits a weight; head Q6_K as int8"),
-    gguf("q4_k_s", Dtype::int4, 4.6, "Q4_K_S as int4 of 4.6 bits a weight; head Q6_K as int8"),
-    gguf("q4_k_m", Dtype::int4, 4.8, "Q4_K_M as int4 of 4.8 bits a weight; head Q6_K as int8"),
-    gguf("ud-q4_k_xl", Dtype::int4, 4.9, "UD-Q4_K_XL as int4 of about 4.9 bits a weight; head as int8"),
-    gguf("q5_0", Dtype::int8, 5.5, "Q5_0 as int8 of 5.5 bits a weight; head Q6_K as int8"),
-    gguf("q5_k_s", Dtype::int8, 5.5, "Q5_K_S as int8 of 5.5 bits a weight; head Q6_K as int8"),
-    gguf("q5_k_m", Dtype::int8, 5.7, "Q5_K_M as int8 of 5.7 bits a weight; head Q6_K as int8"),
-    gguf("q6_k", Dtype::int8, 6.5625, "Q6_K as int8 of 6.6 bits a weight"),
-    gguf("q8_0", Dtype::int8, 8.5, "Q8_0 as int8 of 8.5 bits a weight"),
-    {"gptq", {Dtype::int4, 128}, Dtype::f16, 0, "GPTQ as int4, 128 a group"},
-    {"awq", {Dtype::int4, 128}, Dtype::f16, 0, "AWQ as int4, 128 a group"},
-    {"int4", {Dtype::int4, 32}, Dtype::bf16, 0, "int4 as 32 a group"},
-    {"int8", {Dtype::int8, 0}, Dtype::int8, 0, ""},
-}};
-
-// Bytes of the layers' weights over those of the format that they are computed in.
-[[nodiscard]] double weight_scale(const PublishedWeights& weights) {
-  if (weights.bits == 0) return 1;
-  constexpr double kCount = 1 << 20;
-  return weights.bits * kCount / 8 / weight_storage(weights.format, kCount).value();
-}
-
-[[nodiscard]] std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return text;
-}
-
-[[nodiscard]] PublishedWeights published_weights(const std::string& text) {
-  const std::string name = lower_case(text);
-  for (const PublishedWeights& known : kWeights)
-    if (name == known.published) return known;
-  try {
-    const WeightFormat format = config::parse_weight_format(name == "fp16" ? "f16" : name);
-    const bool narrow = bits(format.dtype) < 16;
-    return {"", format, narrow ? Dtype::bf16 : format.dtype, 0, ""};
-  } catch (const InputError&) {
-    throw InputError("weights '" + text + "' have no format to price them as");
-  }
-}
-
-[[nodiscard]] Dtype published_dtype(const std::string& text, Dtype otherwise) {
-  if (text.empty()) return otherwise;
-  const std::string name = lower_case(text);
-  if (name == "fp16") return Dtype::f16;
-  if (name == "q8_0") return Dtype::int8;
-  if (const auto dtype = parse_dtype(name)) return *dtype;
-  throw InputError("kv_dtype '" + text + "' has no format to price it as");
-}
-
-[[nodiscard]] bool is_quantized_gguf(std::string_view published) {
-  return published.starts_with("q") || published.starts_with("iq") || published.starts_with("ud-q");
-}
 
 [[nodiscard]] bool has_matrix_cores(const sim::Machine& machine) {
   const auto half = machine.peaks.find(Dtype::f16);
@@ -177,6 +103,18 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
   return model;
 }
 
+// The kernel that writes new K and V to their slots, rotated already. vLLM's attention layer begins with it, and is
+// timed as a whole (ai-dynamo/aiconfigurator, collector/vllm/collect_attn.py: impl.forward).
+[[nodiscard]] Op cache_write(ModelShape model, const EngineOptions& options, const Batch& batch) {
+  model.position = PositionKind::alibi;
+  model.hidden_size = model.intermediate_size = model.vocab_size = 1;
+  const StepPlan plan = plan_step(model, options, batch);
+  Op op = *std::find_if(plan.ops.begin(), plan.ops.end(),
+                        [](const Op& each) { return each.kind == OpKind::rope_and_cache; });
+  op.count = 1;
+  return op;
+}
+
 [[nodiscard]] sim::Recipe attention_recipe(const PublishedPoint& point, const sim::Machine& machine) {
   const Phase phase = point.kind == PointKind::attention_decode ? Phase::decode : Phase::prefill;
   const int tokens = phase == Phase::decode ? needed(point.context_tokens, "context_tokens")
@@ -191,6 +129,7 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
   const Op attention = plan_attention(model, options, batch, phase);
   sim::Recipe recipe = sim::kernel_recipe(attention);
   recipe.steps.front().chained_loads = sim::combining_loads(machine, attention);
+  if (engine_of(point.software) == "vLLM") recipe.steps.front().plan.ops.push_back(cache_write(model, options, batch));
   return recipe;
 }
 
@@ -209,7 +148,10 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
   options.tiling = sim::library_tiling(machine, model, batch);
   const StepPlan plan = plan_step(model, options, batch);
   const auto matmul = std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
-  return sim::kernel_recipe(*matmul);
+  sim::Recipe recipe = sim::kernel_recipe(*matmul);
+  // It times the products of a layer in turn (vidur/profiling/mlp/mlp_wrapper.py).
+  if (engine_of(point.software) == "vidur") recipe.timed = sim::Timed::cold_kernel;
+  return recipe;
 }
 
 [[nodiscard]] ModelShape published_model(const std::string& name) {

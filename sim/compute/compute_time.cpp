@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/compute/gpu_family.hpp"
 #include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/peak.hpp"
 
@@ -10,6 +11,7 @@ namespace dculab::sim {
 namespace {
 
 constexpr double kMatrixRows = 16;
+constexpr double kFlashRows = 64;  // of FlashAttention's tiles
 constexpr double kInstructionsPerScore = 10;
 // The CPU kernel widens a tile of 64 tokens once for the whole group, transposes K (log2 of 16 lanes: 4 shuffles) and
 // stores both; blocks shorter than the tile are gathered run by run.
@@ -26,8 +28,9 @@ constexpr double kScaleInstructions = 3;
 // The work of an op, by the pipe it runs on.
 struct Work {
   FlopCount multiply;
-  double rows = 1;                // that share one pass over the stored values
-  FlopCount vector_instructions;  // lanes; weighted by 1 / efficiency
+  double rows = 1;                 // that share one pass over the stored values
+  double tile_rows = kMatrixRows;  // to which matrix cores pad them
+  FlopCount vector_instructions;   // lanes; weighted by 1 / efficiency
   double efficiency = 1;
 };
 
@@ -71,7 +74,9 @@ struct Work {
   const AttentionWork& attention = op.attention;
   Work work;
   work.multiply = op.flops;
-  work.rows = op.kind == OpKind::attention_prefill ? kMatrixRows : attention.heads_per_workgroup;
+  const bool prefill = op.kind == OpKind::attention_prefill;
+  work.tile_rows = is_nvidia(machine) ? kFlashRows : kMatrixRows;
+  work.rows = prefill ? work.tile_rows : attention.heads_per_workgroup;
   work.efficiency = machine.efficiencies.attention_compute;
   const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
   const double values = tensors * attention.head_dim * walked_tokens(op);
@@ -87,7 +92,7 @@ struct Work {
   const Seconds vector = work.vector_instructions / lanes;
   const Seconds on_vector_units = work.multiply / (peak.vector * work.efficiency) + vector;
   if (!peak.matrix) return on_vector_units;
-  const double rows = std::ceil(work.rows / kMatrixRows) * kMatrixRows / work.rows;
+  const double rows = std::ceil(work.rows / work.tile_rows) * work.tile_rows / work.rows;
   const Seconds on_matrix_cores = std::max(work.multiply * rows / (*peak.matrix * work.efficiency), vector);
   return std::min(on_vector_units, on_matrix_cores);
 }

@@ -15,8 +15,9 @@ constexpr double kScoresPerRound = 64;  // tokens that decode attention scores b
 
 [[nodiscard]] int registers(double wanted) { return static_cast<int>(std::min<double>(kMaxVgprs, std::ceil(wanted))); }
 
-[[nodiscard]] KernelResources matmul_resources(const Op& op) {
-  const MatmulTile tile = matmul_tile(op);
+[[nodiscard]] KernelResources matmul_resources(const Machine& machine, const Op& op) {
+  MatmulTile tile = matmul_tile(op);
+  tile.rows /= workgroups_per_tile(machine, op);
   KernelResources kernel;
   kernel.vgprs = registers(32 + tile.rows * tile.columns / kernel.threads);
   kernel.lds = storage(op.activation_dtype, 2 * (tile.rows + tile.columns) * kSlab);
@@ -49,11 +50,27 @@ MatmulTile matmul_tile(const Op& op) {
   return tile;
 }
 
+int workgroups_per_tile(const Machine& machine, const Op& op) {
+  if (machine.kind == MachineKind::cpu) return 1;
+  const MatmulTile tile = matmul_tile(op);
+  const WaveResources& waves = machine.waves;
+  const Bytes registers =
+      storage(Dtype::f32, static_cast<double>(waves.vgprs_per_lane) * waves.wave_size * waves.simds_per_unit);
+  return std::max(1, static_cast<int>(std::ceil(storage(Dtype::f32, tile.rows * tile.columns) / (0.5 * registers))));
+}
+
+double tile_workgroups(const Machine& machine, const Op& op) {
+  double tiles = workgroups_per_tile(machine, op);
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::weight || operand.role == OperandRole::activation) tiles *= operand.requests;
+  return tiles;
+}
+
 KernelResources kernel_resources(const Machine& machine, const Op& op) {
   if (const auto compiled = compiled_resources(machine, op)) return *compiled;
   switch (op.kind) {
     case OpKind::matmul:
-      return matmul_resources(op);
+      return matmul_resources(machine, op);
     case OpKind::attention_decode:
       return decode_resources(op.attention, machine.waves.wave_size);
     case OpKind::attention_prefill:

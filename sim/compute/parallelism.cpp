@@ -18,7 +18,7 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
 }
 
 [[nodiscard]] double matmul_workgroups(const Machine& machine, const Op& op, double slots) {
-  const double tiles = requests_of(op, OperandRole::weight) * requests_of(op, OperandRole::activation);
+  const double tiles = tile_workgroups(machine, op);
   if (tiles >= slots) return tiles;
   const double pieces = machine.kind == MachineKind::gpu ? std::floor(static_cast<double>(op.k) / kSmallestSplit)
                                                          : static_cast<double>(op.n);

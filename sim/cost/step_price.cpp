@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sim/compute/compute_time.hpp"
+#include "sim/compute/gpu_family.hpp"
+#include "sim/compute/kernel_resources.hpp"
 #include "sim/compute/matmul_rate.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/memory/bandwidth.hpp"
@@ -34,16 +37,20 @@ namespace {
   return times;
 }
 
-// Split contexts are combined by a second kernel; on a GPU, rotating (not with ALiBi) and caching are a kernel each.
-[[nodiscard]] int kernels_of(const Machine& machine, const Op& op) {
-  const bool two_kernels =
-      machine.kind == MachineKind::gpu && op.kind == OpKind::rope_and_cache && op.flops > FlopCount();
-  return op.attention.partitions_combined > 0 || two_kernels ? 2 : 1;
+// Split contexts are combined by a second kernel; on a GPU, rotating (not with ALiBi) and caching are a kernel each,
+// and a second one adds up what the parts of a product split along k come to. A matrix-vector product needs no such
+// split.
+[[nodiscard]] int kernels_of(const Machine& machine, const Op& op, const Parallelism& parallel) {
+  if (op.attention.partitions_combined > 0) return 2;
+  if (machine.kind == MachineKind::cpu) return 1;
+  const bool rotates = op.kind == OpKind::rope_and_cache && op.flops > FlopCount();
+  const bool adds_up = op.kind == OpKind::matmul && op.m > 1 && parallel.workgroups > tile_workgroups(machine, op);
+  return rotates || adds_up ? 2 : 1;
 }
 
 void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   price.lookups = op.attention.block_lookups * machine.efficiencies.block_lookup / price.parallel.concurrent;
-  const int launches = price.parallel.team == Team::caller ? 0 : kernels_of(machine, op);
+  const int launches = price.parallel.team == Team::caller ? 0 : kernels_of(machine, op, price.parallel);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
   price.launch = launches * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
@@ -63,6 +70,14 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   return bound;
 }
 
+// How many levels, the first of them on, deliver wholly behind arithmetic: kernels that fetch the next tile while they
+// multiply this one (step_price.hpp).
+[[nodiscard]] std::size_t hidden_levels(const Machine& machine, const Op& op) {
+  const bool multiplies = op.kind == OpKind::matmul || op.attention.num_sequences > 0;
+  if (is_hopper(machine) && multiplies) return machine.memory.size();
+  return machine.kind == MachineKind::gpu && op.kind == OpKind::matmul ? machine.memory.size() - 1 : 0;
+}
+
 // What keeps the op busy at once: each level, then arithmetic, then latency. A matmul that was measured with weights
 // from DRAM takes that time in place of DRAM's and arithmetic's, since both are in it and overlap as they do.
 [[nodiscard]] std::array<Seconds, kMaxMemoryLevels + 2> resources_of(const OpPrice& price, const Machine& machine,
@@ -72,6 +87,8 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   Seconds& compute = resources[kMaxMemoryLevels];
   compute = price.compute;
   resources[kMaxMemoryLevels + 1] = price.latency;
+  for (std::size_t level = 0; level < hidden_levels(machine, op); ++level)
+    compute = std::max(compute, std::exchange(resources[level], Seconds{}));
   if (const auto share = matmul_dram_share(machine, op)) {
     const std::size_t dram = machine.memory.size() - 1;
     const double active =

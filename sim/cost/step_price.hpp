@@ -2,7 +2,10 @@
 //
 //   op    = launches * launch + rounds * workgroup start          (launch; a CPU op that one thread does has none)
 //         + block look-ups * time each / concurrent workgroups    (walking the block table)
-//         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency
+//         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency; arithmetic hides some levels
+//           wholly, whose time is then the larger of the two
+//   hidden = a GPU matmul's caches: the next slab is fetched while this one is multiplied; on Hopper DRAM too, and
+//            attention's levels: a copy engine fetches tiles for warps that do nothing but multiply
 //   latency = bytes read * T_eff / bytes in flight
 //   step  = sum over ops of count * op + host per step + host per sequence * sequences
 //

@@ -4,15 +4,17 @@
 #include <cmath>
 #include <vector>
 
+#include "sim/compute/gpu_family.hpp"
+
 namespace dculab::sim {
 namespace {
 
 constexpr int kPieceTokens = 128;  // kBlockN of the split kernel at head_dim 128
 constexpr int kMostSplits = 128;
+constexpr int kPiecesNeverSplit = 4;
 constexpr int kPagedPartition = 512;       // vLLM's _PARTITION_SIZE
 constexpr int kPagedMostSplitHeads = 512;  // sequences x heads beyond which its v1 kernel walks contexts whole
 constexpr int kPerHeadPartition = 256;
-constexpr Bytes kAmpereLds{200 * 1024.0};  // no GPU before compute capability 9.0 has more
 constexpr double kHopperStages = 4;
 constexpr double kNearlyFull = 0.8;
 constexpr double kGoodEnough = 0.85;
@@ -21,12 +23,14 @@ constexpr double kGoodEnough = 0.85;
 
 }  // namespace
 
-int flash_splits(int workgroups, int slots, int pieces) {
+int flash_splits(int workgroups, int slots, int pieces, EmptySplits empty) {
   if (workgroups >= kNearlyFull * slots) return 1;
+  if (empty == EmptySplits::allowed && pieces <= kPiecesNeverSplit) return 1;
   const int most = std::min({kMostSplits, slots, pieces});
   const auto efficiency = [&](int splits) {
     // As many pieces each as with one split less: the last would be empty.
-    if (splits > 1 && ceil_divide(pieces, splits) == ceil_divide(pieces, splits - 1)) return 0.0;
+    const bool last_empty = splits > 1 && ceil_divide(pieces, splits) == ceil_divide(pieces, splits - 1);
+    if (last_empty && empty == EmptySplits::avoided) return 0.0;
     const double waves = static_cast<double>(workgroups) * splits / slots;
     return waves / std::ceil(waves);
   };
@@ -41,15 +45,13 @@ namespace {
 
 [[nodiscard]] int flash_partition(const Machine& machine, int workgroups, int longest) {
   const int pieces = ceil_divide(longest, kPieceTokens);
-  const int splits = flash_splits(workgroups, 2 * machine.compute_units, pieces);
+  const int splits = is_hopper(machine)
+                         ? flash_splits(workgroups, machine.compute_units, pieces, EmptySplits::allowed)
+                         : flash_splits(workgroups, 2 * machine.compute_units, pieces, EmptySplits::avoided);
   return splits == 1 ? 0 : ceil_divide(pieces, splits) * kPieceTokens;
 }
 
 }  // namespace
-
-bool is_hopper(const Machine& machine) {
-  return machine.kind == MachineKind::gpu && machine.waves.wave_size == 32 && machine.waves.lds_per_unit > kAmpereLds;
-}
 
 double combining_loads(const Machine& machine, const Op& attention) {
   if (machine.kind != MachineKind::gpu || attention.attention.partitions_combined == 0) return 0;
@@ -72,7 +74,7 @@ KernelTiling library_tiling(const Machine& machine, const ModelShape& model, con
     ++decodes;
     longest = std::max(longest, slice.context_tokens());
   }
-  if (decode != DecodeKernel::flash) tiling.query_heads_per_workgroup = 1;
+  if (decode != DecodeKernel::flash || decodes == 0) tiling.query_heads_per_workgroup = 1;
   if (decodes == 0) return tiling;
   if (decode == DecodeKernel::flash)
     tiling.partition_tokens = flash_partition(machine, decodes * model.num_key_value_heads, longest);

@@ -3,9 +3,9 @@
 //   matmul   128 x 256, the most efficient of cuBLAS: NVIDIA, "Matrix multiplication background", section 3. On
 //            Hopper two workgroups of a cluster share what they load, as one tile of 256 x 256: CUTLASS,
 //            media/docs/efficient_gemm.md
-//   prefill  128 query tokens a workgroup
+//   prefill  128 query tokens of one head a workgroup: FlashAttention
 //   decode   flash: the whole group in one workgroup, contexts split so that the machine is full: FlashAttention,
-//            csrc/flash_attn/flash_api.cpp, num_splits_heuristic
+//            num_splits_heuristic of csrc/flash_attn/flash_api.cpp, on Hopper of hopper/heuristics.h
 //            paged: one workgroup a query head, contexts split every 512 tokens while sequences x heads are at most
 //            512: vLLM, csrc/attention/paged_attention_v2.cu and vllm/attention/ops/paged_attn.py
 //            per_head: one workgroup a query head and 256 tokens: llama.cpp's products of Q and K, row by row
@@ -27,12 +27,12 @@ namespace dculab::sim {
 
 enum class DecodeKernel : std::uint8_t { flash, paged, per_head };
 
-// Into how many parts FlashAttention splits each context: the fewest that reach 85 % of the best wave efficiency.
-//   workgroups: without a split; slots: two per compute unit; pieces: blocks of 128 tokens in the context.
-[[nodiscard]] int flash_splits(int workgroups, int slots, int pieces);
+// Hopper's FlashAttention does not mind splits that get no piece, and leaves contexts of at most 4 pieces whole.
+enum class EmptySplits : std::uint8_t { avoided, allowed };
 
-// Compute capability 9.0: thread blocks form clusters. Here: more than 200 KiB of shared memory.
-[[nodiscard]] bool is_hopper(const Machine& machine);
+// Into how many parts FlashAttention splits each context: the fewest that reach 85 % of the best wave efficiency.
+//   workgroups: without a split; slots: two per compute unit, on Hopper one; pieces: blocks of 128 tokens.
+[[nodiscard]] int flash_splits(int workgroups, int slots, int pieces, EmptySplits empty = EmptySplits::avoided);
 
 // Loads of partial results that wait for one another, in one execution of decode attention tiled by library_tiling.
 [[nodiscard]] double combining_loads(const Machine& machine, const Op& attention);

@@ -11,9 +11,14 @@
 namespace dculab::sim {
 namespace {
 
-[[nodiscard]] OpPrice price_alone(const Machine& machine, const StepPlan& plan) {
-  const Op& op = plan.ops.front();
-  return price_op(machine, op, op.unique_bytes());
+// One kernel after the other, over and over.
+[[nodiscard]] Seconds price_alone(const Machine& machine, const Recipe& recipe) {
+  const StepPlan& plan = recipe.steps.front().plan;
+  Bytes footprint = recipe.timed == Timed::cold_kernel ? machine.dram().size : Bytes{};
+  for (const Op& op : plan.ops) footprint += op.unique_bytes();
+  Seconds total;
+  for (const Op& op : plan.ops) total += price_op(machine, op, footprint).seconds;
+  return total;
 }
 
 [[nodiscard]] Seconds chain_of(const Machine& machine, const RecipeStep& step) {
@@ -33,9 +38,9 @@ Recipe kernel_recipe(const Op& op) {
 }
 
 Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
-  if (recipe.timed == Timed::kernel) {
+  if (recipe.timed != Timed::engine) {
     const RecipeStep& kernel = recipe.steps.front();
-    return price_alone(machine, kernel.plan).seconds + chain_of(machine, kernel);
+    return price_alone(machine, recipe) + chain_of(machine, kernel);
   }
   Seconds total;
   StepPrice price;
@@ -53,8 +58,10 @@ Seconds recipe_floor(const Machine& machine, const Recipe& recipe) {
 }
 
 std::string recipe_bound(const Machine& machine, const Recipe& recipe) {
-  if (recipe.timed == Timed::kernel)
-    return std::string(name(price_alone(machine, recipe.steps.front().plan).bound, machine));
+  if (recipe.timed != Timed::engine) {
+    const Op& op = recipe.steps.front().plan.ops.front();
+    return std::string(name(price_op(machine, op, op.unique_bytes()).bound, machine));
+  }
   std::map<std::string, Seconds> share;
   for (const RecipeStep& step : recipe.steps) {
     const StepPrice price = price_step(machine, step.plan);

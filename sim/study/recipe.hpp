@@ -27,8 +27,9 @@ struct RecipeStep {
   std::vector<Bytes> unfused{};
 };
 
-// What is timed: an engine's steps with its host work, or one kernel in a loop.
-enum class Timed : std::uint8_t { engine, kernel };
+// What is timed: an engine's steps with its host work, one kernel in a loop, or one kernel in turn with others, which
+// leave no cache with its weights or KV.
+enum class Timed : std::uint8_t { engine, kernel, cold_kernel };
 
 struct Recipe {
   Timed timed = Timed::engine;

@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "core/attention_work.hpp"
 #include "core/step_plan.hpp"
+#include "sim/compute/kernel_resources.hpp"
 #include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/parallelism.hpp"
 #include "sim/compute/peak.hpp"
@@ -159,6 +161,38 @@ TEST_CASE("wave quantisation: the busiest unit decides") {
   REQUIRE(odd.workgroups == 603);
   CHECK(odd.active_units == Approx(603.0 / 7));
   CHECK(compute_time(machine, op, odd).busy.value() == Approx(op.flops.value() / 312e12 * 7 * 100 / 603));
+}
+
+TEST_CASE("a tile whose sums would fill a unit's registers is computed by two of them") {
+  EngineOptions options;
+  options.tiling.matmul_rows = options.tiling.matmul_columns = 256;
+  const Machine machine = a100_like();  // 256 KiB of registers a unit
+  const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::prefill, 1, 1024));
+  for (const Op& op : plan.ops)
+    if (op.name == "o_proj") {
+      CHECK(workgroups_per_tile(machine, op) == 2);
+      CHECK(parallelism(machine, op).workgroups == 2 * 4 * 16);
+    }
+  CHECK(workgroups_per_tile(machine, matmul(1024, 4096, 4096)) == 1);
+}
+
+TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads share the KV, AMD's 16") {
+  Parallelism whole;
+  const auto seconds = [&whole](Machine machine, int heads) {
+    machine.peaks[Dtype::f16].vector = FlopsPerSecond(1e9);
+    machine.efficiencies.attention_compute = 1;
+    whole.active_units = machine.compute_units;
+    ModelShape model = llama_3_8b();
+    model.num_attention_heads = heads * model.num_key_value_heads;
+    const Batch batch = uniform_batch(Phase::decode, 1, 4096);
+    return compute_time(machine, plan_attention(model, EngineOptions{}, batch, Phase::decode), whole).busy.value();
+  };
+  const double one_row = 2 * 2.0 * 8 * 128 * 4096 / 312e12;
+  Machine amd = a100_like();
+  amd.waves.wave_size = 64;
+  CHECK(seconds(a100_like(), 4) == Approx(64 * one_row));
+  CHECK(seconds(a100_like(), 32) == Approx(64 * one_row));
+  CHECK(seconds(amd, 4) == Approx(16 * one_row));
 }
 
 TEST_CASE("a matmul with fewer tiles than slots is split until the machine is full, but not below 256 of k") {

@@ -52,6 +52,14 @@ inline Machine a100_like() {
   return machine;
 }
 
+// An A100 with Hopper's shared memory: clusters and a copy engine.
+inline Machine hopper_like() {
+  Machine machine = a100_like();
+  machine.name = "hopper-like";
+  machine.waves.lds_per_unit = 228 * kKiB;
+  return machine;
+}
+
 inline Machine cpu_like() {
   Machine machine;
   machine.name = "cpu-like";

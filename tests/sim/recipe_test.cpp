@@ -1,6 +1,7 @@
 // Recipes of published figures: counted steps and hand-computed times.
 #include "sim/study/recipe.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
@@ -126,6 +127,41 @@ TEST_CASE("FlashAttention splits until the machine is full") {
   CHECK(flash_splits(200, 216, 64) == 1);
   CHECK(flash_splits(1, 216, 8) == 8);     // 7 would leave one empty; 8 is the most there are pieces for
   CHECK(flash_splits(100, 216, 64) == 2);  // 200 of 216 slots
+}
+
+TEST_CASE("on Hopper FlashAttention lets splits stay empty, and never splits four pieces") {
+  CHECK(flash_splits(1, 132, 4, EmptySplits::allowed) == 1);
+  CHECK(flash_splits(1, 132, 8, EmptySplits::allowed) == 7);     // 0.875 of the best
+  CHECK(flash_splits(8, 132, 128, EmptySplits::allowed) == 15);  // 120 of 132; the best is 33: two whole rounds
+  CHECK(flash_splits(106, 132, 128, EmptySplits::allowed) == 1);
+}
+
+TEST_CASE("prefill has a workgroup for each query head") {
+  const Batch batch = uniform_batch(Phase::prefill, 1, 512);
+  CHECK(library_tiling(test::a100_like(), test::llama_3_8b(), batch).query_heads_per_workgroup == 1);
+}
+
+TEST_CASE("in turn with other kernels, weights that a cache could hold come from DRAM") {
+  const Machine machine = test::a100_like();
+  const ModelShape model = test::llama_3_8b();
+  const StepPlan plan = plan_step(model, EngineOptions{}, uniform_batch(Phase::decode, 1, 100));
+  const auto projection =
+      std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
+  Recipe recipe = kernel_recipe(*projection);
+  const Seconds in_a_loop = price_recipe(machine, recipe);
+  recipe.timed = Timed::cold_kernel;
+  const double bytes = 2.0 * 4096 * 4096;  // of 40 MiB of L2
+  CHECK(price_recipe(machine, recipe).value() > bytes / 2039e9);
+  CHECK(price_recipe(machine, recipe) > 1.2 * in_a_loop);
+}
+
+TEST_CASE("kernels of one recipe follow each other") {
+  const Machine machine = test::a100_like();
+  const StepPlan plan = plan_step(test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 8, 4096));
+  Recipe both = kernel_recipe(plan.ops[1]);
+  const Seconds alone = price_recipe(machine, both);
+  both.steps.front().plan.ops.push_back(plan.ops[1]);
+  CHECK(price_recipe(machine, both) >= 2 * alone);  // and leave each other less cache
 }
 
 TEST_CASE("a shard is the model divided by the devices") {

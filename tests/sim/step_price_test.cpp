@@ -1,6 +1,8 @@
 // Prices worked out by hand, and the executor that hands them out.
 #include "sim/cost/step_price.hpp"
 
+#include <algorithm>
+
 #include "sim/simulated_executor.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
@@ -30,6 +32,15 @@ Op stream_weights(double bytes, double flops, Dtype dtype = Dtype::f16) {
   return op;
 }
 
+// 2048 rows of 4096 by 4096, tiles of 128 x 256.
+Op prefill_matmul() {
+  EngineOptions options;
+  options.tiling.matmul_rows = 128;
+  options.tiling.matmul_columns = 256;
+  const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::prefill, 1, 2048));
+  return *std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
+}
+
 TEST_CASE("a matrix-vector product takes its bytes over the bandwidth") {
   const Machine machine = ideal(mi50_like());
   const Op op = stream_weights(1e9, 1e9);
@@ -53,6 +64,26 @@ TEST_CASE("at the ridge compute and memory agree, on either side the larger is t
   machine.memory[0].latency = Seconds(1e-12);
   const OpPrice smooth = price_op(machine, stream_weights(1e9, ridge * 1e9), Bytes(1e14));
   CHECK(smooth.seconds.value() == Approx(1.2 * smooth.memory.value()).epsilon(1e-3));
+}
+
+TEST_CASE("a matmul hides its cache reads behind arithmetic, on Hopper DRAM's too") {
+  const auto price = [](Machine machine) {
+    machine.efficiencies.overlap = 0.5;
+    return price_op(machine, prefill_matmul(), Bytes(1e14));
+  };
+  Machine slow_cache = a100_like();
+  slow_cache.memory[1].bandwidth = 0.75 * slow_cache.memory[1].bandwidth;
+  CHECK(price(slow_cache).compute > price(slow_cache).memory);
+  CHECK(price(slow_cache).seconds == price(a100_like()).seconds);
+
+  Machine slow_dram = a100_like();
+  slow_dram.memory[2].bandwidth = 0.5 * slow_dram.memory[2].bandwidth;
+  CHECK(price(slow_dram).seconds > price(a100_like()).seconds);
+  Machine hopper = hopper_like();
+  Machine slow_hopper = hopper;
+  slow_hopper.memory[2].bandwidth = slow_dram.memory[2].bandwidth;
+  CHECK(price(slow_hopper).compute > price(slow_hopper).memory);
+  CHECK(price(slow_hopper).seconds == price(hopper).seconds);
 }
 
 TEST_CASE("weights resident in a cache come at its bandwidth") {
