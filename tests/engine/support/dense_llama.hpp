@@ -36,6 +36,14 @@ class DenseLlama {
     return times(weights_.lm_head, normed(x, weights_.norm));
   }
 
+  // Where the tokens that a KV head keeps stood in the text, ascending.
+  [[nodiscard]] std::vector<int> kept(int layer, int kv_head) const {
+    std::vector<int> times;
+    for (const Kept& token : layers_[static_cast<std::size_t>(layer)].kept[static_cast<std::size_t>(kv_head)])
+      times.push_back(token.time);
+    return times;
+  }
+
  private:
   // A token that a KV head keeps.
   struct Kept {
