@@ -47,9 +47,6 @@ void check_combinations(const EngineOptions& options, Found& found) {
   if (is_kivi(dtype))
     found.push_back(kept + " cannot be combined with kv_cache_dtype " + std::string(name(dtype)) +
                     ", whose tokens are not written one by one");
-  const bool plain = dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
-  if (policy == RetentionPolicy::heavy_hitters && !plain && !is_kivi(dtype))
-    found.push_back(kept + " reads keys in f32, f16 or bf16, not kv_cache_dtype " + std::string(name(dtype)));
 }
 
 }  // namespace

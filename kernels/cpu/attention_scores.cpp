@@ -16,7 +16,7 @@
 // After foreach_target.h:
 #include <hwy/contrib/math/math-inl.h>
 
-#include "kernels/cpu/vectors-inl.hpp"
+#include "kernels/cpu/cached_values-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -32,6 +32,14 @@ float dot(const float* q, const T* k, int head_dim) {
     products = hn::MulAdd(load_first(q + d, head_dim - d), load_first(k + d, head_dim - d), products);
   }
   return sum(products);
+}
+
+// What the K of a token and head, as dot() reads it, is to be multiplied by.
+template <typename T>
+float key_scale(const KvCacheView& cache, std::ptrdiff_t token) {
+  if constexpr (std::is_same_v<T, Int8>) return cache.k_scales[token];
+  if constexpr (std::is_same_v<T, Fp8E4m3>) return cache.k_scale * kE4m3Factor;
+  return kIsFp8<T> ? cache.k_scale : 1.0F;
 }
 
 // scores[count] become softmax weights. What lies beyond up to a whole vector is overwritten.
@@ -62,8 +70,9 @@ class AttentionScores {
   void run(ThreadPool& threads) const {
     const int kv_heads = attention_.cache.num_kv_heads;
     threads.parallel_for(attention_.num_seqs * kv_heads, [&](int task, int worker) {
-      with_stored_type(attention_.cache.k, attention_.cache.dtype,
-                       [&]<typename T>(const T*) { add_sequence<T>(task / kv_heads, task % kv_heads, worker); });
+      with_cached_type(attention_.cache.dtype, [&]<typename T>(const T*) {
+        if constexpr (!kIsKivi<T>) add_sequence<T>(task / kv_heads, task % kv_heads, worker);
+      });
     });
   }
 
@@ -93,12 +102,14 @@ class AttentionScores {
     q += std::ptrdiff_t{kv_head} * group_size_ * cache.head_dim;
     for (int first = 0; first < visible; first += cache.block_size) {
       const std::ptrdiff_t row = std::ptrdiff_t{block_table[first / cache.block_size]} * cache.num_kv_heads + kv_head;
-      const T* k = static_cast<const T*>(cache.k) + row * cache.block_size * cache.head_dim;
+      std::ptrdiff_t cached = row * cache.block_size;
+      const T* k = static_cast<const T*>(cache.k) + cached * cache.head_dim;
       const int last = std::min(visible, first + cache.block_size);
-      for (int i = first; i < last; ++i, k += cache.head_dim) {
+      for (int i = first; i < last; ++i, ++cached, k += cache.head_dim) {
+        const float scale = attention_.scale * key_scale<T>(cache, cached);
         for (int head = 0; head < group_size_; ++head) {
           const float product = dot(q + std::ptrdiff_t{head} * cache.head_dim, k, cache.head_dim);
-          scores[std::ptrdiff_t{head} * stride_ + i] = product * attention_.scale;
+          scores[std::ptrdiff_t{head} * stride_ + i] = product * scale;
         }
       }
     }
@@ -127,7 +138,8 @@ namespace dculab::kernels::cpu {
 HWY_EXPORT(attention_scores_impl);
 
 void attention_scores(ThreadPool& threads, Workspace& workspace, const AttentionScoresArgs& args) {
-  require_plain_floats(args.attention.cache.dtype, "attention_scores", "KV cache");
+  require(!is_kivi(args.attention.cache.dtype), "attention_scores", "a KIVI cache is not supported");
+  require_kv_cache(args.attention.cache, "attention_scores");
   require(args.attention.alibi_slopes == nullptr, "attention_scores", "ALiBi is not supported");
   require(args.attention.sliding_window == 0, "attention_scores", "a sliding window is not supported");
   if (args.attention.num_seqs == 0) return;

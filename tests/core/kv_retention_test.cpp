@@ -168,6 +168,10 @@ TEST_CASE("policies that make no sense are refused", "[kv_retention]") {
   CHECK_THAT(problems_of(window_of(0)).at(0), ContainsSubstring("kv_retention window needs window_tokens"));
   CHECK_THAT(problems_of(sinks_of(0, 8)).at(0), ContainsSubstring("needs sink_tokens"));
   CHECK_THAT(problems_of(hitters_of(0, 8)).at(0), ContainsSubstring("needs heavy_hitter_tokens"));
+  EngineOptions small_keys;
+  small_keys.kv_cache_dtype = Dtype::int8;
+  small_keys.kv_retention = hitters_of(4, 8);
+  CHECK(problems(small_keys).empty());
 
   EngineOptions options;
   options.kv_retention = sinks_of(4, 8);

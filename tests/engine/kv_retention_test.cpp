@@ -39,12 +39,13 @@ struct Cut {
   int num_blocks = 256;
   int num_threads = 2;
   int num_prompt_tokens = 1;
+  Dtype kv_dtype = Dtype::f32;
 };
 
 EngineOptions options_for(const KvRetention& retention, const Cut& cut) {
   EngineOptions options;
   options.block_size = cut.block_size;
-  options.kv_cache_dtype = Dtype::f32;
+  options.kv_cache_dtype = cut.kv_dtype;
   options.kv_retention = retention;
   options.weights = {Dtype::f32, 0};
   options.activation_dtype = Dtype::f32;
@@ -55,7 +56,7 @@ EngineOptions options_for(const KvRetention& retention, const Cut& cut) {
 
 Scores score(const ModelWeights& weights, const KvRetention& retention, const Cut& cut,
              const std::vector<std::vector<TokenId>>& texts) {
-  CpuExecutor executor(weights, {.num_blocks = cut.num_blocks, .block_size = cut.block_size, .dtype = Dtype::f32},
+  CpuExecutor executor(weights, {.num_blocks = cut.num_blocks, .block_size = cut.block_size, .dtype = cut.kv_dtype},
                        cut.num_threads);
   EngineOptions options = options_for(retention, cut);
   options.weights = {weights.shape.dtype, 0};
@@ -164,6 +165,19 @@ TEST_CASE("threads, chunks, neighbours and preemption change no bit of what a po
     CHECK(score(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts)[2].size() == 115);
     const Scores roomy = score(gqa(), retention, {.num_prompt_tokens = 10}, texts);
     CHECK(score(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts) == roomy);
+  }
+}
+
+TEST_CASE("H2O reads keys in FP8 and int8") {
+  const std::vector<TokenId> text = text_of(110);
+  for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8}) {
+    INFO(name(dtype));
+    const Cut whole{.num_prompt_tokens = 60, .kv_dtype = dtype};
+    CHECK(score(gqa(), hitters_of(55, 55), whole, {text}) == score(gqa(), {}, whole, {text}));
+    const Scores expected = score(gqa(), hitters_of(9, 14), whole, {text});
+    const Cut other{.block_size = 16, .max_num_batched_tokens = 7, .num_prompt_tokens = 60, .kv_dtype = dtype};
+    CHECK(score(gqa(), hitters_of(9, 14), other, {text}) == expected);
+    CHECK(largest_difference(expected[0], score(gqa(), hitters_of(9, 14), {.num_prompt_tokens = 60}, {text})[0]) > 0);
   }
 }
 

@@ -32,8 +32,9 @@ Sums zeros(std::size_t sequences, int num_kv_heads) {
   return Sums(sequences, std::vector<float>(static_cast<std::size_t>(num_kv_heads * kStride), 0.0F));
 }
 
-constexpr AttentionShape kShapes[] = {
-    {8, 2, 64, Dtype::f16}, {4, 4, 80, Dtype::bf16}, {6, 1, 16, Dtype::f32}, {7, 1, 128, Dtype::f16}};
+constexpr AttentionShape kShapes[] = {{8, 2, 64, Dtype::f16},  {4, 4, 80, Dtype::bf16},     {6, 1, 16, Dtype::f32},
+                                      {7, 1, 128, Dtype::f16}, {4, 2, 80, Dtype::fp8_e4m3}, {4, 2, 32, Dtype::fp8_e5m2},
+                                      {4, 2, 24, Dtype::int8}};
 
 }  // namespace
 
@@ -97,8 +98,10 @@ TEST_CASE("attention scores refuse what they do not serve") {
   cpu::ThreadPool threads(1);
   cpu::Workspace workspace;
   AttentionScoresArgs args;
+  args.attention.cache.dtype = Dtype::kivi4;
+  CHECK_THROWS_WITH(cpu::attention_scores(threads, workspace, args), ContainsSubstring("KIVI"));
   args.attention.cache.dtype = Dtype::int8;
-  CHECK_THROWS_WITH(cpu::attention_scores(threads, workspace, args), ContainsSubstring("KV cache in int8"));
+  CHECK_THROWS_WITH(cpu::attention_scores(threads, workspace, args), ContainsSubstring("int8 KV cache needs scales"));
   args.attention.cache.dtype = Dtype::f16;
   args.attention.sliding_window = 5;
   CHECK_THROWS_WITH(cpu::attention_scores(threads, workspace, args), ContainsSubstring("sliding window"));
