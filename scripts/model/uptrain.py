@@ -6,9 +6,13 @@ FOLDER is a Llama folder, such as `dculab regroup` writes; OUT is the same with 
 Ainslie et al. (arXiv:2305.13245, section 2.1) call this uptraining. A phase is TEXT:LENGTH:ROWS:STEPS and
 reads DIR/TEXT.txt. All in FP32, with AdamW and without compilation: the quicker way for a few hundred steps
 on a CPU that has no BF16 instructions. With --teach, heads are taught where to look (attention.py).
+
+Every 10 steps OUT is saved, and beside it OUT.state, from which the same command with --resume goes on as if
+it had never stopped. Until the rate begins to fall, it may go on to another number of steps.
 """
 
 import argparse
+import itertools
 import shutil
 import time
 from pathlib import Path
@@ -38,6 +42,10 @@ def save(model, source, folder):
     (folder / "model.safetensors").chmod(0o644)
 
 
+def state_file(args):
+    return args.out.parent / f"{args.out.name}.state"
+
+
 def losses_of(model, ids, weights, is_name):
     """(loss of every token to be predicted, loss of the lesson)"""
     if is_name is None:
@@ -56,13 +64,33 @@ def step_loss(model, ids, weights, is_name):
     return (losses * weights).sum() / weights.sum() + lesson, figures
 
 
+def resumed(model, optimizer, args):
+    """(steps done, tokens, seconds), with weights and optimizer as they were then"""
+    if not args.resume:
+        return 0, 0, 0.0
+    state = torch.load(state_file(args))
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["done"]
+
+
+def checkpoint(model, optimizer, args, done):
+    """The state is written in one piece: a stop meanwhile leaves the one before."""
+    save(model, args.folder, args.out)
+    part = args.out.parent / f"{args.out.name}.part"
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "done": done}, part)
+    part.replace(state_file(args))
+
+
 def uptrain(model, args, phases, log):
-    total, tokens, started = sum(p[3] for p in phases), 0, time.time()
+    total = sum(p[3] for p in phases)
     tokenizer_file = args.folder / "tokenizer.json"
     is_name = attention.name_ids(Tokenizer.from_file(str(tokenizer_file))) if args.teach else None
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate, betas=(0.9, 0.98), weight_decay=0.0)
-    recent = []
-    for step, (ids, weights) in enumerate(train.batches(phases, args.corpus, tokenizer_file, args.seed, args.answer_weight)):
+    steps_done, tokens, seconds = resumed(model, optimizer, args)
+    started, recent = time.time() - seconds, []
+    rows = train.batches(phases, args.corpus, tokenizer_file, args.seed, args.answer_weight)
+    for step, (ids, weights) in enumerate(itertools.islice(rows, steps_done, None), steps_done):
         optimizer.param_groups[0]["lr"] = args.rate * min(1.0, (step + 1) / 10, (total - step) / (args.decay * total))
         loss, figures = step_loss(model, ids, weights, is_name)
         loss.backward()
@@ -75,8 +103,8 @@ def uptrain(model, args, phases, log):
             mean = np.mean(recent, axis=0)
             recent = []
             row = f"{step + 1},{ids.shape[1]},{tokens},{mean[0]:.4f},{mean[1]:.4f},{mean[2]:.4f}"
+            checkpoint(model, optimizer, args, (step + 1, tokens, time.time() - started))
             print(f"{row},{time.time() - started:.0f}", file=log, flush=True)
-            save(model, args.folder, args.out)
 
 
 def main():
@@ -91,6 +119,7 @@ def main():
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--resume", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
@@ -98,9 +127,11 @@ def main():
     how = "eager" if args.teach else "sdpa"
     model = AutoModelForCausalLM.from_pretrained(args.folder, dtype=torch.float32, attn_implementation=how)
     phases = [(p.split(":")[0], *map(int, p.split(":")[1:])) for p in args.phases]
-    with open(args.out / "loss.csv", "w", encoding="utf-8") as log:
-        print("step,length,tokens,loss,answer_loss,lesson_loss,seconds", file=log)
+    with open(args.out / "loss.csv", "a" if args.resume else "w", encoding="utf-8") as log:
+        if not args.resume:
+            print("step,length,tokens,loss,answer_loss,lesson_loss,seconds", file=log)
         uptrain(model, args, phases, log)
+    state_file(args).unlink()
 
 
 if __name__ == "__main__":
