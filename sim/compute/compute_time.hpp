@@ -10,8 +10,8 @@
 //
 // A matmul whose kernel was measured (Machine::matmul_rates) instead takes FLOP / (its rate * efficiency): conversions
 // are in the rate. Tiles have 16 rows, so one row on matrix cores costs as much as sixteen, and a matrix-vector product
-// takes the vector path. Decode attention on NVIDIA has tiles of 64, whatever the group: FlashAttention's kBlockM, which
-// is the wgmma instruction's own (csrc/flash_attn/src/flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch;
+// takes the vector path. Decode attention on NVIDIA has tiles of 64, whatever the group: FlashAttention's kBlockM,
+// which is the wgmma instruction's own (csrc/flash_attn/src/flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch;
 // hopper/tile_size.h). Conversions: each weight once per row tile, each KV value once per workgroup that loads it. With
 // ActivationMode::int8 the products are integers where the machine multiplies int8, and what is converted is
 //   weights of less than 8 bits * 0.5 (unpacking) + activations * 4 (rounding) + m * n * k / group * 3 (scaling sums)
