@@ -18,8 +18,8 @@ constexpr double kTie = 0.02;
   return sim::price_step(server.machine, plan).seconds / (static_cast<double>(prompts) * each);
 }
 
-[[nodiscard]] BatchedTokens serve_with(int tokens, sim::SimulatedServer server, const RequestWorkload& workload,
-                                       const ServiceLevel& objective) {
+[[nodiscard]] BatchedTokens serve_with(int tokens, int prompt_tokens, sim::SimulatedServer server,
+                                       const RequestWorkload& workload, const ServiceLevel& objective) {
   server.options.max_num_batched_tokens = tokens;
   const sim::ServingRun run = sim::simulate(server, workload, objective);
   const ServingMetrics& metrics = run.metrics;
@@ -28,7 +28,8 @@ constexpr double kTie = 0.02;
           .ttft_p90 = metrics.ttft().quantile(0.9),
           .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
           .latency_mean = metrics.latency().mean(),
-          .preemptions = run.num_preemptions};
+          .preemptions = run.num_preemptions,
+          .prompt_token = prompt_token(server, tokens, prompt_tokens)};
 }
 
 }  // namespace
@@ -43,8 +44,7 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
     options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
     const int request = load.prompt_tokens + load.output_tokens;
     if (sim::capacity(server.machine, server.model, options, request).max_sequences < 1) continue;
-    choice.candidates.push_back(serve_with(tokens, server, workload, objective));
-    choice.candidates.back().prompt_token = prompt_token(server, tokens, load.prompt_tokens);
+    choice.candidates.push_back(serve_with(tokens, load.prompt_tokens, server, workload, objective));
     goodputs.push_back(choice.candidates.back().goodput);
     speeds.push_back(1 / choice.candidates.back().latency_mean.value());
   }
