@@ -1,5 +1,6 @@
-// `dculab bench`: runs a grid of steps on the real engine and writes a trace, or serves a file of conversations.
+// `dculab bench`: runs a grid of steps on the real engine and writes a trace, or serves conversations or a scenario.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "cli/checks.hpp"
@@ -10,6 +11,7 @@
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/resolve.hpp"
+#include "cli/scenario_bench.hpp"
 #include "cli/workload_bench.hpp"
 #include "config/text_output.hpp"
 #include "config/trace_file.hpp"
@@ -35,6 +37,7 @@ struct BenchChoices {
   engine::BenchOptions options;
   std::string trace_file;
   WorkloadChoices workload;
+  std::vector<std::string> set;  // of a scenario
   OutputOptions output;
 };
 
@@ -113,7 +116,32 @@ struct BenchChoices {
   return report;
 }
 
+[[nodiscard]] bool names_scenario(const std::string& workload) {
+  return !workload.empty() && std::filesystem::path(workload).extension() != ".json";
+}
+
+// A scenario says itself what these options say of conversations, and nothing of a grid has a trace of its own.
+void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
+  const bool scenario = names_scenario(choices.workload.file);
+  const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
+  for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device",
+                             "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens"})
+    if (scenario && given(option))
+      throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
+  if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
+  if (!scenario && !choices.workload.file.empty() && given("--trace"))
+    throw InputError("--trace", "is not written of conversations; leave it or --workload out");
+  if (!scenario && !given("--model"))
+    throw InputError("--model", "is missing: a folder, or a name under scenarios/models");
+}
+
 void run_bench(BenchChoices choices) {
+  if (names_scenario(choices.workload.file))
+    return show(bench_scenario({.scenario = choices.workload.file,
+                                .set = choices.set,
+                                .threads = choices.options.threads,
+                                .trace_file = choices.trace_file}),
+                choices.output);
   if (!choices.workload.file.empty())
     return show(bench_workload(choices.workload, {.model = choices.model,
                                                   .random_weights = choices.random_weights,
@@ -135,12 +163,17 @@ void run_bench(BenchChoices choices) {
 }
 
 // What a grid has and a workload does not is refused with it, and the other way round.
-void add_workload_options(CLI::App& command, WorkloadChoices& choices) {
+void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vector<std::string>& set) {
   CLI::Option* file =
-      command.add_option("--workload", choices.file, "Serve these conversations (ShareGPT's JSON) instead of a grid")
+      command
+          .add_option("--workload", choices.file,
+                      "Serve a scenario's requests, or conversations (ShareGPT's JSON), instead of a grid")
           ->option_text("FILE");
-  for (const char* option : {"--phase", "--batch", "--context", "--kv-heads", "--repeats", "--warm-up", "--trace"})
+  for (const char* option : {"--phase", "--batch", "--context", "--kv-heads", "--repeats", "--warm-up"})
     file->excludes(command.get_option(option));
+  command.add_option("--set", set, "Scenario: key=value overrides any of its keys")
+      ->option_text("KEY=VALUE ...")
+      ->needs(file);
   command.add_option("--num-prompts", choices.num_prompts, "Workload: conversations at most")
       ->check(at_least(1))
       ->needs(file);
@@ -159,7 +192,7 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices) {
 void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Run a grid of steps or a workload on the real engine");
   auto choices = std::make_shared<BenchChoices>();
-  command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models")->required();
+  command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models");
   command->add_option(
       "--random-weights", choices->random_weights,
       "Weights made on the spot in f32, f16, bf16, int8 or int4: speed does not depend on their values");
@@ -184,9 +217,12 @@ void add_bench(CLI::App& app) {
   command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")->check(at_least(1));
   command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")->check(at_least(0));
   add_output_file(*command, "--trace", choices->trace_file, "Write the trace here (JSON Lines)");
-  add_workload_options(*command, choices->workload);
+  add_workload_options(*command, choices->workload, choices->set);
   add_output_options(*command, choices->output);
-  command->callback([choices] { run_bench(*choices); });
+  command->callback([choices, command] {
+    refuse_ignored(*command, *choices);
+    run_bench(*choices);
+  });
 }
 
 }  // namespace dculab::cli

@@ -6,6 +6,7 @@
 #include "cli/engine_weights.hpp"
 #include "cli/locate.hpp"
 #include "cli/progress.hpp"
+#include "cli/serving_report.hpp"
 #include "config/unit_text.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/measure/step_sample.hpp"
@@ -14,7 +15,6 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kMostTraceSteps = 1000;
 constexpr std::array<const char*, 16> kCompared{"steps",
                                                 "output_tokens",
                                                 "total_time",
@@ -36,12 +36,9 @@ constexpr std::array<const char*, 16> kCompared{"steps",
   return !metric.ends_with("per_second") && metric != "goodput" && metric != "steps" && metric != "output_tokens";
 }
 
-[[nodiscard]] Cell figure(const std::string& metric, double value) {
-  return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
-}
-
 // Whatever is touched for the first time is touched here: predictions are of a server that has been running.
 void warm_up(engine::ModelExecutor& executor, const EngineOptions& options, const RequestWorkload& workload) {
+  executor.fill_kv_cache(workload.seed);
   RequestWorkload few = workload;
   few.requests = std::min(workload.requests, 4);
   few.arrival = ArrivalKind::all_at_once;
@@ -69,7 +66,7 @@ MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& wor
   warm_up(*executor, server.options, workload);
   ProgressBar bar;
   int finished = 0;
-  engine::StepSample sample(executor->shape(), server.options, kMostTraceSteps);
+  engine::StepSample sample(executor->shape(), server.options, server.most_trace_steps);
   MeasuredServing result;
   result.served =
       engine::serve(*executor, server.options, workload, scenario.slo,
@@ -80,6 +77,17 @@ MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& wor
   return result;
 }
 
+std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps) {
+  std::map<std::string, double> figures = serving_figures(metrics);
+  figures["steps"] = static_cast<double>(num_steps);
+  figures["output_tokens"] = static_cast<double>(metrics.output_tokens());
+  return figures;
+}
+
+Cell figure_cell(const std::string& metric, double value) {
+  return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
+}
+
 Table comparison_table(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
   Table table;
   table.title = "Simulated against measured on this machine";
@@ -88,7 +96,7 @@ Table comparison_table(const std::map<std::string, double>& simulated, const std
     if (!simulated.contains(metric) || !measured.contains(metric)) continue;
     const double real = measured.at(metric);
     const double off = real > 0 ? simulated.at(metric) / real - 1 : 0;
-    table.rows.push_back({metric, figure(metric, simulated.at(metric)), figure(metric, real),
+    table.rows.push_back({metric, figure_cell(metric, simulated.at(metric)), figure_cell(metric, real),
                           Cell((off < 0 ? "" : "+") + percent(off, 2), off)});
   }
   return table;

@@ -21,14 +21,21 @@ struct MeasuredServer {
   int num_blocks = 0;
   int threads = 1;
   engine::OpTiming op_timing = engine::OpTiming::off;  // on: the trace knows the ops, and steps are a little slower
+  std::size_t most_trace_steps = 1000;                 // all of them in order, or that many drawn from more
 };
 
 struct MeasuredServing {
   engine::ServedWorkload served;
-  Trace trace;  // a thousand of the steps at most
+  Trace trace;
 };
 
 [[nodiscard]] MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload);
+
+// serving_figures, and how many steps and tokens they took.
+[[nodiscard]] std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps);
+
+// A metric's value with its unit: "12.3 ms", "51.2".
+[[nodiscard]] Cell figure_cell(const std::string& metric, double value);
 
 // Metric by metric: simulated, measured, and how far the first is from the second.
 [[nodiscard]] Table comparison_table(const std::map<std::string, double>& simulated,

@@ -13,6 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/resolve.hpp"
 #include "cli/serving_report.hpp"
+#include "cli/serving_scenario.hpp"
 #include "cli/simulation.hpp"
 #include "config/text_output.hpp"
 #include "config/trace_file.hpp"
@@ -30,36 +31,6 @@ struct SimulateChoices {
   bool measure = false;
   OutputOptions output;
 };
-
-// An objective about what a simulation does not measure would choose nothing, and not say why.
-void refuse_other_metrics(const config::Scenario& scenario) {
-  const auto refuse = [&scenario](const std::string& metric) {
-    for (const char* other : {"step_time", "kv_bytes", "max_sequences"})
-      if (metric == other)
-        throw InputError(scenario.file, "objective: " + metric + " is no metric of served requests; take goodput, " +
-                                            "output_tokens_per_second, ttft_p99, ...");
-  };
-  if (scenario.objective.metric != config::Objective{}.metric) refuse(scenario.objective.metric);
-  for (const config::Constraint& constraint : scenario.objective.subject_to) refuse(constraint.metric);
-}
-
-[[nodiscard]] config::Scenario read(const std::string& name, const std::vector<std::string>& set) {
-  std::vector<config::Override> overrides;
-  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
-  const std::string file = find_scenario(name).string();
-  config::Scenario scenario = config::read_scenario_file(file, overrides);
-  if (scenario.workload.kind != config::WorkloadKind::serving)
-    throw InputError(file,
-                     "workload: has no requests to serve; give workload.requests, prompt_tokens and "
-                     "output_tokens, or ask `dculab study` for a single step");
-  if (scenario.compare || scenario.accuracy) throw InputError(file, "compare and accuracy belong to `dculab study`");
-  if (scenario.workload.kv_padding != config::KvPadding::none)
-    throw InputError(file,
-                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
-  if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
-  refuse_other_metrics(scenario);
-  return scenario;
-}
 
 [[nodiscard]] Table sweep_table(const std::vector<Simulation>& all) {
   Table table;
@@ -174,7 +145,7 @@ void add_steps(const Simulation& simulation, Trace& trace) {
   config::ChromeTrace chrome_trace;
   Trace trace;
   for (const std::string& name : choices.scenarios) {
-    const config::Scenario scenario = read(name, choices.set);
+    const config::Scenario scenario = read_serving_scenario(name, choices.set);
     report.heading.push_back(scenario.question);
     const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
     const bool single = points.size() * scenario.machines.size() == 1;

@@ -2,42 +2,17 @@
 
 #include <algorithm>
 #include <functional>
-#include <thread>
 
 #include "cli/measured_serving.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/request_workload.hpp"
 #include "cli/resolve.hpp"
 #include "cli/serving_report.hpp"
+#include "cli/serving_scenario.hpp"
 #include "core/error.hpp"
-#include "sim/memory/capacity.hpp"
 
 namespace dculab::cli {
 namespace {
-
-// What the engine here runs is a CPU's plan.
-void require_same(const sim::Machine& machine, const config::Scenario& scenario) {
-  const std::string remedy = "; give --set machine=FILE with a calibrated file of this machine";
-  if (machine.kind != sim::MachineKind::cpu)
-    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU" + remedy);
-  const int threads = scenario.measure.threads > 0 ? scenario.measure.threads : machine.compute_units;
-  if (threads != machine.compute_units)
-    throw InputError("--measure", "measure.threads is " + std::to_string(threads) + ", and " + machine.name + " has " +
-                                      std::to_string(machine.compute_units) + " cores: leave it out");
-  if (const unsigned cores = std::thread::hardware_concurrency(); cores > 0 && threads > static_cast<int>(cores))
-    throw InputError("--measure", machine.name + " has " + std::to_string(threads) + " cores, this machine " +
-                                      std::to_string(cores) + remedy);
-  if (!scenario.model.overrides.empty())
-    throw InputError("--measure", "runs the model as its folder has it; leave changes of its shape out");
-}
-
-// KV blocks for both when the engine measures: those that every request at its longest needs, or fewer when
-// gpu_memory_utilization of the machine's memory holds fewer.
-[[nodiscard]] int blocks_for_both(const sim::SimulatedServer& server) {
-  const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1).num_blocks;
-  const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
-  return static_cast<int>(std::min(fit, longest * server.options.max_num_seqs));
-}
 
 [[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
   Json json = Json::array();
@@ -65,22 +40,8 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
                           config::ChromeTrace* chrome_trace) {
   const config::Scenario& scenario = point.scenario;
   const bool measured = serving != Serving::simulated;
-  const ModelShape model = resolve_model(scenario);
-  sim::Machine machine = resolve_machine(scenario, machine_name);
-  const EngineOptions options = resolve_options(scenario, model, machine.kind);
-  sim::SimulatedServer server{std::move(machine), model, options, std::nullopt, scenario.deployment};
-  if (const auto found = problems(server); !found.empty()) throw InputError(scenario.file, found.front());
-  if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
-    throw InputError(scenario.file,
-                     "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
-  if (measured) {
-    if (scenario.slo.slowdown)
-      throw InputError("--measure", "does not run every request alone; leave slo.slowdown out");
-    if (scenario.deployment.devices() != 1)
-      throw InputError("--measure", "runs one engine on one machine; leave several devices out");
-    require_same(server.machine, scenario);
-    server.num_blocks = blocks_for_both(server);
-  }
+  sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
+  if (measured) make_measurable(server, scenario);
   std::function<void(const ServedStep&, int)> on_step;
   if (chrome_trace != nullptr)
     on_step = [chrome_trace](const ServedStep& step, int engine) { chrome_trace->add(step, engine); };
@@ -88,20 +49,15 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
   done.machine = machine_name;
   done.choices = point.choices;
   done.slo = scenario.slo;
-  const RequestWorkload workload = resolve_requests(scenario, model);
+  const RequestWorkload workload = resolve_requests(scenario, server.model);
   done.run = sim::simulate(server, workload, scenario.slo, on_step);
-  done.figures = serving_figures(done.run.metrics);
-  done.figures["steps"] = static_cast<double>(done.run.num_steps);
-  done.figures["output_tokens"] = static_cast<double>(done.run.metrics.output_tokens());
+  done.figures = compared_figures(done.run.metrics, done.run.num_steps);
   if (measured) {
     const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
     MeasuredServing run =
-        measure({scenario, options, *server.num_blocks, server.machine.compute_units, timing}, workload);
-    const engine::ServedWorkload& served = run.served;
+        measure({scenario, server.options, *server.num_blocks, server.machine.compute_units, timing}, workload);
     done.trace = std::move(run.trace);
-    done.measured = serving_figures(served.metrics);
-    done.measured["steps"] = static_cast<double>(served.num_steps);
-    done.measured["output_tokens"] = static_cast<double>(served.metrics.output_tokens());
+    done.measured = compared_figures(run.served.metrics, run.served.num_steps);
   }
   return done;
 }

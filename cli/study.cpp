@@ -9,12 +9,14 @@
 #include "cli/host_machine.hpp"
 #include "cli/locate.hpp"
 #include "cli/measured_comparison.hpp"
+#include "cli/measured_serving_study.hpp"
 #include "cli/measured_study.hpp"
 #include "cli/output.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/progress.hpp"
 #include "cli/resolve.hpp"
 #include "cli/search_options.hpp"
+#include "cli/serving_scenario.hpp"
 #include "config/machine_file.hpp"
 #include "config/text_output.hpp"
 #include "config/trace_file.hpp"
@@ -50,12 +52,26 @@ struct StudyChoices {
        }}));
 }
 
+// Requests that the engine here serves in real time; compare has a closed form for them.
+[[nodiscard]] bool is_served(const config::Scenario& scenario) {
+  return scenario.workload.kind == config::WorkloadKind::serving && !scenario.compare && !scenario.accuracy;
+}
+
+[[nodiscard]] MeasuredStudy measure_on(const sim::Machine& host, const config::Scenario& scenario, Report& report,
+                                       ProgressBar& bar) {
+  if (is_served(scenario)) {
+    bar.clear();
+    return measure_serving_study(scenario, host, report);
+  }
+  return scenario.compare ? measure_comparison(scenario, host, report, bar)
+                          : measure_study(scenario, host, report, bar);
+}
+
 void measure(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
   ProgressBar bar;
   const sim::Machine host = choices.host_file.empty() ? probe_this_machine(scenario.measure.threads, bar)
                                                       : resolve_machine(choices.host_file);
-  const MeasuredStudy study =
-      scenario.compare ? measure_comparison(scenario, host, report, bar) : measure_study(scenario, host, report, bar);
+  const MeasuredStudy study = measure_on(host, scenario, report, bar);
   if (!choices.trace_file.empty())
     config::write_file_atomically(choices.trace_file, config::trace_json_lines(study.trace));
   if (!choices.machine_file.empty())
@@ -135,8 +151,11 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
 }
 
 [[nodiscard]] Report study(const std::string& file, const StudyChoices& choices) {
-  const config::Scenario scenario = read(find_scenario(file), choices.set);
-  refuse_unsupported(scenario);
+  config::Scenario scenario = read(find_scenario(file), choices.set);
+  if (choices.measure && is_served(scenario))
+    scenario = read_serving_scenario(file, choices.set);
+  else
+    refuse_unsupported(scenario);
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
@@ -177,7 +196,7 @@ void add_study(CLI::App& app) {
   auto choices = std::make_shared<StudyChoices>();
   command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios")->required();
   command->add_flag("--measure", choices->measure,
-                    "Also run the sweep on this machine: calibrate on half, score the rest");
+                    "Also run the sweep, or serve the requests, on this machine: calibrate and score");
   command->add_option("--host", choices->host_file, "Machine file of this host, instead of probing now");
   add_output_file(*command, "--trace", choices->trace_file, "With --measure: write the trace here");
   add_output_file(*command, "--machine-file", choices->machine_file,

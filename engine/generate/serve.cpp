@@ -1,5 +1,8 @@
 #include "engine/generate/serve.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "core/scheduler.hpp"
 #include "core/serving_loop.hpp"
 #include "engine/generate/logits_source.hpp"
@@ -20,9 +23,13 @@ ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, cons
     served.metrics.add(sequence);
     if (callbacks.on_finished) callbacks.on_finished();
   };
+  std::optional<Seconds> previous_end;
   const auto see_step = [&](const ServedStep& step) {
-    served.timeline.add(step);
-    if (callbacks.on_step) callbacks.on_step(step);
+    ServedStep whole = step;
+    if (previous_end) whole.begin = std::max(*previous_end, clock.woken());
+    previous_end = step.end;
+    served.timeline.add(whole);
+    if (callbacks.on_step) callbacks.on_step(whole);
   };
   ServingLoop loop({executor.shape(), options, scheduler, executor, tokens, clock, RequestRecords::drop},
                    {.on_finished = finish, .on_step = see_step});

@@ -21,6 +21,8 @@ struct ServedWorkload {
 
 struct ServeCallbacks {
   std::function<void()> on_finished{};  // a request
+  // A step begins where the one before ended, unless the engine waited for a request: what the host does in between, as
+  // handing out tokens, is part of it.
   std::function<void(const ServedStep&)> on_step{};
 };
 

@@ -16,10 +16,15 @@ class WallClock final : public Clock {
   void step_took(Seconds) override {}
   void wait_until(Seconds time) override {
     std::this_thread::sleep_for(std::chrono::duration<double>((time - now()).value()));
+    woken_ = now();
   }
+
+  // When the last wait ended; 0 before.
+  [[nodiscard]] Seconds woken() const { return woken_; }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Seconds woken_;
 };
 
 }  // namespace dculab::engine

@@ -18,6 +18,9 @@ constexpr double kInstructionsPerScore = 10;
 constexpr int kCpuTileTokens = 64;
 constexpr double kCpuTileInstructions = 3;
 constexpr double kCpuGatherInstructions = 1;
+// For each query and head, full vectors: clear and fold its sums, two exponentials, one horizontal sum, divide, store.
+constexpr double kCpuRowInstructions = 60;
+constexpr double kCpuLanes = 16;
 
 // Integer products: per weight of less than 8 bits an AND and a shift for 8 values of a 32-bit lane, twice; per
 // activation the largest of its group, scale, round and pack; per sum of a group: to F32, zero point, scale.
@@ -70,11 +73,21 @@ struct Work {
   return kCpuTileInstructions + (block_size < kCpuTileTokens ? kCpuGatherInstructions : 0);
 }
 
+// Pairs that are scored for each one that is seen: the CPU kernel multiplies a tile of 64 tokens with all queries that
+// see any of it, so that a prefill's query computes the rest of its own tile too, half of it on average.
+[[nodiscard]] double scored_per_seen(const Machine& machine, const Op& op) {
+  if (machine.kind == MachineKind::gpu || op.kind != OpKind::attention_prefill) return 1;
+  const AttentionWork& attention = op.attention;
+  const double tile = std::min<double>(kCpuTileTokens, attention.context_tokens / attention.num_sequences);
+  return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
+}
+
 [[nodiscard]] Work attention_work(const Machine& machine, const Op& op, Dtype multiplied) {
   const AttentionWork& attention = op.attention;
   Work work;
-  work.multiply = op.flops;
   const bool prefill = op.kind == OpKind::attention_prefill;
+  const double scored = scored_per_seen(machine, op);
+  work.multiply = scored * op.flops;
   work.tile_rows = is_nvidia(machine) ? kFlashRows : kMatrixRows;
   work.rows = prefill ? work.tile_rows : attention.heads_per_workgroup;
   work.efficiency = machine.efficiencies.attention_compute;
@@ -82,9 +95,11 @@ struct Work {
   const double values = tensors * attention.head_dim * walked_tokens(op);
   const double conversions = values * (conversion_instructions(machine, attention.kv_dtype, multiplied) +
                                        tile_instructions(machine, attention.block_size));
-  const double scores = attention.score_pairs * attention.num_query_heads;
+  const double scores = scored * attention.score_pairs * attention.num_query_heads;
+  const double rows = machine.kind == MachineKind::cpu ? attention.query_tokens * attention.num_query_heads : 0;
+  const double softmax = scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes;
   work.vector_instructions = FlopCount(conversions / machine.efficiencies.conversion_compute +
-                                       scores * kInstructionsPerScore / machine.efficiencies.attention_compute);
+                                       softmax / machine.efficiencies.attention_compute);
   return work;
 }
 

@@ -1,0 +1,200 @@
+#include "cli/measured_serving_study.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "cli/calibrated_machine.hpp"
+#include "cli/machine_figures.hpp"
+#include "cli/measured_serving.hpp"
+#include "cli/predicted_study.hpp"
+#include "cli/request_workload.hpp"
+#include "cli/serving_scenario.hpp"
+#include "core/error.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/calibration/hold_out.hpp"
+#include "sim/cost/step_price.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::size_t kAllSteps = 1'000'000;
+constexpr std::size_t kFittedSteps = 400;  // more hardly change the fit, and take longer
+constexpr std::size_t kFewestSteps = 8;
+
+// What is compared, and how far the simulator may be off.
+struct Limit {
+  const char* metric;
+  double most;
+};
+constexpr std::array<Limit, 5> kLimits{{{"output_tokens_per_second", 0.05},
+                                        {"ttft_p50", 0.10},
+                                        {"ttft_p99", 0.20},
+                                        {"tpot_p50", 0.10},
+                                        {"tpot_p99", 0.20}}};
+
+using Figures = std::map<std::string, double>;
+
+// A point of the sweep, with its least disturbed rounds.
+struct ServedPoint {
+  const config::SweepPoint* point;
+  sim::SimulatedServer server;
+  RequestWorkload workload;
+  std::optional<MeasuredServing> calibrating{}, own{};
+  std::vector<Figures> rounds{};  // of the own requests, all of them
+};
+
+[[nodiscard]] std::vector<ServedPoint> points_of(const std::vector<config::SweepPoint>& sweep,
+                                                 const sim::Machine& host) {
+  std::vector<ServedPoint> points;
+  for (const config::SweepPoint& point : sweep) {
+    sim::SimulatedServer server = resolve_server(point.scenario, host);
+    make_measurable(server, point.scenario);
+    RequestWorkload workload = resolve_requests(point.scenario, server.model);
+    points.push_back({&point, std::move(server), std::move(workload)});
+  }
+  return points;
+}
+
+// "requests_per_second 20, "
+[[nodiscard]] std::string choices_text(const config::SweepPoint& point) {
+  std::string text;
+  for (const auto& [key, value] : point.choices) text += axis_title(key) + " " + value + ", ";
+  return text;
+}
+
+// Of rounds with the same requests: what else runs on the machine only ever slows.
+void keep_fastest(MeasuredServing run, std::optional<MeasuredServing>& kept) {
+  if (!kept || run.served.busy < kept->served.busy) kept = std::move(run);
+}
+
+void serve_round(ServedPoint& served) {
+  const MeasuredServer engine{.scenario = served.point->scenario,
+                              .options = served.server.options,
+                              .num_blocks = *served.server.num_blocks,
+                              .threads = served.server.machine.compute_units,
+                              .op_timing = engine::OpTiming::on,
+                              .most_trace_steps = kAllSteps};
+  config::Scenario other = served.point->scenario;
+  ++other.workload.served.seed;
+  MeasuredServing calibrating = measure(engine, resolve_requests(other, served.server.model));
+  for (TraceStep& step : calibrating.trace.steps) step.id = choices_text(*served.point) + step.id;
+  keep_fastest(std::move(calibrating), served.calibrating);
+  MeasuredServing own = measure(engine, served.workload);
+  served.rounds.push_back(compared_figures(own.served.metrics, own.served.num_steps));
+  keep_fastest(std::move(own), served.own);
+}
+
+// Each as likely as `host` expects it to take long, so that the few prefills, which take most of the time, are among
+// them; without those that cannot be true. (Not as it took long: that would prefer the
+// disturbed ones.)
+[[nodiscard]] std::vector<TraceStep> steps_to_fit(const std::vector<ServedPoint>& points, const sim::Machine& host) {
+  std::vector<const TraceStep*> all;
+  for (const ServedPoint& point : points)
+    for (const TraceStep& step : point.calibrating->trace.steps) all.push_back(&step);
+  std::vector<Seconds> expected;
+  Seconds total, passed;
+  for (const TraceStep* step : all) {
+    expected.push_back(sim::price_step(host, plan_step(step->model, step->options, step->batch)).seconds);
+    total += expected.back();
+  }
+  std::vector<TraceStep> drawn, steps;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    passed += expected[index];
+    if (passed / total * kFittedSteps >= static_cast<double>(drawn.size()) + 1) drawn.push_back(*all[index]);
+  }
+  std::set<std::size_t> refused;
+  for (const sim::FloorViolation& violation : sim::floor_violations(host, drawn)) refused.insert(violation.row);
+  for (std::size_t row = 0; row < drawn.size(); ++row)
+    if (!refused.contains(row)) steps.push_back(std::move(drawn[row]));
+  if (steps.size() < kFewestSteps)
+    throw InputError("only " + std::to_string(steps.size()) + " served steps can be used, " +
+                     std::to_string(kFewestSteps) + " are needed to calibrate; serve more requests");
+  return steps;
+}
+
+[[nodiscard]] Figures simulated(const ServedPoint& served, const sim::Machine& machine) {
+  sim::SimulatedServer server = served.server;
+  server.machine = machine;
+  const sim::ServingRun run = sim::simulate(server, served.workload, served.point->scenario.slo);
+  return compared_figures(run.metrics, run.num_steps);
+}
+
+// "12 ms .. 14 ms"
+[[nodiscard]] Cell range_cell(const std::vector<Figures>& rounds, const std::string& metric) {
+  std::vector<double> values;
+  for (const Figures& figures : rounds) values.push_back(figures.at(metric));
+  const auto [lowest, highest] = std::ranges::minmax_element(values);
+  return {figure_cell(metric, *lowest).text + " .. " + figure_cell(metric, *highest).text};
+}
+
+void add_point(const ServedPoint& served, const sim::Machine& machine, Table& table, Report& report, int& within) {
+  const Figures predicted = simulated(served, machine);
+  const Figures measured = compared_figures(served.own->served.metrics, served.own->served.num_steps);
+  Json json{{"choices", Json::object()}, {"metrics", Json::object()}};
+  for (const auto& [key, value] : served.point->choices) json["choices"][key] = value;
+  for (const auto& [metric, most] : kLimits) {
+    if (!measured.contains(metric) || !predicted.contains(metric)) continue;
+    const double off = predicted.at(metric) / measured.at(metric) - 1;
+    const bool holds = std::abs(off) <= most;
+    within += holds ? 1 : 0;
+    std::vector<Cell> row;
+    for (const auto& [key, value] : served.point->choices) row.emplace_back(value);
+    row.emplace_back(metric);
+    row.push_back(figure_cell(metric, predicted.at(metric)));
+    row.push_back(figure_cell(metric, measured.at(metric)));
+    row.emplace_back((off < 0 ? "" : "+") + percent(off, 2), off);
+    row.emplace_back(percent(most), most);
+    row.emplace_back(holds ? "yes" : "no");
+    row.push_back(range_cell(served.rounds, metric));
+    table.rows.push_back(std::move(row));
+    json["metrics"][metric] = {
+        {"simulated", predicted.at(metric)}, {"measured", measured.at(metric)}, {"limit", most}, {"within", holds}};
+  }
+  report.json["points"].push_back(std::move(json));
+}
+
+void add_comparison(const std::vector<ServedPoint>& points, const sim::Machine& machine, Report& report) {
+  Table table;
+  table.title = "Simulated against measured on this machine";
+  for (const auto& [key, value] : points.front().point->choices) table.columns.push_back(axis_title(key));
+  for (const char* column : {"metric", "simulated", "measured", "off by", "limit", "within", "all rounds measured"})
+    table.columns.emplace_back(column);
+  report.json["points"] = Json::array();
+  int within = 0;
+  for (const ServedPoint& served : points) add_point(served, machine, table, report, within);
+  table.notes = {"The fastest of " + std::to_string(points.front().rounds.size()) +
+                     " rounds: what else runs on the machine only ever slows",
+                 std::to_string(within) + " of " + std::to_string(table.rows.size()) + " within their limits"};
+  report.json["within"] = within;
+  report.json["compared"] = table.rows.size();
+  report.tables.push_back(std::move(table));
+}
+
+}  // namespace
+
+MeasuredStudy measure_serving_study(const config::Scenario& scenario, const sim::Machine& host, Report& report) {
+  const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
+  std::vector<ServedPoint> points = points_of(sweep, host);
+  MeasuredStudy study;
+  for (int round = 0; round < scenario.measure.repeats; ++round)
+    for (ServedPoint& served : points) serve_round(served);
+  study.trace.header = points.front().own->trace.header;
+  study.trace.steps = steps_to_fit(points, host);
+  sim::Fit fit = sim::calibrate(host, study.trace.steps);
+  report.heading.push_back(host.description);
+  report.heading.push_back("calibrated on " + std::to_string(study.trace.steps.size()) +
+                           " steps of other requests at the same rates: median |error| " +
+                           percent(fit.error.median_abs_error) + ", P90 " + percent(fit.error.p90_abs_error) +
+                           ", bias " + percent(fit.error.bias));
+  add_comparison(points, fit.machine, report);
+  cite_fit(fit.machine, std::to_string(study.trace.steps.size()) + " served steps");
+  study.machine = fit.machine;
+  report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
+  return study;
+}
+
+}  // namespace dculab::cli

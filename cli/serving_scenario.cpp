@@ -1,0 +1,84 @@
+#include "cli/serving_scenario.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "cli/locate.hpp"
+#include "cli/resolve.hpp"
+#include "core/error.hpp"
+#include "sim/memory/capacity.hpp"
+
+namespace dculab::cli {
+namespace {
+
+// An objective about what a simulation does not measure would choose nothing, and not say why.
+void refuse_other_metrics(const config::Scenario& scenario) {
+  const auto refuse = [&scenario](const std::string& metric) {
+    for (const char* other : {"step_time", "kv_bytes", "max_sequences"})
+      if (metric == other)
+        throw InputError(scenario.file, "objective: " + metric + " is no metric of served requests; take goodput, " +
+                                            "output_tokens_per_second, ttft_p99, ...");
+  };
+  if (scenario.objective.metric != config::Objective{}.metric) refuse(scenario.objective.metric);
+  for (const config::Constraint& constraint : scenario.objective.subject_to) refuse(constraint.metric);
+}
+
+// What the engine here runs is a CPU's plan.
+void require_same(const sim::Machine& machine, const config::Scenario& scenario) {
+  const std::string remedy = "; give --set machine=FILE with a calibrated file of this machine";
+  if (machine.kind != sim::MachineKind::cpu)
+    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU" + remedy);
+  const int threads = scenario.measure.threads > 0 ? scenario.measure.threads : machine.compute_units;
+  if (threads != machine.compute_units)
+    throw InputError("--measure", "measure.threads is " + std::to_string(threads) + ", and " + machine.name + " has " +
+                                      std::to_string(machine.compute_units) + " cores: leave it out");
+  if (const unsigned cores = std::thread::hardware_concurrency(); cores > 0 && threads > static_cast<int>(cores))
+    throw InputError("--measure", machine.name + " has " + std::to_string(threads) + " cores, this machine " +
+                                      std::to_string(cores) + remedy);
+  if (!scenario.model.overrides.empty())
+    throw InputError("--measure", "runs the model as its folder has it; leave changes of its shape out");
+}
+
+}  // namespace
+
+config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
+  std::vector<config::Override> overrides;
+  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  const std::string file = find_scenario(name).string();
+  config::Scenario scenario = config::read_scenario_file(file, overrides);
+  if (scenario.workload.kind != config::WorkloadKind::serving)
+    throw InputError(file,
+                     "workload: has no requests to serve; give workload.requests, prompt_tokens and "
+                     "output_tokens, or ask `dculab study` for a single step");
+  if (scenario.compare || scenario.accuracy) throw InputError(file, "compare and accuracy belong to `dculab study`");
+  if (scenario.workload.kv_padding != config::KvPadding::none)
+    throw InputError(file,
+                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
+  if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
+  refuse_other_metrics(scenario);
+  return scenario;
+}
+
+sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
+  const ModelShape model = resolve_model(scenario);
+  const EngineOptions options = resolve_options(scenario, model, machine.kind);
+  sim::SimulatedServer server{std::move(machine), model, options, std::nullopt, scenario.deployment};
+  if (const auto found = problems(server); !found.empty()) throw InputError(scenario.file, found.front());
+  if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
+    throw InputError(scenario.file,
+                     "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
+  return server;
+}
+
+void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario) {
+  if (scenario.slo.slowdown) throw InputError("--measure", "does not run every request alone; leave slo.slowdown out");
+  if (scenario.deployment.devices() != 1)
+    throw InputError("--measure", "runs one engine on one machine; leave several devices out");
+  require_same(server.machine, scenario);
+  const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1).num_blocks;
+  const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
+  server.num_blocks = static_cast<int>(std::min(fit, longest * server.options.max_num_seqs));
+}
+
+}  // namespace dculab::cli

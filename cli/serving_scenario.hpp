@@ -1,0 +1,24 @@
+// Which server, and which requests, does a scenario describe?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "sim/serving/simulated_server.hpp"
+
+namespace dculab::cli {
+
+// By name or file, with `set` as key=value. Throws InputError where there are no requests, or what belongs to other
+// commands.
+[[nodiscard]] config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set);
+
+// Throws InputError for a server that cannot run the scenario's model.
+[[nodiscard]] sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine);
+
+// Gives `server` the KV blocks that this machine's engine is given too: those that every request at its longest needs,
+// or fewer when gpu_memory_utilization of the machine's memory holds fewer. Throws InputError where the engine here
+// would not run what is simulated.
+void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario);
+
+}  // namespace dculab::cli

@@ -1,0 +1,80 @@
+// `dculab bench --workload SCENARIO` and `dculab study SCENARIO --measure`: requests served in real time.
+#include <cmath>
+
+#include "tests/cli/generous_cpu.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+const char* const kChat = "serving/chat_on_cpu";
+const Arguments kFewAtOnce{"--set", "workload.requests=12", "--set",
+                           "sweep={workload.requests_per_second: [300, 900]}"};
+
+Arguments with(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST_CASE("bench serves a scenario's requests and prints simulate's figures of them") {
+  const Folder folder;
+  const std::string trace = folder.path("trace.jsonl");
+  const Json bench =
+      run_for_json(with({"bench", "--workload", kChat, "--trace", trace, "--set", "measure.threads=1"}, kFewAtOnce));
+  const Json simulated = run_for_json(with({"simulate", kChat}, kFewAtOnce)).at("simulations");
+  CHECK(bench.at("schema") == "dculab/bench-scenario/1");
+  const Json& runs = bench.at("runs");
+  REQUIRE(runs.size() == 2);
+  for (std::size_t point = 0; point < runs.size(); ++point) {
+    const Json& run = runs.at(point);
+    CHECK(run.at("choices") == simulated.at(point).at("choices"));
+    for (const char* same : {"requests", "prompt_tokens", "output_tokens"})
+      CHECK(run.at(same) == simulated.at(point).at(same));
+    for (const char* metric : {"total_time", "requests_per_second", "ttft_p50", "ttft_p99", "tpot_p50", "itl_p99"}) {
+      CHECK(simulated.at(point).at(metric).get<double>() > 0);
+      CHECK(run.at(metric).get<double>() > 0);
+    }
+    CHECK(run.at("busy_seconds").get<double>() <= run.at("total_time").get<double>());
+  }
+  const Json fitted = run_for_json({"validate", trace, "--machine", folder.write("cpu.yaml", kGenerousCpu)});
+  CHECK(fitted.at("points").size() + fitted.at("refused").size() >= 24);
+}
+
+TEST_CASE("what a scenario says itself is refused beside it, and what is of scenarios elsewhere") {
+  const Arguments bench{"bench", "--workload", kChat};
+  check_refused(with(bench, {"--model", "dculab-tiny"}), {"--model", "--set KEY=VALUE"});
+  check_refused(with(bench, {"--block-size", "16"}), {"--block-size"});
+  check_refused(with(bench, {"--set", "deployment={data_parallel_size: 2}"}), {"deployment", "one device"});
+  check_refused(with(bench, {"--set", "slo={slowdown: 1.5}"}), {"slo.slowdown"});
+  check_refused({"bench", "--workload", "quickstart"}, {"workload", "no requests"});
+  check_refused({"bench"}, {"--model", "is missing"});
+  const std::string conversations = DCULAB_SOURCE_DIR "/scenarios/workloads/dculab-tiny-sharegpt.json";
+  check_refused({"bench", "--model", "dculab-tiny", "--workload", conversations, "--set", "seed=1"}, {"--set"});
+  check_refused({"bench", "--model", "dculab-tiny", "--workload", conversations, "--trace", "t.jsonl"}, {"--trace"});
+}
+
+TEST_CASE("a study that serves compares engine and simulator metric by metric at every point") {
+  const Folder folder;
+  const std::string machine = folder.path("served.yaml");
+  const Json study = run_for_json(with({"study", kChat, "--measure", "--host", folder.write("cpu.yaml", kGenerousCpu),
+                                        "--machine-file", machine, "--set", "measure.repeats=1"},
+                                       kFewAtOnce));
+  REQUIRE(study.at("points").size() == 2);
+  CHECK(study.at("compared") == 10);
+  CHECK(study.at("within").get<int>() <= 10);
+  for (const Json& point : study.at("points"))
+    for (const char* metric : {"output_tokens_per_second", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"}) {
+      const Json& both = point.at("metrics").at(metric);
+      const double simulated = both.at("simulated"), measured = both.at("measured"), limit = both.at("limit");
+      CHECK(simulated > 0);
+      CHECK(measured > 0);
+      CHECK(both.at("within").get<bool>() == (std::abs(simulated / measured - 1) <= limit));
+    }
+  CHECK(run_for_json({"simulate", kChat, "--set", "machine=" + machine}).at("simulations").size() == 3);
+  check_refused({"study", kChat, "--measure", "--set", "deployment={data_parallel_size: 2}", "--host", machine},
+                {"--measure", "one engine"});
+}
+
+}  // namespace
+}  // namespace dculab::cli::test
