@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes dculab-tiny-gqa4, dculab-tiny with fewer KV heads, and the table of what each way of merging costs.
+# Makes dculab-tiny-gqa4, -gqa2 and -mqa, dculab-tiny with 4, 2 and 1 KV heads, and the table of what each way of merging costs.
 #
 #   scripts/model/regroup.sh [WORK]      WORK: folder for temporary files
 #
@@ -57,5 +57,7 @@ for heads in 4 2; do
   done
 done
 uptrain "$models/dculab-tiny-gqa4" dculab-tiny-gqa4 similarity-svd-svd 4
+uptrain "$models/dculab-tiny-gqa2" dculab-tiny-gqa2 similarity-svd-svd 2
+uptrain "$models/dculab-tiny-mqa" dculab-tiny-mqa mean-svd 1
 uptrain "$work/gqa4-norm" dculab-tiny similarity-norm 4 # not shipped: from a worse start
-uptrain "$work/gqa2" dculab-tiny mean 2                 # not shipped: it has lost its answers
+uptrain "$work/gqa2-mean" dculab-tiny mean 2            # not shipped: it has lost its answers
