@@ -47,23 +47,38 @@ struct ServedPoint {
   std::vector<Figures> rounds{};  // of the own requests, all of them
 };
 
+// Drawn alike, from another seed.
+[[nodiscard]] RequestWorkload other_requests(config::Scenario scenario, const ModelShape& model) {
+  ++scenario.workload.served.seed;
+  return resolve_requests(scenario, model);
+}
+
+// Whether they arrive alike and are as long.
+[[nodiscard]] bool same_requests(const RequestWorkload& one, const RequestWorkload& other) {
+  RequestSource first(one), second(other);
+  while (true) {
+    const auto a = first.next(), b = second.next();
+    if (!a || !b) return !a && !b;
+    if (a->arrival != b->arrival || a->max_tokens != b->max_tokens ||
+        a->prompt_token_ids.size() != b->prompt_token_ids.size())
+      return false;
+  }
+}
+
 [[nodiscard]] std::vector<ServedPoint> points_of(const std::vector<config::SweepPoint>& sweep,
                                                  const sim::Machine& host) {
   std::vector<ServedPoint> points;
   for (const config::SweepPoint& point : sweep) {
     sim::SimulatedServer server = resolve_server(point.scenario, host);
-    make_measurable(server, point.scenario);
+    make_measurable(server, point.scenario, "leave --host out, or give a file of this machine");
     RequestWorkload workload = resolve_requests(point.scenario, server.model);
+    if (same_requests(workload, other_requests(point.scenario, server.model)))
+      throw InputError(point.scenario.file,
+                       "workload: has no other requests to calibrate on, another seed gives the same; draw arrivals or "
+                       "lengths, or compare with `dculab simulate --measure`");
     points.push_back({&point, std::move(server), std::move(workload)});
   }
   return points;
-}
-
-// "requests_per_second 20, "
-[[nodiscard]] std::string choices_text(const config::SweepPoint& point) {
-  std::string text;
-  for (const auto& [key, value] : point.choices) text += axis_title(key) + " " + value + ", ";
-  return text;
 }
 
 // Of rounds with the same requests: what else runs on the machine only ever slows.
@@ -78,10 +93,9 @@ void serve_round(ServedPoint& served) {
                               .threads = served.server.machine.compute_units,
                               .op_timing = engine::OpTiming::on,
                               .most_trace_steps = kAllSteps};
-  config::Scenario other = served.point->scenario;
-  ++other.workload.served.seed;
-  MeasuredServing calibrating = measure(engine, resolve_requests(other, served.server.model));
-  for (TraceStep& step : calibrating.trace.steps) step.id = choices_text(*served.point) + step.id;
+  MeasuredServing calibrating = measure(engine, other_requests(served.point->scenario, served.server.model));
+  if (const std::string of = choices_text(*served.point); !of.empty())
+    for (TraceStep& step : calibrating.trace.steps) step.id.insert(0, of + ", ");
   keep_fastest(std::move(calibrating), served.calibrating);
   MeasuredServing own = measure(engine, served.workload);
   served.rounds.push_back(compared_figures(own.served.metrics, own.served.num_steps));

@@ -1,9 +1,9 @@
 #include "cli/scenario_bench.hpp"
 
+#include <algorithm>
 #include <thread>
 
 #include "cli/measured_serving.hpp"
-#include "cli/predicted_study.hpp"
 #include "cli/request_workload.hpp"
 #include "cli/resolve.hpp"
 #include "cli/serving_report.hpp"
@@ -25,7 +25,10 @@ namespace {
   if (scenario.slo.slowdown)
     throw InputError(scenario.file, "slo.slowdown: not every request is run alone; give ttft, tpot or latency");
   const int asked = threads > 0 ? threads : scenario.measure.threads;
-  const Bytes free = engine::open_device({}).free_memory();
+  // Weights and swapped blocks are not in memory yet.
+  const Bytes swap = options.preemption_mode == PreemptionMode::swap ? options.swap_space : Bytes();
+  const Bytes taken = weight_footprint(model, options.weights) + swap;
+  const Bytes free = std::max(Bytes(), engine::open_device({}).free_memory() - taken);
   return {.scenario = scenario,
           .options = options,
           .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free),
@@ -33,12 +36,9 @@ namespace {
 }
 
 void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks, Report& report) {
-  std::string title;
+  std::string title = choices_text(point);
   Json json{{"choices", Json::object()}};
-  for (const auto& [key, value] : point.choices) {
-    title += (title.empty() ? "" : ", ") + axis_title(key) + " " + value;
-    json["choices"][key] = value;
-  }
+  for (const auto& [key, value] : point.choices) json["choices"][key] = value;
   for (const std::string& line : throughput_lines(served.metrics, point.scenario.slo))
     title += (title.empty() ? "" : "\n") + line;
   title += "\n" + std::to_string(served.num_steps) + " steps, " + std::to_string(served.num_preemptions) +
@@ -46,7 +46,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
            std::to_string(num_blocks);
   report.tables.push_back(latency_table(served.metrics));
   report.tables.back().title = title;
-  report.tables.push_back(timeline_table(served.timeline, num_blocks));
+  report.tables.push_back(timeline_table(served.timeline, num_blocks, 1));
   json["requests"] = served.metrics.requests();
   json["prompt_tokens"] = served.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = served.metrics.cached_tokens();
@@ -64,6 +64,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
 Report bench_scenario(const ScenarioBenchChoices& choices) {
   const config::Scenario scenario = read_serving_scenario(choices.scenario, choices.set);
   Report report{"dculab/bench-scenario/1", {scenario.question}, {}, Json{{"runs", Json::array()}}};
+  refuse_machine_axes(scenario, "bench runs on this machine; leave it out, or ask `dculab simulate`");
   Trace trace;
   for (const config::SweepPoint& point : config::sweep_points(scenario)) {
     const ModelShape model = resolve_model(point.scenario);
@@ -74,6 +75,8 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);
     add_point(point, run.served, server.num_blocks, report);
     trace.header = run.trace.header;
+    if (const std::string of = choices_text(point); !of.empty())
+      for (TraceStep& step : run.trace.steps) step.id.insert(0, of + ", ");
     trace.steps.insert(trace.steps.end(), run.trace.steps.begin(), run.trace.steps.end());
   }
   if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/locate.hpp"
+#include "cli/predicted_study.hpp"
 #include "cli/resolve.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
@@ -25,17 +26,16 @@ void refuse_other_metrics(const config::Scenario& scenario) {
 }
 
 // What the engine here runs is a CPU's plan.
-void require_same(const sim::Machine& machine, const config::Scenario& scenario) {
-  const std::string remedy = "; give --set machine=FILE with a calibrated file of this machine";
+void require_same(const sim::Machine& machine, const config::Scenario& scenario, const std::string& remedy) {
   if (machine.kind != sim::MachineKind::cpu)
-    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU" + remedy);
+    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU; " + remedy);
   const int threads = scenario.measure.threads > 0 ? scenario.measure.threads : machine.compute_units;
   if (threads != machine.compute_units)
     throw InputError("--measure", "measure.threads is " + std::to_string(threads) + ", and " + machine.name + " has " +
                                       std::to_string(machine.compute_units) + " cores: leave it out");
   if (const unsigned cores = std::thread::hardware_concurrency(); cores > 0 && threads > static_cast<int>(cores))
     throw InputError("--measure", machine.name + " has " + std::to_string(threads) + " cores, this machine " +
-                                      std::to_string(cores) + remedy);
+                                      std::to_string(cores) + "; " + remedy);
   if (!scenario.model.overrides.empty())
     throw InputError("--measure", "runs the model as its folder has it; leave changes of its shape out");
 }
@@ -60,6 +60,18 @@ config::Scenario read_serving_scenario(const std::string& name, const std::vecto
   return scenario;
 }
 
+std::string choices_text(const config::SweepPoint& point) {
+  std::string text;
+  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : ", ") + axis_title(key) + " " + value;
+  return text;
+}
+
+void refuse_machine_axes(const config::Scenario& scenario, const std::string& instead) {
+  for (const config::SweepAxis& axis : scenario.sweep)
+    if (axis.key == "machine" || axis.key.starts_with("machine."))
+      throw InputError(scenario.file, "sweep." + axis.key + ": " + instead);
+}
+
 sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
   const ModelShape model = resolve_model(scenario);
   const EngineOptions options = resolve_options(scenario, model, machine.kind);
@@ -71,11 +83,11 @@ sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machi
   return server;
 }
 
-void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario) {
+void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy) {
   if (scenario.slo.slowdown) throw InputError("--measure", "does not run every request alone; leave slo.slowdown out");
   if (scenario.deployment.devices() != 1)
     throw InputError("--measure", "runs one engine on one machine; leave several devices out");
-  require_same(server.machine, scenario);
+  require_same(server.machine, scenario, remedy);
   const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1).num_blocks;
   const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
   server.num_blocks = static_cast<int>(std::min(fit, longest * server.options.max_num_seqs));

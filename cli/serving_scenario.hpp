@@ -13,12 +13,18 @@ namespace dculab::cli {
 // commands.
 [[nodiscard]] config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set);
 
+// "requests_per_second 20, block_size 16"
+[[nodiscard]] std::string choices_text(const config::SweepPoint& point);
+
+// Throws InputError, with `instead`, where the sweep changes the machine: for what runs or prices on given ones only.
+void refuse_machine_axes(const config::Scenario& scenario, const std::string& instead);
+
 // Throws InputError for a server that cannot run the scenario's model.
 [[nodiscard]] sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine);
 
 // Gives `server` the KV blocks that this machine's engine is given too: those that every request at its longest needs,
 // or fewer when gpu_memory_utilization of the machine's memory holds fewer. Throws InputError where the engine here
-// would not run what is simulated.
-void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario);
+// would not run what is simulated; `remedy` says how to name a machine that it would.
+void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy);
 
 }  // namespace dculab::cli

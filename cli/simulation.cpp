@@ -41,7 +41,7 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
   const config::Scenario& scenario = point.scenario;
   const bool measured = serving != Serving::simulated;
   sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
-  if (measured) make_measurable(server, scenario);
+  if (measured) make_measurable(server, scenario, "give --set machine=FILE with a calibrated file of this machine");
   std::function<void(const ServedStep&, int)> on_step;
   if (chrome_trace != nullptr)
     on_step = [chrome_trace](const ServedStep& step, int engine) { chrome_trace->add(step, engine); };

@@ -113,17 +113,11 @@ void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choice
                                 " names others under `then`; take `then` out and study each with files of its own");
 }
 
-// Elsewhere than in a search, every point is priced on the machines that the scenario lists.
-void refuse_machine_axes(const config::Scenario& scenario) {
-  for (const config::SweepAxis& axis : scenario.sweep)
-    if (axis.key == "machine" || axis.key.starts_with("machine."))
-      throw InputError(scenario.file, "sweep." + axis.key + ": belongs to a search; with compare or accuracy list " +
-                                          "machines under `machines`, or give one figure with --set");
-}
-
 void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
   if (is_search(scenario)) return search(scenario, choices.search, report);
-  refuse_machine_axes(scenario);
+  // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
+  refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
+                                    std::string("give one figure with --set"));
   const std::vector<sim::Machine> machines = machines_of(scenario, choices);
   if (scenario.compare)
     compare_study(scenario, machines, report);
@@ -160,10 +154,12 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
   refuse_ignored(scenario, choices);
-  if (choices.measure)
+  if (choices.measure) {
+    refuse_machine_axes(scenario, "--measure runs on this machine; leave it out, and give its file with --host");
     measure(scenario, choices, report);
-  else
+  } else {
     predict(scenario, choices, report);
+  }
   study_followers(scenario, choices, report);
   return report;
 }

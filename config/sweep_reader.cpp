@@ -119,11 +119,20 @@ void read_generated(const Node& node, SweepAxis& axis, ProblemList& problems) {
   reader.finish();
 }
 
+// In quotes where YAML would read it as anything but a word or a number.
+[[nodiscard]] std::string flow_scalar(const std::string& text) {
+  if (!text.empty() && text.find_first_of(",:{}[]#&*!|>'\"%@`\\") == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  return quoted + "'";
+}
+
 // "{tensor_parallel_size: 4, routing: random}"
-std::string flow_text(const Node& node) {
-  if (node.kind == NodeKind::scalar) return node.text;
+std::string flow_text(const Node& node, bool inside = false) {
+  if (node.kind == NodeKind::scalar) return inside ? flow_scalar(node.text) : node.text;
   std::string text;
-  for (const Node& child : node.children) text += (text.empty() ? "" : ", ") + child.key + ": " + flow_text(child);
+  for (const Node& child : node.children)
+    text += (text.empty() ? "" : ", ") + child.key + ": " + flow_text(child, true);
   return "{" + text + "}";
 }
 

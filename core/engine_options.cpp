@@ -90,6 +90,8 @@ std::vector<std::string> problems(const EngineOptions& options) {
   refuse(!(options.gpu_memory_utilization > 0 && options.gpu_memory_utilization <= 1),
          "gpu_memory_utilization must lie in (0, 1]");
   refuse(!(options.swap_space >= Bytes()), "swap_space must not be negative");
+  refuse(options.preemption_mode == PreemptionMode::swap && options.swap_space == Bytes(),
+         "preemption_mode swap needs a swap_space, or nothing is swapped");
   refuse(options.tiling.partition_tokens < 0, "partition_tokens must not be negative");
   refuse(options.tiling.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
   check_figures(options.kv_retention, found);

@@ -30,8 +30,9 @@ void SimulatedExecutor::swap_blocks(std::span<const BlockCopy> out, std::span<co
 StepResult SimulatedExecutor::run(const StepPlan& plan) {
   price_step(machine_, plan, price_);
   StepResult result;
+  copies_ = std::exchange(pending_copies_, {});
   swaps_ = std::exchange(pending_swaps_, {});
-  result.duration = std::exchange(pending_copies_, {}) + swaps_ + price_.seconds;
+  result.duration = copies_ + swaps_ + price_.seconds;
   result.op_durations.reserve(plan.ops.size());
   for (const OpPrice& op : price_.ops) result.op_durations.push_back(op.all_executions());
   return result;

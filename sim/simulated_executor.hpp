@@ -37,14 +37,15 @@ class SimulatedExecutor : public Executor {
 
   // Of the step run last.
   [[nodiscard]] const StepPrice& price() const { return price_; }
-  [[nodiscard]] Seconds swaps() const { return swaps_; }  // of its duration
+  [[nodiscard]] Seconds copies() const { return copies_; }  // of its duration, as are the swaps
+  [[nodiscard]] Seconds swaps() const { return swaps_; }
   [[nodiscard]] const Machine& machine() const { return machine_; }
 
  private:
   Machine machine_;
   Bytes block_bytes_;     // of all layers
   int pieces_per_block_;  // K and V of each layer
-  Seconds pending_copies_, pending_swaps_, swaps_;
+  Seconds pending_copies_, pending_swaps_, copies_, swaps_;
   StepPrice price_;
 };
 

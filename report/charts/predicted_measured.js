@@ -5,7 +5,7 @@ charts.push(
     const groups = (result) => {
       const pairs = facts
         .parts(result)
-        .flatMap((part) => [...ofPoints(part), ...ofServing(part), ...ofSpeedUps(part), ...ofReported(part)]);
+        .flatMap((part) => [...ofPoints(part), ...ofServing(part), ...ofServedStudy(part), ...ofSpeedUps(part), ...ofReported(part)]);
       return d3
         .nest()
         .key((pair) => pair.unit)
@@ -28,30 +28,32 @@ charts.push(
             ...(point.machine ? [["machine", point.machine]] : []),
           ],
         }));
+    const unitOf = (metric) =>
+      /^(ttft|tpot|itl|latency|total_time)/.test(metric)
+        ? "s"
+        : /tokens_per_second/.test(metric)
+          ? "tokens/s"
+          : /per_second|goodput/.test(metric)
+            ? "requests/s"
+            : "count";
+    const ofMetrics = (metrics, of) =>
+      Object.entries(metrics || {})
+        .filter(([, pair]) => pair.measured > 0 && pair.simulated > 0)
+        .map(([metric, pair]) => ({
+          name: of ? `${metric}, ${of}` : metric,
+          unit: unitOf(metric),
+          measured: pair.measured,
+          predicted: pair.simulated,
+          more: [],
+        }));
     const ofServing = (part) =>
-      facts.simulations(part).flatMap((each, _, all) =>
-        Object.entries(each.measured || {})
-          .filter(([, pair]) => pair.measured > 0 && pair.simulated > 0)
-          .map(([metric, pair]) => ({
-            name: `${metric}${
-              all.length > 1
-                ? `, ${facts.label(
-                    each.named,
-                    all.map((other) => other.named),
-                  )}`
-                : ""
-            }`,
-            unit: /^(ttft|tpot|itl|latency|total_time)/.test(metric)
-              ? "s"
-              : /tokens_per_second/.test(metric)
-                ? "tokens/s"
-                : /per_second|goodput/.test(metric)
-                  ? "requests/s"
-                  : "count",
-            measured: pair.measured,
-            predicted: pair.simulated,
-            more: [],
-          })),
+      facts.simulations(part).flatMap((each, _, all) => {
+        const names = all.map((other) => other.named);
+        return ofMetrics(each.measured, all.length > 1 ? facts.label(each.named, names) : "");
+      });
+    const ofServedStudy = (part) =>
+      (Array.isArray(part.points) ? part.points : []).flatMap((point) =>
+        ofMetrics(point.metrics, Object.values(point.choices || {}).join(", ")),
       );
     const ofSpeedUps = (part) =>
       (part.speed_ups || []).map((each) => ({

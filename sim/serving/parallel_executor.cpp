@@ -40,15 +40,14 @@ ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
 StepResult ParallelExecutor::run(const StepPlan& plan) {
   StepResult result = device_.run(plan);
   Work work = add_bounds(plan);
-  const Seconds copies = std::max(Seconds{}, result.duration - device_.price().seconds);
   const Seconds exchange = exchange_time(machine_, model_, plan, deployment_.tensor_parallel_size, activation_dtype_);
-  add("block copies", copies - device_.swaps());
+  add("block copies", device_.copies());
   add("swap", device_.swaps());
   add("exchange", exchange);
   result.duration += exchange;
   device_time_ += result.duration / static_cast<double>(deployment_.pipeline_parallel_size);
   if (deployment_.pipeline_parallel_size == 1) return result;
-  work.layers += exchange + copies;
+  work.layers += exchange + device_.copies() + device_.swaps();
   result.duration = through_the_stages(plan, work);
   return result;
 }

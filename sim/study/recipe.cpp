@@ -11,13 +11,17 @@
 namespace dculab::sim {
 namespace {
 
-// One kernel after the other, over and over.
-[[nodiscard]] Seconds price_alone(const Machine& machine, const Recipe& recipe) {
-  const StepPlan& plan = recipe.steps.front().plan;
+// What one kernel after the other, over and over, touches before it comes back.
+[[nodiscard]] Bytes footprint_alone(const Machine& machine, const Recipe& recipe) {
   Bytes footprint = recipe.timed == Timed::cold_kernel ? machine.dram().size : Bytes{};
-  for (const Op& op : plan.ops) footprint += op.unique_bytes();
+  for (const Op& op : recipe.steps.front().plan.ops) footprint += op.unique_bytes();
+  return footprint;
+}
+
+[[nodiscard]] Seconds price_alone(const Machine& machine, const Recipe& recipe) {
+  const Bytes footprint = footprint_alone(machine, recipe);
   Seconds total;
-  for (const Op& op : plan.ops) total += price_op(machine, op, footprint).seconds;
+  for (const Op& op : recipe.steps.front().plan.ops) total += price_op(machine, op, footprint).seconds;
   return total;
 }
 
@@ -60,7 +64,7 @@ Seconds recipe_floor(const Machine& machine, const Recipe& recipe) {
 std::string recipe_bound(const Machine& machine, const Recipe& recipe) {
   if (recipe.timed != Timed::engine) {
     const Op& op = recipe.steps.front().plan.ops.front();
-    return std::string(name(price_op(machine, op, op.unique_bytes()).bound, machine));
+    return std::string(name(price_op(machine, op, footprint_alone(machine, recipe)).bound, machine));
   }
   std::map<std::string, Seconds> share;
   for (const RecipeStep& step : recipe.steps) {

@@ -114,7 +114,7 @@ Served serve(const ServingCase& serving, const Setting& setting) {
     const int knee =
         1 + largest(served.batch - 1, [&](int batch) { return run(batch).output_tokens_per_second < enough; });
     const int enough_in_steps = (knee + kBatchStep - 1) / kBatchStep * kBatchStep;
-    if (knee < served.batch) served.limit = SequenceLimit::gain;
+    if (enough_in_steps < served.batch) served.limit = SequenceLimit::gain;
     served.batch = std::min(enough_in_steps, served.batch);
   }
   const OfflineRun best = run(served.batch);

@@ -51,6 +51,8 @@ TEST_CASE("an axis of maps takes the place of a whole section") {
   CHECK(points[1].scenario.deployment.tensor_parallel_size == 1);
   CHECK(points[1].scenario.deployment.data_parallel_size == 2);
   CHECK(points[2].scenario.deployment.devices() == 1);
+  const Scenario quoted = read_with("  workload: [{requests: 2, file: 'a, b: c\"s.csv', arrival: replay}]\n");
+  CHECK(sweep_points(quoted).at(0).scenario.workload.file == "a, b: c\"s.csv");
   CHECK_THROWS_WITH(read_with("  deployment: [{tensor_paralel_size: 4}]\n"), ContainsSubstring("tensor_paralel_size"));
   CHECK_THROWS_WITH(read_with("  model: [{name: m}]\n"), ContainsSubstring("must be words or numbers"));
   CHECK_THROWS_WITH(read_with("  deployment: [[1, 2]]\n"), ContainsSubstring("or maps such as"));

@@ -97,6 +97,7 @@ TEST_CASE("swapping serves the same requests, moves every block both ways and is
   CHECK(swapped.swapped_out == 8 * kMiB * static_cast<double>(swapped.swaps.blocks_out));
   const Seconds expected = blocks * (8 * kMiB / (32 * kGBs) + 64 * each.machine.overheads.kernel_launch);
   CHECK_THAT(swapped.time_by_bound.at("swap").value(), WithinRel(expected.value(), 1e-9));
+  CHECK_FALSE(swapped.time_by_bound.contains("block copies"));
   Seconds by_bound;
   for (const auto& [bound, time] : swapped.time_by_bound) by_bound += time;
   CHECK_THAT(by_bound.value(), WithinRel(swapped.busy.value(), 1e-9));
