@@ -47,6 +47,7 @@ TEST_CASE("what a scenario says itself is refused beside it, and what is of scen
   check_refused(with(bench, {"--block-size", "16"}), {"--block-size"});
   check_refused(with(bench, {"--set", "deployment={data_parallel_size: 2}"}), {"deployment", "one device"});
   check_refused(with(bench, {"--set", "slo={slowdown: 1.5}"}), {"slo.slowdown"});
+  check_refused(with(bench, {"--set", "sweep={machine: [z100, k100]}"}), {"sweep.machine", "this machine"});
   check_refused({"bench", "--workload", "quickstart"}, {"workload", "no requests"});
   check_refused({"bench"}, {"--model", "is missing"});
   const std::string conversations = DCULAB_SOURCE_DIR "/scenarios/workloads/dculab-tiny-sharegpt.json";
@@ -77,7 +78,6 @@ TEST_CASE("a study that serves compares engine and simulator metric by metric at
   check_refused({"study", kChat, "--measure", "--set", "deployment={data_parallel_size: 2}", "--host", machine},
                 {"--measure", "one engine"});
   const std::vector<std::string> study_here{"study", kChat, "--measure", "--host", machine};
-  check_refused(with(study_here, {"--set", "sweep={machine: [z100, k100]}"}), {"sweep.machine", "this machine"});
   check_refused(with(study_here, {"--set", "sweep={engine.max_num_seqs: [4, 8]}", "--set",
                                   "workload={requests: 12, prompt_tokens: 20, output_tokens: 5}"}),
                 {"workload", "no other requests"});
