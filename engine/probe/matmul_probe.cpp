@@ -21,8 +21,12 @@ using kernels::cpu::ThreadPool;
 constexpr int kColumns = 2048;  // in-features
 constexpr std::array kRows{1, 2, 4, 8, 16, 64, 256};
 constexpr Seconds kLongestSample{4e-3};
-constexpr std::chrono::milliseconds kLongestProduct{20};  // more rows than a product of that time has are left out
+constexpr std::chrono::milliseconds kLongestProduct{40};  // more rows than a product of that time has are left out
 constexpr int kMostRunsFromMemory = 9;                    // before each of them the weights are copied anew
+// Of all threads together, as the larger matrices of a layer have them. A product starts with rounding its activations
+// and with an idle memory: with half of L2 that would be a tenth of it.
+constexpr int kOutFeaturesFromMemory = 8192;
+constexpr int kFewestCopies = 2;
 
 struct Kernel {
   Dtype weights;
@@ -33,54 +37,70 @@ constexpr std::array kKernels{Kernel{Dtype::f32, ActivationMode::exact},  Kernel
                               Kernel{Dtype::int8, ActivationMode::int8},  Kernel{Dtype::int4, ActivationMode::exact},
                               Kernel{Dtype::int4, ActivationMode::int8}};
 
+constexpr int kStrip = kernels::cpu::PackedLayout::kStripRows;
+
 // Half of the cache, so that activations and results find room beside the weights.
-[[nodiscard]] int out_features(Dtype weights, Bytes cache) {
-  constexpr int kStrip = kernels::cpu::PackedLayout::kStripRows;
+[[nodiscard]] int out_features_in(Bytes cache, Dtype weights) {
   const Bytes strip = storage(weights, kStrip * kColumns);
   return kStrip * std::max(1, static_cast<int>(0.5 * cache / strip));
 }
 
+// A thread's part of those from memory.
+[[nodiscard]] int out_features_of_one(int threads) {
+  return kStrip * std::max(1, kOutFeaturesFromMemory / (kStrip * threads));
+}
+
+// Enough for a thread's copies of the widest weights.
+[[nodiscard]] std::size_t memory_of_one(const ProbedMemory& memory, int threads) {
+  const Bytes copies = kFewestCopies * storage(Dtype::f32, out_features_of_one(threads) * kColumns);
+  return static_cast<std::size_t>(std::max(memory.beyond_caches / static_cast<double>(threads), copies).value());
+}
+
+// Where a product finds its weights.
+enum class Source : std::uint8_t { cache, memory };
+
 // What one thread multiplies with: a team of its own that is itself alone, so that no fork and join is in the time.
 class Product {
  public:
-  Product(const Kernel& kernel, Bytes cache)
-      : weights_(kernel.weights, out_features(kernel.weights, cache), kColumns),
-        view_(weights_.view()),
+  Product(const Kernel& kernel, Bytes cache, int threads)
+      : small_(kernel.weights, out_features_in(cache, kernel.weights), kColumns),
+        large_(kernel.weights, out_features_of_one(threads), kColumns),
         x_(static_cast<std::size_t>(kRows.back()) * kColumns),
-        y_(static_cast<std::size_t>(kRows.back()) * static_cast<std::size_t>(view_.rows)),
+        y_(static_cast<std::size_t>(kRows.back()) *
+           static_cast<std::size_t>(std::max(small_.view().rows, large_.view().rows))),
         activations_(kernel.activations) {
     for (std::size_t i = 0; i < x_.size(); ++i) x_[i] = static_cast<float>(i * 37 % 101) / 101.0F - 0.5F;
   }
 
   [[nodiscard]] Bytes bytes_per_weight() const {
-    return Bytes(static_cast<double>(weights_.size()) / (static_cast<double>(view_.rows) * kColumns));
+    return Bytes(static_cast<double>(large_.size()) / (static_cast<double>(large_.view().rows) * kColumns));
   }
 
-  // Until now products took the same weights again and again; the next ones take copy after copy of them in `memory`.
-  void take_weights_from(const PageBuffer& memory) {
+  // From now on products from memory take copy after copy in `memory`.
+  void copy_weights_to(const PageBuffer& memory) {
     memory_ = memory.data();
-    copies_ = memory.size() / weights_.size();
+    copies_ = memory.size() / large_.size();
     for (std::size_t copy = 0; copy < copies_; ++copy)
-      std::memcpy(memory_ + copy * weights_.size(), weights_.view().data, weights_.size());
+      std::memcpy(memory_ + copy * large_.size(), large_.view().data, large_.size());
   }
 
-  [[nodiscard]] FlopCount multiply(int rows, std::int64_t repeats) {
+  [[nodiscard]] FlopCount multiply(Source source, int rows, std::int64_t repeats) {
+    WeightView view = (source == Source::cache ? small_ : large_).view();
     MatmulArgs args;
     args.x = x_.data(), args.y = y_.data(), args.m = rows, args.k = kColumns;
     args.activations = activations_;
     for (std::int64_t i = 0; i < repeats; ++i) {
-      if (copies_ > 0) view_.data = memory_ + (turn_++ % copies_) * weights_.size();
-      args.weights[0] = view_;
+      if (source == Source::memory && copies_ > 0) view.data = memory_ + (turn_++ % copies_) * large_.size();
+      args.weights[0] = view;
       kernels::cpu::matmul(alone_, workspace_, args);
     }
-    return FlopCount(2.0 * rows * view_.rows * kColumns * static_cast<double>(repeats));
+    return FlopCount(2.0 * rows * view.rows * kColumns * static_cast<double>(repeats));
   }
 
  private:
   ThreadPool alone_{1};
   kernels::cpu::Workspace workspace_;
-  ProbeWeights weights_;
-  WeightView view_;
+  ProbeWeights small_, large_;
   std::vector<float> x_, y_;
   ActivationMode activations_;
   std::byte* memory_ = nullptr;
@@ -95,17 +115,18 @@ class KernelBench {
  public:
   KernelBench(ThreadPool& team, const Kernel& kernel, Bytes cache) : team_(team) {
     for (int thread = 0; thread < team.num_threads(); ++thread)
-      products_.push_back(std::make_unique<Product>(kernel, cache));
+      products_.push_back(std::make_unique<Product>(kernel, cache, team.num_threads()));
   }
 
-  void take_weights_from(const WeightMemory& memory) {
-    on_every_thread([&](std::size_t thread) { products_[thread]->take_weights_from(*memory[thread]); });
+  void copy_weights_to(const WeightMemory& memory) {
+    on_every_thread([&](std::size_t thread) { products_[thread]->copy_weights_to(*memory[thread]); });
   }
 
-  [[nodiscard]] FlopsPerSecond rate(int rows, std::int64_t repeats) {
-    on_every_thread([&](std::size_t thread) { (void)products_[thread]->multiply(rows, 1); });  // warms up
-    return sum_of_rates<FlopsPerSecond>(
-        team_, [&](int thread) { return products_[static_cast<std::size_t>(thread)]->multiply(rows, repeats); });
+  [[nodiscard]] FlopsPerSecond rate(Source source, int rows, std::int64_t repeats) {
+    on_every_thread([&](std::size_t thread) { (void)products_[thread]->multiply(source, rows, 1); });  // warms up
+    return sum_of_rates<FlopsPerSecond>(team_, [&](int thread) {
+      return products_[static_cast<std::size_t>(thread)]->multiply(source, rows, repeats);
+    });
   }
 
   // Of the weights, at `rate` with so many rows.
@@ -143,10 +164,8 @@ class MatmulProbe {
  public:
   MatmulProbe(ThreadPool& team, const ProbedMemory& memory, const Effort& effort) : effort_(effort) {
     for (const Kernel& kernel : kKernels) benches_.push_back(std::make_unique<KernelBench>(team, kernel, memory.cache));
-    const auto threads = static_cast<std::size_t>(team.num_threads());
-    for (std::size_t thread = 0; thread < threads; ++thread)
-      memory_.push_back(std::make_unique<PageBuffer>(static_cast<std::size_t>(memory.beyond_caches.value()) / threads,
-                                                     PageSize::huge));
+    for (int thread = 0; thread < team.num_threads(); ++thread)
+      memory_.push_back(std::make_unique<PageBuffer>(memory_of_one(memory, team.num_threads()), PageSize::huge));
     const int most_rows = largest_rows();
     for (std::size_t index = 0; index < kKernels.size(); ++index)
       for (const int rows : kRows)
@@ -155,12 +174,12 @@ class MatmulProbe {
 
   [[nodiscard]] std::vector<MatmulMeasurement> measure() {
     for (int run = 0; run < effort_.runs; ++run)
-      for (Case& each : cases_) sample(each, each.from_cache);
+      for (Case& each : cases_) sample(each, Source::cache, each.from_cache);
     for (int run = 0; run < std::min(effort_.runs, kMostRunsFromMemory); ++run)
       for (const auto& bench : benches_) {
-        bench->take_weights_from(memory_);
+        bench->copy_weights_to(memory_);
         for (Case& each : cases_)
-          if (each.bench == bench.get()) sample(each, each.from_memory);
+          if (each.bench == bench.get()) sample(each, Source::memory, each.from_memory);
       }
     std::vector<MatmulMeasurement> result;
     for (const Case& each : cases_) {
@@ -179,17 +198,18 @@ class MatmulProbe {
     for (const int rows : kRows)
       for (const auto& bench : benches_) {
         const auto begin = std::chrono::steady_clock::now();
-        (void)bench->rate(rows, 1);
+        (void)bench->rate(Source::memory, rows, 1);
         if (std::chrono::steady_clock::now() - begin > 2 * kLongestProduct) return rows;
       }
     return kRows.back();
   }
 
-  void sample(const Case& each, Samples& samples) {
+  void sample(const Case& each, Source source, Samples& samples) {
     if (samples.repeats == 0)
-      samples.repeats = choose_repeats(Clock::wall, std::min(effort_.sample, kLongestSample),
-                                       [&](std::int64_t repeats) { (void)each.bench->rate(each.rows, repeats); });
-    samples.rates.push_back(each.bench->rate(each.rows, samples.repeats));
+      samples.repeats =
+          choose_repeats(Clock::wall, std::min(effort_.sample, kLongestSample),
+                         [&](std::int64_t repeats) { (void)each.bench->rate(source, each.rows, repeats); });
+    samples.rates.push_back(each.bench->rate(source, each.rows, samples.repeats));
   }
 
   Effort effort_;
