@@ -170,6 +170,28 @@ class Attention {
 
   void walk_partition(const QueryTile& tile, int kv_head, int partition, const KvTile& kv, SoftmaxRows& rows) const {
     const KvSource source(args_, tile.seq, kv_head, tile.first_position + 1);
+    rows.start_partition();
+    if (rows.rows() <= kStoredTileRows && !is_kivi(args_.cache.dtype))
+      return walk_stored(tile, source, partition, rows);
+    walk_tiles(tile, source, partition, [&](const KvRuns& where, int position, int count, LinesAhead& ahead) {
+      // Widening a tile takes about as long as the arithmetic of eight rows on it.
+      kv.fill(source, where, ahead, ahead.left() * 8 / (8 + rows.rows()));
+      rows.attend(WidenedTile{kv, head_dim_, count}, position, count, ahead);
+    });
+  }
+
+  void walk_stored(const QueryTile& tile, const KvSource& source, int partition, const SoftmaxRows& rows) const {
+    with_cached_type(args_.cache.dtype, [&]<typename T>(const T*) {
+      if constexpr (kStoredTileRows > 0 && !kIsKivi<T>)
+        walk_tiles(tile, source, partition, [&](const KvRuns& where, int position, int count, LinesAhead& ahead) {
+          rows.attend(StoredTile<T>(args_.cache, where), position, count, ahead);
+        });
+    });
+  }
+
+  // Calls attend(where, position, count, lines of the next tile) with each tile of a partition.
+  template <typename Attend>
+  void walk_tiles(const QueryTile& tile, const KvSource& source, int partition, Attend&& attend) const {
     const int end = std::min(tile.context(), (partition + 1) * kPartitionTokens);
     const int begin = std::max(tile.first_token_seen, partition * kPartitionTokens);
     const auto find = [&](int position, KvRuns& runs) {
@@ -178,16 +200,11 @@ class Attention {
     KvRuns in_turn[2];
     LinesAhead ahead;
     find(begin, in_turn[0]);
-    rows.start_partition();
     for (int position = begin; position < end; position += kTileTokens) {
       const int turn = (position - begin) / kTileTokens % 2;
-      const KvRuns& here = in_turn[turn];
-      KvRuns& next = in_turn[1 - turn];
-      find(position + kTileTokens, next);
-      ahead.plan(args_.cache, next);
-      // Widening a tile takes about as long as the arithmetic of eight rows on it.
-      kv.fill(source, here, ahead, ahead.left() * 8 / (8 + rows.rows()));
-      rows.attend(kv, position, std::min(kTileTokens, end - position), ahead);
+      find(position + kTileTokens, in_turn[1 - turn]);
+      ahead.plan(args_.cache, in_turn[1 - turn]);
+      attend(in_turn[turn], position, std::min(kTileTokens, end - position), ahead);
     }
   }
 

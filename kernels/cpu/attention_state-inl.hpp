@@ -14,7 +14,7 @@
 
 #include <limits>
 
-#include "kernels/cpu/attention_tile-inl.hpp"
+#include "kernels/cpu/stored_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -69,7 +69,8 @@ class SoftmaxRows {
   static std::size_t floats(int max_rows, int head_dim) {
     const int width = round_up_to_lanes(head_dim);
     const int padded = round_up_to_lanes(max_rows);
-    return static_cast<std::size_t>(max_rows * (head_dim + width + kLanes + kTileTokens) + 2 * padded);
+    const int readable = max_rows + kRowsBehind;
+    return static_cast<std::size_t>(max_rows * (width + kLanes) + readable * (width + kTileTokens) + 2 * padded);
   }
   SoftmaxRows(float* memory, int max_rows, int head_dim)
       : head_dim_(head_dim),
@@ -78,7 +79,7 @@ class SoftmaxRows {
         decay_(largest_ + round_up_to_lanes(max_rows)),
         totals_(decay_ + round_up_to_lanes(max_rows)),
         scores_(totals_ + max_rows * kLanes),
-        sums_(scores_ + max_rows * kTileTokens),
+        sums_(scores_ + (max_rows + kRowsBehind) * kTileTokens),
         q_(sums_ + max_rows * width_) {}
 
   // Takes the scaled queries of `group_size` heads of `tokens` tokens, the first at `first_position`.
@@ -87,7 +88,9 @@ class SoftmaxRows {
     rows_ = tokens * group_size, group_size_ = group_size, first_position_ = first_position, distance_ = distance;
     for (int row = 0; row < rows_; ++row) {
       const float* from = q + row / group_size * q_stride + row % group_size * head_dim_;
-      for (int d = 0; d < head_dim_; ++d) q_[row * head_dim_ + d] = from[d] * scale;
+      float* const to = q_ + row * width_;
+      for (int d = 0; d < head_dim_; ++d) to[d] = from[d] * scale;
+      std::fill(to + head_dim_, to + width_, 0.0F);
     }
   }
 
@@ -108,22 +111,18 @@ class SoftmaxRows {
   }
 
   // Attends to the `count` tokens of a tile that starts at `position`, each row to those that it sees.
-  void attend(const KvTile& tile, int position, int count, LinesAhead& ahead) const {
+  template <typename Tile>
+  void attend(const Tile& tile, int position, int count, LinesAhead& ahead) const {
     const int first = first_row_seeing(position), last = last_row_seeing(position + count), rows = last - first;
     if (rows <= 0) return;
-    const int vectors = round_up_to_lanes(count) / kLanes;
-    const int steps = (rows + 7) / 8 * (head_dim_ + count);  // at least as many as the products take
+    const int steps = tile.steps(rows);
     const int lines_per_step = (ahead.left() + steps - 1) / steps;
-    float* scores = scores_ + first * kTileTokens;
-    multiply<Start::at_zero>({q_ + first * head_dim_, head_dim_, rows, tile.keys(), kTileTokens, head_dim_, decay_,
-                              scores, kTileTokens, vectors},
-                             ahead, lines_per_step);
+    float* const scores = scores_ + first * kTileTokens;
+    tile.score({q_ + first * width_, width_, rows, scores}, ahead, lines_per_step);
     hide_unseen(first, last, position, count);
     raise_largest(first, last, count);
-    for (int row = first; row < last; ++row) exponentiate(row, vectors);
-    multiply<Start::at_decayed>({scores, kTileTokens, rows, tile.values(), width_, count, decay_ + first,
-                                 sums_ + first * width_, width_, width_ / kLanes},
-                                ahead, lines_per_step);
+    for (int row = first; row < last; ++row) exponentiate(row, round_up_to_lanes(count) / kLanes);
+    tile.weigh({scores, decay_ + first, rows, sums_ + first * width_, width_}, ahead, lines_per_step);
   }
 
   void finish_partition(int row, const Partial& to) const {
@@ -198,6 +197,8 @@ class SoftmaxRows {
     store(total, totals_ + row * kLanes);
   }
 
+  static constexpr int kRowsBehind = std::max(0, kStoredTileRows - 1);  // of q and scores, which StoredTile may touch
+
   int head_dim_, width_;
   int rows_ = 0, group_size_ = 1, first_position_ = 0;
   Distance distance_;
@@ -206,7 +207,7 @@ class SoftmaxRows {
   float* totals_;   // [rows, lanes] l, one part per lane
   float* scores_;   // [rows, kTileTokens]
   float* sums_;     // [rows, width] acc
-  float* q_;        // [rows, head_dim]
+  float* q_;        // [rows, width]
 };
 
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE

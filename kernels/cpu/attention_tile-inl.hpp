@@ -86,6 +86,42 @@ HWY_NOINLINE void multiply(const Product& product, LinesAhead& ahead, int lines_
   multiply_rows<kStart, 1>(product, row, ahead, lines_per_step);
 }
 
+// Query rows whose products with K are wanted.
+struct ScoredRows {
+  const float* q;  // [count, stride], zero beyond head_dim
+  int stride, count;
+  float* scores;  // [count, kTileTokens]
+};
+
+// Rows whose sums a tile of V is added to: sums = sums * decay + scores V.
+struct WeighedRows {
+  const float* scores;  // [count, kTileTokens]
+  const float* decay;   // [count]
+  int count;
+  float* sums;  // [count, width]
+  int width;
+};
+
+// The first `tokens` tokens of a tile that was widened for many rows.
+struct WidenedTile {
+  const KvTile& tile;
+  int head_dim, tokens;
+
+  // As many times as some block asks for lines, at least.
+  [[nodiscard]] int steps(int rows) const { return (rows + 7) / 8 * (head_dim + tokens); }
+
+  void score(const ScoredRows& rows, LinesAhead& ahead, int lines_per_step) const {
+    multiply<Start::at_zero>({rows.q, rows.stride, rows.count, tile.keys(), kTileTokens, head_dim, nullptr, rows.scores,
+                              kTileTokens, round_up_to_lanes(tokens) / kLanes},
+                             ahead, lines_per_step);
+  }
+  void weigh(const WeighedRows& rows, LinesAhead& ahead, int lines_per_step) const {
+    multiply<Start::at_decayed>({rows.scores, kTileTokens, rows.count, tile.values(), rows.width, tokens, rows.decay,
+                                 rows.sums, rows.width, rows.width / kLanes},
+                                ahead, lines_per_step);
+  }
+};
+
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

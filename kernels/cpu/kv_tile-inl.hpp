@@ -20,13 +20,36 @@ struct KvRow {
   const T* values;
   float scale;
 
+  // Zero beyond head_dim.
   [[nodiscard]] HWY_INLINE Vector load(int d, int head_dim) const {
-    const Vector stored =
-        d + kLanes <= head_dim ? HWY_NAMESPACE::load(values + d) : load_first(values + d, head_dim - d);
+    return d + kLanes <= head_dim ? load_whole(d) : scaled(load_first(values + d, head_dim - d));
+  }
+  [[nodiscard]] HWY_INLINE Vector load_whole(int d) const { return scaled(HWY_NAMESPACE::load(values + d)); }
+
+ private:
+  [[nodiscard]] HWY_INLINE Vector scaled(Vector stored) const {
     if constexpr (kIsScaled<T>) return hn::Mul(stored, hn::Set(F32(), scale));
     return stored;
   }
 };
+
+// Calls body(K, V) with the rows of each token of `where`, of any format but kivi.
+template <typename T, typename Body>
+HWY_INLINE void for_each_row(const KvCacheView& cache, const KvRuns& where, Body&& body) {
+  constexpr float kFactor = std::is_same_v<T, Fp8E4m3> ? kE4m3Factor : 1.0F;
+  for (int i = 0; i < where.num_runs; ++i) {
+    const KvRuns::Run& run = where.runs[i];
+    const std::ptrdiff_t first = first_token(cache, run);
+    const T* k = static_cast<const T*>(cache.k) + first * cache.head_dim;
+    const T* v = static_cast<const T*>(cache.v) + first * cache.head_dim;
+    for (int token = 0; token < run.tokens; ++token, k += cache.head_dim, v += cache.head_dim) {
+      if constexpr (std::is_same_v<T, Int8>)
+        body(KvRow<T>{k, cache.k_scales[first + token]}, KvRow<T>{v, cache.v_scales[first + token]});
+      else
+        body(KvRow<T>{k, cache.k_scale * kFactor}, KvRow<T>{v, cache.v_scale * kFactor});
+    }
+  }
+}
 
 // As many tokens of K as a vector has lanes, transposed: keys[d * kTileTokens + i] = rows[i][d].
 template <typename T>
@@ -82,25 +105,13 @@ class KvTile {
   template <typename T>
   HWY_NOINLINE void fill_rows(const KvCacheView& cache, const KvRuns& where, LinesAhead& ahead,
                               int lines_per_token) const {
-    constexpr float kFactor = std::is_same_v<T, Fp8E4m3> ? kE4m3Factor : 1.0F;
     KvRow<T> k_rows[kTileTokens];
     int count = 0;
-    for (int i = 0; i < where.num_runs; ++i) {
-      const KvRuns::Run& run = where.runs[i];
-      const std::ptrdiff_t first = first_token(cache, run);
-      const T* k = static_cast<const T*>(cache.k) + first * head_dim_;
-      const T* v = static_cast<const T*>(cache.v) + first * head_dim_;
-      for (int token = 0; token < run.tokens; ++token, ++count) {
-        float k_scale = cache.k_scale * kFactor, v_scale = cache.v_scale * kFactor;
-        if constexpr (std::is_same_v<T, Int8>) {
-          k_scale = cache.k_scales[first + token];
-          v_scale = cache.v_scales[first + token];
-        }
-        k_rows[count] = {k + token * head_dim_, k_scale};
-        widen(KvRow<T>{v + token * head_dim_, v_scale}, values_ + count * width_);
-        ahead.ask(lines_per_token);
-      }
-    }
+    for_each_row<T>(cache, where, [&](const KvRow<T>& k, const KvRow<T>& v) {
+      k_rows[count] = k;
+      widen(v, values_ + count++ * width_);
+      ahead.ask(lines_per_token);
+    });
     transpose_rows(k_rows, 0, count);
   }
 
