@@ -12,6 +12,8 @@ namespace {
 const Choices<sim::Evidence> kEvidence{
     {"spec", sim::Evidence::spec}, {"measured", sim::Evidence::measured}, {"assumed", sim::Evidence::assumed}};
 const Choices<sim::MachineKind> kKinds{{"gpu", sim::MachineKind::gpu}, {"cpu", sim::MachineKind::cpu}};
+// Those that the laws know libraries' kernels of.
+const Choices<std::string> kComputeCapabilities{{"8.0", "8.0"}, {"8.6", "8.6"}, {"8.9", "8.9"}, {"9.0", "9.0"}};
 const Choices<sim::Scope> kScopes{{"compute_unit", sim::Scope::compute_unit}, {"device", sim::Scope::device}};
 
 // "rows_16" -> 16
@@ -57,6 +59,7 @@ class MachineReader {
     reader.required("description", machine_.description);
     reader.required("kind", machine_.kind, kKinds);
     reader.optional("kernel_target", machine_.kernel_target);
+    reader.optional("compute_capability", machine_.compute_capability, kComputeCapabilities);
   }
 
   void read_links(MapReader& reader) {

@@ -43,6 +43,8 @@ class MachineWriter {
     text_ = "schema: " + std::string(kMachineSchema) + "\nname: " + quoted(machine_.name) +
             "\ndescription: " + quoted(machine_.description) + "\nkind: " + (gpu ? "gpu" : "cpu") + "\n";
     if (!machine_.kernel_target.empty()) text_ += "kernel_target: " + quoted(machine_.kernel_target) + "\n";
+    if (!machine_.compute_capability.empty())
+      text_ += "compute_capability: " + quoted(machine_.compute_capability) + "\n";
     figure("", "", "compute_units", machine_.compute_units);
     figure("", "", "clock", machine_.clock);
     write_peaks();

@@ -121,6 +121,7 @@ struct Machine {
   // GPU: the compiler's name of the target whose kernels' registers and LDS are used here ("gfx906"); empty where no
   // kernel of ours is compiled for anything like it.
   std::string kernel_target;
+  std::string compute_capability;  // NVIDIA: of the GPU, "9.0"; empty elsewhere
   int compute_units = 0;  // CUs, SMs or CPU threads
   Hertz clock;
   std::map<Dtype, Peak> peaks;                      // by dtype of the multiplied values

@@ -9,6 +9,7 @@
 #include "config/node.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/parameters.hpp"
+#include "sim/compute/gpu_family.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -188,6 +189,22 @@ TEST_CASE("kernels and rows that cannot be are refused by their key") {
     CHECK_THAT(refusal("int4_exact: {" + std::string(rows) + ": " + figure + "}"), ContainsSubstring("unknown key"));
   CHECK_THAT(refusal("int4_exact: {rows_1: {value: 0 GFLOP/s, kind: measured, source: here}}"),
              ContainsSubstring("out of range"));
+}
+
+TEST_CASE("the compute capability says which NVIDIA GPU it is, and is one that is known") {
+  const std::string yaml = machine_yaml(read_machine_file(shipped("h100-sxm")));
+  const std::string key = "compute_capability: \"9.0\"";
+  REQUIRE(yaml.find(key) != std::string::npos);
+  CHECK(sim::is_hopper(read_machine("m.yaml", yaml)));
+  const auto with = [&](const std::string& line) {
+    std::string changed = yaml;
+    return changed.replace(yaml.find(key), key.size(), line);
+  };
+  const sim::Machine ampere = read_machine("m.yaml", with("compute_capability: \"8.0\""));
+  CHECK(sim::is_nvidia(ampere));
+  CHECK_FALSE(sim::is_hopper(ampere));
+  CHECK_FALSE(sim::is_nvidia(read_machine("m.yaml", with(""))));  // waves of 32 lanes are others' too
+  CHECK_THROWS_WITH(read_machine("m.yaml", with("compute_capability: \"9\"")), ContainsSubstring("compute_capability"));
 }
 
 TEST_CASE("citing again replaces the evidence") {

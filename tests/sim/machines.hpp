@@ -41,6 +41,7 @@ inline Machine a100_like() {
       {"L2", Scope::device, 40 * kMiB, Bytes(128), 5300 * kGBs, Seconds(200e-9), 0, {}},
       {"DRAM", Scope::device, 80 * kGiB, Bytes(64), 2039 * kGBs, Seconds(404e-9), 0, {}},
   };
+  machine.compute_capability = "8.0";
   machine.waves = {.wave_size = 32,
                    .simds_per_unit = 4,
                    .max_waves_per_simd = 16,
@@ -52,10 +53,11 @@ inline Machine a100_like() {
   return machine;
 }
 
-// An A100 with Hopper's shared memory: clusters and a copy engine.
+// An A100 with Hopper's clusters, copy engine and shared memory.
 inline Machine hopper_like() {
   Machine machine = a100_like();
   machine.name = "hopper-like";
+  machine.compute_capability = "9.0";
   machine.waves.lds_per_unit = 228 * kKiB;
   return machine;
 }
