@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "sim/compute/kernel_resources.hpp"
+#include "sim/compute/split_k.hpp"
 
 namespace dculab::sim {
 namespace {
 
-constexpr double kSmallestSplit = 256;        // values of k below which a GEMM library does not split
 constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 threads, 8 values each
 
 [[nodiscard]] double requests_of(const Op& op, OperandRole role) {
@@ -19,10 +19,8 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
 
 [[nodiscard]] double matmul_workgroups(const Machine& machine, const Op& op, double slots) {
   const double tiles = tile_workgroups(machine, op);
-  if (tiles >= slots) return tiles;
-  const double pieces = machine.kind == MachineKind::gpu ? std::floor(static_cast<double>(op.k) / kSmallestSplit)
-                                                         : static_cast<double>(op.n);
-  return std::min(slots, tiles * std::max(1.0, pieces));
+  if (tiles >= slots || has_tiles(machine, op)) return tiles;
+  return std::min(slots, tiles * (machine.kind == MachineKind::gpu ? most_parts(op) : static_cast<double>(op.n)));
 }
 
 [[nodiscard]] double elementwise_workgroups(const Machine& machine, const Op& op) {

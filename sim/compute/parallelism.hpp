@@ -8,8 +8,8 @@
 //   concurrent, active units <= balance
 //
 // Workgroups on one unit share its pipes, so the tail of the last round is counted per unit, and workgroups per unit
-// act through the bytes in flight. A matmul of fewer tiles than slots is split further, along k or n, until the
-// machine is full, as GEMM libraries and our CPU kernels do. On a CPU, rows of elementwise ops go to the threads in
+// act through the bytes in flight. A matmul of fewer tiles than slots is split further: on a GPU as split_k.hpp says,
+// on a CPU and if it has one row until the machine is full. On a CPU, rows of elementwise ops go to the threads in
 // equal shares, and an op that one thread finishes before the others are awake stays with the calling thread. Source of
 // wave quantisation: NVIDIA, "Matrix multiplication background", section 3.
 #pragma once

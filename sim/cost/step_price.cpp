@@ -8,6 +8,7 @@
 #include "sim/compute/gpu_family.hpp"
 #include "sim/compute/kernel_resources.hpp"
 #include "sim/compute/matmul_rate.hpp"
+#include "sim/compute/split_k.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/memory/bandwidth.hpp"
 #include "sim/memory/level_bytes.hpp"
@@ -37,15 +38,17 @@ namespace {
   return times;
 }
 
+[[nodiscard]] double parts_of(const Machine& machine, const Op& op, const Parallelism& parallel) {
+  return has_tiles(machine, op) ? parallel.workgroups / tile_workgroups(machine, op) : 1;
+}
+
 // Split contexts are combined by a second kernel; on a GPU, rotating (not with ALiBi) and caching are a kernel each,
-// and a second one adds up what the parts of a product split along k come to. A matrix-vector product needs no such
-// split.
+// and a second one adds up what the parts of a product split along k come to.
 [[nodiscard]] int kernels_of(const Machine& machine, const Op& op, const Parallelism& parallel) {
   if (op.attention.partitions_combined > 0) return 2;
   if (machine.kind == MachineKind::cpu) return 1;
   const bool rotates = op.kind == OpKind::rope_and_cache && op.flops > FlopCount();
-  const bool adds_up = op.kind == OpKind::matmul && op.m > 1 && parallel.workgroups > tile_workgroups(machine, op);
-  return rotates || adds_up ? 2 : 1;
+  return rotates || parts_of(machine, op, parallel) > 1 ? 2 : 1;
 }
 
 void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
@@ -100,27 +103,36 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   return resources;
 }
 
-[[nodiscard]] OpPrice price_with(Team team, const Machine& machine, const Op& op, Bytes footprint, double norm) {
+[[nodiscard]] OpPrice price_with(const Parallelism& parallel, const Machine& machine, const Op& op, Bytes footprint,
+                                 double norm) {
   OpPrice price;
   price.count = op.count;
-  price.parallel = parallelism(machine, op, team);
+  price.parallel = parallel;
   const ComputeTime compute = compute_time(machine, op, price.parallel);
   price.compute = compute.busy;
   price.floor = compute.floor;
   const PerLevel<Seconds> levels = price_memory(price, machine, op, footprint);
   price.memory = *std::max_element(levels.begin(), levels.end());
   price_starts(price, machine, op);
-  price.seconds = price.launch + price.lookups + smooth_max(resources_of(price, machine, op, levels), norm);
+  price.seconds = price.launch + price.lookups + adding_time(machine, op, parts_of(machine, op, price.parallel)) +
+                  smooth_max(resources_of(price, machine, op, levels), norm);
   price.bound = bound_of(price, levels);
   return price;
 }
 
+// The cheapest way: of splits on a GPU, and on a CPU of all threads and the calling one.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint, double norm) {
-  const OpPrice together = price_with(Team::all, machine, op, footprint, norm);
+  const Parallelism whole = parallelism(machine, op);
+  OpPrice best = price_with(whole, machine, op, footprint, norm);
+  const auto consider = [&](const Parallelism& other) {
+    const OpPrice price = price_with(other, machine, op, footprint, norm);
+    if (price.seconds < best.seconds) best = price;
+  };
+  for (const double parts : splits_worth_trying(machine, op, whole)) consider(split_along_k(machine, whole, parts));
   const bool attention = op.attention.num_sequences > 0;
-  if (machine.kind == MachineKind::gpu || attention || together.launch <= Seconds{}) return together;
-  const OpPrice alone = price_with(Team::caller, machine, op, footprint, norm);
-  return alone.seconds < together.seconds ? alone : together;
+  if (machine.kind == MachineKind::cpu && !attention && best.launch > Seconds{})
+    consider(parallelism(machine, op, Team::caller));
+  return best;
 }
 
 }  // namespace

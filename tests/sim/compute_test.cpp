@@ -9,6 +9,7 @@
 #include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/parallelism.hpp"
 #include "sim/compute/peak.hpp"
+#include "sim/compute/split_k.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -195,12 +196,40 @@ TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads shar
   CHECK(seconds(amd, 4) == Approx(16 * one_row));
 }
 
-TEST_CASE("a matmul with fewer tiles than slots is split until the machine is full, but not below 256 of k") {
+TEST_CASE("a matrix-vector product is split until the machine is full, but not below 256 of k") {
   const Machine machine = ideal_gpu();
   const Parallelism wide = parallelism(machine, matmul(1, 4096, 4096));
   CHECK(wide.active_units == machine.compute_units);
   const Parallelism tiny = parallelism(machine, matmul(1, 64, 512));
   CHECK(tiny.workgroups == 2);
+}
+
+TEST_CASE("tiles are split along k into whole parts, of which those that fill more units are worth trying") {
+  Machine machine = ideal_gpu();
+  machine.compute_units = 100;
+  const auto splits = [&](const Op& op) { return splits_worth_trying(machine, op, parallelism(machine, op)); };
+  const Op op = matmul(640, 256, 1024);  // 40 tiles: 80 units of 100; three parts 120 of 200, four 160 of 200
+  CHECK(parallelism(machine, op).workgroups == 40);
+  CHECK(splits(op) == std::vector<double>{2});
+  CHECK(splits(matmul(640, 256, 1280)) == std::vector<double>{2, 5});  // five parts: 200 of 200
+  CHECK(splits(matmul(640, 256, 511)).empty());
+  CHECK(splits(matmul(1, 2560, 1280)).empty());
+  const Parallelism three = split_along_k(machine, parallelism(machine, op), 3);
+  CHECK(three.workgroups == 120);
+  CHECK(three.active_units == 60);
+}
+
+TEST_CASE("the sums of a split product are read from the last cache, and from DRAM if it does not hold them") {
+  Machine machine = ideal_gpu();
+  const Op op = matmul(640, 256, 1024);
+  const double sums = 3 * 640 * 256 * 4;
+  const auto from = [&](std::size_t level, double efficiency) {
+    return Approx(sums / (machine.memory[level].bandwidth.value() * efficiency));
+  };
+  CHECK(adding_time(machine, op, 1) == Seconds());
+  CHECK(adding_time(machine, op, 3).value() == from(1, machine.efficiencies.cache_bandwidth));
+  machine.memory[1].size = Bytes(sums - 1);
+  CHECK(adding_time(machine, op, 3).value() == from(2, machine.efficiencies.dram_bandwidth));
 }
 
 TEST_CASE("a ragged decode batch is held up by its longest walk") {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "sim/compute/kernel_resources.hpp"
+#include "sim/compute/split_k.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/cost/step_price.hpp"
 #include "tests/sim/random_cases.hpp"
@@ -165,14 +167,18 @@ TEST_CASE("bytes shrink level by level but where pieces get longer, and hit rate
   });
 }
 
-TEST_CASE("with infinite arithmetic only launch, look-ups and memory are left") {
+TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are left") {
   for_random_cases(9, [](const Case& each, RandomCases&) {
     Machine machine = each.machine;
     machine.efficiencies.overlap = 1;
     for (auto& [dtype, peak] : machine.peaks) peak = {FlopsPerSecond(1e40), {}};
-    for (const OpPrice& price : price_step(machine, each.plan).ops) {
-      const Seconds memory = std::max(price.memory, price.latency);
-      CHECK(price.seconds.value() == Approx((price.launch + price.lookups + memory).value()).epsilon(kRounding));
+    const StepPrice step = price_step(machine, each.plan);
+    for (std::size_t index = 0; index < step.ops.size(); ++index) {
+      const OpPrice& price = step.ops[index];
+      const Op& op = each.plan.ops[index];
+      const double parts = has_tiles(machine, op) ? price.parallel.workgroups / tile_workgroups(machine, op) : 1;
+      const Seconds left = std::max(price.memory, price.latency) + adding_time(machine, op, parts);
+      CHECK(price.seconds.value() == Approx((price.launch + price.lookups + left).value()).epsilon(kRounding));
       CHECK(price.bound.kind != BoundKind::compute);
     }
   });

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/compute/kernel_resources.hpp"
+#include "sim/compute/split_k.hpp"
 #include "sim/simulated_executor.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
@@ -114,6 +116,25 @@ TEST_CASE("a split context costs a second launch") {
     return price_step(machine, plan).ops[4].launch;
   };
   CHECK(launch(1024) - launch(512) == machine.overheads.kernel_launch);
+}
+
+TEST_CASE("a product of few tiles is split along k where that is cheaper, for a second launch and its sums") {
+  Machine machine = a100_like();
+  Op op = prefill_matmul();  // 16 x 16 tiles
+  const auto tiles = static_cast<double>(tile_workgroups(machine, op));
+  CHECK(price_op(machine, op, Bytes(1e14)).parallel.workgroups == tiles);
+  op.m = 256;  // 2 x 16
+  op.flops = FlopCount(op.flops.value() / 8);
+  op.operand_storage[0].requests = 2;
+  op.operand_storage[1].unique = op.operand_storage[1].unique / 8.0;
+  const OpPrice price = price_op(machine, op, Bytes(1e14));
+  const double parts = price.parallel.workgroups / 32;
+  CHECK(parts == 3);  // 96 of 108 units
+  CHECK(price.launch ==
+        2 * machine.overheads.kernel_launch + price.parallel.rounds * machine.overheads.workgroup_start);
+  CHECK(price.seconds >= price.launch + price.compute + adding_time(machine, op, parts));
+  machine.overheads.kernel_launch = Seconds(1);
+  CHECK(price_op(machine, op, Bytes(1e14)).parallel.workgroups == 32);
 }
 
 TEST_CASE("look-ups are shared by the workgroups in flight") {

@@ -1,0 +1,53 @@
+#include "sim/compute/split_k.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/memory/bandwidth.hpp"
+
+namespace dculab::sim {
+namespace {
+
+constexpr double kSmallestSplit = 256;  // values of k below which a GEMM library does not split
+
+}  // namespace
+
+bool has_tiles(const Machine& machine, const Op& op) {
+  return machine.kind == MachineKind::gpu && op.kind == OpKind::matmul && op.m > 1;
+}
+
+double most_parts(const Op& op) { return std::max(1.0, std::floor(static_cast<double>(op.k) / kSmallestSplit)); }
+
+std::vector<double> splits_worth_trying(const Machine& machine, const Op& op, const Parallelism& whole) {
+  std::vector<double> splits;
+  if (!has_tiles(machine, op) || whole.workgroups >= machine.compute_units * whole.workgroups_per_unit) return splits;
+  double busiest = whole.active_units;
+  for (double parts = 2; parts <= most_parts(op); ++parts) {
+    const double active = split_along_k(machine, whole, parts).active_units;
+    if (active <= busiest) continue;
+    busiest = active;
+    splits.push_back(parts);
+  }
+  return splits;
+}
+
+Parallelism split_along_k(const Machine& machine, const Parallelism& whole, double parts) {
+  const double units = machine.compute_units;
+  Parallelism result = whole;
+  result.workgroups = whole.workgroups * parts;
+  result.rounds = std::ceil(result.workgroups / (units * whole.workgroups_per_unit));
+  result.concurrent = result.workgroups / result.rounds;
+  result.active_units = result.workgroups / std::ceil(result.workgroups / units);
+  return result;
+}
+
+Seconds adding_time(const Machine& machine, const Op& op, double parts) {
+  if (parts <= 1) return {};
+  const std::size_t dram = machine.memory.size() - 1;
+  const Bytes sums = storage(Dtype::f32, parts * static_cast<double>(op.m) * static_cast<double>(op.n));
+  const auto read = [&](std::size_t level) { return sums / deliverable(machine, level, machine.compute_units); };
+  if (dram == 0) return read(dram);
+  return sums <= machine.memory[dram - 1].size ? read(dram - 1) : std::max(read(dram - 1), read(dram));
+}
+
+}  // namespace dculab::sim
