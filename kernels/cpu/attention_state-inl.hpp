@@ -92,6 +92,7 @@ class SoftmaxRows {
       for (int d = 0; d < head_dim_; ++d) to[d] = from[d] * scale;
       std::fill(to + head_dim_, to + width_, 0.0F);
     }
+    std::fill_n(q_ + rows_ * width_, kRowsBehind * width_, 0.0F);
   }
 
   [[nodiscard]] int rows() const { return rows_; }

@@ -67,8 +67,9 @@ HWY_INLINE int multiply_rows(const Product& p, int row, LinesAhead& ahead, int l
     const auto strip = [&]<int kVectors>(std::integral_constant<int, kVectors>) {
       for (; vector + kVectors <= p.vectors; vector += kVectors) {
         multiply_block<kStart, kRows, kVectors>(p.a + row * p.a_stride, p.a_stride, p.b + vector * kLanes, p.b_stride,
-                                                p.depth, p.decay + row, p.c + row * p.c_stride + vector * kLanes,
-                                                p.c_stride, ahead, lines_per_step);
+                                                p.depth, kStart == Start::at_decayed ? p.decay + row : nullptr,
+                                                p.c + row * p.c_stride + vector * kLanes, p.c_stride, ahead,
+                                                lines_per_step);
       }
     };
     strip(std::integral_constant<int, kWidest>());

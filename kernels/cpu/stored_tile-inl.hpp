@@ -1,5 +1,6 @@
 // Attention of few query rows to K and V as the cache stores them: a value is widened in the register where all rows
-// multiply it, and K is transposed there. Nothing is written but scores and sums.
+// multiply it (of V, blocks of 8, 4, 2 and 1 of them), and K is transposed there. Nothing is written but scores and
+// sums.
 //
 // Terms are those of attention_tile-inl.hpp in the same order, so that a row's bits do not depend on which of the two
 // computed it.
@@ -60,6 +61,7 @@ class StoredTile {
     };
     block(std::integral_constant<int, kStoredTileRows>());
     block(std::integral_constant<int, 4>());
+    block(std::integral_constant<int, 2>());
     block(std::integral_constant<int, 1>());
   }
 
@@ -98,7 +100,7 @@ class StoredTile {
     };
     Vector sums[kRows * kVectors];
     unrolled<kRows * kVectors>([&](auto i) DCULAB_INLINE {
-      sums[i] = hn::Mul(HWY_NAMESPACE::load(place(i)), hn::Set(F32(), rows.decay[row + i / kVectors]));
+      sums[i] = hn::Mul(load(place(i)), hn::Set(F32(), rows.decay[row + i / kVectors]));
     });
     for (int first = 0; first < count_; first += kTokensPerAsk) {
       for (int token = first; token < std::min(count_, first + kTokensPerAsk); ++token) {
@@ -113,7 +115,7 @@ class StoredTile {
       }
       ahead.ask(lines_per_step);
     }
-    unrolled<kRows * kVectors>([&](auto i) DCULAB_INLINE { HWY_NAMESPACE::store(sums[i], place(i)); });
+    unrolled<kRows * kVectors>([&](auto i) DCULAB_INLINE { store(sums[i], place(i)); });
   }
 
   int head_dim_, count_ = 0;

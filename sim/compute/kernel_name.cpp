@@ -10,7 +10,6 @@ namespace dculab::sim {
 namespace {
 
 constexpr int kLaneSums = 32;  // kernels/gpu/attention/paged_attention_tiling.hpp
-constexpr int kGemvMaxRows = 8;
 
 [[nodiscard]] int power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
 

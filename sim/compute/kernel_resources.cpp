@@ -60,10 +60,12 @@ int workgroups_per_tile(const Machine& machine, const Op& op) {
 }
 
 double tile_workgroups(const Machine& machine, const Op& op) {
-  double tiles = workgroups_per_tile(machine, op);
-  for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::weight || operand.role == OperandRole::activation) tiles *= operand.requests;
-  return tiles;
+  const auto requests_of = [&op](OperandRole role) {  // of its first operand: a bias is a weight too
+    for (const Operand& operand : op.operands())
+      if (operand.role == role) return operand.requests;
+    return 1.0;
+  };
+  return workgroups_per_tile(machine, op) * requests_of(OperandRole::weight) * requests_of(OperandRole::activation);
 }
 
 KernelResources kernel_resources(const Machine& machine, const Op& op) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/compute/kernel_name.hpp"
 #include "sim/memory/bandwidth.hpp"
 
 namespace dculab::sim {
@@ -13,23 +14,11 @@ constexpr double kSmallestSplit = 256;  // values of k below which a GEMM librar
 }  // namespace
 
 bool has_tiles(const Machine& machine, const Op& op) {
-  return machine.kind == MachineKind::gpu && op.kind == OpKind::matmul && op.m > 1;
+  const int rows_without = machine.kernel_target.empty() ? 1 : kGemvMaxRows;
+  return machine.kind == MachineKind::gpu && op.kind == OpKind::matmul && op.m > rows_without;
 }
 
 double most_parts(const Op& op) { return std::max(1.0, std::floor(static_cast<double>(op.k) / kSmallestSplit)); }
-
-std::vector<double> splits_worth_trying(const Machine& machine, const Op& op, const Parallelism& whole) {
-  std::vector<double> splits;
-  if (!has_tiles(machine, op) || whole.workgroups >= machine.compute_units * whole.workgroups_per_unit) return splits;
-  double busiest = whole.active_units;
-  for (double parts = 2; parts <= most_parts(op); ++parts) {
-    const double active = split_along_k(machine, whole, parts).active_units;
-    if (active <= busiest) continue;
-    busiest = active;
-    splits.push_back(parts);
-  }
-  return splits;
-}
 
 Parallelism split_along_k(const Machine& machine, const Parallelism& whole, double parts) {
   const double units = machine.compute_units;

@@ -1,16 +1,17 @@
 // A product on a GPU whose tiles are split along k, as GEMM libraries do where tiles are few.
 //
 // Into a whole number of parts, each of at least 256 values of k; tiles * parts workgroups run in whole rounds
-// (parallelism.hpp). A second kernel adds the parts' F32 sums. Writing them hides behind arithmetic, as a matmul's
-// other cache traffic does (step_price.hpp); the second kernel's reading does not:
+// (parallelism.hpp). A second kernel adds the parts' F32 sums:
 //
 //   adding = parts * m * n * 4 bytes / what the last cache delivers, and DRAM where that does not hold them
 //
-// A matrix-vector product has no tiles to split: its kernel hands out rows of w. Source of splits: CUTLASS,
-// media/docs/efficient_gemm.md, "Split K".
+// Writing them is not priced: caches take them behind arithmetic, as a matmul's other cache traffic (step_price.hpp);
+// DRAM's part of it, where there is one, is left out. A matrix-vector product has no tiles to split: its kernel hands
+// out rows of w. Source of splits: CUTLASS, media/docs/efficient_gemm.md, "Split K".
 #pragma once
 
-#include <vector>
+#include <algorithm>
+#include <cmath>
 
 #include "core/op.hpp"
 #include "core/units.hpp"
@@ -19,18 +20,32 @@
 
 namespace dculab::sim {
 
+// Whether the op is a product by tiles, not a matrix-vector product: of one row in libraries, of up to 8 in our
+// kernels.
 [[nodiscard]] bool has_tiles(const Machine& machine, const Op& op);
 
 // At most so many keep 256 values of k each; at least 1.
 [[nodiscard]] double most_parts(const Op& op);
 
-// Numbers of parts, above one, that keep more units busy than any smaller number: the others only add sums.
-// `whole`: the product's parallelism unsplit. Empty where the op has_tiles not, or more of them than places.
-[[nodiscard]] std::vector<double> splits_worth_trying(const Machine& machine, const Op& op, const Parallelism& whole);
-
 [[nodiscard]] Parallelism split_along_k(const Machine& machine, const Parallelism& whole, double parts);
 
 // Of the second kernel; none for one part.
 [[nodiscard]] Seconds adding_time(const Machine& machine, const Op& op, double parts);
+
+// Calls consider(parts, parallelism) with the numbers of parts, above one and rising, that may be the cheapest: those
+// that keep more units busy than any smaller number, and the largest whose workgroups all run at once. `whole`: the
+// parallelism unsplit. Never where the op has no tiles, or as many as places.
+template <typename Consider>
+void for_each_split(const Machine& machine, const Op& op, const Parallelism& whole, Consider&& consider) {
+  const double places = static_cast<double>(machine.compute_units) * whole.workgroups_per_unit;
+  if (!has_tiles(machine, op) || whole.workgroups >= places) return;
+  const double fills = std::floor(places / whole.workgroups);
+  double busiest = whole.active_units;
+  for (double parts = 2; parts <= most_parts(op); ++parts) {
+    const Parallelism split = split_along_k(machine, whole, parts);
+    if (split.active_units > busiest || parts == fills) consider(parts, split);
+    busiest = std::max(busiest, split.active_units);
+  }
+}
 
 }  // namespace dculab::sim

@@ -58,7 +58,7 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   price.launch = launches * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
 
-[[nodiscard]] Bound bound_of(const OpPrice& price, const PerLevel<Seconds>& levels) {
+[[nodiscard]] Bound bound_of(const OpPrice& price, const Machine& machine, const PerLevel<Seconds>& levels) {
   const auto slowest = static_cast<std::size_t>(std::max_element(levels.begin(), levels.end()) - levels.begin());
   Bound bound{BoundKind::memory, slowest};
   Seconds largest = levels[slowest];
@@ -67,6 +67,10 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
     largest = time;
     bound = {kind, 0};
   };
+  if (price.adding > largest) {
+    largest = price.adding;
+    bound.level = std::max<std::size_t>(machine.memory.size(), 2) - 2;  // the last cache
+  }
   consider(BoundKind::compute, price.compute);
   consider(BoundKind::latency, std::max(price.latency, price.lookups));
   consider(BoundKind::launch, price.launch);
@@ -114,9 +118,10 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   const PerLevel<Seconds> levels = price_memory(price, machine, op, footprint);
   price.memory = *std::max_element(levels.begin(), levels.end());
   price_starts(price, machine, op);
-  price.seconds = price.launch + price.lookups + adding_time(machine, op, parts_of(machine, op, price.parallel)) +
-                  smooth_max(resources_of(price, machine, op, levels), norm);
-  price.bound = bound_of(price, levels);
+  price.adding = adding_time(machine, op, parts_of(machine, op, price.parallel));
+  price.seconds =
+      price.launch + price.lookups + price.adding + smooth_max(resources_of(price, machine, op, levels), norm);
+  price.bound = bound_of(price, machine, levels);
   return price;
 }
 
@@ -128,7 +133,9 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
     const OpPrice price = price_with(other, machine, op, footprint, norm);
     if (price.seconds < best.seconds) best = price;
   };
-  for (const double parts : splits_worth_trying(machine, op, whole)) consider(split_along_k(machine, whole, parts));
+  for_each_split(machine, op, whole, [&](double parts, const Parallelism& split) {
+    if (adding_time(machine, op, parts) < best.seconds) consider(split);
+  });
   const bool attention = op.attention.num_sequences > 0;
   if (machine.kind == MachineKind::cpu && !attention && best.launch > Seconds{})
     consider(parallelism(machine, op, Team::caller));

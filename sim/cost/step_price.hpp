@@ -2,6 +2,7 @@
 //
 //   op    = launches * launch + rounds * workgroup start          (launch; a CPU op that one thread does has none)
 //         + block look-ups * time each / concurrent workgroups    (walking the block table)
+//         + adding the sums of a product split along k            (sim/compute/split_k.hpp)
 //         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency; arithmetic hides some levels
 //           wholly, whose time is then the larger of the two
 //   hidden = a GPU matmul's caches: the next slab is fetched while this one is multiplied; on Hopper DRAM too, and
@@ -11,7 +12,7 @@
 //
 // The bound is the largest single term. No price is below its floor: bytes at each level / that level's peak
 // bandwidth, and FLOP / peak. Laws, one file each: sim/memory/{traffic,reuse,hit_rate,bandwidth}.hpp,
-// sim/compute/{occupancy,parallelism,peak,compute_time}.hpp, sim/cost/smooth_max.hpp.
+// sim/compute/{occupancy,parallelism,split_k,peak,compute_time}.hpp, sim/cost/smooth_max.hpp.
 #pragma once
 
 #include <string_view>
@@ -44,6 +45,7 @@ struct OpPrice {
   Bound bound;
   Seconds launch;   // kernel launches and workgroup starts
   Seconds lookups;  // following block tables
+  Seconds adding;   // the sums of a product split along k; its bound is the last cache
   Seconds compute;
   Seconds memory;   // of the slowest level
   Seconds latency;  // waiting with too few bytes in flight

@@ -10,6 +10,9 @@ constexpr AttentionShape kShapes[] = {{8, 2, 64, Dtype::f16},
                                       {2, 1, 128, Dtype::f16},
                                       {6, 6, 32, Dtype::f16, 0, Alibi::on},
                                       {4, 2, 32, Dtype::f16, 100},
+                                      {4, 4, 32, Dtype::f16, 5},
+                                      {4, 1, 24, Dtype::f16},
+                                      {2, 2, 40, Dtype::fp8_e5m2},
                                       {4, 1, 32, Dtype::bf16, 530, Alibi::on},
                                       {4, 2, 64, Dtype::int8},
                                       {4, 1, 32, Dtype::fp8_e4m3},
@@ -71,7 +74,7 @@ TEST_CASE("attention has the same bits in one prefill, in chunks of any size and
     for_each_vector_target([&](std::string_view target) {
       INFO(target << " head_dim " << shape.head_dim);
       const std::vector<float> whole = sequences.on_cpu({{0, 600, 600}});
-      for (const int chunk : {1, 7, 16, 100, 512}) {
+      for (const int chunk : {1, 3, 7, 16, 100, 512}) {
         INFO("chunk " << chunk);
         CHECK(in_chunks(sequences, 0, 600, chunk) == whole);
       }

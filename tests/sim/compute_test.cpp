@@ -204,19 +204,40 @@ TEST_CASE("a matrix-vector product is split until the machine is full, but not b
   CHECK(tiny.workgroups == 2);
 }
 
-TEST_CASE("tiles are split along k into whole parts, of which those that fill more units are worth trying") {
+TEST_CASE("tiles are split along k into whole parts, of which those that fill more units or places are tried") {
   Machine machine = ideal_gpu();
   machine.compute_units = 100;
-  const auto splits = [&](const Op& op) { return splits_worth_trying(machine, op, parallelism(machine, op)); };
+  const auto splits = [&](const Op& op) {
+    std::vector<double> tried;
+    for_each_split(machine, op, parallelism(machine, op), [&](double parts, const Parallelism& split) {
+      CHECK(split.workgroups == parts * tile_workgroups(machine, op));
+      tried.push_back(parts);
+    });
+    return tried;
+  };
   const Op op = matmul(640, 256, 1024);  // 40 tiles: 80 units of 100; three parts 120 of 200, four 160 of 200
   CHECK(parallelism(machine, op).workgroups == 40);
   CHECK(splits(op) == std::vector<double>{2});
   CHECK(splits(matmul(640, 256, 1280)) == std::vector<double>{2, 5});  // five parts: 200 of 200
   CHECK(splits(matmul(640, 256, 511)).empty());
   CHECK(splits(matmul(1, 2560, 1280)).empty());
+  machine.kernel_target = "gfx906";  // our kernels take up to 8 rows without tiles
+  CHECK(splits(matmul(8, 2560, 1280)).empty());
+  CHECK_FALSE(splits(matmul(9, 2560, 1280)).empty());
+  machine.kernel_target.clear();
   const Parallelism three = split_along_k(machine, parallelism(machine, op), 3);
   CHECK(three.workgroups == 120);
   CHECK(three.active_units == 60);
+}
+
+TEST_CASE("a bias does not multiply a product's tiles") {
+  const Machine machine = ideal_gpu();
+  const Op plain = matmul(640, 256, 1024);
+  Op biased = plain;
+  for (const Operand& operand : plain.operands())
+    if (operand.role == OperandRole::weight)
+      biased.add({OperandRole::weight, Bytes(512), operand.requests, Bytes(512)});
+  CHECK(tile_workgroups(machine, biased) == tile_workgroups(machine, plain));
 }
 
 TEST_CASE("the sums of a split product are read from the last cache, and from DRAM if it does not hold them") {
