@@ -14,7 +14,8 @@ constexpr double kMatrixRows = 16;
 constexpr double kFlashRows = 64;  // of FlashAttention's tiles
 constexpr double kInstructionsPerScore = 10;
 // The CPU kernel widens a tile of 64 tokens once for the whole group, transposes K (log2 of 16 lanes: 4 shuffles) and
-// stores both (not for up to 8 query rows on AVX-512: calibration's attention_compute takes that up); blocks shorter than the tile are gathered run by run.
+// stores both; blocks shorter than the tile are gathered run by run. On AVX-512 up to 8 query rows do without storing
+// and gathering: the attention_compute of a calibration takes that up.
 constexpr int kCpuTileTokens = 64;
 constexpr double kCpuTileInstructions = 3;
 constexpr double kCpuGatherInstructions = 1;
