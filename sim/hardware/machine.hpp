@@ -122,7 +122,7 @@ struct Machine {
   // kernel of ours is compiled for anything like it.
   std::string kernel_target;
   std::string compute_capability;  // NVIDIA: of the GPU, "9.0"; empty elsewhere
-  int compute_units = 0;  // CUs, SMs or CPU threads
+  int compute_units = 0;           // CUs, SMs or CPU threads
   Hertz clock;
   std::map<Dtype, Peak> peaks;                      // by dtype of the multiplied values
   std::map<MatmulKernel, RateByRows> matmul_rates;  // of the kernels that were measured
