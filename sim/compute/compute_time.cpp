@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/compute/gpu_family.hpp"
+#include "sim/compute/kernel_resources.hpp"
 #include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/peak.hpp"
 
@@ -38,13 +39,6 @@ struct Work {
   double efficiency = 1;
 };
 
-// How often a matmul asks for each weight: once per row tile.
-[[nodiscard]] double weight_passes(const Op& op) {
-  for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::weight) return operand.requests;
-  return 1;
-}
-
 // Vector instructions beside integer products.
 [[nodiscard]] double integer_overhead(const Op& op, double weights) {
   const double m = static_cast<double>(op.m);
@@ -59,7 +53,7 @@ struct Work {
   work.multiply = op.flops;
   work.rows = std::max(1.0, static_cast<double>(op.m));
   work.efficiency = machine.efficiencies.matmul_compute;
-  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * weight_passes(op);
+  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * requests_of(op, OperandRole::weight);
   const double instructions = multiplied == Dtype::int8 && op.activations == ActivationMode::int8
                                   ? integer_overhead(op, weights)
                                   : weights * conversion_instructions(machine, op.weight_format.dtype, multiplied);

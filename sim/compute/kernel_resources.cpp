@@ -41,6 +41,12 @@ constexpr double kScoresPerRound = 64;  // tokens that decode attention scores b
 
 }  // namespace
 
+double requests_of(const Op& op, OperandRole role) {
+  for (const Operand& operand : op.operands())
+    if (operand.role == role) return operand.requests;
+  return 1;
+}
+
 MatmulTile matmul_tile(const Op& op) {
   MatmulTile tile{static_cast<double>(op.m), static_cast<double>(op.n)};
   for (const Operand& operand : op.operands()) {
@@ -60,12 +66,8 @@ int workgroups_per_tile(const Machine& machine, const Op& op) {
 }
 
 double tile_workgroups(const Machine& machine, const Op& op) {
-  const auto requests_of = [&op](OperandRole role) {  // of its first operand: a bias is a weight too
-    for (const Operand& operand : op.operands())
-      if (operand.role == role) return operand.requests;
-    return 1.0;
-  };
-  return workgroups_per_tile(machine, op) * requests_of(OperandRole::weight) * requests_of(OperandRole::activation);
+  return workgroups_per_tile(machine, op) * requests_of(op, OperandRole::weight) *
+         requests_of(op, OperandRole::activation);
 }
 
 KernelResources kernel_resources(const Machine& machine, const Op& op) {

@@ -21,6 +21,10 @@ namespace dculab::sim {
 
 [[nodiscard]] KernelResources kernel_resources(const Machine& machine, const Op& op);
 
+// How often the op asks for its first operand of that role, a matmul for each weight once per row tile (a bias is a
+// weight too, and comes later); 1 where it has none.
+[[nodiscard]] double requests_of(const Op& op, OperandRole role);
+
 // Tile of y that one workgroup of a matmul computes, from how often each operand is asked for.
 struct MatmulTile {
   double rows = 1;

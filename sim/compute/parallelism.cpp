@@ -11,12 +11,6 @@ namespace {
 
 constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 threads, 8 values each
 
-[[nodiscard]] double requests_of(const Op& op, OperandRole role) {
-  for (const Operand& operand : op.operands())
-    if (operand.role == role) return operand.requests;
-  return 1;
-}
-
 [[nodiscard]] double matmul_workgroups(const Machine& machine, const Op& op, double slots) {
   const double tiles = tile_workgroups(machine, op);
   if (tiles >= slots || has_tiles(machine, op)) return tiles;
