@@ -15,12 +15,11 @@
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "sim/calibration/fit.hpp"
 #include "sim/calibration/hold_out.hpp"
 
 namespace dculab::cli {
 namespace {
-
-constexpr std::size_t kFewestSteps = 8;
 
 struct CalibrateChoices {
   std::vector<std::string> traces;
@@ -49,10 +48,10 @@ struct CalibrateChoices {
     for (std::size_t row = 0; row < trace.steps.size(); ++row)
       if (!refused.contains(row)) accepted.push_back(trace.steps[row]);
   }
-  if (accepted.size() < kFewestSteps) {
+  if (accepted.size() < sim::kFewestSteps) {
     for (const std::string& line : report.heading) std::cerr << line << '\n';
     throw InputError("only " + std::to_string(accepted.size()) + " steps of these traces can be used, " +
-                     std::to_string(kFewestSteps) + " are needed; run a larger grid with `dculab bench --trace`");
+                     std::to_string(sim::kFewestSteps) + " are needed; run a larger grid with `dculab bench --trace`");
   }
   return accepted;
 }

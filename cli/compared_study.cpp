@@ -21,8 +21,6 @@ struct ComparedPoint {
   return variant.figures.at(metric) / baseline.figures.at(metric) - 1;
 }
 
-[[nodiscard]] std::string signed_percent(double share) { return (share < 0 ? "−" : "+") + percent(std::abs(share), 3); }
-
 [[nodiscard]] std::string signed_points(double share) {
   return (share < 0 ? "−" : "+") + number(std::abs(100 * share), 3);
 }

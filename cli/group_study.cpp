@@ -1,7 +1,6 @@
 #include "cli/group_study.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,8 +37,6 @@ struct MachineChoices {
   const auto found = accuracies.find(cost.model.group_size());
   return found == accuracies.end() ? nullptr : &found->second;
 }
-
-[[nodiscard]] std::string signed_percent(double share) { return (share < 0 ? "−" : "+") + percent(std::abs(share), 3); }
 
 void check_sweep(const config::Scenario& scenario) {
   if (scenario.sweep.size() != 1 || scenario.sweep.front().key != kKvHeadsKey)

@@ -14,6 +14,7 @@
 #include "cli/request_workload.hpp"
 #include "cli/serving_scenario.hpp"
 #include "core/error.hpp"
+#include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"
@@ -23,7 +24,6 @@ namespace {
 
 constexpr std::size_t kAllSteps = 1'000'000;
 constexpr std::size_t kFittedSteps = 400;  // more hardly change the fit, and take longer
-constexpr std::size_t kFewestSteps = 8;
 
 // What is compared, and how far the simulator may be off.
 struct Limit {
@@ -124,9 +124,9 @@ void serve_round(ServedPoint& served) {
   for (const sim::FloorViolation& violation : sim::floor_violations(host, drawn)) refused.insert(violation.row);
   for (std::size_t row = 0; row < drawn.size(); ++row)
     if (!refused.contains(row)) steps.push_back(std::move(drawn[row]));
-  if (steps.size() < kFewestSteps)
+  if (steps.size() < sim::kFewestSteps)
     throw InputError("only " + std::to_string(steps.size()) + " served steps can be used, " +
-                     std::to_string(kFewestSteps) + " are needed to calibrate; serve more requests");
+                     std::to_string(sim::kFewestSteps) + " are needed to calibrate; serve more requests");
   return steps;
 }
 

@@ -14,14 +14,13 @@
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
 #include "sim/calibration/confidence.hpp"
+#include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/study/recommend.hpp"
 
 namespace dculab::cli {
 namespace {
-
-constexpr std::size_t kFewestSteps = 8;
 
 [[nodiscard]] Trace run_points(const config::Scenario& scenario, std::vector<StudyPoint>& points, ProgressBar& bar) {
   const engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), "");
@@ -58,9 +57,9 @@ struct Accepted {
     accepted.steps.push_back(trace.steps[row]);
     accepted.points.push_back(&points[row]);
   }
-  if (accepted.steps.size() < kFewestSteps)
+  if (accepted.steps.size() < sim::kFewestSteps)
     throw InputError("only " + std::to_string(accepted.steps.size()) + " measured steps can be used, " +
-                     std::to_string(kFewestSteps) + " are needed to calibrate and to score; widen the sweep");
+                     std::to_string(sim::kFewestSteps) + " are needed to calibrate and to score; widen the sweep");
   return accepted;
 }
 

@@ -166,4 +166,8 @@ std::string exact_number(double value) {
 
 std::string percent(double share, int digits) { return number(100 * share, digits) + " %"; }
 
+std::string signed_percent(double share, int digits) {
+  return (share < 0 ? "−" : "+") + percent(std::abs(share), digits);
+}
+
 }  // namespace dculab::cli

@@ -1,14 +1,10 @@
 #include "cli/recommend_report.hpp"
 
-#include <cmath>
-
 #include "cli/recommendation.hpp"
 #include "config/unit_text.hpp"
 
 namespace dculab::cli {
 namespace {
-
-[[nodiscard]] std::string signed_percent(double share) { return (share < 0 ? "−" : "+") + percent(std::abs(share), 2); }
 
 [[nodiscard]] std::string rate_text(const sim::Served& served) {
   return number(served.output_tokens_per_second) + " tokens/s";
@@ -25,8 +21,8 @@ namespace {
   return {decision.what,
           decision.choice().value,
           other->value,
-          Cell(signed_percent(margin.value), margin.value),
-          signed_percent(margin.low) + " .. " + signed_percent(margin.high),
+          Cell(signed_percent(margin.value, 2), margin.value),
+          signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2),
           percent(decision.tie, 1),
           decision.difference};
 }
@@ -41,7 +37,7 @@ namespace {
   if (!choice.runner_up) return {row[0], row[1], "none", "", "", "", ""};
   const double gain = value(*choice.runner_up) / value(choice.chosen) - 1;
   row.emplace_back(std::to_string(choice.candidates[*choice.runner_up].max_num_batched_tokens));
-  row.emplace_back(signed_percent(gain), gain);
+  row.emplace_back(signed_percent(gain, 2), gain);
   for (const char* rest : {"", "2 %", ""}) row.emplace_back(rest);
   row.back() = choice.by_goodput ? "by goodput" : "by mean latency";
   return row;
@@ -152,9 +148,9 @@ void add_notes(const Recommendation& result, Table& table) {
                           std::to_string(group),
                           each.served.batch == 0 ? Cell("does not serve", 0)
                                                  : Cell(rate_text(each.served), each.served.output_tokens_per_second),
-                          chosen || each.served.batch == 0 ? Cell("", 0) : Cell(signed_percent(gain), gain),
+                          chosen || each.served.batch == 0 ? Cell("", 0) : Cell(signed_percent(gain, 2), gain),
                           std::to_string(each.served.batch), Cell(config::short_text(bytes), bytes.value()),
-                          loss == result.losses.end() ? "not known" : signed_percent(loss->second)});
+                          loss == result.losses.end() ? "not known" : signed_percent(loss->second, 2)});
   }
   return table;
 }
@@ -169,7 +165,7 @@ void add_notes(const Recommendation& result, Table& table) {
       const double gain = each.best->served.output_tokens_per_second / result.served.output_tokens_per_second - 1;
       row.insert(row.end(), {each.best->value, sizes_text(each.limits.partition_tokens),
                              Cell(rate_text(each.best->served), each.best->served.output_tokens_per_second),
-                             Cell(signed_percent(gain), gain), ""});
+                             Cell(signed_percent(gain, 2), gain), ""});
     } else {
       row.insert(row.end(), {"", sizes_text(each.limits.partition_tokens), "", "", each.limits.why_not});
     }

@@ -1,7 +1,6 @@
 #include "cli/recommendation.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -66,10 +65,6 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
       ->first;
 }
 
-[[nodiscard]] std::string signed_percent(double share) {
-  return (share >= 0 ? "+" : "−") + percent(std::abs(share), 2);
-}
-
 // The alternatives along one axis, the other held at the recommended value.
 [[nodiscard]] Table why_table(const std::map<sim::Choice, Causes>& causes, sim::Choice best, bool along_blocks) {
   Table table;
@@ -92,7 +87,8 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
     table.rows.push_back(
         {std::to_string(along_blocks ? choice.block_size : choice.kv_heads) + (chosen ? " *" : ""),
          Cell(config::short_text(Seconds(cause.step)), cause.step),
-         chosen ? Cell("", 0) : Cell(signed_percent(cause.step / reference.step - 1), cause.step / reference.step - 1),
+         chosen ? Cell("", 0)
+                : Cell(signed_percent(cause.step / reference.step - 1, 2), cause.step / reference.step - 1),
          Cell(config::short_text(Seconds(cause.attention)), cause.attention),
          Cell(config::short_text(Bytes(cause.kv_bytes)), cause.kv_bytes),
          Cell(config::short_text(Seconds(cause.lookups)), cause.lookups), Cell(percent(cause.wasted, 2), cause.wasted),
@@ -127,7 +123,7 @@ struct Verdict {
   if (!verdict.own) return text;
   if (verdict.own->choice.kv_heads == best.kv_heads) return text + "; these are the model's own KV heads";
   return text + "; the model's own " + heads_text(verdict.own->choice.kv_heads) + " cost " +
-         signed_percent(slower(*verdict.own, verdict.best)) + ", and no retraining";
+         signed_percent(slower(*verdict.own, verdict.best), 2) + ", and no retraining";
 }
 
 [[nodiscard]] Json to_json(const sim::ScoredChoice& scored) {

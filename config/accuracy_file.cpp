@@ -5,7 +5,7 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::size_t kLargestFile = 1 << 20;
+constexpr std::size_t kLargestAccuracyFile = 1 << 20;
 
 void read_figure(MapReader& reader, std::string_view key, std::optional<double>& figure, Range range) {
   double value = 0;
@@ -39,7 +39,7 @@ std::optional<double> AccuracyRow::figure(const std::string& metric) const {
 }
 
 std::vector<AccuracyRow> read_accuracy_file(const std::string& path) {
-  const std::string text = read_text_file(path, kLargestFile);
+  const std::string text = read_text_file(path, kLargestAccuracyFile);
   ProblemList problems(path);
   std::vector<AccuracyRow> rows;
   for (const Node& node : csv_rows(path, text, problems)) rows.push_back(read_row(node, problems));

@@ -9,7 +9,7 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+constexpr std::size_t kLargestConversationsFile = std::size_t{1} << 30;
 constexpr std::array kHumans = {"human", "user"};
 constexpr std::array kModels = {"gpt", "chatgpt", "bing", "bard", "assistant"};
 
@@ -80,7 +80,7 @@ std::vector<Exchange> read_conversations(const std::string& file, const std::str
 }
 
 std::vector<Exchange> read_conversations_file(const std::string& path) {
-  return read_conversations(path, read_text_file(path, kLargestFile));
+  return read_conversations(path, read_text_file(path, kLargestConversationsFile));
 }
 
 }  // namespace dculab::config

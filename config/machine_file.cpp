@@ -11,7 +11,7 @@ namespace {
 
 const Choices<sim::Evidence> kEvidence{
     {"spec", sim::Evidence::spec}, {"measured", sim::Evidence::measured}, {"assumed", sim::Evidence::assumed}};
-const Choices<sim::MachineKind> kKinds{{"gpu", sim::MachineKind::gpu}, {"cpu", sim::MachineKind::cpu}};
+const Choices<sim::MachineKind> kMachineKinds{{"gpu", sim::MachineKind::gpu}, {"cpu", sim::MachineKind::cpu}};
 // Those that the laws know libraries' kernels of.
 const Choices<std::string> kComputeCapabilities{{"8.0", "8.0"}, {"8.6", "8.6"}, {"8.9", "8.9"}, {"9.0", "9.0"}};
 const Choices<sim::Scope> kScopes{{"compute_unit", sim::Scope::compute_unit}, {"device", sim::Scope::device}};
@@ -57,7 +57,7 @@ class MachineReader {
     reader.required("schema", schema, Choices<std::string>{{kMachineSchema, std::string(kMachineSchema)}});
     reader.required("name", machine_.name);
     reader.required("description", machine_.description);
-    reader.required("kind", machine_.kind, kKinds);
+    reader.required("kind", machine_.kind, kMachineKinds);
     reader.optional("kernel_target", machine_.kernel_target);
     reader.optional("compute_capability", machine_.compute_capability, kComputeCapabilities);
   }

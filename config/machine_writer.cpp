@@ -21,7 +21,7 @@ std::string figure_text(Quantity<B, S, F, C> value) {
 }
 
 // A double-quoted YAML scalar.
-std::string quoted(const std::string& text) {
+std::string yaml_quoted(const std::string& text) {
   std::string result = "\"";
   for (const char letter : text) {
     if (letter == '\n') {
@@ -40,11 +40,11 @@ class MachineWriter {
 
   std::string write() {
     const bool gpu = machine_.kind == sim::MachineKind::gpu;
-    text_ = "schema: " + std::string(kMachineSchema) + "\nname: " + quoted(machine_.name) +
-            "\ndescription: " + quoted(machine_.description) + "\nkind: " + (gpu ? "gpu" : "cpu") + "\n";
-    if (!machine_.kernel_target.empty()) text_ += "kernel_target: " + quoted(machine_.kernel_target) + "\n";
+    text_ = "schema: " + std::string(kMachineSchema) + "\nname: " + yaml_quoted(machine_.name) +
+            "\ndescription: " + yaml_quoted(machine_.description) + "\nkind: " + (gpu ? "gpu" : "cpu") + "\n";
+    if (!machine_.kernel_target.empty()) text_ += "kernel_target: " + yaml_quoted(machine_.kernel_target) + "\n";
     if (!machine_.compute_capability.empty())
-      text_ += "compute_capability: " + quoted(machine_.compute_capability) + "\n";
+      text_ += "compute_capability: " + yaml_quoted(machine_.compute_capability) + "\n";
     figure("", "", "compute_units", machine_.compute_units);
     figure("", "", "clock", machine_.clock);
     write_peaks();
@@ -94,7 +94,7 @@ class MachineWriter {
     text_ += "memory:\n";
     for (const sim::MemoryLevel& level : machine_.memory) {
       const std::string path = "memory." + level.name + ".";
-      text_ += "  - name: " + quoted(level.name) +
+      text_ += "  - name: " + yaml_quoted(level.name) +
                "\n    scope: " + (level.scope == sim::Scope::device ? "device" : "compute_unit") + "\n";
       figure("    ", path, "size", level.size);
       figure("    ", path, "line", level.line);
@@ -113,7 +113,7 @@ class MachineWriter {
     if (calibration.domain.empty()) text_ += " {}";
     text_ += "\n";
     for (const auto& [feature, range] : calibration.domain)
-      text_ += "    " + quoted(feature) + ": [" + figure_text(range.low) + ", " + figure_text(range.high) + "]\n";
+      text_ += "    " + yaml_quoted(feature) + ": [" + figure_text(range.low) + ", " + figure_text(range.high) + "]\n";
   }
 
   template <class Part, std::size_t N>
@@ -134,7 +134,7 @@ class MachineWriter {
     if (colon == std::string::npos)
       throw std::logic_error("machine " + machine_.name + ": no source for " + path + key + "; cite() it");
     text_ += indent + key + ": {value: " + figure_text(value) + ", kind: " + source->second.substr(0, colon) +
-             ", source: " + quoted(source->second.substr(colon + 2)) + "}\n";
+             ", source: " + yaml_quoted(source->second.substr(colon + 2)) + "}\n";
   }
 
   const sim::Machine& machine_;

@@ -9,14 +9,14 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::size_t kLargestFile = 64 << 20;
+constexpr std::size_t kLargestPointsFile = 64 << 20;
 
 struct KindRow {
   PointKind kind;
   std::string_view word;
   std::string_view unit;
 };
-constexpr std::array<KindRow, 8> kKinds{{
+constexpr std::array<KindRow, 8> kPointKinds{{
     {PointKind::request_latency, "request_latency", "s"},
     {PointKind::ttft, "ttft", "s"},
     {PointKind::offline_output_rate, "offline_output_rate", "tokens/s"},
@@ -28,9 +28,9 @@ constexpr std::array<KindRow, 8> kKinds{{
 }};
 
 const KindRow& row(PointKind kind) {
-  for (const KindRow& candidate : kKinds)
+  for (const KindRow& candidate : kPointKinds)
     if (candidate.kind == kind) return candidate;
-  return kKinds.front();
+  return kPointKinds.front();
 }
 
 void read_count(MapReader& reader, std::string_view key, std::optional<int>& target, Range range) {
@@ -46,7 +46,7 @@ PublishedPoint read_point(const Node& node, ProblemList& problems) {
   point.line = node.place.line;
   MapReader reader(&node, "", problems);
   Choices<PointKind> kinds;
-  for (const KindRow& candidate : kKinds) kinds.emplace_back(candidate.word, candidate.kind);
+  for (const KindRow& candidate : kPointKinds) kinds.emplace_back(candidate.word, candidate.kind);
   reader.required("id", point.id);
   reader.required("kind", point.kind, kinds);
   reader.required("machine", point.machine);
@@ -92,7 +92,7 @@ std::vector<PublishedPoint> read_points(const std::string& file, const std::stri
 }
 
 std::vector<PublishedPoint> read_points_file(const std::string& path) {
-  return read_points(path, read_text_file(path, kLargestFile));
+  return read_points(path, read_text_file(path, kLargestPointsFile));
 }
 
 }  // namespace dculab::config

@@ -7,7 +7,7 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 28;
+constexpr std::size_t kLargestQuestionsFile = std::size_t{1} << 28;
 
 // The labels, in order; the texts go into `question`.
 std::vector<std::string> read_choices(MapReader& reader, Question& question) {
@@ -65,7 +65,7 @@ std::vector<Question> read_questions(const std::string& file, const std::string&
 }
 
 std::vector<Question> read_questions_file(const std::string& path) {
-  return read_questions(path, read_text_file(path, kLargestFile));
+  return read_questions(path, read_text_file(path, kLargestQuestionsFile));
 }
 
 }  // namespace dculab::config

@@ -9,7 +9,7 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::size_t kLargestFile = 256 << 20;
+constexpr std::size_t kLargestRequestTrace = 256 << 20;
 
 RecordedRequest read_request(const Node& node, ProblemList& problems) {
   RecordedRequest request;
@@ -36,7 +36,7 @@ std::vector<RecordedRequest> read_request_trace(const std::string& file, const s
 }
 
 std::vector<RecordedRequest> read_request_trace_file(const std::string& path) {
-  return read_request_trace(path, read_text_file(path, kLargestFile));
+  return read_request_trace(path, read_text_file(path, kLargestRequestTrace));
 }
 
 }  // namespace dculab::config

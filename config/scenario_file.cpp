@@ -13,7 +13,7 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::size_t kMostPoints = 100'000;
+constexpr std::size_t kMostListedPoints = 100'000;
 
 }  // namespace
 
@@ -88,8 +88,8 @@ bool is_at(const ReportedFigure& figure, const Scenario& point) {
 
 std::vector<SweepPoint> sweep_points(const Scenario& scenario) {
   const std::uint64_t count = num_points(scenario.sweep);
-  if (count > kMostPoints)
-    throw InputError(scenario.file, "sweep: more than " + std::to_string(kMostPoints) + " points; remove values");
+  if (count > kMostListedPoints)
+    throw InputError(scenario.file, "sweep: more than " + std::to_string(kMostListedPoints) + " points; remove values");
   std::vector<SweepPoint> points;
   points.reserve(count);
   for (std::uint64_t index = 0; index < count; ++index) {

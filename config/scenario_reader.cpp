@@ -6,6 +6,7 @@
 
 #include "config/model_fields.hpp"
 #include "config/search_reader.hpp"
+#include "config/step_words.hpp"
 #include "config/weight_format_text.hpp"
 #include "config/workload_reader.hpp"
 
@@ -14,11 +15,9 @@ namespace {
 
 constexpr double kLargestTile = 1 << 20;
 
-const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
 const Choices<Batching> kBatchings{{"continuous", Batching::continuous}, {"static", Batching::per_batch}};
 const Choices<PreemptionMode> kPreemptionModes{{"recompute", PreemptionMode::recompute},
                                                {"swap", PreemptionMode::swap}};
-const Choices<ActivationMode> kActivations{{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}};
 
 // The model: a name, or {name: ..., num_key_value_heads: ...}.
 void read_model(MapReader& reader, ModelChoice& model) {
@@ -90,14 +89,9 @@ void read_measure(MapReader reader, Measure& measure) {
   reader.finish();
 }
 
-const Choices<RetentionPolicy> kPolicies{{"all", RetentionPolicy::all},
-                                         {"window", RetentionPolicy::window},
-                                         {"sinks", RetentionPolicy::sinks},
-                                         {"heavy_hitters", RetentionPolicy::heavy_hitters}};
-
 // A figure that is missing, or stands there for nothing, is reported where the policy is chosen.
 void read_retention(MapReader& reader, KvRetention& retention) {
-  reader.optional("retention", retention.policy, kPolicies);
+  reader.optional("retention", retention.policy, kRetentionPolicies);
   reader.optional("sink_tokens", retention.sink_tokens, between(1, kLongestContext));
   reader.optional("window_tokens", retention.window_tokens, between(1, kLongestContext));
   reader.optional("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(1, kLongestContext));
@@ -168,7 +162,7 @@ void read_deployment(MapReader reader, sim::Deployment& deployment) {
 }
 
 void read_engine_sections(MapReader& reader, EngineOptions& options) {
-  reader.optional("activations", options.activations, kActivations);
+  reader.optional("activations", options.activations, kActivationModes);
   read_kv_cache(reader.optional_map("kv_cache"), options);
   read_tiling(reader.optional_map("attention"), reader.optional_map("matmul"), options.tiling);
   read_engine(reader.optional_map("engine"), options);

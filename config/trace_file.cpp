@@ -4,6 +4,7 @@
 
 #include "config/map_reader.hpp"
 #include "config/model_fields.hpp"
+#include "config/step_words.hpp"
 #include "config/weight_format_text.hpp"
 
 namespace dculab::config {
@@ -13,12 +14,6 @@ constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr double kLargestCount = 1 << 24;
 constexpr std::size_t kMostSequences = 1 << 16;
 
-const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
-const Choices<RetentionPolicy> kPolicies{{"all", RetentionPolicy::all},
-                                         {"window", RetentionPolicy::window},
-                                         {"sinks", RetentionPolicy::sinks},
-                                         {"heavy_hitters", RetentionPolicy::heavy_hitters}};
-const Choices<ActivationMode> kActivationModes{{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}};
 const Choices<MlpKind> kMlps{{"gated", MlpKind::gated}, {"plain", MlpKind::plain}};
 const Choices<RopeScalingKind> kRopeScalings{
     {"none", RopeScalingKind::none}, {"linear", RopeScalingKind::linear}, {"llama3", RopeScalingKind::llama3}};
@@ -91,7 +86,7 @@ void read_tiling(MapReader reader, KernelTiling& tiling) {
 }
 
 void read_retention(MapReader reader, KvRetention& retention) {
-  reader.required("policy", retention.policy, kPolicies);
+  reader.required("policy", retention.policy, kRetentionPolicies);
   reader.required("sink_tokens", retention.sink_tokens, between(0, kLargestCount));
   reader.required("window_tokens", retention.window_tokens, between(0, kLargestCount));
   reader.required("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(0, kLargestCount));

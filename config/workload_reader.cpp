@@ -2,10 +2,11 @@
 
 #include <utility>
 
+#include "config/step_words.hpp"
+
 namespace dculab::config {
 namespace {
 
-const Choices<Phase> kPhases{{"prefill", Phase::prefill}, {"decode", Phase::decode}};
 const Choices<KvPadding> kKvPaddings{{"none", KvPadding::none}, {"longest", KvPadding::longest}};
 
 void read_step(MapReader& reader, Workload& workload) {

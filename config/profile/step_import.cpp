@@ -100,17 +100,17 @@ struct WantedSteps {
   return total;
 }
 
-[[nodiscard]] Seconds between(std::int64_t begin_ns, std::int64_t end_ns) {
+[[nodiscard]] Seconds duration_between(std::int64_t begin_ns, std::int64_t end_ns) {
   return static_cast<double>(end_ns - begin_ns) * kNanosecond;
 }
 
 [[nodiscard]] Seconds step_time(const Kernels& kernels, const WantedSteps& steps, std::size_t step, StepTime time) {
   const FoundStep& found = steps.found[step];
   const std::int64_t begin = kernels[found.first].begin_ns;
-  if (time == StepTime::period) return between(begin, kernels[steps.found[step + 1].first].begin_ns);
+  if (time == StepTime::period) return duration_between(begin, kernels[steps.found[step + 1].first].begin_ns);
   std::int64_t end = begin;
   for (std::size_t index = found.first; index <= found.last; ++index) end = std::max(end, kernels[index].end_ns);
-  return between(begin, end);
+  return duration_between(begin, end);
 }
 
 // Behind the last kernel that counts as the step's.

@@ -17,12 +17,6 @@
 namespace dculab::engine {
 namespace {
 
-constexpr std::size_t kCacheLineBytes = 64;
-
-std::size_t rounded_to_line(std::size_t bytes) {
-  return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
-}
-
 // Quantized exports keep integers under other names; say so rather than only "missing".
 std::string hint_for_missing(const Checkpoint& checkpoint, const std::string& name) {
   const std::string quantized = name.substr(0, name.rfind('.')) + ".qweight";

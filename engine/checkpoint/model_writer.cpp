@@ -31,9 +31,9 @@ std::vector<TensorToWrite> tensors_of(ModelWeights& weights) {
 }
 
 std::string with_kv_heads(const fs::path& config, int num_key_value_heads) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(read_text(config.string()));  // load_weights checked it
-  json["num_key_value_heads"] = num_key_value_heads;
-  return json.dump(2) + '\n';
+  nlohmann::ordered_json fields = nlohmann::ordered_json::parse(read_text(config.string()));  // load_weights checked it
+  fields["num_key_value_heads"] = num_key_value_heads;
+  return fields.dump(2) + '\n';
 }
 
 }  // namespace

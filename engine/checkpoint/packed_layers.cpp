@@ -16,16 +16,12 @@ namespace {
 
 using Permutation = std::vector<std::int32_t>;
 
-constexpr std::size_t kCacheLineBytes = 64;
-
 [[nodiscard]] int group_size_of(const QuantizationConfig& config, const WeightSlot& slot) {
   return config.group_size == -1 ? slot.columns : config.group_size;
 }
 
 [[nodiscard]] std::size_t room_for(const QuantizationConfig& config, const WeightSlot& slot) {
-  const std::size_t bytes =
-      kernels::cpu::packed_bytes(slot.rows, slot.columns, config.bits, group_size_of(config, slot));
-  return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+  return rounded_to_line(kernels::cpu::packed_bytes(slot.rows, slot.columns, config.bits, group_size_of(config, slot)));
 }
 
 // What pack_weights() serves.

@@ -7,7 +7,7 @@
 namespace dculab::engine {
 namespace {
 
-[[nodiscard]] int blocks_of(const SequenceSlice& sequence, int block_size) {
+[[nodiscard]] int blocks_of_sequence(const SequenceSlice& sequence, int block_size) {
   return (sequence.context_tokens() + block_size - 1) / block_size;
 }
 
@@ -15,7 +15,7 @@ namespace {
 
 int blocks_of(const Batch& batch, int block_size) {
   int blocks = 0;
-  for (const SequenceSlice& sequence : batch.sequences) blocks += blocks_of(sequence, block_size);
+  for (const SequenceSlice& sequence : batch.sequences) blocks += blocks_of_sequence(sequence, block_size);
   return blocks;
 }
 
@@ -26,7 +26,7 @@ Batch scattered_batch(Batch batch, const ModelShape& model, int block_size, int 
   std::shuffle(free.begin(), free.end(), random);
   for (const SequenceSlice& sequence : batch.sequences) {
     for (int index = 0; index < sequence.num_new_tokens; ++index) batch.token_ids.push_back(token(random));
-    const auto first = free.end() - blocks_of(sequence, block_size);
+    const auto first = free.end() - blocks_of_sequence(sequence, block_size);
     batch.block_tables.emplace_back(first, free.end());
     free.erase(first, free.end());
   }

@@ -26,6 +26,13 @@ class AnonymousMemory {
   std::size_t size_bytes_ = 0;
 };
 
+// What lies in one buffer begins at whole cache lines.
+inline constexpr std::size_t kCacheLineBytes = 64;
+
+[[nodiscard]] constexpr std::size_t rounded_to_line(std::size_t bytes) {
+  return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+}
+
 // Memory this process can still take without swapping: the smaller of the kernel's estimate and the limit of the
 // control group. Infinite where neither can be read.
 [[nodiscard]] Bytes available_memory();

@@ -15,7 +15,8 @@ namespace {
 
 using Eigen::Index;
 template <typename Scalar>
-using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+using MatrixOf = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Complex = std::complex<double>;
 
 constexpr double kRankTolerance = 1e-12;  // of a metric's largest eigenvalue: below it a direction has no effect
@@ -23,35 +24,35 @@ constexpr double kRankTolerance = 1e-12;  // of a metric's largest eigenvalue: b
 // The square root of a metric, and its inverse where it has one.
 template <typename Scalar>
 struct Root {
-  explicit Root(const Matrix<Scalar>& metric) {
-    const Eigen::SelfAdjointEigenSolver<Matrix<Scalar>> eigen(metric);
+  explicit Root(const MatrixOf<Scalar>& metric) {
+    const Eigen::SelfAdjointEigenSolver<MatrixOf<Scalar>> eigen(metric);
     const double smallest = kRankTolerance * eigen.eigenvalues().maxCoeff();
     const auto of = [&](auto&& function) {
       const Eigen::VectorXd values =
           eigen.eigenvalues().unaryExpr([&](double value) { return value > smallest ? function(value) : 0.0; });
-      return Matrix<Scalar>(eigen.eigenvectors() * values.template cast<Scalar>().asDiagonal() *
-                            eigen.eigenvectors().adjoint());
+      return MatrixOf<Scalar>(eigen.eigenvectors() * values.template cast<Scalar>().asDiagonal() *
+                              eigen.eigenvectors().adjoint());
     };
     root = of([](double value) { return std::sqrt(value); });
     inverse = of([](double value) { return 1 / std::sqrt(value); });
   }
 
-  Matrix<Scalar> root, inverse;
+  MatrixOf<Scalar> root, inverse;
 };
 
 template <typename Scalar>
 struct Maps {
-  Matrix<Scalar> encode;  // [width, heads * width]
-  Matrix<Scalar> decode;  // [heads * width, width]
+  MatrixOf<Scalar> encode;  // [width, heads * width]
+  MatrixOf<Scalar> decode;  // [heads * width, width]
 };
 
 // `width` activations of each head, in a row, weighed by the roots of the heads' metrics.
 template <typename Scalar>
 class WeighedHeads {
  public:
-  WeighedHeads(Matrix<Scalar> moment, const std::vector<Matrix<Scalar>>& metrics)
+  WeighedHeads(MatrixOf<Scalar> moment, const std::vector<MatrixOf<Scalar>>& metrics)
       : moment_(std::move(moment)), width_(metrics.front().rows()) {
-    for (const Matrix<Scalar>& metric : metrics) roots_.emplace_back(metric);
+    for (const MatrixOf<Scalar>& metric : metrics) roots_.emplace_back(metric);
     for (Index a = 0; a < heads(); ++a)
       for (Index b = 0; b < heads(); ++b) {
         auto block = moment_.block(a * width_, b * width_, width_, width_);
@@ -63,13 +64,13 @@ class WeighedHeads {
   [[nodiscard]] double total() const { return std::real(moment_.trace()); }
 
   [[nodiscard]] double lost(const std::vector<int>& group) const {
-    const Matrix<Scalar> moment = moment_of(group);
-    const Eigen::SelfAdjointEigenSolver<Matrix<Scalar>> eigen(moment, Eigen::EigenvaluesOnly);
+    const MatrixOf<Scalar> moment = moment_of(group);
+    const Eigen::SelfAdjointEigenSolver<MatrixOf<Scalar>> eigen(moment, Eigen::EigenvaluesOnly);
     return eigen.eigenvalues().head(moment.rows() - width_).sum();
   }
 
   [[nodiscard]] Maps<Scalar> maps(const std::vector<int>& group) const {
-    const Eigen::SelfAdjointEigenSolver<Matrix<Scalar>> eigen(moment_of(group));
+    const Eigen::SelfAdjointEigenSolver<MatrixOf<Scalar>> eigen(moment_of(group));
     Maps<Scalar> result{eigen.eigenvectors().rightCols(width_).adjoint(), eigen.eigenvectors().rightCols(width_)};
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Index at = static_cast<Index>(i) * width_;
@@ -83,9 +84,9 @@ class WeighedHeads {
  private:
   [[nodiscard]] const Root<Scalar>& root(Index head) const { return roots_[static_cast<std::size_t>(head)]; }
 
-  [[nodiscard]] Matrix<Scalar> moment_of(const std::vector<int>& group) const {
+  [[nodiscard]] MatrixOf<Scalar> moment_of(const std::vector<int>& group) const {
     const auto size = static_cast<Index>(group.size());
-    Matrix<Scalar> result(size * width_, size * width_);
+    MatrixOf<Scalar> result(size * width_, size * width_);
     for (Index a = 0; a < size; ++a)
       for (Index b = 0; b < size; ++b)
         result.block(a * width_, b * width_, width_, width_) = moment_.block(
@@ -97,33 +98,32 @@ class WeighedHeads {
   // and the sum over heads of decode_h symmetric and positive, both of which hold for copies.
   [[nodiscard]] Maps<Scalar> nearest_to_copying(const Maps<Scalar>& maps) const {
     const Root<Scalar> length(maps.decode.adjoint() * maps.decode);
-    const Matrix<Scalar> orthogonal = maps.decode * length.inverse;
-    Matrix<Scalar> sum = Matrix<Scalar>::Zero(width_, width_);
+    const MatrixOf<Scalar> orthogonal = maps.decode * length.inverse;
+    MatrixOf<Scalar> sum = MatrixOf<Scalar>::Zero(width_, width_);
     for (Index at = 0; at < orthogonal.rows(); at += width_) sum += orthogonal.middleRows(at, width_);
-    const Eigen::JacobiSVD<Matrix<Scalar>, Eigen::NoQRPreconditioner> svd(sum,
-                                                                          Eigen::ComputeFullU | Eigen::ComputeFullV);
-    const Matrix<Scalar> turn = svd.matrixV() * svd.matrixU().adjoint();
+    const Eigen::JacobiSVD<MatrixOf<Scalar>, Eigen::NoQRPreconditioner> svd(sum,
+                                                                            Eigen::ComputeFullU | Eigen::ComputeFullV);
+    const MatrixOf<Scalar> turn = svd.matrixV() * svd.matrixU().adjoint();
     const double scale = std::sqrt(static_cast<double>(orthogonal.rows() / width_));
     return {turn.adjoint() * length.root * maps.encode / scale, orthogonal * turn * scale};
   }
 
-  Matrix<Scalar> moment_;  // [heads * width, heads * width]
+  MatrixOf<Scalar> moment_;  // [heads * width, heads * width]
   Index width_;
   std::vector<Root<Scalar>> roots_;  // [heads] of [width, width]
 };
 
 // A complex factor of x = value `plane` and y = value `plane` + head_dim / 2, in a map [head_dim, head_dim].
-void place(Complex factor, int plane, Eigen::Ref<Matrix<double>> map) {
+void place(Complex factor, int plane, Eigen::Ref<MatrixOf<double>> map) {
   const Index y = plane + map.rows() / 2;
   map(plane, plane) = map(y, y) = factor.real();
   map(plane, y) = -factor.imag();
   map(y, plane) = factor.imag();
 }
 
-std::vector<float> row_major(const Matrix<double>& matrix) {
+std::vector<float> row_major(const MatrixOf<double>& matrix) {
   std::vector<float> values(static_cast<std::size_t>(matrix.size()));
-  Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
-      values.data(), matrix.rows(), matrix.cols()) = matrix.cast<float>();
+  Eigen::Map<RowMajor>(values.data(), matrix.rows(), matrix.cols()) = matrix.cast<float>();
   return values;
 }
 
@@ -131,44 +131,43 @@ using RealHeads = WeighedHeads<double>;
 using PlaneHeads = WeighedHeads<Complex>;
 
 // [num_key_value_heads] Sum over the query heads of a KV head of O^T O, O their columns of o_proj.
-std::vector<Matrix<double>> output_metrics(const ModelShape& shape, const kernels::WeightView& o_proj) {
-  using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+std::vector<MatrixOf<double>> output_metrics(const ModelShape& shape, const kernels::WeightView& o_proj) {
   RowMajor outputs(shape.hidden_size, shape.query_width());
   widen(o_proj.data, o_proj.dtype, {outputs.data(), static_cast<std::size_t>(outputs.size())});
-  std::vector<Matrix<double>> metrics(static_cast<std::size_t>(shape.num_key_value_heads),
-                                      Matrix<double>::Zero(shape.head_dim, shape.head_dim));
+  std::vector<MatrixOf<double>> metrics(static_cast<std::size_t>(shape.num_key_value_heads),
+                                        MatrixOf<double>::Zero(shape.head_dim, shape.head_dim));
   for (int head = 0; head < shape.num_attention_heads; ++head) {
-    const Matrix<double> columns = outputs.middleCols(head * shape.head_dim, shape.head_dim).cast<double>();
+    const MatrixOf<double> columns = outputs.middleCols(head * shape.head_dim, shape.head_dim).cast<double>();
     metrics[static_cast<std::size_t>(head / shape.group_size())] += columns.transpose() * columns;
   }
   return metrics;
 }
 
 // [num_key_value_heads] Sum over the query heads of a KV head of q q^T.
-std::vector<Matrix<double>> query_metrics(const ModelShape& shape, const HeadMoments& moments) {
+std::vector<MatrixOf<double>> query_metrics(const ModelShape& shape, const HeadMoments& moments) {
   const Index size = shape.head_dim;
-  std::vector<Matrix<double>> metrics(static_cast<std::size_t>(shape.num_key_value_heads),
-                                      Matrix<double>::Zero(size, size));
+  std::vector<MatrixOf<double>> metrics(static_cast<std::size_t>(shape.num_key_value_heads),
+                                        MatrixOf<double>::Zero(size, size));
   for (int head = 0; head < shape.num_attention_heads; ++head)
     metrics[static_cast<std::size_t>(head / shape.group_size())] +=
-        Eigen::Map<const Matrix<double>>(moments.q.data() + head * size * size, size, size);
+        Eigen::Map<const MatrixOf<double>>(moments.q.data() + head * size * size, size, size);
   return metrics;
 }
 
 // x + iy of one plane: E[a conj(b)], and of Q, whose phase against K is taken as even, |q|^2.
-PlaneHeads plane_heads(const Matrix<double>& k, const std::vector<Matrix<double>>& queries, int plane) {
+PlaneHeads plane_heads(const MatrixOf<double>& k, const std::vector<MatrixOf<double>>& queries, int plane) {
   const auto heads = static_cast<Index>(queries.size());
   const Index size = queries.front().rows();
   const Index y = size / 2;
-  Matrix<Complex> moment(heads, heads);
+  MatrixOf<Complex> moment(heads, heads);
   for (Index a = 0; a < heads; ++a)
     for (Index b = 0; b < heads; ++b) {
       const auto pair = k.block(a * size + plane, b * size + plane, y + 1, y + 1);
       moment(a, b) = {pair(0, 0) + pair(y, y), pair(y, 0) - pair(0, y)};
     }
-  std::vector<Matrix<Complex>> metrics;
-  for (const Matrix<double>& query : queries)
-    metrics.push_back(Matrix<Complex>::Constant(1, 1, query(plane, plane) + query(plane + y, plane + y)));
+  std::vector<MatrixOf<Complex>> metrics;
+  for (const MatrixOf<double>& query : queries)
+    metrics.push_back(MatrixOf<Complex>::Constant(1, 1, query(plane, plane) + query(plane + y, plane + y)));
   return {std::move(moment), metrics};
 }
 
@@ -177,10 +176,10 @@ class LayerHeads {
  public:
   LayerHeads(const ModelShape& shape, const HeadMoments& moments, const kernels::WeightView& o_proj)
       : head_dim_(shape.head_dim),
-        v_(Eigen::Map<const Matrix<double>>(moments.v.data(), shape.kv_width(), shape.kv_width()),
+        v_(Eigen::Map<const MatrixOf<double>>(moments.v.data(), shape.kv_width(), shape.kv_width()),
            output_metrics(shape, o_proj)) {
-    Matrix<double> k = Eigen::Map<const Matrix<double>>(moments.k.data(), shape.kv_width(), shape.kv_width());
-    const std::vector<Matrix<double>> queries = query_metrics(shape, moments);
+    MatrixOf<double> k = Eigen::Map<const MatrixOf<double>>(moments.k.data(), shape.kv_width(), shape.kv_width());
+    const std::vector<MatrixOf<double>> queries = query_metrics(shape, moments);
     if (shape.position == PositionKind::rope) {
       for (int plane = 0; plane < head_dim_ / 2; ++plane) planes_.push_back(plane_heads(k, queries, plane));
       return;
@@ -220,8 +219,8 @@ class LayerHeads {
   [[nodiscard]] HeadMaps k_maps(const std::vector<int>& group) const {
     if (planes_.empty()) return real_maps(k_.front(), group);
     const auto heads = static_cast<Index>(group.size());
-    Matrix<double> encode = Matrix<double>::Zero(head_dim_, heads * head_dim_);
-    Matrix<double> decode = Matrix<double>::Zero(heads * head_dim_, head_dim_);
+    MatrixOf<double> encode = MatrixOf<double>::Zero(head_dim_, heads * head_dim_);
+    MatrixOf<double> decode = MatrixOf<double>::Zero(heads * head_dim_, head_dim_);
     for (int plane = 0; plane < head_dim_ / 2; ++plane) {
       const Maps<Complex> maps = planes_[static_cast<std::size_t>(plane)].maps(group);
       for (Index head = 0; head < heads; ++head) {

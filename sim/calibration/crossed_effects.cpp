@@ -4,31 +4,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/calibration/huber.hpp"
+
 namespace dculab::sim {
 namespace {
 
 using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
 
-constexpr double kHuberThreshold = 2.0;  // in sigmas
 constexpr int kIterations = 30;
 constexpr double kGoodEnough = 1e-4;  // share of the loss that one more iteration must gain
 
 [[nodiscard]] Eigen::Index at(std::size_t index) { return static_cast<Eigen::Index>(index); }
 
-// Huber's loss as the weight of an ordinary square.
-[[nodiscard]] double weight(double residual) {
-  const double size = std::abs(residual);
-  return size <= kHuberThreshold ? 1 : kHuberThreshold / size;
-}
-
-[[nodiscard]] double huber(double residual) {
-  const double size = std::abs(residual);
-  return size <= kHuberThreshold ? size * size : kHuberThreshold * (2 * size - kHuberThreshold);
-}
-
 // The least-squares problem in one vector x of [groups * figures], in units of the priors' sigmas.
-struct Problem {
+struct EffectProblem {
   const std::vector<CrossedGroup>& groups;
   const std::vector<std::vector<std::size_t>>& members;
   const RowValues& values;
@@ -49,7 +39,7 @@ struct Problem {
 
   [[nodiscard]] static double loss(const std::vector<RowSlope>& rows, const Vector& x) {
     double sum = x.squaredNorm();
-    for (const RowSlope& row : rows) sum += huber(row.residual);
+    for (const RowSlope& row : rows) sum += huber_loss(row.residual);
     return sum;
   }
 
@@ -67,7 +57,7 @@ struct Problem {
     gradient = x;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       const Vector slope = spread(row, rows[row]);
-      const double scale = weight(rows[row].residual);
+      const double scale = huber_weight(rows[row].residual);
       curvature.selfadjointView<Eigen::Lower>().rankUpdate(slope, scale);
       gradient += scale * rows[row].residual * slope;
     }
@@ -77,10 +67,10 @@ struct Problem {
 
 // Levenberg-Marquardt from 0, the priors; `rows` ends as the values and slopes at the optimum, `curvature` as the
 // loss's there.
-[[nodiscard]] Vector minimise(const Problem& problem, std::vector<RowSlope>& rows, Matrix& curvature) {
+[[nodiscard]] Vector minimise(const EffectProblem& problem, std::vector<RowSlope>& rows, Matrix& curvature) {
   Vector x = Vector::Zero(at(problem.size()));
   rows = problem.rows(x, true);
-  double loss = Problem::loss(rows, x);
+  double loss = EffectProblem::loss(rows, x);
   double damping = 1e-3;
   Vector gradient;
   problem.normal_equations(rows, x, curvature, gradient);
@@ -88,7 +78,7 @@ struct Problem {
     Matrix damped = curvature;
     damped.diagonal() *= 1 + damping;
     const Vector candidate = x - damped.ldlt().solve(gradient);
-    const double gain = loss - Problem::loss(problem.rows(candidate, false), candidate);
+    const double gain = loss - EffectProblem::loss(problem.rows(candidate, false), candidate);
     if (!(gain > 0)) {
       damping *= 10;
       if (damping > 1e6) break;
@@ -109,7 +99,7 @@ struct Problem {
 CrossedEffects::CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std::vector<std::size_t>> members,
                                const RowValues& values)
     : groups_(std::move(groups)), members_(std::move(members)), figures_(groups_.front().sigma.size()) {
-  const Problem problem{groups_, members_, values, figures_};
+  const EffectProblem problem{groups_, members_, values, figures_};
   Matrix curvature;
   const Vector x = minimise(problem, rows_, curvature);
   const Matrix inverse = curvature.ldlt().solve(Matrix::Identity(curvature.rows(), curvature.cols()));
@@ -144,7 +134,7 @@ CrossedEffects::LeftOut CrossedEffects::leave_out(std::size_t index) const {
   const auto size = at(groups_.size() * figures_);
   const Eigen::Map<const Matrix> covariance(covariance_.data(), size, size);
   const RowValues none;
-  const Problem problem{groups_, members_, none, figures_};
+  const EffectProblem problem{groups_, members_, none, figures_};
   LeftOut left;
   Matrix curvature = covariance.inverse();
   Vector gradient = Vector::Zero(size);
@@ -152,7 +142,7 @@ CrossedEffects::LeftOut CrossedEffects::leave_out(std::size_t index) const {
     if (std::find(members_[row].begin(), members_[row].end(), index) == members_[row].end()) continue;
     left.rows.push_back(row);
     const Vector slope = problem.spread(row, rows_[row]);
-    const double scale = weight(rows_[row].residual);
+    const double scale = huber_weight(rows_[row].residual);
     curvature -= scale * slope * slope.transpose();
     gradient += scale * rows_[row].residual * slope;
   }
@@ -170,13 +160,13 @@ std::vector<double> CrossedEffects::leave_one_out_scores() const {
   const auto size = at(groups_.size() * figures_);
   const Eigen::Map<const Matrix> covariance(covariance_.data(), size, size);
   const RowValues none;
-  const Problem problem{groups_, members_, none, figures_};
+  const EffectProblem problem{groups_, members_, none, figures_};
   std::vector<double> scores;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     const Vector slope = problem.spread(row, rows_[row]);
     const double with_it = slope.dot(covariance * slope);
     // Sherman-Morrison: taking the row out of the curvature.
-    const double left = 1 - std::min(0.999, weight(rows_[row].residual) * with_it);
+    const double left = 1 - std::min(0.999, huber_weight(rows_[row].residual) * with_it);
     scores.push_back(std::abs(rows_[row].residual / left) / std::sqrt(1 + with_it / left));
   }
   return scores;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/step_plan.hpp"
+#include "sim/calibration/huber.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/cost/step_price.hpp"
 
@@ -14,9 +15,8 @@ namespace {
 constexpr double kLeastSigma = 0.01;     // no measurement here is better than 1 %
 constexpr double kVisibleShare = 0.03;   // ops below this share of their step do not count on their own
 constexpr double kOpSigma = 0.05;        // op times carry the timer's and the cache's disturbance
-constexpr double kHuberThreshold = 2.0;  // in sigmas
 constexpr double kSmallestPrior = 1e-7;  // s, for times whose machine file says 0
-constexpr int kIterations = 40;
+constexpr int kFitIterations = 40;
 
 // A measured step with its plan, made once.
 struct Sample {
@@ -41,9 +41,9 @@ using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
 
 // The least-squares problem: residuals as a function of the parameters' logarithms.
-class Problem {
+class FigureProblem {
  public:
-  Problem(const Machine& base, const ResidualRows& measured) : base_(base), measured_(measured) {
+  FigureProblem(const Machine& base, const ResidualRows& measured) : base_(base), measured_(measured) {
     for (const Parameter& parameter : parameters()) {
       double value = get(base, parameter);
       if (value <= 0) value = kSmallestPrior;
@@ -65,26 +65,19 @@ class Problem {
   // The measurements' rows, then the priors.
   [[nodiscard]] Vector residuals(const Vector& logs) const {
     std::vector<double> rows = measured_(machine_at(logs));
-    for (double& row : rows) row = robust(row);
+    for (double& row : rows) row = huber_residual(row);
     for (std::size_t index = 0; index < parameters().size(); ++index)
       rows.push_back((logs[static_cast<Eigen::Index>(index)] - prior_[index]) / parameters()[index].log_sigma);
     return Eigen::Map<const Vector>(rows.data(), static_cast<Eigen::Index>(rows.size()));
   }
 
  private:
-  // Grows like a square root beyond the threshold, so that its square grows linearly: Huber's loss.
-  [[nodiscard]] static double robust(double residual) {
-    const double size = std::abs(residual);
-    if (size <= kHuberThreshold) return residual;
-    return std::copysign(std::sqrt(kHuberThreshold * (2 * size - kHuberThreshold)), residual);
-  }
-
   const Machine& base_;
   const ResidualRows& measured_;
   std::vector<double> prior_;
 };
 
-[[nodiscard]] Matrix jacobian(const Problem& problem, const Vector& at, const Vector& residuals) {
+[[nodiscard]] Matrix jacobian(const FigureProblem& problem, const Vector& at, const Vector& residuals) {
   constexpr double kStep = 1e-4;
   Matrix result(residuals.size(), at.size());
   for (Eigen::Index column = 0; column < at.size(); ++column) {
@@ -96,11 +89,11 @@ class Problem {
 }
 
 // Levenberg-Marquardt; returns the optimum and leaves J^T J there in `curvature`.
-[[nodiscard]] Vector minimise(const Problem& problem, Matrix& curvature) {
+[[nodiscard]] Vector minimise(const FigureProblem& problem, Matrix& curvature) {
   Vector logs = problem.start();
   Vector residuals = problem.residuals(logs);
   double damping = 1e-2;
-  for (int iteration = 0; iteration < kIterations; ++iteration) {
+  for (int iteration = 0; iteration < kFitIterations; ++iteration) {
     const Matrix slope = jacobian(problem, logs, residuals);
     curvature = slope.transpose() * slope;
     Matrix damped = curvature;
@@ -134,7 +127,7 @@ std::vector<PredictedMeasured> compare_steps(const Machine& machine, std::span<c
 }
 
 Fit fit_residuals(const Machine& base, const ResidualRows& rows) {
-  const Problem problem(base, rows);
+  const FigureProblem problem(base, rows);
   Matrix curvature;
   const Vector logs = minimise(problem, curvature);
   Fit fit;

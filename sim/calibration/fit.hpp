@@ -9,6 +9,7 @@
 // spread, at least 1 %. Levenberg-Marquardt with a numeric Jacobian. A step's rows weigh alike however many ops it has.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -19,6 +20,9 @@
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
+
+// That a calibration asks for: fewer would leave the priors in charge.
+inline constexpr std::size_t kFewestSteps = 8;
 
 struct FittedParameter {
   std::string key;
