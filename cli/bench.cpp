@@ -147,6 +147,7 @@ void run_bench(BenchChoices choices) {
                                                   .random_weights = choices.random_weights,
                                                   .device = choices.device,
                                                   .threads = choices.options.threads,
+                                                  .activations = choices.activations,
                                                   .block_sizes = choices.block_sizes,
                                                   .kv_cache_dtypes = choices.kv_cache_dtypes}),
                 choices.output);

@@ -1,6 +1,7 @@
 // `dculab evaluate`: what a model, a way to store it or a way to cache K and V costs in accuracy, and what it saves.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -15,6 +16,7 @@
 #include "config/node.hpp"
 #include "config/questions_file.hpp"
 #include "core/error.hpp"
+#include "core/kivi.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 
@@ -163,8 +165,23 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
       throw InputError("--reference: " + choices.tasks.reference + " cuts the text into other tokens");
     against = std::make_unique<engine::TokenScorer>(*reference, engine::ScoringMode::chunked);
   }
-  return engine::evaluate_text(scorer, against.get(), ids,
-                               {.window = choices.tasks.window, .windows_at_once = choices.windows_at_once}, progress);
+  engine::TextEvaluation result =
+      engine::evaluate_text(scorer, against.get(), ids,
+                            {.window = choices.tasks.window, .windows_at_once = choices.windows_at_once}, progress);
+  if (!std::isfinite(result.loss.mean()))
+    throw InputError(
+        "the model's predictions are NaN or infinite: its weights are damaged, or too large for its caches");
+  return result;
+}
+
+// What a sequence of `context` tokens keeps in the cache.
+[[nodiscard]] Bytes kv_bytes_per_sequence(const ModelShape& model, const EngineOptions& options, int context) {
+  const std::int64_t kept = std::min<std::int64_t>(context, kv_capacity(options.kv_retention, options.block_size));
+  const auto tokens = static_cast<int>(kept);
+  if (!is_kivi(options.kv_cache_dtype)) return tokens * kv_bytes_per_token(model, options.kv_cache_dtype);
+  const int quantized = kivi_quantized_tokens(tokens, options.kv_residual_tokens);
+  return quantized * kv_bytes_per_token(model, options.kv_cache_dtype) +
+         (tokens - quantized) * kv_bytes_per_token(model, Dtype::f16);
 }
 
 void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices, const Material& material,
@@ -189,6 +206,8 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
   if (tasks.decode.steps > 0) row.decode_step = engine::median_decode_step(generator, tasks.decode);
   row.weight_bytes = weight_footprint(generator.shape(), generator.engine_options().weights);
   row.kv_bytes_per_token = kv_bytes_per_token(generator.shape(), row.kv_cache_dtype);
+  row.kv_bytes_per_sequence =
+      kv_bytes_per_sequence(generator.shape(), generator.engine_options(), tasks.decode.context);
 }
 
 void run_evaluate(EvaluateChoices choices) {

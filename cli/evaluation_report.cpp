@@ -6,6 +6,7 @@
 #include "cli/engine_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
+#include "core/kivi.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -22,13 +23,16 @@ using engine::ChoiceEvaluation;
 
 // Which columns say something: those of options that nobody changed are left out.
 struct Columns {
-  bool activations = false, retention = false, text = false, reference = false, decode = false;
+  bool activations = false, retention = false, sequence = false, text = false, reference = false, decode = false;
 };
 
 [[nodiscard]] Columns columns_of(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
   const auto any = [&rows](auto holds) { return std::ranges::any_of(rows, holds); };
   return {.activations = any([](const EvaluationRow& row) { return row.activations != ActivationMode::exact; }),
           .retention = any([](const EvaluationRow& row) { return row.retention.policy != RetentionPolicy::all; }),
+          .sequence = any([](const EvaluationRow& row) {
+            return row.retention.policy != RetentionPolicy::all || is_kivi(row.kv_cache_dtype);
+          }),
           .text = !tasks.text_file.empty(),
           .reference = !tasks.text_file.empty() && !tasks.reference.empty(),
           .decode = tasks.decode.steps > 0};
@@ -42,6 +46,7 @@ struct Columns {
   for (const std::string& file : tasks.question_files) names.push_back(stem(file));
   if (columns.reference) names.insert(names.end(), {"KL", "top-1"});
   names.insert(names.end(), {"weights", "KV/token"});
+  if (columns.sequence) names.push_back("KV of " + std::to_string(tasks.decode.context));
   if (columns.decode) names.emplace_back("tokens/s");
   return names;
 }
@@ -61,6 +66,8 @@ struct Columns {
   }
   cells.emplace_back(config::short_text(row.weight_bytes), row.weight_bytes.value());
   cells.emplace_back(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value());
+  if (columns.sequence)
+    cells.emplace_back(config::short_text(row.kv_bytes_per_sequence), row.kv_bytes_per_sequence.value());
   if (columns.decode) {
     const double rate = decode_rate(tasks, *row.decode_step);
     cells.emplace_back(number(rate), rate);
@@ -119,6 +126,7 @@ struct Columns {
           {"choices", choices},
           {"weight_bytes", row.weight_bytes.value()},
           {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
+          {"kv_bytes_per_sequence", row.kv_bytes_per_sequence.value()},
           {"decode", decode}};
 }
 
@@ -142,7 +150,7 @@ struct Columns {
   return table;
 }
 
-[[nodiscard]] std::vector<std::string> heading(const EvaluationTasks& tasks) {
+[[nodiscard]] std::vector<std::string> heading(const EvaluationTasks& tasks, const Columns& columns) {
   std::vector<std::string> lines;
   if (!tasks.text_file.empty())
     lines.push_back(std::filesystem::path(tasks.text_file).filename().string() + " in windows of " +
@@ -153,6 +161,8 @@ struct Columns {
                     " on lie beyond what the models were made for; only with sinks they are never reached");
   if (!tasks.reference.empty() && !tasks.text_file.empty())
     lines.push_back("KL and top-1 against " + tasks.reference + ", its cache in the widest format");
+  if (columns.sequence)
+    lines.push_back("KV of " + std::to_string(tasks.decode.context) + ": of a sequence of so many tokens, all layers");
   if (tasks.decode.steps > 0)
     lines.push_back("tokens/s: " + std::to_string(tasks.decode.batch) + " x decode at " +
                     std::to_string(tasks.decode.context) + " tokens of context, median of " +
@@ -163,8 +173,8 @@ struct Columns {
 }  // namespace
 
 Report evaluation_report(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
-  Report report{"dculab/evaluate/1", heading(tasks), {}, Json::object()};
   const Columns columns = columns_of(tasks, rows);
+  Report report{"dculab/evaluate/1", heading(tasks, columns), {}, Json::object()};
   Table table;
   table.columns = column_names(tasks, columns);
   report.json["text_file"] = tasks.text_file.empty() ? Json() : Json(tasks.text_file);

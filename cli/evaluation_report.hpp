@@ -34,6 +34,7 @@ struct EvaluationRow {
   std::vector<engine::ChoiceEvaluation> choices;  // [question_files]
   Bytes weight_bytes;
   Bytes kv_bytes_per_token;
+  Bytes kv_bytes_per_sequence;  // of decode.context tokens, with what retention drops and KIVI keeps in F16
   std::optional<Seconds> decode_step;
 };
 

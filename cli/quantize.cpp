@@ -14,6 +14,7 @@
 #include "cli/progress.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/quantized_model_writer.hpp"
@@ -50,6 +51,19 @@ const std::map<std::string, QuantizationMethod>& methods() {
                                                              {"zero-point", QuantizationMethod::zero_point},
                                                              {"smoothquant", QuantizationMethod::smooth_quant}};
   return all;
+}
+
+// A figure that does nothing is a slip.
+void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices) {
+  const QuantizationMethod method = methods().at(choices.method);
+  const auto refuse = [&](const char* option, bool idle) {
+    if (idle && command.get_option(option)->count() > 0)
+      throw InputError(option, "does nothing with --method " + choices.method);
+  };
+  if (choices.one_pass && choices.calibration_file.empty())
+    throw InputError("--one-pass", "does nothing without --calibration");
+  refuse("--damp", method != QuantizationMethod::gptq);
+  refuse("--alpha", method != QuantizationMethod::smooth_quant);
 }
 
 [[nodiscard]] engine::QuantizeOptions to_options(const QuantizeChoices& choices) {
@@ -185,6 +199,7 @@ void run_quantize(const QuantizeChoices& choices) {
   const engine::QuantizeOptions options = to_options(choices);
   const engine::ModelWeights weights = engine::load_weights(folder, engine::WeightMemory::mapped);
   if (const auto found = problems(options, weights); !found.empty()) throw InputError(found.front());
+  engine::require_finite(weights);
   const std::vector<TokenId> tokens = read_calibration(choices, folder);
   ProgressBar bar;
   const engine::QuantizedModel model = engine::quantize_model(
@@ -223,7 +238,10 @@ void add_quantize(CLI::App& app) {
       ->required()
       ->option_text("FOLDER");
   add_format_option(*command, choices->report);
-  command->callback([choices] { run_quantize(*choices); });
+  command->callback([choices, command] {
+    refuse_idle_options(*command, *choices);
+    run_quantize(*choices);
+  });
 }
 
 }  // namespace dculab::cli

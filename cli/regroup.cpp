@@ -12,6 +12,7 @@
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "core/error.hpp"
+#include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_folder.hpp"
@@ -155,8 +156,14 @@ void require_regroupable(const std::filesystem::path& model, const RegroupChoice
   const std::string config = (model / "config.json").string();
   if (engine::JsonFields(config, engine::read_text(config)).has("quantization_config"))
     throw InputError(config, "the checkpoint is quantized and cannot be regrouped; regroup the one it was made from");
+  engine::ModelWeights names;
+  names.shape = engine::read_model_shape(model);
+  if (std::ranges::any_of(engine::weight_slots(names), &engine::WeightSlot::is_part))
+    throw InputError(config,
+                     "Q, K and V are one tensor in BLOOM and Falcon, whose formats have no other numbers of KV "
+                     "heads; Llama, Mistral and Qwen2 can be regrouped");
   try {
-    engine::require_divisor(engine::read_model_shape(model), choices.kv_heads);
+    engine::require_divisor(names.shape, choices.kv_heads);
   } catch (const InputError& error) {
     throw InputError("--kv-heads", error.what());
   }
@@ -172,6 +179,7 @@ void run_regroup(const RegroupChoices& choices) {
   std::vector<TokenId> ids;
   if (!choices.calibration.empty()) ids = calibration_ids(choices, model);
   const engine::ModelWeights weights = engine::load_weights(model);
+  engine::require_finite(weights);
   const engine::Regrouping result = engine::regroup(weights, options, calibrate_heads(choices, weights, ids));
   engine::write_model(choices.folder, result.weights, model);
   show(make_report(choices, weights.shape, result, ids.size()), choices.output);

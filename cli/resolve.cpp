@@ -149,7 +149,9 @@ void refuse_unsupported(const config::Scenario& scenario) {
   refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
          "workload: compare and accuracy take requests of one length that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
-  refuse(scenario.deployment.devices() != 1,
+  const bool sweeps_devices = std::ranges::any_of(
+      scenario.sweep, [](const config::SweepAxis& axis) { return axis.key.starts_with("deployment"); });
+  refuse(scenario.deployment.devices() != 1 || sweeps_devices,
          "deployment: a study prices one device; several are simulated by `dculab simulate`");
   const bool searches =
       scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty();

@@ -169,6 +169,10 @@ void refuse_idle_figures(const RunChoices& choices) {
   const auto refuse = [&](bool idle, const char* option) {
     if (idle) throw InputError(option, "does nothing with --kv-retention " + choices.kv_retention);
   };
+  const EngineOptions& engine = choices.generator.engine;
+  const std::string& dtype = choices.kv_cache_dtype;
+  if (engine.kv_residual_tokens != EngineOptions{}.kv_residual_tokens && !dtype.starts_with("kivi"))
+    throw InputError("--kv-residual-tokens", "does nothing with --kv-cache-dtype " + dtype);
   refuse(asked.window_tokens != 0 && policy == RetentionPolicy::all, "--window-tokens");
   refuse(asked.heavy_hitter_tokens != 0 && policy != RetentionPolicy::heavy_hitters, "--heavy-hitter-tokens");
   refuse(asked.sink_tokens != KvRetention{}.sink_tokens && policy != RetentionPolicy::sinks, "--sink-tokens");

@@ -22,6 +22,9 @@ void refuse_other_metrics(const config::Scenario& scenario) {
                                             "output_tokens_per_second, ttft_p99, ...");
   };
   if (scenario.objective.metric != config::Objective{}.metric) refuse(scenario.objective.metric);
+  const ServiceLevel& slo = scenario.slo;
+  if (scenario.objective.metric == "goodput" && !slo.ttft && !slo.tpot && !slo.latency && !slo.slowdown)
+    throw InputError(scenario.file, "objective: goodput counts what meets a service level; give slo");
   for (const config::Constraint& constraint : scenario.objective.subject_to) refuse(constraint.metric);
 }
 
@@ -55,6 +58,9 @@ config::Scenario read_serving_scenario(const std::string& name, const std::vecto
   if (scenario.workload.kv_padding != config::KvPadding::none)
     throw InputError(file,
                      "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
+  if (!scenario.constraints.empty() || !scenario.pareto.empty())
+    throw InputError(
+        file, "constraints and pareto belong to `dculab study`; objective.subject_to limits what is chosen here");
   if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
   refuse_other_metrics(scenario);
   return scenario;

@@ -29,6 +29,10 @@ void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis
   const std::string section = axis.key.substr(0, axis.key.find('.'));
   if (std::ranges::find(kElsewhere, section) != kElsewhere.end())
     throw InputError(scenario.file, "sweep." + axis.key + ": changes no price; remove it");
+  for (const char* scheduled : {"engine.batching", "engine.preemption_mode", "engine.swap_space"})
+    if (axis.key == scheduled)
+      throw InputError(scenario.file,
+                       "sweep." + axis.key + ": changes no price of a step; `dculab simulate` sweeps it");
   if ((section == axis.key || axis.key.ends_with(".name")) && (section == "model" || section == kMachine) &&
       axis.values.empty())
     throw InputError(scenario.file, "sweep." + axis.key + ": needs names");

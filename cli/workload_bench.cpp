@@ -57,6 +57,7 @@ struct ServingFigures {
   options.num_threads = setting.threads;
   options.engine.block_size = block_size;
   options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", kv_cache_dtype, "f16, bf16, ...");
+  options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
   options.engine.max_num_seqs = choices.max_num_seqs;
   options.engine.max_num_batched_tokens = choices.max_num_batched_tokens;
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
@@ -116,9 +117,11 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
     conversations.push_back({.prompt = std::move(exchange.prompt), .answer = std::move(exchange.answer)});
   const std::filesystem::path folder = find_model(setting.model);
   const engine::ModelWeights weights = load_or_make_weights(folder, setting.random_weights);
+  require_quantized(parse_option("--activations", setting.activations, parse_activations), weights.shape);
   Report report{"dculab/bench-workload/1", {}, {}, Json::object()};
   report.json["model"] = setting.model;
   report.json["workload"] = choices.file;
+  report.json["activations"] = setting.activations;
   report.json["arrival"] = "all_at_once";
   report.json["rows"] = Json::array();
   Table& table = report.tables.emplace_back();

@@ -23,6 +23,7 @@ struct WorkloadSetting {
   std::string random_weights;
   std::string device;
   int threads = 0;
+  std::string activations = "exact";
   std::vector<int> block_sizes;
   std::vector<std::string> kv_cache_dtypes;
 };

@@ -217,7 +217,7 @@ std::vector<std::string> problems(const QuantizeOptions& options, const ModelWei
   if (config.group_size != -1 && (config.group_size < 8 || config.group_size % 8 != 0))
     found.push_back("--group-size must be a multiple of 8, or -1 for a scale per row, not " +
                     std::to_string(config.group_size));
-  if (!(options.damp >= 0)) found.push_back("--damp must not be negative");
+  if (!(options.damp >= 0)) found.push_back("--damp must be a number, at least 0");
   if (!(options.alpha >= 0 && options.alpha <= 1)) found.push_back("--alpha must lie in [0, 1]");
   if (!found.empty()) return found;
   if (config.lm_head && weights.shape.tie_word_embeddings)

@@ -138,6 +138,7 @@ TEST_CASE("a workload that cannot be served is refused") {
                       R"([{"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Ho"}]}])"),
          {}, {"short.json", "at least 4 tokens"});
   refuse(kConversations, {"--batch", "4"}, {"--workload", "--batch"});
+  refuse(kConversations, {"--activations", "int8"}, {"--activations int8", "needs quantized weights"});
   refuse(kConversations, {"--num-prompts", "0"}, {"--num-prompts"});
   check_refused({"bench", "--model", "dculab-tiny", "--num-prompts", "3"}, {"--workload"});
 }

@@ -101,8 +101,17 @@ TEST_CASE("a tolerance that nothing meets keeps every head") {
   const Folder folder;
   const std::string csv = std::string(kHeader) + "tiny,8,none,0,2.50,,,\ntiny,4,mean,0,3.5,,,\n";
   const Json study = run_for_json(group_study(folder, csv));
-  for (const Json& machine : study.at("machines"))
-    CHECK(machine.at("recommendation").at("num_key_value_heads") == 32);
+  for (const Json& machine : study.at("machines")) CHECK(machine.at("recommendation").at("num_key_value_heads") == 32);
+}
+
+// docs/reference/papers.md says so of the shipped accuracy file.
+TEST_CASE("on the shipped model the tolerance decides the KV heads, on every machine alike") {
+  for (const auto& [tolerance, kv_heads] : {std::pair{"5 %", 32}, {"7 %", 16}, {"15 %", 8}}) {
+    INFO(tolerance);
+    const Json study = run_for_json({"study", "group_size", "--set", std::string("accuracy.tolerance=") + tolerance});
+    for (const Json& machine : study.at("machines"))
+      CHECK(machine.at("recommendation").at("num_key_value_heads") == kv_heads);
+  }
 }
 
 TEST_CASE("accuracy files that cannot be weighed are refused") {

@@ -49,6 +49,10 @@ TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   refuse({"--method", "rtn", "--group-size", "24"}, {"q_proj", "groups of 24 do not divide its 32 in-features"});
   refuse({"--method", "rtn", "--bits", "3", "--group-size", "16"}, {"multiples of 32"});
   refuse({"--method", "zero-point", "--sym"}, {"--sym"});
+  refuse({"--method", "rtn", "--damp", "5"}, {"--damp", "does nothing with --method rtn"});
+  refuse({"--calibration", text, "--alpha", "0.3"}, {"--alpha", "does nothing with --method gptq"});
+  refuse({"--method", "rtn", "--one-pass"}, {"--one-pass", "--calibration"});
+  refuse({"--group-size", "16", "--calibration", text, "--damp", "nan"}, {"--damp", "must be a number"});
   refuse({"--method", "rtn", "--group-size", "16", "--desc-act"}, {"--desc-act"});
   refuse({"--group-size", "16", "--calibration", text, "--damp", "0"}, {"Hessian is singular", "q_proj"});
   check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "int8"}, {"need quantized weights"});

@@ -81,6 +81,37 @@ TEST_CASE("bad input is refused and nothing is written") {
   refused({"--kv-heads", "1", "--method", "similarity", "--calibration", folder.path("no.txt")}, {"no.txt"});
 }
 
+TEST_CASE("models that keep Q, K and V in one tensor are refused") {
+  const Folder folder;
+  for (const char* family : {"bloom", "falcon_7b", "falcon_40b", "falcon_rw"}) {
+    INFO(family);
+    check_refused({"regroup", "--model", std::string(DCULAB_SOURCE_DIR) + "/tests/golden/families/" + family,
+                   "--kv-heads", "1", "--method", "mean", "--output", folder.path("model")},
+                  {"config.json", "one tensor", "BLOOM and Falcon"});
+    CHECK(folder.entries().empty());
+  }
+}
+
+TEST_CASE("a model with a weight that is no number is refused, whatever is done with it") {
+  const Folder folder;
+  std::filesystem::copy(kModel, folder.path("broken"), std::filesystem::copy_options::recursive);
+  std::string weights = read(folder.path("broken/model.safetensors"));
+  weights.replace(weights.size() - 4, 4, "\xff\xff\xff\xff");  // NaN in F32, F16 and BF16
+  folder.write("broken/model.safetensors", weights);
+  const std::string text = folder.write("text.txt", long_text());
+  const auto refused = [&](Arguments arguments, const std::string& part) {
+    arguments.insert(arguments.begin() + 1, {"--model", folder.path("broken")});
+    check_refused(arguments, {part});
+    CHECK(folder.entries() == std::vector<std::string>{"broken", "text.txt"});
+  };
+  const std::string model = folder.path("model");
+  refused({"regroup", "--kv-heads", "1", "--method", "mean", "--output", model}, "NaN or infinite");
+  refused({"regroup", "--kv-heads", "1", "--method", "similarity", "--calibration", text, "--output", model},
+          "NaN or infinite");
+  refused({"quantize", "--method", "rtn", "--group-size", "16", "--output", model}, "NaN or infinite");
+  refused({"evaluate", "--text", text}, "NaN or infinite");
+}
+
 TEST_CASE("quantized checkpoints and folders in use are refused") {
   const Folder folder;
   std::filesystem::create_directory(folder.path("quantized"));

@@ -132,6 +132,8 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   check_refused({"study", file("pareto: {minimize: [step_time]}\n")}, {"s.yaml:6:", "two metrics or more"});
   check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\nobjective: {minimize: step_time}\n")},
                 {"sweep.measure.repeats: changes no price"});
+  check_refused({"study", file("sweep: {engine.batching: [continuous, static]}\nobjective: {minimize: step_time}\n")},
+                {"sweep.engine.batching", "changes no price of a step"});
   check_refused({"study", file("sweep: {machine.memory.L7.size: [3 MiB]}\n")}, {"no figure of z100"});
   const std::string objective = "objective: {minimize: step_time}\n";
   check_refused({"study", file(objective), "--shard", "2/8"}, {"--shard", "needs --journal"});

@@ -201,7 +201,11 @@ TEST_CASE("what simulate cannot answer it refuses in words") {
       {"slo.slowdown", "retention all"});
   check_refused({"study", "quickstart", "--set", "deployment.data_parallel_size=2"},
                 {"deployment: a study prices one device"});
+  check_refused({"study", "quickstart", "--set", "sweep={deployment.tensor_parallel_size: [1, 8]}"},
+                {"deployment", "several are simulated"});
   check_refused({"simulate", "quickstart"}, {"has no requests to serve"});
+  check_refused({"simulate", kServing, "--set", "constraints=[ttft_p99 <= 1 ms]"}, {"constraints", "subject_to"});
+  check_refused({"simulate", kServing, "--set", "slo={}"}, {"goodput", "give slo"});
   check_refused({"simulate", kServing, "--set", "objective={minimize: kv_bytes}"},
                 {"kv_bytes is no metric of served requests"});
   check_refused({"simulate", kServing, "--chrome-trace", "/dev/null"}, {"--chrome-trace", "no sweep"});

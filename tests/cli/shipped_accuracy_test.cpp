@@ -1,0 +1,68 @@
+// What documents say of the shipped model's accuracy, on the first windows of its held-out text.
+#include <map>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+const std::string kModel = std::string(DCULAB_SOURCE_DIR) + "/scenarios/models/dculab-tiny";
+
+// Some 6,000 tokens.
+std::string held_out(const Folder& folder) {
+  return folder.write("held-out.txt", read(kModel + "/eval/held-out.txt").substr(0, 24'000));
+}
+
+// The perplexity of each row, in their order.
+std::vector<double> perplexities(const Json& evaluation) {
+  std::vector<double> result;
+  for (const Json& row : evaluation.at("rows")) result.push_back(row.at("text").at("perplexity"));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("GPTQ's perplexity is below that of rounding to nearest, at 4 and at 3 bits") {
+  const Folder folder;
+  const std::string text = held_out(folder);
+  for (const char* bits : {"4", "3"}) {
+    INFO(bits << " bits");
+    for (const std::string method : {"gptq", "rtn"})
+      CHECK(run_for_json({"quantize", "--model", kModel, "--method", method, "--bits", bits, "--group-size", "128",
+                          "--calibration", kModel + "/calibration.txt", "--calibration-tokens", "8192", "--output",
+                          folder.path(method + bits)})["method"] == method);
+    const std::string models = folder.path(std::string("gptq") + bits) + "," + folder.path(std::string("rtn") + bits);
+    const auto found = perplexities(run_for_json({"evaluate", "--model", models + "," + kModel, "--text", text}));
+    REQUIRE(found.size() == 3);
+    CHECK(found[0] < found[1]);
+    CHECK(found[2] < found[0]);  // unquantized
+  }
+}
+
+TEST_CASE("an FP8 cache costs less than 1 % of perplexity, KIVI with 4 bits less than 2 %") {
+  const Folder folder;
+  const auto found = perplexities(run_for_json({"evaluate", "--model", kModel, "--text", held_out(folder), "--stream",
+                                                "--kv-cache-dtype", "f16,fp8_e4m3,kivi4"}));
+  REQUIRE(found.size() == 3);
+  CHECK(found[1] < 1.01 * found[0]);
+  CHECK(found[2] < 1.02 * found[0]);
+}
+
+TEST_CASE("beyond the trained length sinks and windows hold, where keeping everything does not") {
+  const Folder folder;
+  const Json found = run_for_json({"evaluate", "--model", kModel, "--text", held_out(folder), "--stream", "--window",
+                                   "2048", "--max-position-embeddings", "4096", "--kv-retention", "all,sinks,window",
+                                   "--sink-tokens", "4", "--window-tokens", "256"});
+  std::map<int, std::vector<double>> losses;  // by the tokens before, of each row
+  for (const Json& row : found.at("rows"))
+    for (const Json& stretch : row.at("text").at("by_position"))
+      if (!stretch.at("loss").is_null()) losses[stretch.at("begin")].push_back(stretch.at("loss"));
+  const std::vector<double>& beyond = losses.at(1024);
+  REQUIRE(beyond.size() == 3);
+  CHECK(beyond[1] < beyond[0]);
+  CHECK(beyond[2] < beyond[0]);
+  CHECK(beyond[1] < losses.at(512)[1] + 0.1);
+}
+
+}  // namespace dculab::cli::test
