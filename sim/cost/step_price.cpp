@@ -30,7 +30,8 @@ namespace {
     const Bytes here = bytes.arriving[level];
     const bool last = level + 1 == levels;
     price.hit_rate[level] = last || here <= Bytes{} ? 1 : std::max(0.0, 1 - bytes.arriving[level + 1] / here);
-    const BytesPerSecond deliverable_here = deliverable(machine, level, price.parallel.active_units);
+    const BytesPerSecond deliverable_here = 
+        deliverable(machine, level, drawing_units(machine, op, level, price.parallel.active_units));
     price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
     times[level] = here / deliverable_here;
     price.floor = std::max(price.floor, here / machine.memory[level].bandwidth);
@@ -98,8 +99,8 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
     compute = std::max(compute, std::exchange(resources[level], Seconds{}));
   if (const auto share = matmul_dram_share(machine, op)) {
     const std::size_t dram = machine.memory.size() - 1;
-    const double active =
-        deliverable(machine, dram, price.parallel.active_units) / deliverable(machine, dram, machine.compute_units);
+    const double drawing = drawing_units(machine, op, dram, price.parallel.active_units);
+    const double active = deliverable(machine, dram, drawing) / deliverable(machine, dram, machine.compute_units);
     const BytesPerSecond reached = *share * machine.efficiencies.matmul_compute * active * machine.dram().bandwidth;
     compute = std::max(compute, price.bytes[dram] / reached);
     resources[dram] = Seconds{};

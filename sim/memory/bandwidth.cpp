@@ -33,6 +33,14 @@ PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& 
   return result;
 }
 
+double drawing_units(const Machine& machine, const Op& op, std::size_t index, double active_units) {
+  const bool dram = index + 1 == machine.memory.size();
+  if (machine.kind == MachineKind::cpu || op.kind != OpKind::matmul || !dram || index == 0) return active_units;
+  if (machine.dram().bandwidth_per_unit > BytesPerSecond{}) return active_units;
+  const double shares = std::max(1.0, machine.memory[index - 1].bandwidth / machine.dram().bandwidth);
+  return std::min<double>(machine.compute_units, active_units * shares);
+}
+
 BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units) {
   const MemoryLevel& level = machine.memory[index];
   const bool dram = index + 1 == machine.memory.size();

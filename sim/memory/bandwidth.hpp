@@ -10,6 +10,9 @@
 //                    bytes in flight / T(l)                                  GPU: loads of the waves in flight
 //   bytes in flight = concurrent workgroups * waves * min(lanes * 16 B * 4 loads, 2 runs)
 //
+// One unit's bandwidth, where its file does not say it, is its share. DRAM is not shared out: to a GPU's product, whose
+// slabs are fetched ahead, a unit that works can draw for idle ones what the last cache gives a unit.
+//
 // A run is the contiguous bytes of a KV block that one load stream has before it must follow the block table again:
 // small blocks shorten what a wave can ask for ahead of time. Sources: Little 1961; Volkov 2010, "Better performance
 // at lower occupancy" (16-byte loads, a few per lane, suffice to fill a GPU's memory pipe).
@@ -32,6 +35,9 @@ using PerLevel = std::array<T, kMaxMemoryLevels>;  // [machine.memory.size()] us
 
 // T(l) for every level, from the bytes that arrive at each. T(0) is the effective latency of the op.
 [[nodiscard]] PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving);
+
+// Units whose share of level `index` the op has when `active_units` work.
+[[nodiscard]] double drawing_units(const Machine& machine, const Op& op, std::size_t index, double active_units);
 
 // The first three terms: what level `index` can deliver to `active_units` units.
 [[nodiscard]] BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units);

@@ -134,16 +134,32 @@ struct Grouped {
   return scores[std::min(scores.size(), static_cast<std::size_t>(wanted)) - 1];
 }
 
-// Where every group whose name begins so is left out in turn.
+struct WeighedScore {
+  double score, weight;
+};
+
+[[nodiscard]] double weighed_quantile(std::vector<WeighedScore> scores) {
+  if (scores.size() < kFewestForConformal) return kNormalQuantile95;
+  std::ranges::sort(scores, {}, &WeighedScore::score);
+  double total = 0, below = 0;
+  for (const WeighedScore& each : scores) total += each.weight;
+  for (const WeighedScore& each : scores)
+    if ((below += each.weight) >= kIntervalCoverage * total) return each.score;
+  return scores.back().score;
+}
+
+// Where every group whose name begins so is left out in turn. Groups weigh alike, however many rows each has: a new one
+// is like the others, not like most rows.
 [[nodiscard]] double left_out_quantile(const CrossedEffects& fit, const Grouped& grouped, const std::string& begin) {
-  std::vector<double> scores;
+  std::vector<WeighedScore> scores;
   for (std::size_t index = 0; index < grouped.groups.size(); ++index) {
     if (!grouped.groups[index].name.starts_with(begin)) continue;
     const CrossedEffects::LeftOut left = fit.leave_out(index);
     for (std::size_t row = 0; row < left.rows.size(); ++row)
-      scores.push_back(std::abs(left.residual[row]) / std::hypot(1, left.deviation[row]));
+      scores.push_back({std::abs(left.residual[row]) / std::hypot(1, left.deviation[row]),
+                        1 / static_cast<double>(left.rows.size())});
   }
-  return conformal_quantile(std::move(scores));
+  return weighed_quantile(std::move(scores));
 }
 
 }  // namespace
