@@ -25,6 +25,8 @@ constexpr double kTie = 0.02;
   const ServingMetrics& metrics = run.metrics;
   return {.max_num_batched_tokens = tokens,
           .goodput = static_cast<double>(metrics.requests_within_objective()) / metrics.duration().value(),
+          .slo_attainment =
+              static_cast<double>(metrics.requests_within_objective()) / static_cast<double>(metrics.requests()),
           .ttft_p90 = metrics.ttft().quantile(0.9),
           .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
           .latency_mean = metrics.latency().mean(),

@@ -13,7 +13,8 @@ namespace dculab::cli {
 
 struct BatchedTokens {
   int max_num_batched_tokens = 0;
-  double goodput = 0;  // requests per second that meet the service level; without one all do
+  double goodput = 0;         // requests per second that meet the service level; without one all do
+  double slo_attainment = 1;  // share of the requests that do
   Seconds ttft_p90, tpot_p90, latency_mean;
   int preemptions = 0;
   Seconds prompt_token;  // in a step of nothing but prompts

@@ -52,6 +52,7 @@ namespace {
   for (const BatchedTokens& each : choice.candidates)
     json["candidates"].push_back({{"value", each.max_num_batched_tokens},
                                   {"goodput", each.goodput},
+                                  {"slo_attainment", each.slo_attainment},
                                   {"ttft_p90", each.ttft_p90.value()},
                                   {"tpot_p90", each.tpot_p90.value()},
                                   {"latency_mean", each.latency_mean.value()},

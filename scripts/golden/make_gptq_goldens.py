@@ -1,7 +1,8 @@
 """Writes tests/golden/gptq: what AutoGPTQ and AutoAWQ make of small matrices and of a tiny random Llama.
 
 `layers.safetensors`: a weight [rows, columns] and the Hessian [columns, columns] of calibration inputs; layers.csv: the
-relative output error ||(W - Wq) X|| / ||W X|| that AutoGPTQ's GPTQ reaches on them, case by case.
+relative output error ||(W - Wq) X|| / ||W X|| that AutoGPTQ's GPTQ reaches on them, case by case; shipped_layer.csv: the
+same for the first layer of dculab-tiny, on the first 1,024 tokens of its calibration text (asymmetric, groups of 128).
 A folder for each way of quantizing a tiny Llama: config.json with quantization_config, model.safetensors with the tensors
 that the tool packed, and expected.safetensors: for prompt i, `prompt.i` [n] and `greedy.i` [m] (I32), `logits.i`
 [n, vocab_size] (F32), computed by transformers in F32 from the weights as the tool itself unpacks them.
@@ -11,7 +12,9 @@ AutoGPTQ and AutoAWQ are archived, and import CUDA extensions that nothing here 
     pip install torch==2.15.0 transformers==5.23.0 safetensors==0.8.0
     git clone https://github.com/AutoGPTQ/AutoGPTQ && git -C AutoGPTQ checkout 9f7d370
     git clone https://github.com/casper-hansen/AutoAWQ && git -C AutoAWQ checkout 88e4c76
-    python scripts/golden/make_gptq_goldens.py AutoGPTQ AutoAWQ [VARIANT ...]
+    python scripts/golden/make_gptq_goldens.py AutoGPTQ AutoAWQ [shipped_layer | VARIANT ...]
+
+shipped_layer.csv was made with torch 1.13.0 and transformers 4.46.3; its four digits are no finer than that.
 """
 
 import csv
@@ -29,7 +32,9 @@ import transformers
 from golden_models import expected_tensors, require_pinned, write_expected
 
 PINNED = {torch: "2.15.0", transformers: "5.23.0", safetensors: "0.8.0"}
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/gptq"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "tests/golden/gptq"
+SHIPPED = ROOT / "scenarios/models/dculab-tiny"
 ROWS, COLUMNS, TOKENS = 48, 128, 512
 
 BASE = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -89,6 +94,39 @@ def correlated(tokens, columns):
     mix = torch.randn(columns, columns) / columns**0.5
     channels = torch.exp(0.8 * torch.randn(columns))  # some in-features are far larger than others
     return torch.randn(tokens, columns) @ mix * channels
+
+
+def layer_inputs(model, tokens, layer):
+    """What each matrix of the layer reads while the model reads the text: {name: [tokens, in_features]}."""
+    inputs, hooks = {}, []
+    for name, module in model.model.layers[layer].named_modules():
+        if isinstance(module, torch.nn.Linear):
+            def keep(_, args, name=name):
+                inputs[name] = args[0][0].clone()
+            hooks.append(module.register_forward_pre_hook(keep))
+    model(tokens[None])
+    for hook in hooks:
+        hook.remove()
+    return inputs
+
+
+def write_shipped_layer(tools):
+    model = transformers.AutoModelForCausalLM.from_pretrained(SHIPPED).float()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(SHIPPED / "tokenizer.json"))
+    text = (SHIPPED / "calibration.txt").read_text(encoding="utf-8")
+    tokens = torch.tensor(tokenizer.encode(text, add_special_tokens=False)[:1024])
+    with open(FOLDER / "shipped_layer.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["module", "bits", "desc_act", "relative_error"])
+        for name, x in layer_inputs(model, tokens, 0).items():
+            weight = dict(model.model.layers[0].named_modules())[name].weight.data
+            for bits in (3, 4):
+                for desc_act in (False, True):
+                    linear = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+                    linear.weight.data = weight.clone()
+                    run_gptq(tools, linear, [x[None]], bits, 128, desc_act, sym=False)
+                    relative = (((weight - linear.weight.data) @ x.T).norm() / (weight @ x.T).norm()).item()
+                    table.writerow([f"model.layers.0.{name}", bits, int(desc_act), f"{relative:.4g}"])
 
 
 def write_layers(tools):
@@ -194,10 +232,14 @@ def write_variant(tools, name, settings):
 
 
 def main():
-    require_pinned(PINNED)
     tools = load_tools(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
     FOLDER.mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
+        if sys.argv[3:] in ([], ["shipped_layer"]):
+            write_shipped_layer(tools)
+        if sys.argv[3:] == ["shipped_layer"]:
+            return
+        require_pinned(PINNED)
         if not sys.argv[3:]:
             write_layers(tools)
         for name in sys.argv[3:] or VARIANTS:

@@ -26,10 +26,12 @@ regroup() { # METHOD KV_HEADS OPTIONS...
   method=$1 heads=$2
   shift 2
   rm -rf "$work/$method-$heads"
-  "$dculab" regroup --model dculab-tiny --kv-heads "$heads" "$@" --calibration "$work/calibration.txt" \
+  compared=$method # a plain mean looks at no text
+  [ "$method" = mean ] && compared=
+  "$dculab" regroup --model dculab-tiny --kv-heads "$heads" "$@" ${compared:+--calibration "$work/calibration.txt"} \
     --output "$work/$method-$heads"
   measure "$work/$method-$heads" dculab-tiny "$heads" "$method" 0 \
-    "dculab regroup --model dculab-tiny --kv-heads $heads $* --calibration calibration.txt"
+    "dculab regroup --model dculab-tiny --kv-heads $heads $*${compared:+ --calibration calibration.txt}"
 }
 
 uptrain() { # FOLDER NAME METHOD KV_HEADS

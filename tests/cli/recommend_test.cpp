@@ -101,6 +101,17 @@ TEST_CASE("a KV dtype that the machine's file knows nothing of is warned of") {
   CHECK_THAT(run_dculab(recommend("mi300x", fp8)).out, !ContainsSubstring("is not known, its file"));
 }
 
+TEST_CASE("a service level that most requests miss is said to be missed") {
+  const Arguments busy = recommend(
+      "z100", {"--weights", "gptq-int4", "--ttft", "100 ms", "--tpot", "100 ms", "--requests-per-second", "2"});
+  const Json found = run_for_json(busy).at("recommendations").at(0).at("max_num_batched_tokens");
+  for (const Json& each : found.at("candidates")) CHECK(each.at("slo_attainment") < 0.9);
+  CHECK_THAT(run_dculab(busy).out, ContainsSubstring("of the simulated requests 0 % meet the slo; TTFT P90 is "));
+  const Arguments idle =
+      recommend("z100", {"--weights", "gptq-int4", "--ttft", "100 s", "--tpot", "1 s", "--requests-per-second", "0.1"});
+  CHECK_THAT(run_dculab(idle).out, !ContainsSubstring("meet the slo"));
+}
+
 TEST_CASE("on a GPU the partition that fills it is a candidate") {
   // 8 groups of heads are 8 workgroups a sequence; 4 for each of the 64 compute units: 32 parts of 250 tokens for one
   // sequence, 11 of 728 for three, rounded up to a multiple of 256.

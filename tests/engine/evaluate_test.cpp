@@ -85,7 +85,7 @@ TEST_CASE("The divergence of two rows is Kullback and Leibler's", "[evaluate]") 
   CHECK_THAT(agreement.mean_kl(), WithinAbs(kl_divergence(reference, q) / 2, 1e-7));
 }
 
-TEST_CASE("Windows score as in transformers", "[evaluate]") {
+TEST_CASE("Windows score as in transformers", "[evaluate][once]") {
   const json expected = golden();
   const int window = expected["window"];
   Generator generator = tiny(Dtype::f32);
@@ -110,7 +110,7 @@ TEST_CASE("Windows score as in transformers", "[evaluate]") {
   CHECK(all.by_position[3].loss.num_tokens == 3 * 256);
 }
 
-TEST_CASE("Choices score as in transformers", "[evaluate]") {
+TEST_CASE("Choices score as in transformers", "[evaluate][once]") {
   const json expected = golden()["choices"];
   Generator generator = tiny(Dtype::f32);
   TokenScorer scorer(generator, ScoringMode::chunked);

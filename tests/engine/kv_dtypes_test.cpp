@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -9,6 +10,7 @@
 #include "engine/generate/generator.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -73,9 +75,13 @@ double relative_error(const Logits& a, const Logits& b) {
 
 }  // namespace
 
-TEST_CASE("fewer bits in the KV cache move the shipped model's logits further, and no further than their steps") {
+TEST_CASE("fewer bits in the KV cache move the shipped model's logits further, and no further than their steps",
+          "[once]") {
   const Logits exact = read_story({.kv_dtype = Dtype::f32}, 512, 0)[0];
-  const auto error = [&](Dtype dtype) { return relative_error(read_story({.kv_dtype = dtype}, 512, 0)[0], exact); };
+  std::map<Dtype, double> errors;
+  for (const Dtype dtype : {Dtype::f16, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8, Dtype::kivi4, Dtype::kivi2})
+    errors[dtype] = relative_error(read_story({.kv_dtype = dtype}, 512, 0)[0], exact);
+  const auto error = [&](Dtype dtype) { return errors.at(dtype); };
   // Half a step: of FP8 relative to the value, of int8 and kivi relative to the largest value of a head or group, which
   // lies about 3 standard deviations from the mean.
   for (const auto& [dtype, half_step] : {std::pair{Dtype::fp8_e4m3, 0x1p-4},
@@ -98,6 +104,7 @@ TEST_CASE("a small KV cache gives the same bits for any block size, number of th
     INFO(name(dtype));
     const std::vector<Logits> whole = read_story({.block_size = 16, .kv_dtype = dtype}, 512, 6);
     for (const auto& [block_size, threads, chunk] : {std::tuple{1, 1, 64}, {32, 3, 7}, {128, 2, 1}}) {
+      if (kSanitized && threads != 3) continue;
       INFO("block_size " << block_size << " chunk " << chunk);
       const StepperOptions options{.block_size = block_size, .num_threads = threads, .kv_dtype = dtype};
       CHECK(read_story(options, chunk, 6) == whole);

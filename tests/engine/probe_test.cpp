@@ -252,7 +252,7 @@ TEST_CASE("adds and multiply-adds are counted", "[probe]") {
   }
 }
 
-TEST_CASE("a quick probe of this host is sane", "[probe][slow]") {
+TEST_CASE("a quick probe of this host is sane", "[probe][slow][once]") {
   std::vector<double> fractions;
   const HostMeasurements host =
       probe_host({ProbeMode::quick, 2, [&](std::string_view, double fraction) { fractions.push_back(fraction); }});

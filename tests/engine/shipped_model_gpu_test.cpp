@@ -4,6 +4,7 @@
 #include "kernels/gpu/open_device.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -44,10 +45,12 @@ TEST_CASE("the whole shipped model on --device host-gpu gives the CPU engine's g
   std::vector<std::vector<TokenId>> prompts;
   for (const char* prompt : {"Once upon a time", "The dog ran to the park, and", "Tom"})
     prompts.push_back(tokenizer.encode(prompt, SpecialTokens::add));
-  constexpr int kTokens = 6;
+  constexpr int kTokens = kSanitized ? 2 : 6;
   Stepper cpu(weights);
   const std::vector<TokenId> expected = greedy_tokens(cpu, prompts, kTokens);
+  std::size_t turn = 0;
   for (const Variant& variant : kVariants) {
+    if (thinned_out(turn++, 3)) continue;
     INFO(name(variant.activation) << " activations, " << name(variant.kv) << " KV, blocks of " << variant.block_size
                                   << ", waves of " << variant.wave_size);
     Stepper gpu(kernels::gpu::open_host_device({.wave_size = variant.wave_size}), weights,

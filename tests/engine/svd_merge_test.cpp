@@ -180,7 +180,7 @@ TEST_CASE("what two heads lose, by hand") {
   CHECK_THAT(maps.k.decode[4], WithinAbs(0.0, 1e-6));
 }
 
-TEST_CASE("on the shipped model SVD loses less than weighted means, at every number of heads") {
+TEST_CASE("on the shipped model SVD loses less than weighted means, at every number of heads", "[once]") {
   const auto folder = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models/dculab-tiny";
   const ModelWeights weights = load_weights(folder);
   const Tokenizer tokenizer = Tokenizer::load(folder / "tokenizer.json");

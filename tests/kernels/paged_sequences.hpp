@@ -144,6 +144,10 @@ class PagedSequences {
 
   [[nodiscard]] std::vector<float> on_cpu(const std::vector<NewTokens>& calls, int num_threads = 2) const {
     cpu::ThreadPool threads(num_threads);
+    return on_cpu(calls, threads);
+  }
+
+  [[nodiscard]] std::vector<float> on_cpu(const std::vector<NewTokens>& calls, cpu::ThreadPool& threads) const {
     cpu::Workspace workspace;
     return run(calls, [&](const PagedAttentionArgs& args) { cpu::paged_attention(threads, workspace, args); });
   }
@@ -167,7 +171,9 @@ class PagedSequences {
 
     Call(const KvCacheView& view, const AttentionShape& shape, std::size_t num_seqs)
         : rows(num_seqs),
-          residual_k(num_seqs * static_cast<std::size_t>(shape.num_kv_heads * shape.residual_tokens * shape.head_dim),
+          residual_k(is_kivi(shape.dtype) ? num_seqs * static_cast<std::size_t>(shape.num_kv_heads *
+                                                                                shape.residual_tokens * shape.head_dim)
+                                          : 0,
                      0xFFFF),
           residual_v(residual_k),
           cache(view) {
@@ -187,6 +193,7 @@ class PagedSequences {
 
   // What a residual holds before the new tokens of `part`.
   void keep_residual(Call& call, const NewTokens& part) const {
+    if (!is_kivi(shape_.dtype)) return;
     const auto sequence = static_cast<std::size_t>(part.sequence);
     const int computed = part.context - part.tokens, tokens = shape_.residual_tokens;
     const std::ptrdiff_t row = call.rows[call.contexts.size()];

@@ -4,14 +4,13 @@
 
 #include "tests/replay/replay_grid.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/sanitized.hpp"
 
 namespace dculab {
 namespace {
 
 // One case of so many: odd, so that every value of the axes, most of which have two, comes up. The whole quick grid
 // takes a minute.
-constexpr std::size_t kEvery = kSanitized ? 25 : 3;
+constexpr std::size_t kEvery = 3;
 
 std::vector<ReplayCase> thinned(const std::vector<ReplayCase>& cases) {
   std::vector<ReplayCase> some;
@@ -43,11 +42,13 @@ void check_closed_form(const std::vector<ReplayCase>& cases) {
 
 }  // namespace
 
-TEST_CASE("decode attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases") {
+TEST_CASE("decode attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases",
+          "[once]") {
   check_closed_form(thinned(decode_grid(GridSize::quick)));
 }
 
-TEST_CASE("prefill attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases") {
+TEST_CASE("prefill attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases",
+          "[once]") {
   check_closed_form(prefill_grid(GridSize::quick));
 }
 
