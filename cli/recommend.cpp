@@ -5,7 +5,6 @@
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/locate.hpp"
-#include "cli/machine_figures.hpp"
 #include "cli/output.hpp"
 #include "cli/recommend_report.hpp"
 #include "cli/resolve.hpp"
@@ -94,9 +93,7 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
   Report report{"dculab/recommend/1", {}, {}, Json{{"recommendations", Json::array()}}};
   report.json["question"] = question.scenario.question;
   for (const std::string& machine : question.scenario.machines) {
-    const Recommendation result = recommend_serving(question, machine);
-    add_serving_recommendation(result, report);
-    report.json["machine_facts"][result.serving.machine.name] = machine_facts(result.serving.machine);
+    add_serving_recommendation(recommend_serving(question, machine), report);
   }
   return report;
 }

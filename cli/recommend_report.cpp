@@ -1,7 +1,10 @@
 #include "cli/recommend_report.hpp"
 
+#include "cli/leaning_report.hpp"
 #include "cli/recommendation.hpp"
 #include "config/unit_text.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/study/serving_setting.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -115,6 +118,13 @@ void add_notes(const Recommendation& result, Table& table) {
   table.notes.push_back(regret_text(result));
 }
 
+// Of a decode step of as many sequences as are served at a time.
+[[nodiscard]] sim::Prices decode_prices(const Recommendation& result) {
+  const StepPlan plan =
+      sim::decode_step(result.serving, result.setting, result.served.batch, result.serving.mean_context()).plan;
+  return [plan](const sim::Machine& machine) { return std::vector{sim::price_step(machine, plan).seconds}; };
+}
+
 [[nodiscard]] Table flip_table(const Recommendation& result) {
   Table table;
   table.title = "Where a decode step alone decides otherwise than at batch " + std::to_string(result.served.batch) +
@@ -225,11 +235,13 @@ std::string vllm_options(const Recommendation& result) {
 void add_serving_recommendation(const Recommendation& result, Report& report) {
   report.tables.push_back(choice_table(result));
   add_notes(result, report.tables.back());
+  const Json leans_on = add_leanings(result.serving.machine, decode_prices(result), report);
   report.tables.push_back(flip_table(result));
   report.tables.push_back(group_table(result));
   report.tables.push_back(kernel_table(result));
   report.tables.push_back(tokens_table(result));
   report.json["recommendations"].push_back(to_json(result));
+  report.json["recommendations"].back()["leans_on"] = leans_on;
 }
 
 }  // namespace dculab::cli

@@ -15,17 +15,22 @@ namespace {
 
 // An objective about what a simulation does not measure would choose nothing, and not say why.
 void refuse_other_metrics(const config::Scenario& scenario) {
-  const auto refuse = [&scenario](const std::string& metric) {
+  const auto refuse = [&scenario](const std::string& key, const std::string& metric) {
     for (const char* other : {"step_time", "kv_bytes", "max_sequences"})
       if (metric == other)
-        throw InputError(scenario.file, "objective: " + metric + " is no metric of served requests; take goodput, " +
+        throw InputError(scenario.file, key + ": " + metric + " is no metric of served requests; take goodput, " +
                                             "output_tokens_per_second, ttft_p99, ...");
   };
-  if (scenario.objective.metric != config::Objective{}.metric) refuse(scenario.objective.metric);
   const ServiceLevel& slo = scenario.slo;
-  if (scenario.objective.metric == "goodput" && !slo.ttft && !slo.tpot && !slo.latency && !slo.slowdown)
-    throw InputError(scenario.file, "objective: goodput counts what meets a service level; give slo");
-  for (const config::Constraint& constraint : scenario.objective.subject_to) refuse(constraint.metric);
+  const bool has_slo = slo.ttft || slo.tpot || slo.latency || slo.slowdown;
+  const auto check = [&](const std::string& key, const std::string& metric) {
+    refuse(key, metric);
+    if (metric == "goodput" && !has_slo)
+      throw InputError(scenario.file, key + ": goodput counts what meets a service level; give slo");
+  };
+  if (scenario.objective.metric != config::Objective{}.metric) check("objective", scenario.objective.metric);
+  for (const config::Constraint& constraint : scenario.objective.subject_to) refuse("objective", constraint.metric);
+  for (const config::Aim& aim : scenario.pareto) check("pareto", aim.metric);
 }
 
 // What the engine here runs is a CPU's plan.
@@ -58,9 +63,8 @@ config::Scenario read_serving_scenario(const std::string& name, const std::vecto
   if (scenario.workload.kv_padding != config::KvPadding::none)
     throw InputError(file,
                      "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
-  if (!scenario.constraints.empty() || !scenario.pareto.empty())
-    throw InputError(
-        file, "constraints and pareto belong to `dculab study`; objective.subject_to limits what is chosen here");
+  if (!scenario.constraints.empty())
+    throw InputError(file, "constraints belong to `dculab study`; objective.subject_to limits what is chosen here");
   if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
   refuse_other_metrics(scenario);
   return scenario;

@@ -4,13 +4,13 @@
 #include <memory>
 #include <optional>
 
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/locate.hpp"
 #include "cli/machine_figures.hpp"
 #include "cli/measured_serving.hpp"
 #include "cli/output.hpp"
 #include "cli/predicted_study.hpp"
-#include "cli/progress.hpp"
 #include "cli/resolve.hpp"
 #include "cli/serving_report.hpp"
 #include "cli/serving_scenario.hpp"
@@ -29,6 +29,7 @@ struct SimulateChoices {
   std::string chrome_trace_file;
   std::string trace_file;
   bool measure = false;
+  int threads = 0;  // 0: all cores
   OutputOptions output;
 };
 
@@ -121,6 +122,24 @@ void add_choice(const std::vector<Simulation>& all, const config::Objective& obj
   if (chosen) report.json["best"].push_back(report.json["simulations"].size() + *chosen);
 }
 
+void add_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims, Report& report) {
+  std::string told;
+  for (const config::Aim& aim : aims)
+    told +=
+        (told.empty() ? "" : ", ") + std::string(aim.goal == config::Goal::minimize ? "small " : "large ") + aim.metric;
+  report.heading.push_back("none is better in " + told + " than:");
+  const std::size_t before = report.json["simulations"].size();
+  Json front = Json::array();
+  for (const std::size_t index : pareto_front(all, aims)) {
+    std::string line = "  " + label(all[index]);
+    for (const config::Aim& aim : aims)
+      line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
+    report.heading.push_back(line);
+    front.push_back(before + index);
+  }
+  report.json["pareto"].push_back(front);
+}
+
 [[nodiscard]] bool sweeps_machine(const config::Scenario& scenario) {
   return std::ranges::any_of(scenario.sweep, [](const config::SweepAxis& axis) { return axis.key == "machine"; });
 }
@@ -151,18 +170,16 @@ void add_steps(const Simulation& simulation, Trace& trace) {
     const bool single = points.size() * scenario.machines.size() == 1;
     if (!choices.chrome_trace_file.empty() && !(single && choices.scenarios.size() == 1))
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
-    std::vector<Simulation> all;
-    ProgressBar bar;
+    std::vector<SimulatedPoint> asked;
     for (const std::string& listed : scenario.machines)
       for (const config::SweepPoint& point : points) {
         const std::string& machine = sweeps_machine(scenario) ? point.scenario.machines.front() : listed;
         report.json["machine_facts"][machine] = machine_facts(resolve_machine(scenario, machine), scenario.sweep);
-        bar.update(machine,
-                   static_cast<double>(all.size()) / static_cast<double>(points.size() * scenario.machines.size()));
-        all.push_back(simulate_point(point, machine, serving_of(choices),
-                                     choices.chrome_trace_file.empty() ? nullptr : &chrome_trace));
+        asked.push_back({&point, machine});
       }
-    bar.clear();
+    const std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
+                                                        choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
+    if (!scenario.pareto.empty()) add_front(all, scenario.pareto, report);
     if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
     if (single) {
       add_details(all.front(), report);
@@ -192,6 +209,7 @@ void add_simulate(CLI::App& app) {
   auto choices = std::make_shared<SimulateChoices>();
   command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios")->required();
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
+  command->add_option("--threads", choices->threads, "Simulations at a time, 0 = all cores")->check(at_least(0));
   command->add_flag("--measure", choices->measure,
                     "Also serve them with this machine's engine; the scenario's machine is its calibrated file");
   add_output_file(*command, "--chrome-trace", choices->chrome_trace_file,

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <functional>
+#include <thread>
 
 #include "cli/measured_serving.hpp"
 #include "cli/predicted_study.hpp"
+#include "cli/progress.hpp"
 #include "cli/request_workload.hpp"
 #include "cli/resolve.hpp"
 #include "cli/serving_report.hpp"
 #include "cli/serving_scenario.hpp"
 #include "core/error.hpp"
+#include "sim/study/ordered_chunks.hpp"
+#include "sim/study/pareto.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -34,10 +38,8 @@ namespace {
   });
 }
 
-}  // namespace
-
-Simulation simulate_point(const config::SweepPoint& point, const std::string& machine_name, Serving serving,
-                          config::ChromeTrace* chrome_trace) {
+[[nodiscard]] Simulation simulate_point(const config::SweepPoint& point, const std::string& machine_name,
+                                        Serving serving, config::ChromeTrace* chrome_trace) {
   const config::Scenario& scenario = point.scenario;
   const bool measured = serving != Serving::simulated;
   sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
@@ -60,6 +62,46 @@ Simulation simulate_point(const config::SweepPoint& point, const std::string& ma
     done.measured = compared_figures(run.served.metrics, run.served.num_steps);
   }
   return done;
+}
+
+}  // namespace
+
+std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points, Serving serving, int threads,
+                                        config::ChromeTrace* chrome_trace) {
+  std::vector<Simulation> all(points.size());
+  const bool alone = serving != Serving::simulated || chrome_trace != nullptr;
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  ProgressBar bar;
+  const auto make_worker = [&]() -> sim::ChunkWorker {
+    return [&](std::uint64_t index) {
+      all[index] = simulate_point(*points[index].point, points[index].machine, serving, chrome_trace);
+      return std::string();
+    };
+  };
+  sim::work_in_order({0, points.size()},
+                     alone         ? 1
+                     : threads > 0 ? threads
+                                   : cores,
+                     make_worker, [&](std::uint64_t index, const std::string&) {
+                       bar.update(points[index].machine,
+                                  static_cast<double>(index + 1) / static_cast<double>(points.size()));
+                     });
+  bar.clear();
+  return all;
+}
+
+std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims) {
+  sim::ParetoFront front;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    std::vector<double> figures;
+    for (const config::Aim& aim : aims)
+      if (const auto figure = all[index].figures.find(aim.metric); figure != all[index].figures.end())
+        figures.push_back(aim.goal == config::Goal::minimize ? figure->second : -figure->second);
+    if (figures.size() == aims.size()) front.offer(index, figures);
+  }
+  std::vector<std::size_t> numbers;
+  for (const sim::ParetoFront::Point& point : front.points()) numbers.push_back(point.number);
+  return numbers;
 }
 
 std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective) {

@@ -1,4 +1,4 @@
-// One point of a scenario with requests, simulated on a machine and, if asked for, run by this machine's engine.
+// Points of a scenario with requests, simulated on a machine and, if asked for, run by this machine's engine.
 #pragma once
 
 #include <map>
@@ -26,12 +26,23 @@ struct Simulation {
 
 enum class Serving : std::uint8_t { simulated, simulated_and_measured, simulated_and_traced };
 
-// `chrome_trace` may be null. Throws InputError.
-[[nodiscard]] Simulation simulate_point(const config::SweepPoint& point, const std::string& machine_name,
-                                        Serving serving, config::ChromeTrace* chrome_trace);
+struct SimulatedPoint {
+  const config::SweepPoint* point = nullptr;
+  std::string machine;
+};
+
+// Each of them, in their order, on so many threads at a time; 0: all cores. Those that are measured, or traced, one
+// after the other. `chrome_trace` may be null. Throws InputError.
+[[nodiscard]] std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points, Serving serving,
+                                                      int threads, config::ChromeTrace* chrome_trace);
 
 // The one that the objective prefers, of those that meet its constraints.
 [[nodiscard]] std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective);
+
+// Those that no other beats in what `aims` name, by the first of them. A simulation without one of the figures is left
+// out.
+[[nodiscard]] std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all,
+                                                    const std::vector<config::Aim>& aims);
 
 // "z100, block 16"
 [[nodiscard]] std::string label(const Simulation& simulation);

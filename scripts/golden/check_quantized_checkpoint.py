@@ -13,8 +13,9 @@ dculab_int8 made, with torch 1.13.0 and transformers 4.41.2:
       --calibration scenarios/models/dculab-tiny/calibration.txt --output tests/golden/gptq/dculab_int4
     dculab quantize --model tests/golden/llama/text --bits 8 --group-size -1 --sym \\
       --calibration scenarios/models/dculab-tiny/calibration.txt --output tests/golden/gptq/dculab_int8
-    rm tests/golden/gptq/dculab_int?/*.txt     (prompt and text of the model that is not quantized)
-    python scripts/golden/check_quantized_checkpoint.py AutoGPTQ AutoAWQ - tests/golden/gptq/dculab_int4
+    python scripts/golden/check_quantized_checkpoint.py AutoGPTQ AutoAWQ - tests/golden/gptq/dculab_int4     (and _int8)
+
+Of what is written config.json, model.safetensors and expected.safetensors are kept.
 """
 
 import json

@@ -1,4 +1,5 @@
 // `dculab simulate`: requests served under a virtual clock.
+#include <algorithm>
 #include <set>
 
 #include "tests/cli/program.hpp"
@@ -148,6 +149,33 @@ TEST_CASE("preempted requests are swapped or recomputed, and either way are serv
   for (const Json* each : {&recomputed, &swapped}) CHECK(each->at("requests") == 60);
 }
 
+TEST_CASE("a Pareto front holds what no other point beats, on any number of threads") {
+  const Arguments asked{"simulate", kServing,
+                        "--set",    "workload.requests=40",
+                        "--set",    "sweep={kv_cache.block_size: [1, 16, 256], engine.max_num_seqs: [4, 16, 64]}",
+                        "--set",    "pareto={minimize: [tpot_p50], maximize: [output_tokens_per_second]}"};
+  Arguments alone = asked;
+  alone.insert(alone.end(), {"--threads", "1"});
+  const Json report = run_for_json(asked);
+  CHECK(report == run_for_json(alone));
+  const Json& all = report.at("simulations");
+  const auto figure = [&all](std::size_t index, const char* metric) { return all.at(index).at(metric).get<double>(); };
+  const auto beats = [&](std::size_t a, std::size_t b) {
+    const double latency = figure(a, "tpot_p50") - figure(b, "tpot_p50");
+    const double rate = figure(b, "output_tokens_per_second") - figure(a, "output_tokens_per_second");
+    return latency <= 0 && rate <= 0 && (latency < 0 || rate < 0 || a < b);  // of equal ones the first
+  };
+  const std::vector<std::size_t> front = report.at("pareto").at(0);
+  REQUIRE(front.size() >= 2);
+  for (std::size_t point = 0; point < all.size(); ++point) {
+    bool is_beaten = false;
+    for (std::size_t other = 0; other < all.size(); ++other) is_beaten = is_beaten || beats(other, point);
+    INFO("point " << point);
+    CHECK(is_beaten != (std::ranges::find(front, point) != front.end()));
+  }
+  CHECK_THAT(run_dculab(asked).out, ContainsSubstring("none is better in small tpot_p50, large"));
+}
+
 TEST_CASE("whole deployments are swept") {
   const Json report = run_for_json(
       {"simulate", "serving/llama3_70b_on_8_k100", "--set", "workload.requests=20",
@@ -206,6 +234,8 @@ TEST_CASE("what simulate cannot answer it refuses in words") {
   check_refused({"simulate", "quickstart"}, {"has no requests to serve"});
   check_refused({"simulate", kServing, "--set", "constraints=[ttft_p99 <= 1 ms]"}, {"constraints", "subject_to"});
   check_refused({"simulate", kServing, "--set", "slo={}"}, {"goodput", "give slo"});
+  check_refused({"simulate", kServing, "--set", "pareto={minimize: [ttft_p50, step_time]}"},
+                {"pareto: step_time is no metric of served requests"});
   check_refused({"simulate", kServing, "--set", "objective={minimize: kv_bytes}"},
                 {"kv_bytes is no metric of served requests"});
   check_refused({"simulate", kServing, "--chrome-trace", "/dev/null"}, {"--chrome-trace", "no sweep"});

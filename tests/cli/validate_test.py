@@ -141,6 +141,19 @@ with tempfile.TemporaryDirectory() as name:
     shortened = run("--points", points_file, "--leave-one-out", "machine", "--worst", "3")
     assert shortened.returncode == 2 and "--worst" in shortened.stderr, shortened.stderr
 
+    # llama.cpp's formats: of those that are unpacked alike, few bits are no slower than more. And models that no row
+    # above has.
+    decode = next(row for row in rows if row["kind"] == "decode_rate" and row["software"].startswith("llama.cpp"))
+    formats = [["IQ1_S", "IQ2_XXS", "IQ3_XXS", "Q3_K_S", "Q3_K_L", "MXFP4", "IQ4_NL"], ["Q5_1", "Q8_0"]]
+    models = ["Qwen2.5-7B", "Qwen3-8B", "Llama-3.2-1B"]
+    asked = [dict(decode, id=weights, weights=weights) for alike in formats for weights in alike]
+    asked += [dict(decode, id=model, model=model) for model in models]
+    priced = validate("--points", write(folder / "formats.csv", asked))
+    assert not priced["not_priced"] and not priced["refused"], priced["not_priced"]
+    rates = {point["id"]: point["predicted"] for point in priced["points"]}
+    assert all(rates[few] >= rates[many] for alike in formats for few, many in zip(alike, alike[1:])), rates
+    assert rates["Llama-3.2-1B"] > 2 * rates["Qwen3-8B"], rates
+
     table = run("--points", points_file, "--worst", "3")
     assert table.returncode == 0 and "The 3 worst of" in table.stdout, table.stdout
 
