@@ -154,7 +154,7 @@ void run_probe(const ProbeChoices& choices) {
 void add_probe(CLI::App& app) {
   CLI::App* command = app.add_subcommand("probe", "Measure this machine, write its YAML");
   auto choices = std::make_shared<ProbeChoices>();
-  command->add_flag("--quick", choices->quick, "About 10 seconds instead of a minute");
+  command->add_flag("--quick", choices->quick, "About 20 seconds instead of a minute");
   command->add_option("--threads", choices->threads, "The most threads to measure with, 0 = all CPUs")
       ->check(at_least(0));
   command->add_option(

@@ -22,7 +22,6 @@ constexpr int kColumns = 2048;  // in-features
 constexpr std::array kRows{1, 2, 4, 8, 16, 64, 256};
 constexpr Seconds kLongestSample{4e-3};
 constexpr std::chrono::milliseconds kLongestProduct{40};  // more rows than a product of that time has are left out
-constexpr int kMostRunsFromMemory = 9;                    // before each of them the weights are copied anew
 // Of all threads together, as the larger matrices of a layer have them. A product starts with rounding its activations
 // and with an idle memory: with half of L2 that would be a tenth of it.
 constexpr int kOutFeaturesFromMemory = 8192;
@@ -175,7 +174,7 @@ class MatmulProbe {
   [[nodiscard]] std::vector<MatmulMeasurement> measure() {
     for (int run = 0; run < effort_.runs; ++run)
       for (Case& each : cases_) sample(each, Source::cache, each.from_cache);
-    for (int run = 0; run < std::min(effort_.runs, kMostRunsFromMemory); ++run)
+    for (int run = 0; run < effort_.matmul_runs; ++run)
       for (const auto& bench : benches_) {
         bench->copy_weights_to(memory_);
         for (Case& each : cases_)

@@ -20,8 +20,8 @@ using kernels::cpu::Arithmetic;
 constexpr Seconds kSecond{1};
 
 Effort choose_effort(ProbeMode mode) {
-  if (mode == ProbeMode::quick) return {4e-3 * kSecond, 9, 1, kGiB, 1, 2};
-  return {12e-3 * kSecond, 25, 5, 2 * kGiB, 3, 1.5};
+  if (mode == ProbeMode::quick) return {4e-3 * kSecond, 5, 3, 1, kGiB, 1, 2};
+  return {12e-3 * kSecond, 25, 9, 5, 2 * kGiB, 3, 1.5};
 }
 
 // What a thread has of L2, or of the only cache; and four times the level that holds most.

@@ -1,4 +1,4 @@
-// Measures this host: every memory level and arithmetic peak by thread count, in about ten seconds or a minute.
+// Measures this host: every memory level and arithmetic peak by thread count, in about twenty seconds or a minute.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dculab::engine {
 
-enum class ProbeMode : std::uint8_t { quick, full };  // about 10 s; about a minute
+enum class ProbeMode : std::uint8_t { quick, full };  // about 20 s; about a minute
 
 struct ProbeOptions {
   ProbeMode mode = ProbeMode::full;

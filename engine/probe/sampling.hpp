@@ -18,6 +18,7 @@ namespace dculab::engine {
 struct Effort {
   Seconds sample;           // one run
   int runs = 1;             // of which the median counts
+  int matmul_runs = 1;      // of products whose weights come from memory, copied anew before each
   int search_runs = 1;      // per candidate when the fastest variant is sought
   Bytes dram;               // memory that is read as DRAM, if there is that much
   int dram_rounds = 1;      // tries to read DRAM while nobody else works; the quietest counts
