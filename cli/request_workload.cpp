@@ -13,12 +13,6 @@
 namespace dculab::cli {
 namespace {
 
-// Beside the scenario, or where the program is run.
-[[nodiscard]] std::string find_file(const config::Scenario& scenario) {
-  const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / scenario.workload.file;
-  return std::filesystem::exists(beside) ? beside.string() : scenario.workload.file;
-}
-
 [[nodiscard]] std::vector<RecordedRequest> conversation_lengths(const config::Scenario& scenario,
                                                                 const ModelShape& model, const std::string& file) {
   const std::filesystem::path tokenizer = find_model(scenario.model.name) / "tokenizer.json";
@@ -40,13 +34,18 @@ namespace {
 
 }  // namespace
 
+std::string find_requests_file(const config::Scenario& scenario) {
+  const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / scenario.workload.file;
+  return std::filesystem::exists(beside) ? beside.string() : scenario.workload.file;
+}
+
 RequestWorkload resolve_requests(const config::Scenario& scenario, const ModelShape& model) {
   RequestWorkload workload = scenario.workload.served;
   workload.vocab_size = model.vocab_size;
   for (LengthDistribution* lengths : {&workload.prompt, &workload.output})
     if (lengths->kind != LengthKind::fixed) lengths->most = std::min(lengths->most, model.max_position_embeddings);
   if (!scenario.workload.file.empty()) {
-    const std::string file = find_file(scenario);
+    const std::string file = find_requests_file(scenario);
     const bool conversations = std::filesystem::path(file).extension() == ".json";
     if (conversations && workload.arrival == ArrivalKind::replay)
       throw InputError(scenario.file,

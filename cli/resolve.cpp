@@ -143,9 +143,8 @@ void refuse_unsupported(const config::Scenario& scenario) {
   };
   const bool closed_form = scenario.compare || scenario.accuracy;
   const bool serves = scenario.workload.kind == config::WorkloadKind::serving;
-  refuse(
-      serves && !closed_form,
-      "workload: requests are served by `dculab simulate`; a study takes a step with phase, batch and context_tokens");
+  refuse(serves && !closed_form,
+         "workload: requests are served by `dculab simulate`, or by a study with objective, pareto or constraints");
   refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
          "workload: compare and accuracy take requests of one length that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");

@@ -18,10 +18,15 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::uint64_t kChunk = 1024;  // points; some 20 ms
+constexpr std::uint64_t kStepsInChunk = 1024;  // some 20 ms
 constexpr std::uint64_t kTablePoints = 100'000;
 
-[[nodiscard]] std::uint64_t num_chunks(const SweepSpace& space) { return (space.size() + kChunk - 1) / kChunk; }
+// Points of a chunk: what is lost when the study is killed, and what a thread takes at a time.
+[[nodiscard]] std::uint64_t chunk_points(const SweepSpace& space) { return space.is_served() ? 1 : kStepsInChunk; }
+
+[[nodiscard]] std::uint64_t num_chunks(const SweepSpace& space) {
+  return (space.size() + chunk_points(space) - 1) / chunk_points(space);
+}
 
 [[nodiscard]] sim::ChunkRange shard_of(const SweepSpace& space, int shard, int shards) {
   const std::uint64_t chunks = num_chunks(space);
@@ -35,9 +40,9 @@ constexpr std::uint64_t kTablePoints = 100'000;
 }
 
 [[nodiscard]] std::string price_chunk(const SweepSpace& space, PointPricer& pricer, std::uint64_t chunk) {
-  SearchChunk priced;
-  const std::uint64_t end = std::min(space.size(), (chunk + 1) * kChunk);
-  for (std::uint64_t point = chunk * kChunk; point < end; ++point) pricer.price(point, priced);
+  SearchChunk priced(space.metrics().size());
+  const std::uint64_t points = chunk_points(space), end = std::min(space.size(), (chunk + 1) * points);
+  for (std::uint64_t point = chunk * points; point < end; ++point) pricer.price(point, priced);
   return encode(priced);
 }
 
@@ -62,9 +67,10 @@ class Answer {
   }
 
   void add(std::uint64_t chunk, const std::string& payload) {
-    const SearchChunk points = decode(payload);
-    summary_.add(chunk * kChunk, points);
-    if (points_) points_->write(points_rows(space_, chunk * kChunk, points));
+    const SearchChunk points = decode(payload, space_.metrics().size());
+    const std::uint64_t begin = chunk * chunk_points(space_);
+    summary_.add(begin, points);
+    if (points_) points_->write(points_rows(space_, begin, points));
   }
 
   void finish(Report& report) {
@@ -82,15 +88,18 @@ class Answer {
 };
 
 void refuse_metric(const config::Scenario& scenario, const std::string& key, const std::string& metric) {
-  if (metric_index(metric) < kStepMetrics.size()) return;
+  const auto metrics = search_metrics(scenario.workload.kind);
+  if (metric_index(metrics, metric) < metrics.size()) return;
+  const bool served = scenario.workload.kind == config::WorkloadKind::serving;
   std::string known;
-  for (const std::string_view each : kStepMetrics) known.append(known.empty() ? "" : ", ").append(each);
-  throw InputError(scenario.file, key + ": " + metric + " is no metric of a step; use one of " + known +
-                                      ", or serve requests with `dculab simulate`");
+  for (const std::string_view each : metrics) known.append(known.empty() ? "" : ", ").append(each);
+  throw InputError(scenario.file, key + ": " + metric + " is no metric of " + (served ? "served requests" : "a step") +
+                                      "; use one of " + known +
+                                      (served ? "" : ", or serve requests: give workload.requests"));
 }
 
 void refuse_unanswerable(const config::Scenario& scenario, const SearchOptions& options) {
-  refuse_metric(scenario, "objective", scenario.objective.metric);
+  if (scenario.document.find("objective") != nullptr) refuse_metric(scenario, "objective", scenario.objective.metric);
   for (const config::Constraint& each : scenario.objective.subject_to)
     refuse_metric(scenario, "objective.subject_to", each.metric);
   for (const config::Aim& aim : scenario.pareto) refuse_metric(scenario, "pareto", aim.metric);
@@ -107,7 +116,8 @@ void refuse_unanswerable(const config::Scenario& scenario, const SearchOptions& 
 
 void report_shard(const SweepSpace& space, const config::StudyJournal& journal, Report& report) {
   const config::JournalHeader& header = journal.header();
-  const std::uint64_t begin = header.begin * kChunk, end = std::min(space.size(), header.end * kChunk);
+  const std::uint64_t points = chunk_points(space);
+  const std::uint64_t begin = header.begin * points, end = std::min(space.size(), header.end * points);
   report.heading.push_back("shard " + std::to_string(header.shard) + "/" + std::to_string(header.shards) + ": " +
                            std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
                            journal.path() + "; when all shards are there: dculab merge");

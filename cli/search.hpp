@@ -1,5 +1,6 @@
-// A study that searches: every point of a sweep of any size priced on all cores, the best under constraints, the Pareto
-// front, and what would change the answer. It can be stopped anywhere and go on, and be shared out in parts.
+// A study that searches: every point of a sweep of any size, a step to price or requests to serve, on all cores; the
+// best under constraints, the Pareto front, and what would change the answer. It can be stopped anywhere and go on, and
+// be shared out in parts.
 #pragma once
 
 #include <string>

@@ -5,13 +5,14 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
-#include "cli/output.hpp"
 #include "cli/recommendation.hpp"
+#include "cli/serving_report.hpp"
 #include "config/scenario_document.hpp"
-#include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
+#include "sim/serving/simulated_server.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -58,16 +59,6 @@ void put(std::string& bytes, const std::string& text) {
 
 }  // namespace
 
-std::size_t metric_index(std::string_view name) {
-  return static_cast<std::size_t>(std::ranges::find(kStepMetrics, name) - kStepMetrics.begin());
-}
-
-std::string metric_text(std::size_t metric, double figure) {
-  if (kStepMetrics[metric] == "step_time") return config::short_text(Seconds(figure));
-  if (kStepMetrics[metric] == "kv_bytes") return config::short_text(Bytes(figure));
-  return kStepMetrics[metric] == "max_sequences" ? exact_number(figure) : number(figure);
-}
-
 std::string whole_text(double figure) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), figure).ptr};
@@ -78,59 +69,99 @@ std::string encode(const SearchChunk& chunk) {
   put(bytes, chunk.refusal);
   put(bytes, chunk.bounds.size());
   for (const std::string& bound : chunk.bounds) put(bytes, bound);
-  for (const SearchPoint& point : chunk.points) {
-    bytes += static_cast<char>(point.outcome);
-    bytes += static_cast<char>(point.bound);
-    for (const double figure : point.figures) put(bytes, std::bit_cast<std::uint64_t>(figure));
+  for (std::size_t index = 0; index < chunk.points.size(); ++index) {
+    bytes += static_cast<char>(chunk.points[index].outcome);
+    bytes += static_cast<char>(chunk.points[index].bound);
+    for (const double figure : chunk.figures(index)) put(bytes, std::bit_cast<std::uint64_t>(figure));
   }
   return bytes;
 }
 
-SearchChunk decode(std::string_view bytes) {
-  SearchChunk chunk;
+SearchChunk decode(std::string_view bytes, std::size_t num_metrics) {
+  SearchChunk chunk(num_metrics);
   chunk.refusal = take_text(bytes);
   chunk.bounds.resize(take_word(bytes));
   for (std::string& bound : chunk.bounds) bound = take_text(bytes);
   while (!bytes.empty()) {
-    SearchPoint& point = chunk.points.emplace_back();
-    point.outcome = static_cast<Outcome>(bytes[0]);
-    point.bound = static_cast<std::uint8_t>(bytes[1]);
+    chunk.points.push_back({static_cast<Outcome>(bytes[0]), static_cast<std::uint8_t>(bytes[1])});
     bytes.remove_prefix(2);
-    for (double& figure : point.figures) figure = std::bit_cast<double>(take_word(bytes));
+    for (std::size_t metric = 0; metric < num_metrics; ++metric)
+      chunk.all_figures.push_back(std::bit_cast<double>(take_word(bytes)));
   }
   return chunk;
 }
 
-StepFigures step_figures(const StepPoint& step, const sim::Machine& machine, Seconds seconds) {
-  const int context = step.plan.batch.sequences.front().context_tokens();
-  const sim::Capacity fits = sim::capacity(machine, step.model, step.options, context);
-  const double blocks = std::ceil(context / static_cast<double>(step.options.block_size));
-  const auto sequences = static_cast<double>(step.plan.batch.sequences.size());
-  return {seconds.value(), step.plan.batch.num_tokens() / seconds.value(),
-          (sequences * blocks * fits.block_bytes).value(), static_cast<double>(fits.max_sequences)};
+const CaseFigures& CasePricer::price(const SweepCase& asked, const sim::Machine& machine) {
+  if (asked.is_served())
+    serve(asked, machine);
+  else
+    price_step(asked, machine);
+  return priced_;
+}
+
+void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine) {
+  sim::price_step(machine, asked.plan, step_);
+  const int context = asked.plan.batch.sequences.front().context_tokens();
+  const sim::Capacity fits = sim::capacity(machine, asked.model, asked.options, context);
+  const double blocks = std::ceil(context / static_cast<double>(asked.options.block_size));
+  const auto sequences = static_cast<double>(asked.plan.batch.sequences.size());
+  const double seconds = step_.seconds.value();
+  priced_.figures = {seconds, asked.plan.batch.num_tokens() / seconds, (sequences * blocks * fits.block_bytes).value(),
+                     static_cast<double>(fits.max_sequences)};
+  priced_.bound = step_bound(step_, machine);
+}
+
+void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
+  const sim::SimulatedServer server{machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
+  const sim::ServingRun run = sim::simulate(server, asked.requests, asked.scenario.slo);
+  const std::map<std::string, double> figures = serving_figures(run.metrics);
+  priced_.figures.clear();
+  for (const std::string_view metric : search_metrics(asked.scenario.workload.kind)) {
+    const auto figure = figures.find(std::string(metric));
+    priced_.figures.push_back(figure == figures.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second);
+  }
+  const auto longest = std::ranges::max_element(run.time_by_bound, {}, [](const auto& each) { return each.second; });
+  priced_.bound = longest == run.time_by_bound.end() ? "" : longest->first;
+}
+
+PointPricer::PointPricer(const SweepSpace& space) : space_(space), cursor_(space) {
+  const config::Scenario& scenario = space.scenario();
+  asked_.push_back(space.metric(scenario.objective.metric));
+  for (const config::Constraint& constraint : scenario.objective.subject_to)
+    asked_.push_back(space.metric(constraint.metric));
+  for (const config::Aim& aim : scenario.pareto) asked_.push_back(space.metric(aim.metric));
+}
+
+void PointPricer::require_figures(std::span<const double> figures) const {
+  for (const std::size_t metric : asked_)
+    if (std::isnan(figures[metric]))
+      throw InputError("no request has a " + std::string(space_.metrics()[metric]) + " there");
 }
 
 void PointPricer::price(std::uint64_t point, SearchChunk& chunk) {
   SearchPoint& priced = chunk.points.emplace_back();
   try {
-    const StepPoint& step = cursor_.at(point);
-    sim::price_step(step.machine, step.plan, price_);
-    priced.figures = step_figures(step, step.machine, price_.seconds);
-    priced.bound = number_of(step_bound(price_, step.machine), chunk.bounds);
-    priced.outcome = meets_constraints(space_.scenario(), step, priced.figures) ? Outcome::met : Outcome::excluded;
+    const SweepCase& asked = cursor_.at(point);
+    const CaseFigures& found = pricer_.price(asked, asked.machine);
+    require_figures(found.figures);
+    priced.bound = number_of(found.bound, chunk.bounds);
+    priced.outcome = meets_constraints(space_, asked, found.figures) ? Outcome::met : Outcome::excluded;
+    chunk.all_figures.insert(chunk.all_figures.end(), found.figures.begin(), found.figures.end());
   } catch (const InputError& error) {
     priced = {};
+    chunk.all_figures.resize(chunk.points.size() * chunk.num_metrics);
     if (chunk.refusal.empty()) chunk.refusal = without_file(error.what(), space_.scenario().file);
   }
 }
 
-bool meets_constraints(const config::Scenario& study, const StepPoint& step, const StepFigures& figures) {
+bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::span<const double> figures) {
+  const config::Scenario& study = space.scenario();
   for (const config::Constraint& constraint : study.objective.subject_to)
-    if (!meets(constraint, figures[metric_index(constraint.metric)])) return false;
+    if (!meets(constraint, figures[space.metric(constraint.metric)])) return false;
   const auto look_up = [&](const std::string& name) {
-    const std::size_t metric = metric_index(name);
+    const std::size_t metric = space.metric(name);
     if (metric < figures.size()) return whole_text(figures[metric]);
-    const config::Node* node = config::find_key(step.scenario.document, name);
+    const config::Node* node = config::find_key(asked.scenario.document, name);
     return node == nullptr ? std::string() : node->text;
   };
   return std::ranges::all_of(study.constraints,

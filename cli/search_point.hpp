@@ -1,8 +1,8 @@
 // What a search knows of a point once it is priced, and how a chunk of points is kept in a journal.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,59 +12,80 @@
 
 namespace dculab::cli {
 
-// The metrics of a step, by the names that a scenario's objective uses.
-inline constexpr std::array<std::string_view, 4> kStepMetrics{"step_time", "tokens_per_second", "kv_bytes",
-                                                              "max_sequences"};
-using StepFigures = std::array<double, kStepMetrics.size()>;  // s, 1/s, B, 1
-
-[[nodiscard]] std::size_t metric_index(std::string_view name);  // kStepMetrics.size(): none of a step
-[[nodiscard]] std::string metric_text(std::size_t metric, double figure);
 // The shortest text that reads back as the same figure: what is compared and written must not be rounded.
 [[nodiscard]] std::string whole_text(double figure);
 
 enum class Outcome : std::uint8_t {
   met,       // priced, and all constraints hold
   excluded,  // a constraint does not hold
-  refused,   // there can be no such step
+  refused,   // there can be no such step or server, or it has no figure that is asked about
 };
 
 struct SearchPoint {
   Outcome outcome = Outcome::refused;
   std::uint8_t bound = 0;  // of SearchChunk::bounds
-  StepFigures figures{};   // of a refused point 0
 };
 
 struct SearchChunk {
+  explicit SearchChunk(std::size_t num_metrics_each) : num_metrics(num_metrics_each) {}
+
+  // By metric; of a refused point 0.
+  [[nodiscard]] std::span<const double> figures(std::size_t point) const {
+    return std::span(all_figures).subspan(point * num_metrics, num_metrics);
+  }
+
+  std::size_t num_metrics;
   std::vector<SearchPoint> points;
+  std::vector<double> all_figures;  // [points, num_metrics]
   std::vector<std::string> bounds;
   std::string refusal;  // of the first refused point; empty where there is none
 };
 
 [[nodiscard]] std::string encode(const SearchChunk& chunk);
-// Precondition: `bytes` comes from encode().
-[[nodiscard]] SearchChunk decode(std::string_view bytes);
+// Precondition: `bytes` comes from encode() of a chunk with as many metrics.
+[[nodiscard]] SearchChunk decode(std::string_view bytes, std::size_t num_metrics);
+
+// What a case comes to, by search_metrics(). Latencies that no request has are NaN.
+struct CaseFigures {
+  std::vector<double> figures;
+  std::string bound;  // of a step; of served requests the one that holds them longest
+};
+
+// Prices steps and serves requests. One for each thread.
+class CasePricer {
+ public:
+  // The case on `machine`. Valid until the next call.
+  [[nodiscard]] const CaseFigures& price(const SweepCase& asked, const sim::Machine& machine);
+
+ private:
+  void price_step(const SweepCase& asked, const sim::Machine& machine);
+  void serve(const SweepCase& asked, const sim::Machine& machine);
+
+  CaseFigures priced_;
+  sim::StepPrice step_;
+};
 
 // Prices points one by one. One for each thread.
 class PointPricer {
  public:
-  explicit PointPricer(const SweepSpace& space) : space_(space), cursor_(space) {}
+  explicit PointPricer(const SweepSpace& space);
 
   // Adds the point to the chunk.
   void price(std::uint64_t point, SearchChunk& chunk);
 
-  // The step of a point. Throws InputError when there can be none.
-  [[nodiscard]] const StepPoint& step(std::uint64_t point) { return cursor_.at(point); }
+  // What is asked at a point. Throws InputError when there can be no such step or server.
+  [[nodiscard]] const SweepCase& at(std::uint64_t point) { return cursor_.at(point); }
 
  private:
+  void require_figures(std::span<const double> figures) const;
+
   const SweepSpace& space_;
   SweepCursor cursor_;
-  sim::StepPrice price_;
+  CasePricer pricer_;
+  std::vector<std::size_t> asked_;  // metrics that the objective, its constraints and the front name
 };
 
 // Whether a point meets objective.subject_to and the constraints of the study's scenario.
-[[nodiscard]] bool meets_constraints(const config::Scenario& study, const StepPoint& step, const StepFigures& figures);
-
-// The figures of a step that takes `seconds`.
-[[nodiscard]] StepFigures step_figures(const StepPoint& step, const sim::Machine& machine, Seconds seconds);
+[[nodiscard]] bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::span<const double> figures);
 
 }  // namespace dculab::cli

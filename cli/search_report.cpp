@@ -1,20 +1,23 @@
 #include "cli/search_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "cli/leaning_report.hpp"
 #include "cli/machine_figures.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/search_sensitivity.hpp"
 #include "config/unit_text.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/serving/step_sample.hpp"
 
 namespace dculab::cli {
 namespace {
 
 constexpr std::size_t kShownBest = 10;
 constexpr std::size_t kShownFront = 50;
-constexpr std::array<const char*, 4> kColumns{"step", "tokens/s", "KV cache", "sequences that fit"};
+constexpr std::size_t kSampledSteps = 64;
 
 [[nodiscard]] std::string outcome_word(Outcome outcome) {
   return outcome == Outcome::met ? "met" : outcome == Outcome::excluded ? "excluded" : "refused";
@@ -24,17 +27,22 @@ constexpr std::array<const char*, 4> kColumns{"step", "tokens/s", "KV cache", "s
   return (goal == config::Goal::maximize ? "largest " : "smallest ") + metric;
 }
 
+[[nodiscard]] Json goal_json(config::Goal goal, const std::string& metric) {
+  return {{"goal", goal == config::Goal::maximize ? "maximize" : "minimize"}, {"metric", metric}};
+}
+
 [[nodiscard]] Table points_table(const SweepSpace& space, const std::vector<KeptPoint>& points, std::size_t shown) {
   Table table;
   for (const config::SweepAxis& axis : space.axes()) table.columns.push_back(axis_title(axis.key));
-  for (const char* column : kColumns) table.columns.emplace_back(column);
+  const std::vector<std::size_t> metrics = shown_metrics(space.scenario());
+  for (const std::size_t metric : metrics) table.columns.push_back(metric_title(space.metrics()[metric]));
   table.columns.emplace_back("bound");
   for (std::size_t index = 0; index < std::min(points.size(), shown); ++index) {
     const KeptPoint& point = points[index];
     std::vector<Cell>& row = table.rows.emplace_back();
     for (const auto& [key, value] : space.choices(point.number)) row.emplace_back(value);
-    for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
-      row.emplace_back(metric_text(metric, point.figures[metric]), point.figures[metric]);
+    for (const std::size_t metric : metrics)
+      row.emplace_back(metric_text(space.metrics()[metric], point.figures[metric]), point.figures[metric]);
     row.emplace_back(point.bound);
   }
   if (points.size() > shown) table.notes.push_back(std::to_string(points.size() - shown) + " more are in the JSON");
@@ -45,7 +53,7 @@ constexpr std::array<const char*, 4> kColumns{"step", "tokens/s", "KV cache", "s
   Json json{{"point", point.number}, {"choices", Json::object()}};
   for (const auto& [key, value] : space.choices(point.number)) json["choices"][key] = value;
   for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
-    json[std::string(kStepMetrics[metric])] = point.figures[metric];
+    if (!std::isnan(point.figures[metric])) json[std::string(space.metrics()[metric])] = point.figures[metric];
   json["bound"] = point.bound;
   return json;
 }
@@ -61,34 +69,54 @@ void report_counts(const SweepSpace& space, const SearchSummary& summary, Report
   if (refused > 0) report.json["points"]["first_refusal"] = summary.refusal();
 }
 
-void report_best(const SweepSpace& space, const SearchSummary& summary, Report& report) {
-  const config::Objective& objective = space.scenario().objective;
-  report.tables.push_back(points_table(space, summary.best(), kShownBest));
-  report.tables.back().title = "Best: " + aim_text(objective.goal, objective.metric);
-  report.tables.back().notes.clear();
-  report.json["objective"] = {{"goal", objective.goal == config::Goal::maximize ? "maximize" : "minimize"},
-                              {"metric", objective.metric}};
-  report.json["best"] = Json::array();
-  for (std::size_t index = 0; index < std::min(summary.best().size(), kShownBest); ++index)
-    report.json["best"].push_back(point_json(space, summary.best()[index]));
-  if (summary.best().empty()) return;
-  PointPricer pricer(space);
-  const StepPoint& step = pricer.step(summary.best().front().number);
-  const Seconds seconds(summary.best().front().figures[metric_index("step_time")]);
-  const sim::Confidence trust = sim::confidence(step.machine, step.model, step.options, step.plan, seconds);
+// How sure the best point's step is.
+void report_interval(const SweepCase& best, Seconds seconds, Report& report) {
+  const sim::Confidence trust = sim::confidence(best.machine, best.model, best.options, best.plan, seconds);
   report.tables.back().notes.push_back("90 % interval of the first one's step: " + config::short_text(trust.low) +
                                        " .. " + config::short_text(trust.high) + " (" +
                                        std::string(sim::name(trust.basis)) + ")");
   report.json["best"][0]["interval_seconds"] = {trust.low.value(), trust.high.value()};
   report.json["best"][0]["basis"] = sim::name(trust.basis);
-  report.json["machine_facts"][step.machine.name] = machine_facts(step.machine, space.axes());
+}
+
+// The time of the step, or of steps that serve the requests.
+[[nodiscard]] sim::Prices step_prices(const SweepCase& asked) {
+  sim::SimulatedServer server{asked.machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
+  if (!asked.is_served())
+    return [plan = asked.plan](const sim::Machine& machine) {
+      return std::vector{sim::price_step(machine, plan).seconds};
+    };
+  sim::StepSample sample(kSampledSteps);
+  static_cast<void>(sim::simulate(server, asked.requests, {}, [&](const ServedStep& step, int) { sample.add(step); }));
+  return [server = std::move(server), batches = sample.batches()](const sim::Machine& machine) mutable {
+    server.machine = machine;
+    return sim::step_times(server, batches);
+  };
+}
+
+void report_best(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  const config::Objective& objective = space.scenario().objective;
+  report.tables.push_back(points_table(space, summary.best(), kShownBest));
+  report.tables.back().title = "Best: " + aim_text(objective.goal, objective.metric);
+  report.tables.back().notes.clear();
+  report.json["objective"] = goal_json(objective.goal, objective.metric);
+  report.json["best"] = Json::array();
+  for (std::size_t index = 0; index < std::min(summary.best().size(), kShownBest); ++index)
+    report.json["best"].push_back(point_json(space, summary.best()[index]));
+  if (summary.best().empty()) return;
+  PointPricer pricer(space);
+  const SweepCase& best = pricer.at(summary.best().front().number);
+  report.json["leans_on"][best.machine.name] = add_leanings(best.machine, step_prices(best), report);
+  report.json["machine_facts"][best.machine.name] = machine_facts(best.machine, space.axes());
+  if (!best.is_served())
+    report_interval(best, Seconds(summary.best().front().figures[space.metric("step_time")]), report);
 }
 
 void report_values(const SweepSpace& space, const SearchSummary& summary, Report& report) {
-  const std::size_t metric = metric_index(space.scenario().objective.metric);
+  const std::size_t metric = space.metric(space.scenario().objective.metric);
   Table table;
   table.title = "Best with each value";
-  table.columns = {"axis", "value", kColumns[metric], "against the best"};
+  table.columns = {"axis", "value", metric_title(space.metrics()[metric]), "against the best"};
   Json json = Json::array();
   for (const BestOfValue& each : summary.best_of_values()) {
     const std::string& key = space.axes()[each.axis].key;
@@ -99,7 +127,7 @@ void report_values(const SweepSpace& space, const SearchSummary& summary, Report
       continue;
     }
     const double figure = each.best->figures[metric], ratio = figure / summary.best().front().figures[metric];
-    row.emplace_back(metric_text(metric, figure), figure);
+    row.emplace_back(metric_text(space.metrics()[metric], figure), figure);
     row.emplace_back(ratio == 1 ? "" : number(ratio) + " x", exact_number(ratio));
     entry["best"] = point_json(space, *each.best);
   }
@@ -112,8 +140,10 @@ void report_front(const SweepSpace& space, const SearchSummary& summary, Report&
   if (space.scenario().pareto.empty()) return;
   const std::vector<KeptPoint> front = summary.front();
   std::string aims;
-  for (const config::Aim& aim : space.scenario().pareto)
+  for (const config::Aim& aim : space.scenario().pareto) {
     aims += (aims.empty() ? "" : ", ") + aim_text(aim.goal, aim.metric);
+    report.json["aims"].push_back(goal_json(aim.goal, aim.metric));
+  }
   report.tables.push_back(points_table(space, front, kShownFront));
   report.tables.back().title = "Pareto front: " + aims;
   report.json["pareto"] = Json::array();
@@ -126,7 +156,7 @@ std::string points_head(const SweepSpace& space) {
   std::string line = "point";
   for (const config::SweepAxis& axis : space.axes()) line += "," + csv_field(axis.key);
   line += ",outcome";
-  for (const std::string_view metric : kStepMetrics) line.append(",").append(metric);
+  for (const std::string_view metric : space.metrics()) line.append(",").append(metric);
   return line + ",bound\n";
 }
 
@@ -141,7 +171,8 @@ std::string points_rows(const SweepSpace& space, std::uint64_t begin, const Sear
       rows += "," + csv_field(space.axes()[axis].value(positions[axis]));
     rows += "," + outcome_word(point.outcome);
     const bool priced = point.outcome != Outcome::refused;
-    for (const double figure : point.figures) rows += priced ? "," + whole_text(figure) : ",";
+    for (const double figure : chunk.figures(index))
+      rows += priced && !std::isnan(figure) ? "," + whole_text(figure) : ",";
     rows += priced ? "," + chunk.bounds[point.bound] + "\n" : ",\n";
   }
   return rows;

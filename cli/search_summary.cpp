@@ -15,10 +15,10 @@ constexpr std::size_t kUntold = std::numeric_limits<std::size_t>::max();
 
 SearchSummary::SearchSummary(const SweepSpace& space)
     : space_(space),
-      metric_(metric_index(space.scenario().objective.metric)),
+      metric_(space.metric(space.scenario().objective.metric)),
       sign_(sign_of(space.scenario().objective.goal)) {
   for (const config::Aim& aim : space.scenario().pareto)
-    aims_.emplace_back(metric_index(aim.metric), sign_of(aim.goal));
+    aims_.emplace_back(space.metric(aim.metric), sign_of(aim.goal));
   for (std::size_t index = 0; index < space.axes().size(); ++index) {
     const config::SweepAxis& axis = space.axes()[index];
     const bool told = !axis.draws && axis.size() > 1 && axis.size() <= kMostValues;
@@ -37,7 +37,9 @@ void SearchSummary::add(std::uint64_t begin, const SearchChunk& chunk) {
   for (std::size_t index = 0; index < chunk.points.size(); ++index) {
     const SearchPoint& point = chunk.points[index];
     ++counts_[static_cast<std::size_t>(point.outcome)];
-    if (point.outcome == Outcome::met) keep({begin + index, point.figures, chunk.bounds[point.bound]});
+    if (point.outcome != Outcome::met) continue;
+    const auto figures = chunk.figures(index);
+    keep({begin + index, {figures.begin(), figures.end()}, chunk.bounds[point.bound]});
   }
 }
 

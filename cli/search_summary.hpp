@@ -1,6 +1,7 @@
 // What is kept of the points of a search while they go by: the best, the best of each axis' values, the Pareto front.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ namespace dculab::cli {
 // A point that is kept.
 struct KeptPoint {
   std::uint64_t number = 0;
-  StepFigures figures{};
+  std::vector<double> figures;  // by SweepSpace::metrics()
   std::string bound;
 };
 

@@ -31,6 +31,8 @@ void refuse_other_metrics(const config::Scenario& scenario) {
   if (scenario.objective.metric != config::Objective{}.metric) check("objective", scenario.objective.metric);
   for (const config::Constraint& constraint : scenario.objective.subject_to) refuse("objective", constraint.metric);
   for (const config::Aim& aim : scenario.pareto) check("pareto", aim.metric);
+  for (const config::Condition& condition : scenario.constraints)
+    for (const std::string& name : condition.names()) check("constraints", name);
 }
 
 // What the engine here runs is a CPU's plan.
@@ -50,23 +52,29 @@ void require_same(const sim::Machine& machine, const config::Scenario& scenario,
 
 }  // namespace
 
+void refuse_unserved(const config::Scenario& scenario) {
+  if (scenario.workload.kind != config::WorkloadKind::serving)
+    throw InputError(scenario.file,
+                     "workload: has no requests to serve; give workload.requests, prompt_tokens and "
+                     "output_tokens, or ask `dculab study` for a single step");
+  if (scenario.compare || scenario.accuracy)
+    throw InputError(scenario.file, "compare and accuracy belong to `dculab study`");
+  if (scenario.workload.kv_padding != config::KvPadding::none)
+    throw InputError(scenario.file,
+                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
+  refuse_other_metrics(scenario);
+}
+
 config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
   std::vector<config::Override> overrides;
   for (const std::string& change : set) overrides.push_back(config::parse_override(change));
   const std::string file = find_scenario(name).string();
   config::Scenario scenario = config::read_scenario_file(file, overrides);
-  if (scenario.workload.kind != config::WorkloadKind::serving)
-    throw InputError(file,
-                     "workload: has no requests to serve; give workload.requests, prompt_tokens and "
-                     "output_tokens, or ask `dculab study` for a single step");
-  if (scenario.compare || scenario.accuracy) throw InputError(file, "compare and accuracy belong to `dculab study`");
-  if (scenario.workload.kv_padding != config::KvPadding::none)
-    throw InputError(file,
-                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
+  refuse_unserved(scenario);
   if (!scenario.constraints.empty())
-    throw InputError(file, "constraints belong to `dculab study`; objective.subject_to limits what is chosen here");
+    throw InputError(
+        file, "constraints: belong to a search, `dculab study`; objective.subject_to limits what is chosen here");
   if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
-  refuse_other_metrics(scenario);
   return scenario;
 }
 

@@ -9,6 +9,9 @@
 
 namespace dculab::cli {
 
+// Throws InputError where the scenario has no requests, or asks about them what no simulation answers.
+void refuse_unserved(const config::Scenario& scenario);
+
 // By name or file, with `set` as key=value. Throws InputError where there are no requests, or what belongs to other
 // commands.
 [[nodiscard]] config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set);

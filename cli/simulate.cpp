@@ -6,6 +6,7 @@
 
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
+#include "cli/leaning_report.hpp"
 #include "cli/locate.hpp"
 #include "cli/machine_figures.hpp"
 #include "cli/measured_serving.hpp"
@@ -114,6 +115,14 @@ void add_details(const Simulation& simulation, Report& report) {
   report.tables.push_back(timeline_table(run.timeline, run.num_blocks, run.num_engines));
 }
 
+// What the sweep changes of the machine itself.
+[[nodiscard]] std::vector<config::Override> machine_choices(const Simulation& simulation) {
+  std::vector<config::Override> changed;
+  for (const config::Override& choice : simulation.choices)
+    if (choice.first.starts_with("machine.")) changed.push_back(choice);
+  return changed;
+}
+
 void add_choice(const std::vector<Simulation>& all, const config::Objective& objective, Report& report) {
   const std::optional<std::size_t> chosen = best(all, objective);
   const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
@@ -138,6 +147,21 @@ void add_front(const std::vector<Simulation>& all, const std::vector<config::Aim
     front.push_back(before + index);
   }
   report.json["pareto"].push_back(front);
+}
+
+// Of each machine, as its first simulation has it: the steps of all that have it so.
+void add_leanings_of(const std::vector<Simulation>& all, Report& report) {
+  constexpr std::size_t kMost = 16;  // simulations of a machine
+  Json leans_on = Json::object();
+  for (const Simulation& first : all) {
+    if (leans_on.contains(first.machine)) continue;
+    std::vector<const Simulation*> of_machine;
+    for (const Simulation& each : all)
+      if (each.machine == first.machine && of_machine.size() < kMost && machine_choices(each) == machine_choices(first))
+        of_machine.push_back(&each);
+    leans_on[first.machine] = add_leanings(first.server.machine, step_prices(of_machine), report);
+  }
+  report.json["leans_on"].update(leans_on);
 }
 
 [[nodiscard]] bool sweeps_machine(const config::Scenario& scenario) {
@@ -174,7 +198,6 @@ void add_steps(const Simulation& simulation, Trace& trace) {
     for (const std::string& listed : scenario.machines)
       for (const config::SweepPoint& point : points) {
         const std::string& machine = sweeps_machine(scenario) ? point.scenario.machines.front() : listed;
-        report.json["machine_facts"][machine] = machine_facts(resolve_machine(scenario, machine), scenario.sweep);
         asked.push_back({&point, machine});
       }
     const std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
@@ -192,6 +215,10 @@ void add_steps(const Simulation& simulation, Trace& trace) {
           report.tables.back().title = label(simulation);
         }
     }
+    add_leanings_of(all, report);
+    for (const SimulatedPoint& each : asked)
+      report.json["machine_facts"][each.machine] =
+          machine_facts(resolve_machine(scenario, each.machine), scenario.sweep);
     for (const Simulation& simulation : all) {
       report.json["simulations"].push_back(to_json(simulation));
       add_steps(simulation, trace);

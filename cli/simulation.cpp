@@ -1,7 +1,6 @@
 #include "cli/simulation.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <thread>
 
 #include "cli/measured_serving.hpp"
@@ -12,11 +11,14 @@
 #include "cli/serving_report.hpp"
 #include "cli/serving_scenario.hpp"
 #include "core/error.hpp"
+#include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
 #include "sim/study/pareto.hpp"
 
 namespace dculab::cli {
 namespace {
+
+constexpr std::size_t kKeptSteps = 16;
 
 [[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
   Json json = Json::array();
@@ -44,15 +46,18 @@ namespace {
   const bool measured = serving != Serving::simulated;
   sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
   if (measured) make_measurable(server, scenario, "give --set machine=FILE with a calibrated file of this machine");
-  std::function<void(const ServedStep&, int)> on_step;
-  if (chrome_trace != nullptr)
-    on_step = [chrome_trace](const ServedStep& step, int engine) { chrome_trace->add(step, engine); };
+  sim::StepSample sample(kKeptSteps);
+  const auto on_step = [&](const ServedStep& step, int engine) {
+    sample.add(step);
+    if (chrome_trace != nullptr) chrome_trace->add(step, engine);
+  };
   Simulation done;
   done.machine = machine_name;
   done.choices = point.choices;
   done.slo = scenario.slo;
   const RequestWorkload workload = resolve_requests(scenario, server.model);
   done.run = sim::simulate(server, workload, scenario.slo, on_step);
+  done.steps = sample.batches();
   done.figures = compared_figures(done.run.metrics, done.run.num_steps);
   if (measured) {
     const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
@@ -61,10 +66,24 @@ namespace {
     done.trace = std::move(run.trace);
     done.measured = compared_figures(run.served.metrics, run.served.num_steps);
   }
+  done.server = std::move(server);
   return done;
 }
 
 }  // namespace
+
+sim::Prices step_prices(const std::vector<const Simulation*>& simulations) {
+  return [simulations](const sim::Machine& machine) {
+    std::vector<Seconds> times;
+    for (const Simulation* simulation : simulations) {
+      sim::SimulatedServer server = simulation->server;
+      server.machine = machine;
+      const std::vector<Seconds> of_one = sim::step_times(server, simulation->steps);
+      times.insert(times.end(), of_one.begin(), of_one.end());
+    }
+    return times;
+  };
+}
 
 std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points, Serving serving, int threads,
                                         config::ChromeTrace* chrome_trace) {

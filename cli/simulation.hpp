@@ -10,6 +10,7 @@
 #include "config/chrome_trace.hpp"
 #include "config/scenario_file.hpp"
 #include "core/trace.hpp"
+#include "sim/calibration/leanings.hpp"
 #include "sim/serving/simulated_server.hpp"
 
 namespace dculab::cli {
@@ -17,8 +18,10 @@ namespace dculab::cli {
 struct Simulation {
   std::string machine;
   std::vector<config::Override> choices;  // of the sweep
+  sim::SimulatedServer server;
   ServiceLevel slo;
   sim::ServingRun run;
+  std::vector<Batch> steps;                // some of them
   std::map<std::string, double> figures;   // serving_figures
   std::map<std::string, double> measured;  // with --measure
   Trace trace;                             // the same: steps of the measured run
@@ -30,6 +33,9 @@ struct SimulatedPoint {
   const config::SweepPoint* point = nullptr;
   std::string machine;
 };
+
+// The times of the simulations' kept steps, with figures of `machine` in the place of their own machine's.
+[[nodiscard]] sim::Prices step_prices(const std::vector<const Simulation*>& simulations);
 
 // Each of them, in their order, on so many threads at a time; 0: all cores. Those that are measured, or traced, one
 // after the other. `chrome_trace` may be null. Throws InputError.

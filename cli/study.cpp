@@ -97,6 +97,12 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
   return asks_for_search(scenario) && !scenario.compare && !scenario.accuracy;
 }
 
+// What neither steps nor requests answer.
+void refuse_unanswered(const config::Scenario& scenario) {
+  if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
+  refuse_unsupported(scenario);
+}
+
 // An option that would change nothing is refused: somebody waits for what it should do.
 void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choices) {
   if (choices.measure && is_search(scenario))
@@ -133,7 +139,7 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
   for (const std::string& follower : scenario.then) {
     const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / follower;
     const config::Scenario next = read(std::filesystem::exists(beside) ? beside : find_scenario(follower), {});
-    refuse_unsupported(next);
+    refuse_unanswered(next);
     Report part{"", {}, {}, Json::object()};
     predict(next, choices, part);
     if (part.tables.empty()) continue;
@@ -149,7 +155,7 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
   if (choices.measure && is_served(scenario))
     scenario = read_serving_scenario(file, choices.set);
   else
-    refuse_unsupported(scenario);
+    refuse_unanswered(scenario);
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "cli/locate.hpp"
+#include "cli/request_workload.hpp"
 #include "cli/resolve.hpp"
+#include "cli/serving_scenario.hpp"
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
 #include "config/scenario_document.hpp"
@@ -27,12 +29,15 @@ constexpr std::array<std::string_view, 9> kElsewhere{"schema", "question", "swee
 
 void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis) {
   const std::string section = axis.key.substr(0, axis.key.find('.'));
-  if (std::ranges::find(kElsewhere, section) != kElsewhere.end())
+  const bool served = scenario.workload.kind == config::WorkloadKind::serving;
+  if (std::ranges::find(kElsewhere, section) != kElsewhere.end() && !(served && section == "slo"))
     throw InputError(scenario.file, "sweep." + axis.key + ": changes no price; remove it");
   for (const char* scheduled : {"engine.batching", "engine.preemption_mode", "engine.swap_space"})
-    if (axis.key == scheduled)
+    if (axis.key == scheduled && !served)
       throw InputError(scenario.file,
-                       "sweep." + axis.key + ": changes no price of a step; `dculab simulate` sweeps it");
+                       "sweep." + axis.key + ": changes no price of a step; serve requests, with workload.requests");
+  if (axis.key == "workload.file")
+    throw InputError(scenario.file, "sweep.workload.file: a search takes one file; `dculab simulate` sweeps files");
   if ((section == axis.key || axis.key.ends_with(".name")) && (section == "model" || section == kMachine) &&
       axis.values.empty())
     throw InputError(scenario.file, "sweep." + axis.key + ": needs names");
@@ -66,10 +71,21 @@ void set_first_machine(config::Scenario& scenario) {
   return document;
 }
 
+// The requests' file is looked for beside the scenario, and a journal lies elsewhere.
+[[nodiscard]] config::Scenario with_absolute_file(config::Scenario scenario) {
+  if (scenario.workload.file.empty()) return scenario;
+  scenario.workload.file = std::filesystem::absolute(find_requests_file(scenario)).lexically_normal().string();
+  config::set_key(scenario.document, "workload.file",
+                  config::axis_node(scenario.file, "workload.file", scenario.workload.file));
+  return scenario;
+}
+
 }  // namespace
 
-SweepSpace::SweepSpace(config::Scenario scenario)
-    : scenario_(std::move(scenario)), document_(config::node_json(scenario_.document)) {
+SweepSpace::SweepSpace(config::Scenario scenario) : scenario_(with_absolute_file(std::move(scenario))) {
+  if (is_served() && scenario_.document.find("objective") == nullptr)
+    scenario_.objective = {config::Goal::maximize, "output_tokens_per_second", {}};
+  document_ = config::node_json(scenario_.document);
   for (const config::SweepAxis& axis : scenario_.sweep) refuse_axis(scenario_, axis);
   if (scenario_.machines.size() > 1 && names_of(scenario_, kMachine, {}).empty()) {
     scenario_.sweep.insert(scenario_.sweep.begin(), {kMachine, scenario_.machines, std::nullopt});
@@ -92,22 +108,44 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
     identity_ = fingerprint_of(folder / "config.json", identity_);
     models_[name] = engine::read_model_shape(folder);
   }
+  if (!scenario_.workload.file.empty()) load_requests(models);
+}
+
+void SweepSpace::load_requests(const std::vector<std::string>& models) {
+  identity_ = fingerprint_of(scenario_.workload.file, identity_);
+  for (const std::string& name : models)
+    if (const std::filesystem::path tokenizer = find_model(name) / "tokenizer.json"; std::filesystem::exists(tokenizer))
+      identity_ = fingerprint_of(tokenizer, identity_);
 }
 
 SweepCursor::SweepCursor(const SweepSpace& space) : space_(space) {
   point_.scenario.document = base_document(space.scenario());
 }
 
-const StepPoint& SweepCursor::at(std::uint64_t point) {
+const SweepCase& SweepCursor::at(std::uint64_t point) {
   move_to(point);
   read_scenario();
   set_machine();
+  if (point_.is_served())
+    plan_requests();
+  else
+    plan_step();
+  return point_;
+}
+
+void SweepCursor::plan_step() {
   const config::Scenario& scenario = point_.scenario;
   point_.model = resolve_model(scenario, space_.model(scenario.model.name));
   point_.options = resolve_options(scenario, point_.model, point_.machine.kind);
   point_.plan.batch = resolve_batch(scenario.workload, point_.model, point_.options);
   plan_step_into(point_.plan, point_.model, point_.options);
-  return point_;
+}
+
+void SweepCursor::plan_requests() {
+  const sim::SimulatedServer server = resolve_server(point_.scenario, point_.machine);
+  point_.model = server.model;
+  point_.options = server.options;
+  point_.requests = resolve_requests(point_.scenario, server.model);
 }
 
 // Sets the keys that differ from the point before.

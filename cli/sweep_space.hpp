@@ -1,4 +1,5 @@
-// The points of a study's sweep, each made on its own: what a point's keys say becomes a step to price.
+// The points of a study's sweep, each made on its own: what a point's keys say becomes a step to price, or requests to
+// serve.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/search_metrics.hpp"
 #include "config/scenario_file.hpp"
 #include "core/step_plan.hpp"
+#include "core/workload.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {
@@ -23,17 +26,22 @@ class SweepSpace {
   [[nodiscard]] const std::string& document() const { return document_; }
   [[nodiscard]] const std::vector<config::SweepAxis>& axes() const { return scenario_.sweep; }
   [[nodiscard]] std::uint64_t size() const { return config::num_points(scenario_.sweep); }
+  [[nodiscard]] bool is_served() const { return scenario_.workload.kind == config::WorkloadKind::serving; }
+  // Of each point's figures, in their order.
+  [[nodiscard]] std::span<const std::string_view> metrics() const { return search_metrics(scenario_.workload.kind); }
+  [[nodiscard]] std::size_t metric(std::string_view name) const { return metric_index(metrics(), name); }
   [[nodiscard]] std::vector<config::Override> choices(std::uint64_t point) const {
     return config::choices_at(scenario_.sweep, point);
   }
   [[nodiscard]] const sim::Machine& machine(const std::string& name) const { return machines_.at(name); }
   [[nodiscard]] const ModelShape& model(const std::string& name) const { return models_.at(name); }
 
-  // Of everything that the points' prices depend on: this program, the scenario, its machines and models.
+  // Of everything that the points' figures depend on: this program, the scenario, its machines, models and requests.
   [[nodiscard]] std::uint64_t identity() const { return identity_; }
 
  private:
   void load(const std::vector<std::string>& machines, const std::vector<std::string>& models);
+  void load_requests(const std::vector<std::string>& models);
 
   config::Scenario scenario_;
   std::string document_;
@@ -42,13 +50,16 @@ class SweepSpace {
   std::uint64_t identity_ = 0;
 };
 
-// One step to price.
-struct StepPoint {
+// What is asked at a point.
+struct SweepCase {
   sim::Machine machine;
   ModelShape model;
   EngineOptions options;
-  StepPlan plan;
+  StepPlan plan;              // the step; where requests are served, none
+  RequestWorkload requests;   // to serve; of a step, none
   config::Scenario scenario;  // the point's; its document has the base's objective, pareto and constraints no more
+
+  [[nodiscard]] bool is_served() const { return scenario.workload.kind == config::WorkloadKind::serving; }
 };
 
 // Goes through points in any order, fastest when only the last axes change. One for each thread.
@@ -56,16 +67,18 @@ class SweepCursor {
  public:
   explicit SweepCursor(const SweepSpace& space);
 
-  // The point, planned. Throws InputError when there can be no such step: the reason, without a place.
-  const StepPoint& at(std::uint64_t point);
+  // The point, planned. Throws InputError when there can be no such step or server: the reason, without a place.
+  const SweepCase& at(std::uint64_t point);
 
  private:
   void move_to(std::uint64_t point);
   void read_scenario();
   void set_machine();
+  void plan_step();
+  void plan_requests();
 
   const SweepSpace& space_;
-  StepPoint point_;
+  SweepCase point_;
   std::vector<std::uint64_t> positions_, wanted_;  // of each axis: where point_ is, where it is to be
   std::string machine_key_;                        // name and figures of point_.machine
 };

@@ -115,52 +115,59 @@ charts.push(
       };
     };
 
-    // Of a search with several aims: `pareto[]`, any two of its metrics. The last of a row: +1 where more is better.
+    // Of a search with several aims: `pareto[]`, any two of `aims[]`.
     const metrics = {
-      tokens_per_second: ["tokens/s", (value) => format.number(value), 1],
-      step_time: ["time of a step", format.time, -1],
-      max_sequences: ["sequences that fit", (value) => format.number(value), 1],
-      kv_bytes: ["KV cache", format.bytes, -1],
+      tokens_per_second: ["tokens/s", (value) => format.number(value)],
+      step_time: ["time of a step", format.time],
+      max_sequences: ["sequences that fit", (value) => format.number(value)],
+      kv_bytes: ["KV cache", format.bytes],
     };
+    const metric = (name) =>
+      metrics[name] ?? [
+        name.replaceAll("_", " "),
+        /^(ttft|tpot|itl|latency)_|_time$/.test(name) ? format.time : (value) => format.number(value),
+      ];
+    const best = (aim) => (aim.goal === "maximize" ? 1 : -1);
     const ofSearch = (result) =>
       facts
         .parts(result)
         .filter((part) => Array.isArray(part.pareto) && part.pareto.length > 1)
-        .flatMap(({ pareto }) => {
-          const varied = Object.keys(metrics).filter((key) => new Set(pareto.map((point) => point[key])).size > 1);
+        .flatMap(({ pareto, aims }) => {
+          const ordered = [...aims].sort((a, b) => best(b) - best(a)); // what is to be large goes to the right
           return d3
-            .cross(varied, varied)
-            .filter(([a, b]) => varied.indexOf(a) < varied.indexOf(b))
-            .map(([a, b]) => searchView(pareto, a, b));
+            .cross(ordered, ordered)
+            .filter(([a, b]) => ordered.indexOf(a) < ordered.indexOf(b))
+            .map(([a, b]) => searchView(pareto, ordered, a, b));
         });
-    const searchView = (pareto, a, b) => {
-      const [xLabel, xText, xBest] = metrics[a],
-        [yLabel, yText, yBest] = metrics[b];
+    const searchView = (pareto, aims, a, b) => {
+      const [xLabel, xText] = metric(a.metric),
+        [yLabel, yText] = metric(b.metric);
       const named = pareto.map((point) => facts.titled(point.choices));
       const points = pareto.map((point, index) => {
         const text = facts.label(named[index], named);
         return {
-          x: point[a],
-          y: point[b],
+          x: point[a.metric],
+          y: point[b.metric],
           text,
           series: "",
           describe: {
             title: text,
             lines: [
-              ...Object.entries(metrics)
-                .filter(([key]) => point[key] !== undefined)
-                .map(([key, [label, shown]]) => [label, shown(point[key])]),
+              ...Object.keys(metrics)
+                .concat(aims.map((aim) => aim.metric))
+                .filter((key, index, all) => point[key] !== undefined && all.indexOf(key) === index)
+                .map((key) => [metric(key)[0], metric(key)[1](point[key])]),
               ["bound", point.bound],
             ],
           },
         };
       });
-      const front = scatter.front(points, xBest, yBest);
+      const front = scatter.front(points, best(a), best(b));
       return {
         choices: { right: xLabel, up: yLabel },
         points,
         front,
-        axes: { xBest, xLabel, yLabel, xText, yText },
+        axes: { xBest: best(a), xLabel, yLabel, xText, yText },
         says:
           `The ${points.length} points that no other one beats in every aim; the ${front.length} solid ones are ` +
           `unbeaten in ${xLabel} and ` +

@@ -23,8 +23,8 @@ namespace {
 // One figure of the machine, scaled.
 class Scaled {
  public:
-  Scaled(const Machine& machine, const std::string& key, const Question& question)
-      : machine_(machine), key_(key), question_(question) {}
+  Scaled(const Machine& machine, const std::string& key, const Question& question, const Fineness& fineness)
+      : machine_(machine), key_(key), question_(question), fineness_(fineness) {}
 
   [[nodiscard]] Machine at(double factor) const {
     Machine changed = machine_;
@@ -46,7 +46,7 @@ class Scaled {
   // Where the answer is the same one: a jump to another has no slope.
   [[nodiscard]] double elasticity(const Answer& base) const {
     std::vector<std::pair<double, double>> logs;
-    for (const double factor : {std::exp(-kElasticityStep), std::exp(kElasticityStep)})
+    for (const double factor : {std::exp(-fineness_.elasticity), std::exp(fineness_.elasticity)})
       if (const Answer other = answer(factor); other.choice == base.choice && other.figure > 0)
         logs.emplace_back(std::log(value(factor)), std::log(other.figure));
     if (logs.empty() || base.figure <= 0) return 0;
@@ -58,7 +58,7 @@ class Scaled {
  private:
   // `same` and `other` are logarithms of factors; at `other` the answer is `choice`.
   [[nodiscard]] Flip bisect(const Answer& base, double same, double other, std::string choice) const {
-    while (std::abs(other - same) > kFlipResolution) {
+    while (std::abs(other - same) > fineness_.flip) {
       const double middle = (same + other) / 2;
       Answer found = answer(std::exp(middle));
       if (found.choice == base.choice) {
@@ -75,6 +75,7 @@ class Scaled {
   const Machine& machine_;
   const std::string& key_;
   const Question& question_;
+  Fineness fineness_;
 };
 
 [[nodiscard]] double nearest(const Sensitivity& sensitivity) {
@@ -86,14 +87,15 @@ class Scaled {
 
 }  // namespace
 
-std::vector<Sensitivity> sensitivities(const Machine& machine, const Question& question, double within) {
+std::vector<Sensitivity> sensitivities(const Machine& machine, const Question& question, double within,
+                                       const Fineness& fineness) {
   const Answer base = question(machine);
   std::vector<Sensitivity> found;
   for (const std::string& key : figure_keys(machine)) {
     Machine probe = machine;
     const std::optional<double> value = figure_value(machine, key);
     if (!value || *value <= 0 || !scale_figure(probe, key, within)) continue;
-    const Scaled scaled(machine, key, question);
+    const Scaled scaled(machine, key, question, fineness);
     const Answer low = scaled.answer(1 / within), high = question(probe);
     const auto is_base = [&base](const Answer& each) {
       return each.choice == base.choice && each.figure == base.figure;

@@ -14,9 +14,13 @@
 
 namespace dculab::sim {
 
-inline constexpr int kFlipSteps = 8;             // of the range, each way
-inline constexpr double kFlipResolution = 1e-4;  // of the factor
-inline constexpr double kElasticityStep = 1e-4;  // each way; of a count one
+inline constexpr int kFlipSteps = 8;  // of the range, each way
+
+// How finely an answer follows a figure.
+struct Fineness {
+  double flip = 1e-4;        // of a flip's factor
+  double elasticity = 1e-4;  // the step each way; of a count one
+};
 
 struct Answer {
   std::string choice;  // "8 KV heads, block 16"
@@ -41,6 +45,7 @@ struct Sensitivity {
 // Every figure that the machine states or a prior stands in for, and that can be scaled (figure_scale.hpp); those that
 // change the answer first, the smallest change first, then by elasticity. Figures that change nothing are left out.
 // Precondition: within > 1.
-[[nodiscard]] std::vector<Sensitivity> sensitivities(const Machine& machine, const Question& question, double within);
+[[nodiscard]] std::vector<Sensitivity> sensitivities(const Machine& machine, const Question& question, double within,
+                                                     const Fineness& fineness = {});
 
 }  // namespace dculab::sim

@@ -130,9 +130,11 @@ TEST_CASE("a prediction names the assumed figures it leans on, and by how much")
              ContainsSubstring("leans on assumed figures (change of the time when one is 10 % off): " + first));
 }
 
-TEST_CASE("studies and validations name the assumed figures they lean on") {
+TEST_CASE("studies, simulations and validations name the assumed figures they lean on") {
   const Json study = run_for_json({"study", "llama3_on_dcu"});
   for (const Json& machine : study.at("machines")) CHECK_FALSE(machine.at("leans_on").empty());
+  const Json served = run_for_json({"simulate", "serving/llama3_on_z100", "--set", "sweep.machine=[z100, k100-ai]"});
+  for (const char* machine : {"z100", "k100-ai"}) CHECK_FALSE(served.at("leans_on").at(machine).empty());
   const Json scores = run_for_json({"validate", "--points", DCULAB_SOURCE_DIR "/tests/data/published_points.csv"});
   for (const Json& point : scores.at("points")) {
     const std::string machine = point.at("machine").get<std::string>() + " with ";

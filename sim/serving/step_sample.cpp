@@ -1,0 +1,34 @@
+#include "sim/serving/step_sample.hpp"
+
+#include "core/step_plan.hpp"
+#include "sim/serving/parallel_executor.hpp"
+
+namespace dculab::sim {
+
+void StepSample::add(const ServedStep& step) {
+  if (seen_++ % every_ != 0) return;
+  if (batches_.size() == most_) {
+    for (std::size_t kept = 1; 2 * kept < most_; ++kept) batches_[kept] = std::move(batches_[2 * kept]);
+    batches_.resize(most_ / 2);
+    every_ *= 2;
+    if ((seen_ - 1) % every_ != 0) return;
+  }
+  Batch& batch = batches_.emplace_back();
+  batch.sequences = step.plan.batch.sequences;
+}
+
+std::vector<Seconds> step_times(const SimulatedServer& server, std::span<const Batch> batches) {
+  std::vector<Seconds> times;
+  StepPlan plan;
+  for (const Batch& batch : batches) {
+    const VirtualClock clock;
+    StageTimes stages(static_cast<std::size_t>(server.deployment.pipeline_parallel_size));
+    ParallelExecutor executor(server.machine, server.model, server.options, server.deployment, clock, stages);
+    plan.batch = batch;
+    plan_step_into(plan, executor.planned_model(), server.options);
+    times.push_back(executor.run(plan).duration);
+  }
+  return times;
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,36 @@
+// Some of the steps of a simulation, to be priced again on another machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/serving_loop.hpp"
+#include "sim/serving/simulated_server.hpp"
+
+namespace dculab::sim {
+
+// Every n-th step, n the power of two with which at most `most` are kept.
+class StepSample {
+ public:
+  // Precondition: most is even and at least 2.
+  explicit StepSample(std::size_t most) : most_(most) {}
+
+  void add(const ServedStep& step);
+
+  // Their slices; without tokens and block tables.
+  [[nodiscard]] const std::vector<Batch>& batches() const { return batches_; }
+
+ private:
+  std::size_t most_;
+  std::uint64_t seen_ = 0;
+  std::uint64_t every_ = 1;
+  std::vector<Batch> batches_;
+};
+
+// How long each batch takes a replica of the server that has nothing else to do, without block copies and swaps.
+[[nodiscard]] std::vector<Seconds> step_times(const SimulatedServer& server, std::span<const Batch> batches);
+
+}  // namespace dculab::sim

@@ -1,0 +1,185 @@
+// `dculab study` as a search over served requests, held against `dculab simulate` of the same points.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+const std::string kRequests = R"(schema: dculab/scenario/1
+question: Which limits serve best?
+model: llama-3-8b
+machine: k100-ai
+workload:
+  requests: 60
+  prompt_tokens: {distribution: lognormal, median: 300, sigma: 0.6, min: 16, max: 1500}
+  output_tokens: {distribution: lognormal, median: 60, sigma: 0.5, min: 4, max: 200}
+  arrival: poisson
+  requests_per_second: 12
+slo: {ttft: 1 s, tpot: 60 ms}
+sweep:
+  engine.max_num_seqs: [2, 8, 32]
+  engine.max_num_batched_tokens: [128, 1024]
+)";
+const std::string kObjective = "objective: {maximize: goodput, subject_to: {tpot_p99: \"<= 70 ms\"}}\n";
+const std::string kFront = "pareto: {minimize: [ttft_p99, tpot_p99], maximize: [output_tokens_per_second]}\n";
+
+// A points file's rows by column name.
+std::vector<std::map<std::string, std::string>> rows_of(const std::string& csv) {
+  std::istringstream lines(csv);
+  const auto fields = [&lines](std::vector<std::string>& row) {
+    std::string line;
+    if (!std::getline(lines, line)) return false;
+    row.clear();
+    std::istringstream stream(line);
+    for (std::string field; std::getline(stream, field, ',');) row.push_back(field);
+    return true;
+  };
+  std::vector<std::string> head, row;
+  REQUIRE(fields(head));
+  std::vector<std::map<std::string, std::string>> rows;
+  while (fields(row)) {
+    auto& named = rows.emplace_back();
+    for (std::size_t index = 0; index < row.size(); ++index) named[head[index]] = row[index];
+  }
+  return rows;
+}
+
+TEST_CASE("a search over requests has the figures, the best point and the front of simulate") {
+  const Folder folder;
+  const std::string points = folder.path("points.csv");
+  const Json study =
+      run_for_json({"study", folder.write("search.yaml", kRequests + kObjective + kFront), "--points", points});
+  const Json simulated = run_for_json({"simulate", folder.write("simulate.yaml", kRequests + kObjective + kFront)});
+  const auto rows = rows_of(read(points));
+  const Json& simulations = simulated.at("simulations");
+  REQUIRE(rows.size() == simulations.size());
+  for (std::size_t index = 0; index < rows.size(); ++index)
+    for (const char* metric : {"total_time", "goodput", "output_tokens_per_second", "ttft_p99", "tpot_p50", "itl_mean"})
+      CHECK(std::stod(rows[index].at(metric)) == simulations[index].at(metric).get<double>());
+  CHECK(rows.front().at("slowdown_p50").empty());  // nobody asked what requests take alone
+  CHECK(study.at("best")[0].at("point") == simulated.at("best")[0]);
+  CHECK(study.at("best")[0].at("goodput") == simulations[simulated.at("best")[0].get<std::size_t>()].at("goodput"));
+
+  // The front of a search is of the points that meet its constraints, that of simulate of all.
+  const Json all = run_for_json({"study", folder.write("front.yaml", kRequests + kFront)});
+  std::vector<std::uint64_t> front;
+  for (const Json& point : all.at("pareto")) front.push_back(point.at("point"));
+  CHECK(Json(front) == simulated.at("pareto")[0]);
+  CHECK(all.at("objective").at("metric") == "output_tokens_per_second");
+  CHECK(all.at("aims").size() == 3);
+}
+
+TEST_CASE("a search over requests is the same on any number of threads, resumed and in shards") {
+  const Folder folder;
+  const std::string scenario = folder.write("s.yaml", kRequests + kObjective + kFront);
+  const Finished whole = run_dculab({"study", scenario, "--threads", "1"});
+  REQUIRE(whole.exit_code == 0);
+  CHECK(run_dculab({"study", scenario, "--threads", "3"}).out == whole.out);
+  Arguments merge{"merge"};
+  for (const std::string shard : {"1/2", "2/2"}) {
+    merge.push_back(folder.path("journal" + shard.substr(0, 1)));
+    CHECK(run_dculab({"study", scenario, "--shard", shard, "--journal", merge.back()}).exit_code == 0);
+  }
+  CHECK(run_dculab(merge).out == whole.out);
+
+  // Killed after any byte: the journal of a shorter time.
+  const std::string journal = folder.path("journal");
+  REQUIRE(run_dculab({"study", scenario, "--journal", journal}).exit_code == 0);
+  const std::string written = read(journal);
+  for (const double share : {0.4, 0.7, 0.95}) {
+    const auto size = static_cast<std::size_t>(share * static_cast<double>(written.size()));
+    const std::string cut = folder.write("cut", written.substr(0, size));
+    CHECK(run_dculab({"study", scenario, "--journal", cut, "--resume"}).out == whole.out);
+    CHECK(read(cut) == written);
+  }
+}
+
+TEST_CASE("requests from a file are searched from a journal that lies elsewhere") {
+  const Folder folder;
+  folder.write("lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n0.3,50,10\n");
+  const std::string head = kRequests.substr(0, kRequests.find("workload:"));
+  const std::string scenario =
+      folder.write("s.yaml", head +
+                                 "workload: {requests: 3, file: lengths.csv, arrival: replay}\n"
+                                 "sweep: {kv_cache.block_size: [16, 64]}\nobjective: {minimize: latency_mean}\n");
+  std::filesystem::create_directory(folder.path("elsewhere"));
+  const std::string elsewhere = folder.path("elsewhere/journal");
+  const Finished whole = run_dculab({"study", scenario, "--journal", elsewhere});
+  REQUIRE(whole.exit_code == 0);
+  CHECK(run_dculab({"merge", elsewhere, "--sensitivity"}).exit_code == 0);
+  CHECK(run_dculab({"merge", elsewhere}).out == whole.out);
+  folder.write("lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n0.3,50,11\n");
+  check_refused({"merge", elsewhere}, {"journal", "another here"});
+}
+
+TEST_CASE("conditions on metrics and keys exclude points, and servers that cannot be are counted") {
+  const Folder folder;
+  const std::string points = folder.path("points.csv");
+  const auto file = [&](const std::string& more) { return folder.write("s.yaml", kRequests + kObjective + more); };
+  const Json study =
+      run_for_json({"study", file("constraints: [engine.max_num_seqs <= 8, ttft_p50 <= 4 s]\n"), "--points", points});
+  std::uint64_t met = 0;
+  for (const auto& row : rows_of(read(points))) {
+    const bool holds = row.at("engine.max_num_seqs") != "32" && std::stod(row.at("ttft_p50")) <= 4 &&
+                       std::stod(row.at("tpot_p99")) <= 0.07;
+    CHECK(row.at("outcome") == (holds ? "met" : "excluded"));
+    met += holds ? 1 : 0;
+  }
+  CHECK(study.at("points").at("met") == met);
+  CHECK(met > 0);
+  CHECK(met < 6);
+  const Json refused = run_for_json({"study", file(""), "--set", "sweep.model=[llama-3-8b, llama-3-70b]"});
+  CHECK(refused.at("points").at("refused") == 6);  // 70 billion weights in 64 GB
+}
+
+TEST_CASE("what no search over requests answers is refused") {
+  const Folder folder;
+  const auto file = [&](const std::string& more) { return folder.write("s.yaml", kRequests + more); };
+  check_refused({"study", file("")}, {"s.yaml", "objective, pareto or constraints"});
+  check_refused({"study", file("objective: {minimize: step_time}\n")}, {"step_time is no metric of served requests"});
+  check_refused({"study", file("constraints: [kv_bytes <= 1 GiB]\n")}, {"kv_bytes is no metric of served requests"});
+  check_refused({"study", file(kObjective), "--set", "slo={}"}, {"goodput", "slo"});
+  check_refused({"study", file(kObjective), "--measure"}, {"a search is predicted"});
+  const std::string lengths = folder.write("a.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n");
+  const std::string files = kRequests.substr(0, kRequests.find("workload:")) +
+                            "workload: {requests: 1, file: " + lengths + "}\nsweep: {workload.file: [" + lengths +
+                            "]}\n";
+  check_refused({"study", folder.write("f.yaml", files + "objective: {minimize: total_time}\n")},
+                {"f.yaml", "sweep.workload.file"});
+}
+
+TEST_CASE("a flip of served requests is where the changed machine serves another point better by more than a tie") {
+  const Folder folder;
+  std::string text = kRequests.substr(0, kRequests.find("sweep:")) +
+                     "sweep: {engine.max_num_batched_tokens: [128, 1024]}\n" +
+                     "objective: {minimize: latency_mean, subject_to: {tpot_p99: \"<= 60 ms\"}}\n";
+  text.replace(text.find("requests: 60"), 12, "requests: 24");
+  const std::string scenario = folder.write("s.yaml", text);
+  const Json study = run_for_json({"study", scenario, "--sensitivity", "--within", "2"});
+  const Json best = study.at("best")[0].at("choices");
+  int flips = 0;
+  for (const Json& figure : study.at("sensitivity"))
+    for (const char* way : {"down", "up"}) {
+      const Json& flip = figure.at(way);
+      const std::string key = figure.at("key");
+      if (flip.is_null() || !(key.starts_with("memory.DRAM") || key.starts_with("peaks."))) continue;
+      ++flips;
+      INFO(key << " " << flip);
+      const Json changed =
+          run_for_json({"study", scenario, "--set", "machine." + key + "=" + flip.at("factor").dump() + " x"});
+      CHECK(changed.at("best")[0].at("choices") != best);
+      if (changed.at("best").size() < 2) continue;  // what was the best breaks the constraint
+      CHECK(changed.at("best")[0].at("latency_mean").get<double>() <
+            0.99 * changed.at("best")[1].at("latency_mean").get<double>());
+    }
+  CHECK(flips > 0);
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

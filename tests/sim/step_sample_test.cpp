@@ -1,0 +1,39 @@
+#include "sim/serving/step_sample.hpp"
+
+#include "tests/sim/small_servers.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace dculab;
+using namespace dculab::sim;
+using namespace dculab::sim::test;
+
+TEST_CASE("sampled steps are spread over the whole run, and take again what they took", "[simulate]") {
+  for (const int tensor_parallel : {1, 2}) {
+    SimulatedServer server = small_server();
+    server.deployment.tensor_parallel_size = tensor_parallel;
+    for (const std::size_t most : {std::size_t{2}, std::size_t{16}, std::size_t{100'000}}) {
+      StepSample sample(most);
+      std::vector<Seconds> taken;
+      std::vector<Batch> batches;
+      const auto on_step = [&](const ServedStep& step, int) {
+        sample.add(step);
+        taken.push_back(step.result.duration);
+        batches.push_back({step.plan.batch.sequences, {}, {}});
+      };
+      const ServingRun run = simulate(server, requests_of(30, 200, 40), {}, on_step);
+      const std::size_t kept = sample.batches().size();
+      CHECK(kept <= most);
+      CHECK(2 * kept >= std::min(most, batches.size()));
+      // Every n-th: a batch is the one that stands n times as far in the run.
+      std::size_t every = 1;
+      while ((batches.size() + every - 1) / every > kept) every *= 2;
+      const std::vector<Seconds> times = step_times(server, sample.batches());
+      REQUIRE(times.size() == kept);
+      for (std::size_t index = 0; index < kept; ++index) {
+        CHECK(sample.batches()[index].num_tokens() == batches[index * every].num_tokens());
+        CHECK_THAT(times[index].value(), WithinRel(taken[index * every].value(), 1e-12));
+      }
+      CHECK(run.num_steps == static_cast<std::int64_t>(batches.size()));
+    }
+  }
+}
