@@ -128,7 +128,10 @@ void report_values(const SweepSpace& space, const SearchSummary& summary, Report
     }
     const double figure = each.best->figures[metric], ratio = figure / summary.best().front().figures[metric];
     row.emplace_back(metric_text(space.metrics()[metric], figure), figure);
-    row.emplace_back(ratio == 1 ? "" : number(ratio) + " x", exact_number(ratio));
+    if (std::isfinite(ratio))
+      row.emplace_back(ratio == 1 ? "" : number(ratio) + " x", exact_number(ratio));
+    else
+      row.emplace_back("-");
     entry["best"] = point_json(space, *each.best);
   }
   if (table.rows.empty()) return;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/predicted_study.hpp"
+#include "cli/progress.hpp"
 #include "cli/sensitivity_report.hpp"
 #include "core/error.hpp"
 
@@ -12,7 +13,8 @@ namespace {
 
 // Of served requests: batches form otherwise when a step takes a little longer, and that alone moves their figures.
 constexpr double kServedTie = 0.01;
-constexpr sim::Fineness kServedFineness{.flip = 0.01, .elasticity = 0.05};
+constexpr double kServedFlipResolution = 0.01;
+constexpr double kServedElasticityStep = 0.05;
 
 struct Contender {
   SweepCase asked;
@@ -99,9 +101,15 @@ void report_sensitivity(const SweepSpace& space, const SearchSummary& summary, d
   const std::vector<Contender> contenders = contenders_of(space, summary);
   Contest contest(space, contenders);
   const sim::Question question = [&contest](const sim::Machine& machine) { return contest.answer(machine); };
-  report.json["sensitivity"] =
-      add_sensitivity(contenders.front().asked.machine, question, within, space.scenario().objective.metric, report,
-                      space.is_served() ? kServedFineness : sim::Fineness());
+  ProgressBar bar;
+  sim::SensitivityOptions options{.progress = [&bar](double share) { bar.update("changing the machine", share); }};
+  if (space.is_served()) {
+    options.flip_resolution = kServedFlipResolution;
+    options.elasticity_step = kServedElasticityStep;
+  }
+  report.json["sensitivity"] = add_sensitivity(contenders.front().asked.machine, question, within,
+                                               space.scenario().objective.metric, report, options);
+  bar.clear();
   if (space.is_served())
     report.tables.back().notes.push_back(
         "another answer: one that is better by more than 1 %; less comes and goes with how batches happen to form. "

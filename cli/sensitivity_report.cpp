@@ -45,8 +45,8 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
 }  // namespace
 
 Json add_sensitivity(const sim::Machine& machine, const sim::Question& question, double within,
-                     const std::string& metric, Report& report, const sim::Fineness& fineness) {
-  const std::vector<sim::Sensitivity> all = sim::sensitivities(machine, question, within, fineness);
+                     const std::string& metric, Report& report, const sim::SensitivityOptions& options) {
+  const std::vector<sim::Sensitivity> all = sim::sensitivities(machine, question, within, options);
   Table table;
   table.title = "What would change the answer on " + machine.name + ": " + question(machine).choice;
   table.columns = {"figure", "is", "kind", "1 % more: " + metric, "smaller: another answer", "larger: another answer"};

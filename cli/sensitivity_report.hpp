@@ -11,6 +11,7 @@ namespace dculab::cli {
 
 // Asks `question` on changed machines; adds the table, returns the JSON. `metric`: what Answer::figure is.
 [[nodiscard]] Json add_sensitivity(const sim::Machine& machine, const sim::Question& question, double within,
-                                   const std::string& metric, Report& report, const sim::Fineness& fineness = {});
+                                   const std::string& metric, Report& report,
+                                   const sim::SensitivityOptions& options = {});
 
 }  // namespace dculab::cli

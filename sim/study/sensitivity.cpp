@@ -23,8 +23,8 @@ namespace {
 // One figure of the machine, scaled.
 class Scaled {
  public:
-  Scaled(const Machine& machine, const std::string& key, const Question& question, const Fineness& fineness)
-      : machine_(machine), key_(key), question_(question), fineness_(fineness) {}
+  Scaled(const Machine& machine, const std::string& key, const Question& question, const SensitivityOptions& options)
+      : machine_(machine), key_(key), question_(question), options_(options) {}
 
   [[nodiscard]] Machine at(double factor) const {
     Machine changed = machine_;
@@ -46,7 +46,7 @@ class Scaled {
   // Where the answer is the same one: a jump to another has no slope.
   [[nodiscard]] double elasticity(const Answer& base) const {
     std::vector<std::pair<double, double>> logs;
-    for (const double factor : {std::exp(-fineness_.elasticity), std::exp(fineness_.elasticity)})
+    for (const double factor : {std::exp(-options_.elasticity_step), std::exp(options_.elasticity_step)})
       if (const Answer other = answer(factor); other.choice == base.choice && other.figure > 0)
         logs.emplace_back(std::log(value(factor)), std::log(other.figure));
     if (logs.empty() || base.figure <= 0) return 0;
@@ -58,7 +58,7 @@ class Scaled {
  private:
   // `same` and `other` are logarithms of factors; at `other` the answer is `choice`.
   [[nodiscard]] Flip bisect(const Answer& base, double same, double other, std::string choice) const {
-    while (std::abs(other - same) > fineness_.flip) {
+    while (std::abs(other - same) > options_.flip_resolution) {
       const double middle = (same + other) / 2;
       Answer found = answer(std::exp(middle));
       if (found.choice == base.choice) {
@@ -75,7 +75,7 @@ class Scaled {
   const Machine& machine_;
   const std::string& key_;
   const Question& question_;
-  Fineness fineness_;
+  const SensitivityOptions& options_;
 };
 
 [[nodiscard]] double nearest(const Sensitivity& sensitivity) {
@@ -88,14 +88,17 @@ class Scaled {
 }  // namespace
 
 std::vector<Sensitivity> sensitivities(const Machine& machine, const Question& question, double within,
-                                       const Fineness& fineness) {
+                                       const SensitivityOptions& options) {
   const Answer base = question(machine);
   std::vector<Sensitivity> found;
-  for (const std::string& key : figure_keys(machine)) {
+  const std::set<std::string> keys = figure_keys(machine);
+  std::size_t done = 0;
+  for (const std::string& key : keys) {
+    if (options.progress) options.progress(static_cast<double>(done++) / static_cast<double>(keys.size()));
     Machine probe = machine;
     const std::optional<double> value = figure_value(machine, key);
     if (!value || *value <= 0 || !scale_figure(probe, key, within)) continue;
-    const Scaled scaled(machine, key, question, fineness);
+    const Scaled scaled(machine, key, question, options);
     const Answer low = scaled.answer(1 / within), high = question(probe);
     const auto is_base = [&base](const Answer& each) {
       return each.choice == base.choice && each.figure == base.figure;

@@ -16,10 +16,11 @@ namespace dculab::sim {
 
 inline constexpr int kFlipSteps = 8;  // of the range, each way
 
-// How finely an answer follows a figure.
-struct Fineness {
-  double flip = 1e-4;        // of a flip's factor
-  double elasticity = 1e-4;  // the step each way; of a count one
+// How finely an answer is to follow a figure.
+struct SensitivityOptions {
+  double flip_resolution = 1e-4;                 // of a flip's factor
+  double elasticity_step = 1e-4;                 // each way; of a count one
+  std::function<void(double share)> progress{};  // of the figures, when one is done
 };
 
 struct Answer {
@@ -46,6 +47,6 @@ struct Sensitivity {
 // change the answer first, the smallest change first, then by elasticity. Figures that change nothing are left out.
 // Precondition: within > 1.
 [[nodiscard]] std::vector<Sensitivity> sensitivities(const Machine& machine, const Question& question, double within,
-                                                     const Fineness& fineness = {});
+                                                     const SensitivityOptions& options = {});
 
 }  // namespace dculab::sim

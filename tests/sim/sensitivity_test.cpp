@@ -34,7 +34,7 @@ TEST_CASE("a flip is found where it is, and what changes nothing is left out") {
   REQUIRE(bandwidth.down);
   CHECK(bandwidth.down->choice == "compute");
   CHECK(bandwidth.down->factor <= 0.75);
-  CHECK_THAT(bandwidth.down->factor, WithinRel(0.75, 2 * Fineness().flip));
+  CHECK_THAT(bandwidth.down->factor, WithinRel(0.75, 2 * SensitivityOptions().flip_resolution));
   CHECK_THAT(bandwidth.down->value, WithinRel(bandwidth.down->factor * bandwidth.value, 1e-12));
 }
 
