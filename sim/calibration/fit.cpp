@@ -17,6 +17,10 @@ constexpr double kVisibleShare = 0.03;   // ops below this share of their step d
 constexpr double kOpSigma = 0.05;        // op times carry the timer's and the cache's disturbance
 constexpr double kSmallestPrior = 1e-7;  // s, for times whose machine file says 0
 constexpr int kFitIterations = 40;
+// Slopes are taken over a wide step first: where another split of a product or another bound takes over, a price has a
+// kink, at which slopes over a narrow one get stuck.
+constexpr double kCoarseStep = 0.05;
+constexpr double kFineStep = 1e-4;
 
 // A measured step with its plan, made once.
 struct Sample {
@@ -77,24 +81,22 @@ class FigureProblem {
   std::vector<double> prior_;
 };
 
-[[nodiscard]] Matrix jacobian(const FigureProblem& problem, const Vector& at, const Vector& residuals) {
-  constexpr double kStep = 1e-4;
+[[nodiscard]] Matrix jacobian(const FigureProblem& problem, const Vector& at, const Vector& residuals, double step) {
   Matrix result(residuals.size(), at.size());
   for (Eigen::Index column = 0; column < at.size(); ++column) {
     Vector moved = at;
-    moved[column] += kStep;
-    result.col(column) = (problem.residuals(moved) - residuals) / kStep;
+    moved[column] += step;
+    result.col(column) = (problem.residuals(moved) - residuals) / step;
   }
   return result;
 }
 
-// Levenberg-Marquardt; returns the optimum and leaves J^T J there in `curvature`.
-[[nodiscard]] Vector minimise(const FigureProblem& problem, Matrix& curvature) {
-  Vector logs = problem.start();
+// Levenberg-Marquardt from `logs` on, slopes over `step`; returns the optimum and leaves J^T J there in `curvature`.
+[[nodiscard]] Vector minimise(const FigureProblem& problem, Vector logs, double step, Matrix& curvature) {
   Vector residuals = problem.residuals(logs);
   double damping = 1e-2;
   for (int iteration = 0; iteration < kFitIterations; ++iteration) {
-    const Matrix slope = jacobian(problem, logs, residuals);
+    const Matrix slope = jacobian(problem, logs, residuals, step);
     curvature = slope.transpose() * slope;
     Matrix damped = curvature;
     damped.diagonal() *= 1 + damping;
@@ -129,7 +131,8 @@ std::vector<PredictedMeasured> compare_steps(const Machine& machine, std::span<c
 Fit fit_residuals(const Machine& base, const ResidualRows& rows) {
   const FigureProblem problem(base, rows);
   Matrix curvature;
-  const Vector logs = minimise(problem, curvature);
+  const Vector near = minimise(problem, problem.start(), kCoarseStep, curvature);
+  const Vector logs = minimise(problem, near, kFineStep, curvature);
   Fit fit;
   fit.machine = problem.machine_at(logs);
   const Vector variance = curvature.inverse().diagonal();

@@ -6,7 +6,8 @@
 //   sigma_p)^2
 //
 // A row is a measured step, or an op of it that takes a visible share of the step; sigma_row is the measurement's own
-// spread, at least 1 %. Levenberg-Marquardt with a numeric Jacobian. A step's rows weigh alike however many ops it has.
+// spread, at least 1 %. Levenberg-Marquardt with a numeric Jacobian, of wide differences first and narrow ones
+// then. A step's rows weigh alike however many ops it has.
 #pragma once
 
 #include <cstddef>

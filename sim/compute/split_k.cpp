@@ -34,9 +34,9 @@ Seconds adding_time(const Machine& machine, const Op& op, double parts) {
   if (parts <= 1) return {};
   const std::size_t dram = machine.memory.size() - 1;
   const Bytes sums = storage(Dtype::f32, parts * static_cast<double>(op.m) * static_cast<double>(op.n));
-  const auto read = [&](std::size_t level) { return sums / deliverable(machine, level, machine.compute_units); };
-  if (dram == 0) return read(dram);
-  return sums <= machine.memory[dram - 1].size ? read(dram - 1) : std::max(read(dram - 1), read(dram));
+  const auto moved = [&](std::size_t level) { return 2.0 * sums / deliverable(machine, level, machine.compute_units); };
+  if (dram == 0) return moved(dram);
+  return sums <= machine.memory[dram - 1].size ? moved(dram - 1) : std::max(moved(dram - 1), moved(dram));
 }
 
 }  // namespace dculab::sim

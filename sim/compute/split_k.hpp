@@ -3,11 +3,12 @@
 // Into a whole number of parts, each of at least 256 values of k; tiles * parts workgroups run in whole rounds
 // (parallelism.hpp). A second kernel adds the parts' F32 sums:
 //
-//   adding = parts * m * n * 4 bytes / what the last cache delivers, and DRAM where that does not hold them
+//   adding = 2 * parts * m * n * 4 bytes / what the last cache delivers, and DRAM where that does not hold them
 //
-// Writing them is not priced: caches take them behind arithmetic, as a matmul's other cache traffic (step_price.hpp);
-// DRAM's part of it, where there is one, is left out. A matrix-vector product has no tiles to split: its kernel hands
-// out rows of w. Source of splits: CUTLASS, media/docs/efficient_gemm.md, "Split K".
+// Once to write them and once to read them. Splits fill the machine about once, so all parts end and write together:
+// there is no arithmetic left to hide it behind, as there is for a matmul's other cache traffic (step_price.hpp). A
+// matrix-vector product has no tiles to split: its kernel hands out rows of w. Source of splits: CUTLASS,
+// media/docs/efficient_gemm.md, "Split K".
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,7 @@ namespace dculab::sim {
 
 [[nodiscard]] Parallelism split_along_k(const Machine& machine, const Parallelism& whole, double parts);
 
-// Of the second kernel; none for one part.
+// To write the parts' sums, and of the second kernel to read them; none for one part.
 [[nodiscard]] Seconds adding_time(const Machine& machine, const Op& op, double parts);
 
 // Calls consider(parts, parallelism) with the numbers of parts, above one and rising, that may be the cheapest: those

@@ -240,12 +240,12 @@ TEST_CASE("a bias does not multiply a product's tiles") {
   CHECK(tile_workgroups(machine, biased) == tile_workgroups(machine, plain));
 }
 
-TEST_CASE("the sums of a split product are read from the last cache, and from DRAM if it does not hold them") {
+TEST_CASE("the sums of a split product are written to the last cache and read from it, or DRAM if it does not hold them") {
   Machine machine = ideal_gpu();
   const Op op = matmul(640, 256, 1024);
   const double sums = 3 * 640 * 256 * 4;
   const auto from = [&](std::size_t level, double efficiency) {
-    return Approx(sums / (machine.memory[level].bandwidth.value() * efficiency));
+    return Approx(2 * sums / (machine.memory[level].bandwidth.value() * efficiency));
   };
   CHECK(adding_time(machine, op, 1) == Seconds());
   CHECK(adding_time(machine, op, 3).value() == from(1, machine.efficiencies.cache_bandwidth));
