@@ -18,7 +18,7 @@ constexpr const char* kPrior = "prior";
 
 }  // namespace
 
-std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings) {
+std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings, Priced priced) {
   if (leanings.empty()) return "";
   std::string told;
   for (const sim::Leaning& leaning : leanings) {
@@ -29,8 +29,11 @@ std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Lea
   const auto others = std::count_if(leanings.begin(), leanings.end(), [](const auto& each) { return !is_told(each); });
   const std::string rest =
       std::to_string(others) + " assumed figures change it by less than " + percent(sim::kLeastLeaning, 1);
-  if (told.empty()) return "leans on no assumed figure: " + rest;
-  return "leans on assumed figures (change of the time when one is " + percent(sim::kLeaningStep, 2) +
+  const bool steps = priced == Priced::served_steps;
+  const std::string who = steps ? "its steps, without transfers, lean on " : "leans on ";
+  const std::string what = steps ? "the time of those with prefill and of those without, averaged," : "the time";
+  if (told.empty()) return who + "no assumed figure: " + rest;
+  return who + "assumed figures (change of " + what + " when one is " + percent(sim::kLeaningStep, 2) +
          " off): " + told + "; " + rest;
 }
 
@@ -42,9 +45,9 @@ Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& 
   return json;
 }
 
-Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report) {
+Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report, Priced priced) {
   const std::vector<sim::Leaning> leanings = sim::leanings(machine, prices);
-  const std::string text = leaning_text(machine, leanings);
+  const std::string text = leaning_text(machine, leanings, priced);
   report.json["machine_facts"][machine.name] = machine_facts(machine);
   if (!text.empty()) report.tables.back().notes.push_back(machine.name + ": " + text + ".");
   return leaning_json(machine, leanings);

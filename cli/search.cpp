@@ -46,15 +46,14 @@ constexpr std::uint64_t kTablePoints = 100'000;
   return encode(priced);
 }
 
-void price_chunks(const SweepSpace& space, sim::ChunkRange chunks, int threads,
+void price_chunks(const SweepSpace& space, sim::ChunkRange chunks, const SearchOptions& options,
                   const std::function<void(std::uint64_t, std::string)>& deliver) {
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const auto make_worker = [&space]() -> sim::ChunkWorker {
     return [&space, pricer = std::make_shared<PointPricer>(space)](std::uint64_t chunk) {
       return price_chunk(space, *pricer, chunk);
     };
   };
-  sim::work_in_order(chunks, threads > 0 ? threads : cores, make_worker, deliver);
+  sim::work_in_order(chunks, options.workers(), make_worker, deliver);
 }
 
 // Where the chunks of a whole study go, in order.
@@ -130,6 +129,10 @@ void report_shard(const SweepSpace& space, const config::StudyJournal& journal, 
 
 }  // namespace
 
+int SearchOptions::workers() const {
+  return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 bool asks_for_search(const config::Scenario& scenario) {
   const auto is_for_search = [](const config::SweepAxis& axis) {
     return axis.draws.has_value() || axis.key == "machine" || axis.key.starts_with("machine.");
@@ -152,7 +155,7 @@ void search(const config::Scenario& scenario, const SearchOptions& options, Repo
   const std::uint64_t begin = chunks.begin;
   for (std::uint64_t index = 0; journal && index < journal->num_chunks(); ++index, ++chunks.begin)
     if (answer) answer->add(chunks.begin, journal->read(index));
-  price_chunks(space, chunks, options.threads, [&](std::uint64_t chunk, const std::string& payload) {
+  price_chunks(space, chunks, options, [&](std::uint64_t chunk, const std::string& payload) {
     if (journal) journal->append(payload);
     if (answer) answer->add(chunk, payload);
     bar.update("pricing points", static_cast<double>(chunk + 1 - begin) / static_cast<double>(chunks.end - begin));
@@ -179,7 +182,9 @@ void merge(const std::vector<std::string>& files, const SearchOptions& options, 
       throw InputError(journal.path(), "is of another study than " + files.front());
     if (index > 0 && journal.header().shard == journals[index - 1]->header().shard)
       throw InputError(journal.path(), "is the same shard as " + journals[index - 1]->path() + "; give it once");
-    if (journal.header() != header_of(space, shard, first.shards))
+    config::JournalHeader expected = header_of(space, shard, first.shards);
+    expected.document = journal.header().document;  // the requests' file may lie elsewhere there; the identity is one
+    if (journal.header() != expected)
       throw InputError("merge", "shard " + std::to_string(shard) + "/" + std::to_string(first.shards) + " is missing");
     if (!journal.is_complete())
       throw InputError(journal.path(), "has " + std::to_string(journal.num_chunks()) + " of " +

@@ -20,6 +20,8 @@ struct SearchOptions {
   std::string points_file;  // CSV of all points; empty: none
   bool sensitivity = false;
   double within = 4;  // each way, of a machine's figures
+
+  [[nodiscard]] int workers() const;  // threads, where all cores are a number
 };
 
 // Whether a scenario asks for a search: for an objective, a Pareto front or constraints, or with axes that only a

@@ -28,22 +28,21 @@ constexpr std::array<std::string_view, 5> kShownOfRequests{"output_tokens_per_se
   return names;
 }
 
-// The metrics that the scenario's question names.
-[[nodiscard]] std::vector<std::string> asked_metrics(const config::Scenario& scenario) {
-  std::vector<std::string> asked{scenario.objective.metric};
-  for (const config::Constraint& constraint : scenario.objective.subject_to) asked.push_back(constraint.metric);
-  for (const config::Aim& aim : scenario.pareto) asked.push_back(aim.metric);
-  for (const config::Condition& condition : scenario.constraints)
-    for (const std::string& name : condition.names()) asked.push_back(name);
-  return asked;
-}
-
 }  // namespace
 
 std::span<const std::string_view> search_metrics(config::WorkloadKind workload) {
   static const std::vector<std::string_view> kOfRequests = request_metrics();
   return workload == config::WorkloadKind::serving ? std::span(kOfRequests)
                                                    : std::span<const std::string_view>(kStepMetrics);
+}
+
+std::vector<std::string> asked_metrics(const config::Scenario& scenario) {
+  std::vector<std::string> asked{scenario.objective.metric};
+  for (const config::Constraint& constraint : scenario.objective.subject_to) asked.push_back(constraint.metric);
+  for (const config::Aim& aim : scenario.pareto) asked.push_back(aim.metric);
+  for (const config::Condition& condition : scenario.constraints)
+    for (const std::string& name : condition.names()) asked.push_back(name);
+  return asked;
 }
 
 std::size_t metric_index(std::span<const std::string_view> metrics, std::string_view name) {

@@ -14,6 +14,9 @@ namespace dculab::cli {
 // of a step.
 [[nodiscard]] std::span<const std::string_view> search_metrics(config::WorkloadKind workload);
 
+// What the scenario's question names: its objective, front and constraints. Names of keys among them.
+[[nodiscard]] std::vector<std::string> asked_metrics(const config::Scenario& scenario);
+
 // metrics.size(): none of them.
 [[nodiscard]] std::size_t metric_index(std::span<const std::string_view> metrics, std::string_view name);
 

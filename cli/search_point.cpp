@@ -9,6 +9,7 @@
 
 #include "cli/recommendation.hpp"
 #include "cli/serving_report.hpp"
+#include "cli/serving_scenario.hpp"
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
@@ -113,6 +114,7 @@ void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine)
 
 void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
   const sim::SimulatedServer server{machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
+  require_runnable(server, asked.scenario.file);
   const sim::ServingRun run = sim::simulate(server, asked.requests, asked.scenario.slo);
   const std::map<std::string, double> figures = serving_figures(run.metrics);
   priced_.figures.clear();
@@ -124,18 +126,12 @@ void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
   priced_.bound = longest == run.time_by_bound.end() ? "" : longest->first;
 }
 
-PointPricer::PointPricer(const SweepSpace& space) : space_(space), cursor_(space) {
-  const config::Scenario& scenario = space.scenario();
-  asked_.push_back(space.metric(scenario.objective.metric));
-  for (const config::Constraint& constraint : scenario.objective.subject_to)
-    asked_.push_back(space.metric(constraint.metric));
-  for (const config::Aim& aim : scenario.pareto) asked_.push_back(space.metric(aim.metric));
-}
+PointPricer::PointPricer(const SweepSpace& space) : space_(space), cursor_(space) {}
 
-void PointPricer::require_figures(std::span<const double> figures) const {
-  for (const std::size_t metric : asked_)
-    if (std::isnan(figures[metric]))
-      throw InputError("no request has a " + std::string(space_.metrics()[metric]) + " there");
+std::optional<std::size_t> missing_metric(const SweepSpace& space, std::span<const double> figures) {
+  const auto missing =
+      std::ranges::find_if(space.asked(), [&](std::size_t metric) { return std::isnan(figures[metric]); });
+  return missing == space.asked().end() ? std::nullopt : std::optional(*missing);
 }
 
 void PointPricer::price(std::uint64_t point, SearchChunk& chunk) {
@@ -143,7 +139,8 @@ void PointPricer::price(std::uint64_t point, SearchChunk& chunk) {
   try {
     const SweepCase& asked = cursor_.at(point);
     const CaseFigures& found = pricer_.price(asked, asked.machine);
-    require_figures(found.figures);
+    if (const auto missing = missing_metric(space_, found.figures))
+      throw InputError("no request has a " + std::string(space_.metrics()[*missing]) + " there");
     priced.bound = number_of(found.bound, chunk.bounds);
     priced.outcome = meets_constraints(space_, asked, found.figures) ? Outcome::met : Outcome::excluded;
     chunk.all_figures.insert(chunk.all_figures.end(), found.figures.begin(), found.figures.end());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,13 +78,13 @@ class PointPricer {
   [[nodiscard]] const SweepCase& at(std::uint64_t point) { return cursor_.at(point); }
 
  private:
-  void require_figures(std::span<const double> figures) const;
-
   const SweepSpace& space_;
   SweepCursor cursor_;
   CasePricer pricer_;
-  std::vector<std::size_t> asked_;  // metrics that the objective, its constraints and the front name
 };
+
+// The first of space.asked() that `figures` have as NaN.
+[[nodiscard]] std::optional<std::size_t> missing_metric(const SweepSpace& space, std::span<const double> figures);
 
 // Whether a point meets objective.subject_to and the constraints of the study's scenario.
 [[nodiscard]] bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::span<const double> figures);

@@ -79,7 +79,7 @@ void report_interval(const SweepCase& best, Seconds seconds, Report& report) {
   report.json["best"][0]["basis"] = sim::name(trust.basis);
 }
 
-// The time of the step, or of steps that serve the requests.
+// The time of the step, or of the steps that serve the requests, by phase.
 [[nodiscard]] sim::Prices step_prices(const SweepCase& asked) {
   sim::SimulatedServer server{asked.machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
   if (!asked.is_served())
@@ -90,7 +90,7 @@ void report_interval(const SweepCase& best, Seconds seconds, Report& report) {
   static_cast<void>(sim::simulate(server, asked.requests, {}, [&](const ServedStep& step, int) { sample.add(step); }));
   return [server = std::move(server), batches = sample.batches()](const sim::Machine& machine) mutable {
     server.machine = machine;
-    return sim::step_times(server, batches);
+    return sim::phase_times(server, batches);
   };
 }
 
@@ -106,7 +106,8 @@ void report_best(const SweepSpace& space, const SearchSummary& summary, Report& 
   if (summary.best().empty()) return;
   PointPricer pricer(space);
   const SweepCase& best = pricer.at(summary.best().front().number);
-  report.json["leans_on"][best.machine.name] = add_leanings(best.machine, step_prices(best), report);
+  report.json["leans_on"][best.machine.name] =
+      add_leanings(best.machine, step_prices(best), report, best.is_served() ? Priced::served_steps : Priced::answer);
   report.json["machine_facts"][best.machine.name] = machine_facts(best.machine, space.axes());
   if (!best.is_served())
     report_interval(best, Seconds(summary.best().front().figures[space.metric("step_time")]), report);
@@ -187,7 +188,8 @@ void report_search(const SweepSpace& space, const SearchSummary& summary, const 
   report_best(space, summary, report);
   report_values(space, summary, report);
   report_front(space, summary, report);
-  if (options.sensitivity && !summary.best().empty()) report_sensitivity(space, summary, options.within, report);
+  if (options.sensitivity && !summary.best().empty())
+    report_sensitivity(space, summary, options.within, options.workers(), report);
 }
 
 }  // namespace dculab::cli

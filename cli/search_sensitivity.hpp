@@ -6,8 +6,9 @@
 
 namespace dculab::cli {
 
-// Adds the table and the JSON. Among the summary's contenders; those on other machines stay as they are.
-// Precondition: summary.best() is not empty.
-void report_sensitivity(const SweepSpace& space, const SearchSummary& summary, double within, Report& report);
+// Adds the table and the JSON. Among the summary's contenders, served on `threads` threads; those on other machines
+// stay as they are. Precondition: summary.best() is not empty.
+void report_sensitivity(const SweepSpace& space, const SearchSummary& summary, double within, int threads,
+                        Report& report);
 
 }  // namespace dculab::cli

@@ -22,14 +22,21 @@ void refuse_other_metrics(const config::Scenario& scenario) {
                                             "output_tokens_per_second, ttft_p99, ...");
   };
   const ServiceLevel& slo = scenario.slo;
-  const bool has_slo = slo.ttft || slo.tpot || slo.latency || slo.slowdown;
+  const auto is_swept = [&scenario](std::string_view prefix) {
+    return std::ranges::any_of(scenario.sweep, [prefix](const auto& axis) { return axis.key.starts_with(prefix); });
+  };
+  const bool has_slo = slo.ttft || slo.tpot || slo.latency || slo.slowdown || is_swept("slo");
+  const bool has_slowdown = slo.slowdown || is_swept("slo.slowdown");
   const auto check = [&](const std::string& key, const std::string& metric) {
     refuse(key, metric);
-    if (metric == "goodput" && !has_slo)
-      throw InputError(scenario.file, key + ": goodput counts what meets a service level; give slo");
+    if ((metric == "goodput" || metric == "share_within_slo") && !has_slo)
+      throw InputError(scenario.file, key + ": " + metric + " counts what meets a service level; give slo");
+    if (metric.starts_with("slowdown_") && !has_slowdown)
+      throw InputError(scenario.file, key + ": " + metric + " compares with a request alone; give slo.slowdown");
   };
   if (scenario.objective.metric != config::Objective{}.metric) check("objective", scenario.objective.metric);
-  for (const config::Constraint& constraint : scenario.objective.subject_to) refuse("objective", constraint.metric);
+  for (const config::Constraint& constraint : scenario.objective.subject_to)
+    check("objective.subject_to", constraint.metric);
   for (const config::Aim& aim : scenario.pareto) check("pareto", aim.metric);
   for (const config::Condition& condition : scenario.constraints)
     for (const std::string& name : condition.names()) check("constraints", name);
@@ -59,9 +66,6 @@ void refuse_unserved(const config::Scenario& scenario) {
                      "output_tokens, or ask `dculab study` for a single step");
   if (scenario.compare || scenario.accuracy)
     throw InputError(scenario.file, "compare and accuracy belong to `dculab study`");
-  if (scenario.workload.kv_padding != config::KvPadding::none)
-    throw InputError(scenario.file,
-                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
   refuse_other_metrics(scenario);
 }
 
@@ -90,14 +94,24 @@ void refuse_machine_axes(const config::Scenario& scenario, const std::string& in
       throw InputError(scenario.file, "sweep." + axis.key + ": " + instead);
 }
 
-sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
-  const ModelShape model = resolve_model(scenario);
+sim::SimulatedServer describe_server(const config::Scenario& scenario, const ModelShape& model, sim::Machine machine) {
+  if (scenario.workload.kv_padding != config::KvPadding::none)
+    throw InputError(scenario.file,
+                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
   const EngineOptions options = resolve_options(scenario, model, machine.kind);
-  sim::SimulatedServer server{std::move(machine), model, options, std::nullopt, scenario.deployment};
-  if (const auto found = problems(server); !found.empty()) throw InputError(scenario.file, found.front());
   if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
     throw InputError(scenario.file,
                      "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
+  return {std::move(machine), model, options, std::nullopt, scenario.deployment};
+}
+
+void require_runnable(const sim::SimulatedServer& server, const std::string& file) {
+  if (const auto found = problems(server); !found.empty()) throw InputError(file, found.front());
+}
+
+sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
+  sim::SimulatedServer server = describe_server(scenario, resolve_model(scenario), std::move(machine));
+  require_runnable(server, scenario.file);
   return server;
 }
 

@@ -154,14 +154,22 @@ void add_leanings_of(const std::vector<Simulation>& all, Report& report) {
   constexpr std::size_t kMost = 16;  // simulations of a machine
   Json leans_on = Json::object();
   for (const Simulation& first : all) {
-    if (leans_on.contains(first.machine)) continue;
+    const std::string& name = first.server.machine.name;
+    if (leans_on.contains(name)) continue;
     std::vector<const Simulation*> of_machine;
     for (const Simulation& each : all)
       if (each.machine == first.machine && of_machine.size() < kMost && machine_choices(each) == machine_choices(first))
         of_machine.push_back(&each);
-    leans_on[first.machine] = add_leanings(first.server.machine, step_prices(of_machine), report);
+    leans_on[name] = add_leanings(first.server.machine, step_prices(of_machine), report, Priced::served_steps);
   }
-  report.json["leans_on"].update(leans_on);
+  for (const auto& [machine, keys] : leans_on.items()) {
+    Json& known = report.json["leans_on"][machine];  // of the scenarios before
+    for (const Json& key : keys)
+      if (const auto same = [&key](const Json& each) { return each["key"] == key["key"]; };
+          known.is_null() || std::none_of(known.begin(), known.end(), same))
+        known.push_back(key);
+    if (known.is_null()) known = Json::array();
+  }
 }
 
 [[nodiscard]] bool sweeps_machine(const config::Scenario& scenario) {
@@ -216,9 +224,10 @@ void add_steps(const Simulation& simulation, Trace& trace) {
         }
     }
     add_leanings_of(all, report);
-    for (const SimulatedPoint& each : asked)
-      report.json["machine_facts"][each.machine] =
-          machine_facts(resolve_machine(scenario, each.machine), scenario.sweep);
+    for (const SimulatedPoint& each : asked) {
+      const sim::Machine machine = resolve_machine(scenario, each.machine);
+      report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
+    }
     for (const Simulation& simulation : all) {
       report.json["simulations"].push_back(to_json(simulation));
       add_steps(simulation, trace);

@@ -78,7 +78,7 @@ sim::Prices step_prices(const std::vector<const Simulation*>& simulations) {
     for (const Simulation* simulation : simulations) {
       sim::SimulatedServer server = simulation->server;
       server.machine = machine;
-      const std::vector<Seconds> of_one = sim::step_times(server, simulation->steps);
+      const std::vector<Seconds> of_one = sim::phase_times(server, simulation->steps);
       times.insert(times.end(), of_one.begin(), of_one.end());
     }
     return times;

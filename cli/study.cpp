@@ -152,6 +152,7 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
 
 [[nodiscard]] Report study(const std::string& file, const StudyChoices& choices) {
   config::Scenario scenario = read(find_scenario(file), choices.set);
+  refuse_ignored(scenario, choices);
   if (choices.measure && is_served(scenario))
     scenario = read_serving_scenario(file, choices.set);
   else
@@ -159,7 +160,6 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
-  refuse_ignored(scenario, choices);
   if (choices.measure)
     measure(scenario, choices, report);
   else

@@ -30,7 +30,8 @@ constexpr std::array<std::string_view, 9> kElsewhere{"schema", "question", "swee
 void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis) {
   const std::string section = axis.key.substr(0, axis.key.find('.'));
   const bool served = scenario.workload.kind == config::WorkloadKind::serving;
-  if (std::ranges::find(kElsewhere, section) != kElsewhere.end() && !(served && section == "slo"))
+  if (std::ranges::find(kElsewhere, section) != kElsewhere.end() &&
+      !(served && section == "slo" && axis.key != "slo.share"))
     throw InputError(scenario.file, "sweep." + axis.key + ": changes no price; remove it");
   for (const char* scheduled : {"engine.batching", "engine.preemption_mode", "engine.swap_space"})
     if (axis.key == scheduled && !served)
@@ -85,6 +86,8 @@ void set_first_machine(config::Scenario& scenario) {
 SweepSpace::SweepSpace(config::Scenario scenario) : scenario_(with_absolute_file(std::move(scenario))) {
   if (is_served() && scenario_.document.find("objective") == nullptr)
     scenario_.objective = {config::Goal::maximize, "output_tokens_per_second", {}};
+  for (const std::string& name : asked_metrics(scenario_))
+    if (metric(name) < metrics().size()) asked_.push_back(metric(name));
   document_ = config::node_json(scenario_.document);
   for (const config::SweepAxis& axis : scenario_.sweep) refuse_axis(scenario_, axis);
   if (scenario_.machines.size() > 1 && names_of(scenario_, kMachine, {}).empty()) {
@@ -95,7 +98,10 @@ SweepSpace::SweepSpace(config::Scenario scenario) : scenario_(with_absolute_file
 }
 
 void SweepSpace::load(const std::vector<std::string>& machines, const std::vector<std::string>& models) {
-  identity_ = fingerprint_of("/proc/self/exe", fingerprint(document_));
+  config::Node lasting = scenario_.document;  // wherever the requests' file lies: what it holds counts
+  if (!scenario_.workload.file.empty())
+    config::set_key(lasting, "workload.file", config::axis_node(scenario_.file, "workload.file", "there"));
+  identity_ = fingerprint_of("/proc/self/exe", fingerprint(config::node_json(lasting)));
   for (const std::string& name : machines) {
     if (name == "host")
       throw InputError(scenario_.file, "machine: host is this machine, which has no file; give one of `dculab probe`");
@@ -125,12 +131,23 @@ SweepCursor::SweepCursor(const SweepSpace& space) : space_(space) {
 const SweepCase& SweepCursor::at(std::uint64_t point) {
   move_to(point);
   read_scenario();
+  refuse_other_kind();
   set_machine();
   if (point_.is_served())
     plan_requests();
   else
     plan_step();
   return point_;
+}
+
+// A section as an axis can be anything; figures and the study's identity are of the scenario without its sweep.
+void SweepCursor::refuse_other_kind() const {
+  if (point_.is_served() != space_.is_served())
+    throw InputError(std::string("workload: ") + (point_.is_served() ? "serves requests" : "is a single step") +
+                     " there, and without the sweep it " +
+                     (space_.is_served() ? "serves requests" : "is a single step"));
+  if (point_.scenario.workload.file != space_.scenario().workload.file)
+    throw InputError("workload.file: a search takes one file, that of the scenario without its sweep");
 }
 
 void SweepCursor::plan_step() {
@@ -142,10 +159,16 @@ void SweepCursor::plan_step() {
 }
 
 void SweepCursor::plan_requests() {
-  const sim::SimulatedServer server = resolve_server(point_.scenario, point_.machine);
-  point_.model = server.model;
-  point_.options = server.options;
-  point_.requests = resolve_requests(point_.scenario, server.model);
+  const config::Scenario& scenario = point_.scenario;
+  point_.model = resolve_model(scenario, space_.model(scenario.model.name));
+  point_.options = describe_server(scenario, point_.model, point_.machine).options;
+  std::string key;
+  for (const char* section : {"model", "workload"})
+    if (const config::Node* node = config::find_key(scenario.document, section)) key += config::node_json(*node);
+  if (!scenario.workload.file.empty() && key == requests_key_) return;  // counting a file's tokens takes long
+  requests_key_.clear();
+  point_.requests = resolve_requests(scenario, point_.model);
+  requests_key_ = std::move(key);
 }
 
 // Sets the keys that differ from the point before.

@@ -30,6 +30,8 @@ class SweepSpace {
   // Of each point's figures, in their order.
   [[nodiscard]] std::span<const std::string_view> metrics() const { return search_metrics(scenario_.workload.kind); }
   [[nodiscard]] std::size_t metric(std::string_view name) const { return metric_index(metrics(), name); }
+  // The metrics that the question names.
+  [[nodiscard]] const std::vector<std::size_t>& asked() const { return asked_; }
   [[nodiscard]] std::vector<config::Override> choices(std::uint64_t point) const {
     return config::choices_at(scenario_.sweep, point);
   }
@@ -45,6 +47,7 @@ class SweepSpace {
 
   config::Scenario scenario_;
   std::string document_;
+  std::vector<std::size_t> asked_;
   std::map<std::string, sim::Machine> machines_;
   std::map<std::string, ModelShape> models_;
   std::uint64_t identity_ = 0;
@@ -73,6 +76,7 @@ class SweepCursor {
  private:
   void move_to(std::uint64_t point);
   void read_scenario();
+  void refuse_other_kind() const;
   void set_machine();
   void plan_step();
   void plan_requests();
@@ -81,6 +85,7 @@ class SweepCursor {
   SweepCase point_;
   std::vector<std::uint64_t> positions_, wanted_;  // of each axis: where point_ is, where it is to be
   std::string machine_key_;                        // name and figures of point_.machine
+  std::string requests_key_;                       // model and workload of point_.requests, where a file has them
 };
 
 }  // namespace dculab::cli

@@ -131,7 +131,7 @@ charts.push(
     const ofSearch = (result) =>
       facts
         .parts(result)
-        .filter((part) => Array.isArray(part.pareto) && part.pareto.length > 1)
+        .filter((part) => Array.isArray(part.aims) && part.pareto.length > 1) // simulate's fronts are its own view
         .flatMap(({ pareto, aims }) => {
           const ordered = [...aims].sort((a, b) => best(b) - best(a)); // what is to be large goes to the right
           return d3

@@ -1,5 +1,7 @@
 #include "sim/serving/step_sample.hpp"
 
+#include <algorithm>
+
 #include "core/step_plan.hpp"
 #include "sim/serving/parallel_executor.hpp"
 
@@ -17,8 +19,8 @@ void StepSample::add(const ServedStep& step) {
   batch.sequences = step.plan.batch.sequences;
 }
 
-std::vector<Seconds> step_times(const SimulatedServer& server, std::span<const Batch> batches) {
-  std::vector<Seconds> times;
+std::vector<Seconds> phase_times(const SimulatedServer& server, std::span<const Batch> batches) {
+  Seconds with_prefill, without;
   StepPlan plan;
   for (const Batch& batch : batches) {
     const VirtualClock clock;
@@ -26,8 +28,12 @@ std::vector<Seconds> step_times(const SimulatedServer& server, std::span<const B
     ParallelExecutor executor(server.machine, server.model, server.options, server.deployment, clock, stages);
     plan.batch = batch;
     plan_step_into(plan, executor.planned_model(), server.options);
-    times.push_back(executor.run(plan).duration);
+    const auto prefills = [](const SequenceSlice& slice) { return slice.phase == Phase::prefill; };
+    (std::ranges::any_of(batch.sequences, prefills) ? with_prefill : without) += executor.run(plan).duration;
   }
+  std::vector<Seconds> times;
+  for (const Seconds time : {with_prefill, without})
+    if (time > Seconds()) times.push_back(time);
   return times;
 }
 

@@ -30,7 +30,9 @@ class StepSample {
   std::vector<Batch> batches_;
 };
 
-// How long each batch takes a replica of the server that has nothing else to do, without block copies and swaps.
-[[nodiscard]] std::vector<Seconds> step_times(const SimulatedServer& server, std::span<const Batch> batches);
+// How long the batches with prefill take together, and those without, where there are any: what decides about the first
+// token, and about the others. On a replica of the server that has nothing else to do, without block copies, swaps and
+// transfers to other replicas.
+[[nodiscard]] std::vector<Seconds> phase_times(const SimulatedServer& server, std::span<const Batch> batches);
 
 }  // namespace dculab::sim

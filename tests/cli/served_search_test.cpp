@@ -138,6 +138,64 @@ TEST_CASE("conditions on metrics and keys exclude points, and servers that canno
   CHECK(refused.at("points").at("refused") == 6);  // 70 billion weights in 64 GB
 }
 
+const std::string kShort = kRequests.substr(0, kRequests.find("workload:")) +
+                           "workload: {requests: 10, prompt_tokens: 300, output_tokens: 20}\n";
+
+TEST_CASE("points of another kind, with another file or without an asked figure cannot be") {
+  const Folder folder;
+  folder.write("a.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n");
+  const auto study = [&](const std::string& text) { return run_for_json({"study", folder.write("s.yaml", text)}); };
+  const std::string other = "{requests: 5, prompt_tokens: 300, output_tokens: 10}";
+  const Json mixed =
+      study(kShort + "sweep: {workload: [" + other + ", {phase: decode, batch: 4, context_tokens: 99}, " +
+            "{requests: 1, file: a.csv}]}\nobjective: {minimize: total_time}\n");
+  CHECK(mixed.at("points").at("refused") == 2);
+  CHECK(mixed.at("best").size() == 1);
+  check_refused({"study", folder.write("s.yaml", kShort.substr(0, kShort.find("workload:")) + "sweep: {workload: [" +
+                                                     other + "]}\nobjective: {minimize: step_time}\n")},
+                {"no point of the sweep can be", "serves requests"});
+  const std::string lengths = "sweep: {workload.output_tokens: [1, 20, 40]}\nobjective: {minimize: tpot_p99}\n";
+  const Json one_token =
+      run_for_json({"study", folder.write("s.yaml", kShort + lengths), "--sensitivity", "--within", "1.2"});
+  CHECK(one_token.at("points").at("refused") == 1);
+  CHECK(one_token.at("best")[0].at("choices").at("workload.output_tokens") == "40");
+  // Changes of the best point's figure, not of the one that has none.
+  for (const Json& figure : one_token.at("sensitivity")) CHECK(figure.at("down").is_null());
+  const Json padded =
+      study(kShort + "sweep: {workload.kv_padding: [none, longest]}\nobjective: {minimize: total_time}\n");
+  CHECK(padded.at("points").at("refused") == 1);
+}
+
+TEST_CASE("a model that this machine cannot hold is an answer of one with more memory") {
+  const Folder folder;
+  const std::string models =
+      kShort + "sweep: {model: [llama-3-8b, llama-3-70b]}\nobjective: {maximize: latency_mean}\n";
+  const Json study = run_for_json({"study", folder.write("s.yaml", models), "--sensitivity", "--within", "4"});
+  const auto& figures = study.at("sensitivity");
+  const auto memory =
+      std::ranges::find_if(figures, [](const Json& each) { return each.at("key") == "memory.DRAM.size"; });
+  REQUIRE(memory != figures.end());
+  // 70 billion weights of 2 bytes in nine tenths of 64 GiB more than twice over.
+  CHECK(memory->at("up").at("factor").get<double>() > 2);
+  CHECK(memory->at("up").dump().find("llama-3-70b") != std::string::npos);
+}
+
+TEST_CASE("shards of a study whose requests lie elsewhere on each host are merged") {
+  const Folder folder;
+  Arguments merge{"merge"};
+  for (const std::string host : {"1", "2"}) {
+    std::filesystem::create_directory(folder.path(host));
+    folder.write(host + "/a.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n");
+    const std::string scenario = folder.write(host + "/s.yaml", kRequests.substr(0, kRequests.find("workload:")) +
+                                                                    "workload: {requests: 2, file: a.csv}\n"
+                                                                    "sweep: {kv_cache.block_size: [16, 64]}\n"
+                                                                    "objective: {minimize: latency_mean}\n");
+    merge.push_back(folder.path(host + "/journal"));
+    CHECK(run_dculab({"study", scenario, "--shard", host + "/2", "--journal", merge.back()}).exit_code == 0);
+  }
+  CHECK(run_for_json(merge).at("points").at("met") == 2);
+}
+
 TEST_CASE("what no search over requests answers is refused") {
   const Folder folder;
   const auto file = [&](const std::string& more) { return folder.write("s.yaml", kRequests + more); };
@@ -145,6 +203,11 @@ TEST_CASE("what no search over requests answers is refused") {
   check_refused({"study", file("objective: {minimize: step_time}\n")}, {"step_time is no metric of served requests"});
   check_refused({"study", file("constraints: [kv_bytes <= 1 GiB]\n")}, {"kv_bytes is no metric of served requests"});
   check_refused({"study", file(kObjective), "--set", "slo={}"}, {"goodput", "slo"});
+  check_refused(
+      {"study", file("objective: {maximize: ttft_p50, subject_to: {goodput: \">= 1\"}}\n"), "--set", "slo={}"},
+      {"objective.subject_to", "goodput", "slo"});
+  check_refused({"study", file("constraints: [slowdown_p50 <= 3]\n")}, {"constraints", "slo.slowdown"});
+  check_refused({"study", file("constraints: [ttft_p50 <= 3 s]\n"), "--measure"}, {"a search is predicted"});
   check_refused({"study", file(kObjective), "--measure"}, {"a search is predicted"});
   const std::string lengths = folder.write("a.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n");
   const std::string files = kRequests.substr(0, kRequests.find("workload:")) +

@@ -1,5 +1,7 @@
 #include "sim/serving/step_sample.hpp"
 
+#include <array>
+
 #include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 
@@ -27,12 +29,18 @@ TEST_CASE("sampled steps are spread over the whole run, and take again what they
       // Every n-th: a batch is the one that stands n times as far in the run.
       std::size_t every = 1;
       while ((batches.size() + every - 1) / every > kept) every *= 2;
-      const std::vector<Seconds> times = step_times(server, sample.batches());
-      REQUIRE(times.size() == kept);
+      std::array<Seconds, 2> by_phase;  // with prefill, without
       for (std::size_t index = 0; index < kept; ++index) {
-        CHECK(sample.batches()[index].num_tokens() == batches[index * every].num_tokens());
-        CHECK_THAT(times[index].value(), WithinRel(taken[index * every].value(), 1e-12));
+        const Batch& batch = sample.batches()[index];
+        CHECK(batch.num_tokens() == batches[index * every].num_tokens());
+        const Seconds time = phase_times(server, std::span(&batch, 1)).front();
+        CHECK_THAT(time.value(), WithinRel(taken[index * every].value(), 1e-12));
+        by_phase.at(batch.sequences.front().phase == Phase::prefill ? 0 : 1) += time;
       }
+      const std::vector<Seconds> times = phase_times(server, sample.batches());
+      REQUIRE(times.size() == (by_phase[1] > Seconds() ? 2 : 1));
+      for (std::size_t phase = 0; phase < times.size(); ++phase)
+        CHECK_THAT(times[phase].value(), WithinRel(by_phase.at(phase).value(), 1e-12));
       CHECK(run.num_steps == static_cast<std::int64_t>(batches.size()));
     }
   }
