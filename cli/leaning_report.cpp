@@ -27,8 +27,9 @@ std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Lea
     told += (told.empty() ? "" : ", ") + leaning.key + (prior ? " (prior) " : " ") + percent(leaning.change, 2);
   }
   const auto others = std::count_if(leanings.begin(), leanings.end(), [](const auto& each) { return !is_told(each); });
-  const std::string rest =
-      std::to_string(others) + " assumed figures change it by less than " + percent(sim::kLeastLeaning, 1);
+  const std::string rest = std::to_string(others) +
+                           (others == 1 ? " assumed figure changes" : " assumed figures change") + " it by less than " +
+                           percent(sim::kLeastLeaning, 1);
   const bool steps = priced == Priced::served_steps;
   const std::string who = steps ? "its steps, without transfers, lean on " : "leans on ";
   const std::string what = steps ? "the time of those with prefill and of those without, averaged," : "the time";

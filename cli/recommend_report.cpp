@@ -68,7 +68,8 @@ namespace {
 
 [[nodiscard]] std::string regret_text(const Recommendation& result) {
   if (result.regret)
-    return "decision regret over the measured steps: " + percent(result.regret->regret, 2) + " (predicted best " +
+    return "decision regret over the measured steps, of what is predicted best among them: " +
+           percent(result.regret->regret, 2) + " (predicted best " +
            heads_text(result.regret->predicted_best.kv_heads) + ", block " +
            std::to_string(result.regret->predicted_best.block_size) + "; measured best " +
            heads_text(result.regret->measured_best.kv_heads) + ", block " +

@@ -65,6 +65,7 @@ void report_counts(const SweepSpace& space, const SearchSummary& summary, Report
                      std::to_string(met) + " meet the constraints, " + std::to_string(excluded) + " do not";
   if (refused > 0) text += ", " + std::to_string(refused) + " cannot be; the first: " + summary.refusal();
   report.heading.push_back(text);
+  if (met == 0) report.heading.push_back("no point meets the constraints and objective.subject_to; allow more");
   report.json["points"] = {{"all", space.size()}, {"met", met}, {"excluded", excluded}, {"refused", refused}};
   if (refused > 0) report.json["points"]["first_refusal"] = summary.refusal();
 }

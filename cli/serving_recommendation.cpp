@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "cli/measured_accuracy.hpp"
 #include "cli/recommendation.hpp"
@@ -173,6 +174,21 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
   result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, question.scenario.slo);
 }
 
+// Figures of other layers than these, or of another machine, say nothing of what a choice costs here.
+void require_own(const Trace& trace, const ModelShape& model, const sim::Machine& machine) {
+  if (trace.header.machine != machine.name)
+    throw InputError("--trace", "was measured on '" + trace.header.machine + "', and " + machine.name +
+                                    " is asked about; give its own machine file, or leave --trace out");
+  const auto layers = [](const ModelShape& shape) {
+    return std::tuple(shape.hidden_size, shape.num_hidden_layers, shape.num_attention_heads, shape.head_dim,
+                      shape.intermediate_size, shape.vocab_size);
+  };
+  for (const TraceStep& step : trace.steps)
+    if (layers(step.model) != layers(model))
+      throw InputError("--trace", "was measured with " + step.model.name + ", whose layers are not those of " +
+                                      model.name + "; leave --trace out");
+}
+
 // Steps that differ in KV heads and block size only are one workload.
 [[nodiscard]] std::optional<sim::Regret> measured_regret(const sim::Machine& machine, const Trace& trace) {
   std::vector<sim::ChoiceTime> predicted, measured;
@@ -217,7 +233,10 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   result.bound = bound_of(serving, result.setting, result.served.batch);
   result.kernels = choose_for_kernels(kernels, result);
   choose_limits(question, workload, result);
-  if (question.trace) result.regret = measured_regret(serving.machine, *question.trace);
+  if (question.trace) {
+    require_own(*question.trace, serving.model, serving.machine);
+    result.regret = measured_regret(serving.machine, *question.trace);
+  }
   return result;
 }
 

@@ -1,5 +1,6 @@
 // `dculab validate`: predicted against measured, for published points and for traces.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,6 +58,12 @@ void keep_priced(PointSet& set, const sim::PointCalibration* calibration, Priced
   }
 }
 
+[[nodiscard]] std::string why_none(const Scores& scores) {
+  for (const auto* left_out : {&scores.unpriced, &scores.refused})
+    if (!left_out->empty()) return "line " + std::to_string(left_out->front().line) + ": " + left_out->front().reason;
+  return "";
+}
+
 [[nodiscard]] Scores validate_points(const ValidateChoices& choices, PricedByMachine& priced, Report& report) {
   PointSet set = read_point_set(choices.points);
   std::optional<PointSet> known;
@@ -68,6 +75,14 @@ void keep_priced(PointSet& set, const sim::PointCalibration* calibration, Priced
   }
   const sim::PointCalibration* use = calibration ? &*calibration : nullptr;
   Scores scores = score_points(set, use, fitted);
+  if (scores.rows.empty())
+    throw InputError(choices.points,
+                     set.points.empty() ? "has no points" : "no point of the file can be priced: " + why_none(scores));
+  if (const auto seen =
+          std::ranges::count_if(set.points, [&](const ReadPoint& read) { return fitted.contains(read.point.id); }))
+    report.heading.push_back("warning: " + std::to_string(seen) +
+                             " of these points were fitted, so that their errors " +
+                             "are no forecast; --leave-one-out predicts each machine's from those of the others");
   keep_priced(set, use, priced);
   return scores;
 }

@@ -178,13 +178,17 @@ charts.push(
         const best = view.cells.reduce((a, b) => (b.value < a.value ? b : a));
         const byBlock = spanOf(view.cells, "block", "heads"),
           byHeads = spanOf(view.cells, "heads", "block");
+        const kinds = (side) => new Set(view.cells.map((cell) => cell[side])).size;
+        const costs = [
+          ...(kinds("heads") > 1 ? [`other KV heads cost up to +${format.percent(byHeads)}`] : []),
+          ...(kinds("block") > 1 ? [`other block sizes up to +${format.percent(byBlock)}`] : []),
+        ];
+        const matters = `${byHeads > byBlock ? "the group size" : "the block size"} matters more`;
         return (
           `How much longer the ${view.unit} is than with the best choice, in percent; the frame marks the ` +
           `recommended one. ` +
-          `${best.heads} KV head${best.heads === 1 ? "" : "s"} in blocks of ${best.block} are fastest; from ` +
-          `there more KV heads cost up to +${format.percent(byHeads)}, ` +
-          `the block size up to +${format.percent(byBlock)}: ` +
-          `${byHeads > byBlock ? "the group size" : "the block size"} matters more.`
+          `${best.heads} KV head${best.heads === 1 ? "" : "s"} in blocks of ${best.block} are fastest; ` +
+          `from there ${costs.join(", ")}${costs.length > 1 ? `: ${matters}` : ""}.`
         );
       },
       table: (view) => ({

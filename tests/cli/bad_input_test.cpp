@@ -1,6 +1,7 @@
 // Bad input: exit code 2, one line that names the file or the option, nothing on standard output, nothing written.
 #include <filesystem>
 
+#include "tests/cli/generous_cpu.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -172,6 +173,35 @@ TEST_CASE("an emulated GPU is no machine, and a real one is not known from a pro
   const Finished shown = run_dculab({"probe", "--device", "host-gpu"});
   CHECK(shown.exit_code == 0);
   CHECK(shown.out.find("EMULATED") != std::string::npos);
+}
+
+TEST_CASE("points of which none can be priced are no score") {
+  const Folder folder;
+  const std::string head =
+      "id,kind,machine,devices,software,model,weights,kv_dtype,kv_block_size,batch,prompt_tokens,output_tokens,"
+      "context_tokens,m,n,k,heads,kv_heads,head_size,value,unit,source,notes\n";
+  check_refused({"validate", "--points", folder.write("none.csv", head)}, {"none.csv", "has no points"});
+  const std::string row = "a,matmul,mi300,1,x,,fp16,,,1,,,,64,4096,4096,,,,0.00019,s,here,\n";
+  check_refused({"validate", "--points", folder.write("other.csv", head + row)},
+                {"no point of the file can be priced", "no machine 'mi300'"});
+}
+
+TEST_CASE("a trace of other layers or of another machine gives no decision regret") {
+  const Folder folder;
+  const std::string trace = folder.path("t.jsonl");
+  (void)run_for_json({"bench", "--model", "dculab-tiny", "--batch", "1", "--context", "32", "--block-size", "16,64",
+                      "--repeats", "1", "--warm-up", "0", "--trace", trace});
+  check_refused({"recommend", "--model", "dculab-tiny", "--prompt-tokens", "100", "--output-tokens", "20", "--machine",
+                 "x86-server", "--trace", trace},
+                {"--trace", "was measured on 'host'"});
+  std::string own = kGenerousCpu;
+  own.replace(own.find("name: "), own.find('\n', own.find("name: ")) - own.find("name: "), "name: host");
+  const std::string host = folder.write("host.yaml", own);
+  check_refused({"recommend", "--model", "llama-3.2-1b", "--machine", host, "--trace", trace},
+                {"--trace", "measured with dculab-tiny", "llama-3.2-1b"});
+  const Json measured = run_for_json({"recommend", "--model", "dculab-tiny", "--prompt-tokens", "100",
+                                      "--output-tokens", "20", "--machine", host, "--trace", trace});
+  CHECK(measured.at("recommendations")[0].at("regret").at("regret").get<double>() >= 0);
 }
 
 }  // namespace
