@@ -1,5 +1,7 @@
 #include "kernels/cpu/thread_pool.hpp"
 
+#include "kernels/cpu/thread_placement.hpp"
+
 namespace dculab::kernels::cpu {
 namespace {
 
@@ -27,6 +29,8 @@ void await_change(const std::atomic<T>& value, T old) {
 }  // namespace
 
 ThreadPool::ThreadPool(int num_threads) : shares_(static_cast<std::size_t>(num_threads)) {
+  if (num_threads == 1) return;
+  bind_to_share(0, num_threads);
   threads_.reserve(shares_.size() - 1);
   for (int worker = 1; worker < num_threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
 }
@@ -36,6 +40,7 @@ ThreadPool::~ThreadPool() {
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  if (!threads_.empty()) release_binding();
 }
 
 void ThreadPool::run(const Job& job) {
@@ -73,6 +78,7 @@ void ThreadPool::work(int worker) {
 }
 
 void ThreadPool::serve(int worker) {
+  bind_to_share(worker, num_threads());
   std::uint32_t seen = 0;
   for (;;) {
     await_change(epoch_, seen);

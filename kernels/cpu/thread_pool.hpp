@@ -1,5 +1,6 @@
 // Who runs the tasks of a kernel: a fixed team of threads, the caller among them, with a fork and join of about a
-// microsecond while the team is busy.
+// microsecond while the team is busy. Each has its own share of the CPUs (thread_placement.hpp), the caller for as long
+// as the team exists.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,10 @@
-// Does every task run exactly once, whatever the team, and can the team sleep and wake?
+// Does every task run exactly once, whatever the team, can the team sleep and wake, and does each worker keep to its
+// CPUs?
 #include "kernels/cpu/thread_pool.hpp"
+
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 #include <chrono>
 #include <vector>
@@ -59,5 +64,42 @@ TEST_CASE("a team that has gone to sleep wakes up") {
   }
   CHECK(runs == 40);
 }
+
+#ifdef __linux__
+namespace {
+
+[[nodiscard]] cpu_set_t allowed_cpus() {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  sched_getaffinity(0, sizeof cpus, &cpus);
+  return cpus;
+}
+
+}  // namespace
+
+TEST_CASE("no two workers share a CPU while there is one for each, and the caller gets all back") {
+  const cpu_set_t before = allowed_cpus();
+  const int cpus = CPU_COUNT(&before);
+  for (const int workers : {1, 2, 3, cpus, cpus + 1}) {
+    {
+      ThreadPool threads(workers);
+      std::vector<cpu_set_t> share(static_cast<std::size_t>(workers));
+      threads.parallel_for(
+          workers, [&](int task, int) { share[static_cast<std::size_t>(task)] = allowed_cpus(); }, Distribution::fixed);
+      cpu_set_t all;
+      CPU_ZERO(&all);
+      int in_sum = 0;
+      for (const cpu_set_t& one : share) {
+        in_sum += CPU_COUNT(&one);
+        CPU_OR(&all, &all, &one);
+      }
+      CHECK(CPU_EQUAL(&all, &before));
+      CHECK(in_sum == (workers <= cpus ? cpus : workers * cpus));
+    }
+    const cpu_set_t after = allowed_cpus();
+    CHECK(CPU_EQUAL(&after, &before));
+  }
+}
+#endif
 
 }  // namespace dculab::kernels::cpu

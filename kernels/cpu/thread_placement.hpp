@@ -1,0 +1,16 @@
+// Which CPUs a worker of a team may run on: an equal share of those that the process was started with, so that no two
+// workers ever meet on one. Left to itself, Linux wakes a sleeping team on one CPU again and again, where each worker
+// spins while the other has work: steps after a pause then take three times as long (docs/reference/engine.md).
+#pragma once
+
+namespace dculab::kernels::cpu {
+
+// Binds the calling thread to the share of `worker` in a team of `workers`. Shares of CPUs rather than one CPU each:
+// two processes with small teams leave each other room. Does nothing with more workers than CPUs, or elsewhere than on
+// Linux.
+void bind_to_share(int worker, int workers);
+
+// Lets the calling thread run on all CPUs of the process again.
+void release_binding();
+
+}  // namespace dculab::kernels::cpu
