@@ -7,7 +7,8 @@ namespace dculab::cli {
 
 void cite_fit(sim::Machine& machine, const std::string& what) {
   for (const sim::Parameter& parameter : sim::parameters())
-    config::cite(machine, std::string(parameter.key), sim::Evidence::measured, "dculab: calibrated on " + what);
+    if (sim::matters(machine, parameter))
+      config::cite(machine, std::string(parameter.key), sim::Evidence::measured, "dculab: calibrated on " + what);
 }
 
 }  // namespace dculab::cli

@@ -38,7 +38,7 @@ void add_links(const sim::Machine& machine, std::vector<Absence>& found) {
 
 sim::Machine effective_machine(sim::Machine machine) {
   for (const sim::Parameter& parameter : sim::parameters())
-    if (!machine.sources.contains(std::string(parameter.key)))
+    if (sim::matters(machine, parameter) && !machine.sources.contains(std::string(parameter.key)))
       config::cite(machine, std::string(parameter.key), sim::Evidence::assumed,
                    "prior, see docs/reference/cost-law.md");
   add_level_defaults(machine);

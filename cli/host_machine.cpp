@@ -37,6 +37,7 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
   level.bandwidth = best(measured.read);
   level.latency = measured.latency.median;
   level.outstanding = measured.outstanding;
+  level.kept_for = measured.kept_for;
   level.bandwidth_per_unit = measured.read.front().rate.highest;
   const std::string path = "memory." + measured.name + ".";
   const std::string bandwidth_source = explain(host, dram ? "dram bandwidth" : "cache bandwidth");
@@ -46,6 +47,8 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
   config::cite(machine, path + "latency", Evidence::measured, explain(host, "latency"));
   config::cite(machine, path + "outstanding", Evidence::measured, explain(host, "outstanding"));
   config::cite(machine, path + "bandwidth_per_unit", Evidence::measured, bandwidth_source + "; one thread");
+  if (level.kept_for > Seconds{})
+    config::cite(machine, path + "kept_for", Evidence::measured, explain(host, "kept_for"));
   machine.memory.push_back(level);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "cli/engine_weights.hpp"
 #include "cli/locate.hpp"
@@ -11,6 +12,7 @@
 #include "engine/executors/open_executor.hpp"
 #include "engine/measure/step_sample.hpp"
 #include "engine/measure/trace_header.hpp"
+#include "sim/memory/driven_out.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -67,11 +69,13 @@ MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& wor
   ProgressBar bar;
   int finished = 0;
   engine::StepSample sample(executor->shape(), server.options, server.most_trace_steps);
+  std::optional<sim::CacheWarmth> warmth;
+  if (server.machine != nullptr) warmth.emplace(*server.machine);
   MeasuredServing result;
-  result.served =
-      engine::serve(*executor, server.options, workload, scenario.slo,
-                    {.on_finished = [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); },
-                     .on_step = [&](const ServedStep& step) { sample.add(step); }});
+  result.served = engine::serve(
+      *executor, server.options, workload, scenario.slo,
+      {.on_finished = [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); },
+       .on_step = [&](const ServedStep& step) { sample.add(step, warmth ? warmth->cold_share(step.begin) : 0); }});
   result.trace = {engine::trace_header(*executor, server.threads, "steps of a run that served requests, each once"),
                   sample.steps()};
   return result;

@@ -10,6 +10,7 @@
 #include "core/trace.hpp"
 #include "core/workload.hpp"
 #include "engine/generate/serve.hpp"
+#include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {
 
@@ -21,6 +22,7 @@ struct MeasuredServer {
   int num_blocks = 0;
   int threads = 1;
   engine::OpTiming op_timing = engine::OpTiming::off;  // on: the trace knows the ops, and steps are a little slower
+  const sim::Machine* machine = nullptr;               // this one, known: then the trace says how cold its caches were
   std::size_t most_trace_steps = 1000;                 // all of them in order, or that many drawn from more
 };
 

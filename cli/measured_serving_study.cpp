@@ -13,6 +13,7 @@
 #include "cli/predicted_study.hpp"
 #include "cli/request_workload.hpp"
 #include "cli/serving_scenario.hpp"
+#include "config/machine_file.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
@@ -22,7 +23,7 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kAllSteps = 1'000'000;
+constexpr std::size_t kKeptSteps = 2000;   // of each run
 constexpr std::size_t kFittedSteps = 400;  // more hardly change the fit, and take longer
 
 // What is compared, and how far the simulator may be off.
@@ -38,13 +39,14 @@ constexpr std::array<Limit, 5> kLimits{{{"output_tokens_per_second", 0.05},
 
 using Figures = std::map<std::string, double>;
 
-// A point of the sweep, with its least disturbed rounds.
+// A point of the sweep, with what its rounds gave.
 struct ServedPoint {
   const config::SweepPoint* point;
   sim::SimulatedServer server;
   RequestWorkload workload;
-  std::optional<MeasuredServing> calibrating{}, own{};
-  std::vector<Figures> rounds{};  // of the own requests, all of them
+  std::vector<TraceStep> calibrating{};  // of the other requests
+  TraceHeader header{};
+  std::vector<Figures> rounds{};  // of the own requests
 };
 
 // Drawn alike, from another seed.
@@ -81,25 +83,34 @@ struct ServedPoint {
   return points;
 }
 
-// Of rounds with the same requests: what else runs on the machine only ever slows.
-void keep_fastest(MeasuredServing run, std::optional<MeasuredServing>& kept) {
-  if (!kept || run.served.busy < kept->served.busy) kept = std::move(run);
-}
-
 void serve_round(ServedPoint& served) {
   const MeasuredServer engine{.scenario = served.point->scenario,
                               .options = served.server.options,
                               .num_blocks = *served.server.num_blocks,
                               .threads = served.server.machine.compute_units,
                               .op_timing = engine::OpTiming::on,
-                              .most_trace_steps = kAllSteps};
+                              .machine = &served.server.machine,
+                              .most_trace_steps = kKeptSteps};
   MeasuredServing calibrating = measure(engine, other_requests(served.point->scenario, served.server.model));
   if (const std::string of = choices_text(*served.point); !of.empty())
     for (TraceStep& step : calibrating.trace.steps) step.id.insert(0, of + ", ");
-  keep_fastest(std::move(calibrating), served.calibrating);
-  MeasuredServing own = measure(engine, served.workload);
+  std::ranges::move(calibrating.trace.steps, std::back_inserter(served.calibrating));
+  served.header = std::move(calibrating.trace.header);
+  const MeasuredServing own = measure(engine, served.workload);
   served.rounds.push_back(compared_figures(own.served.metrics, own.served.num_steps));
-  keep_fastest(std::move(own), served.own);
+}
+
+// Metric by metric, over the rounds.
+[[nodiscard]] Figures median_figures(const std::vector<Figures>& rounds) {
+  Figures medians;
+  for (const auto& [metric, any] : rounds.front()) {
+    std::vector<double> values;
+    for (const Figures& round : rounds)
+      if (round.contains(metric)) values.push_back(round.at(metric));
+    std::ranges::sort(values);
+    medians[metric] = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  }
+  return medians;
 }
 
 // Each as likely as `host` expects it to take long, so that the few prefills, which take most of the time, are among
@@ -108,7 +119,7 @@ void serve_round(ServedPoint& served) {
 [[nodiscard]] std::vector<TraceStep> steps_to_fit(const std::vector<ServedPoint>& points, const sim::Machine& host) {
   std::vector<const TraceStep*> all;
   for (const ServedPoint& point : points)
-    for (const TraceStep& step : point.calibrating->trace.steps) all.push_back(&step);
+    for (const TraceStep& step : point.calibrating) all.push_back(&step);
   std::vector<Seconds> expected;
   Seconds total, passed;
   for (const TraceStep* step : all) {
@@ -130,6 +141,19 @@ void serve_round(ServedPoint& served) {
   return steps;
 }
 
+// Of the time of the calibrating steps, what they would have taken had nothing interrupted them. A single long pause
+// does not decide: a step counts as ten times its price at most.
+[[nodiscard]] double undisturbed(const std::vector<ServedPoint>& points, const sim::Machine& machine) {
+  constexpr double kLongest = 10;
+  Seconds priced, measured;
+  for (const ServedPoint& point : points)
+    for (const sim::PredictedMeasured& step : sim::compare_steps(machine, point.calibrating)) {
+      priced += step.predicted;
+      measured += std::min(step.measured, kLongest * step.predicted);
+    }
+  return std::min(1.0, priced / measured);
+}
+
 [[nodiscard]] Figures simulated(const ServedPoint& served, const sim::Machine& machine) {
   sim::SimulatedServer server = served.server;
   server.machine = machine;
@@ -147,7 +171,7 @@ void serve_round(ServedPoint& served) {
 
 void add_point(const ServedPoint& served, const sim::Machine& machine, Table& table, Report& report, int& within) {
   const Figures predicted = simulated(served, machine);
-  const Figures measured = compared_figures(served.own->served.metrics, served.own->served.num_steps);
+  const Figures measured = median_figures(served.rounds);
   Json json{{"choices", Json::object()}, {"metrics", Json::object()}};
   for (const auto& [key, value] : served.point->choices) json["choices"][key] = value;
   for (const auto& [metric, most] : kLimits) {
@@ -180,8 +204,7 @@ void add_comparison(const std::vector<ServedPoint>& points, const sim::Machine& 
   report.json["points"] = Json::array();
   int within = 0;
   for (const ServedPoint& served : points) add_point(served, machine, table, report, within);
-  table.notes = {"The fastest of " + std::to_string(points.front().rounds.size()) +
-                     " rounds: what else runs on the machine only ever slows",
+  table.notes = {"The median of " + std::to_string(points.front().rounds.size()) + " rounds, metric by metric",
                  std::to_string(within) + " of " + std::to_string(table.rows.size()) + " within their limits"};
   report.json["within"] = within;
   report.json["compared"] = table.rows.size();
@@ -196,15 +219,19 @@ MeasuredStudy measure_serving_study(const config::Scenario& scenario, const sim:
   MeasuredStudy study;
   for (int round = 0; round < scenario.measure.repeats; ++round)
     for (ServedPoint& served : points) serve_round(served);
-  study.trace.header = points.front().own->trace.header;
+  study.trace.header = points.front().header;
   study.trace.steps = steps_to_fit(points, host);
   sim::Fit fit = sim::calibrate(host, study.trace.steps);
+  fit.machine.efficiencies.undisturbed = undisturbed(points, fit.machine);
   report.heading.push_back(host.description);
   report.heading.push_back("calibrated on " + std::to_string(study.trace.steps.size()) +
                            " steps of other requests at the same rates: median |error| " +
                            percent(fit.error.median_abs_error) + ", P90 " + percent(fit.error.p90_abs_error) +
-                           ", bias " + percent(fit.error.bias));
+                           ", bias " + percent(fit.error.bias) + "; pauses take " +
+                           percent(1 - fit.machine.efficiencies.undisturbed) + " of the steps' time");
   add_comparison(points, fit.machine, report);
+  config::cite(fit.machine, "efficiencies.undisturbed", sim::Evidence::measured,
+               "dculab: priced over measured time of the served steps");
   cite_fit(fit.machine, std::to_string(study.trace.steps.size()) + " served steps");
   study.machine = fit.machine;
   report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);

@@ -98,7 +98,8 @@ template <class ByRows, class MakeCell>
                               {"size_bytes", level.size.value()},
                               {"bandwidth_bytes_per_second", level.bandwidth.value()},
                               {"latency_seconds", level.latency.value()},
-                              {"outstanding", level.outstanding}});
+                              {"outstanding", level.outstanding},
+                              {"kept_for_seconds", level.kept_for.value()}});
   for (const engine::PeakMeasurement& peak : host.peaks)
     for (const engine::ArithmeticRate& rate : peak.rate)
       json["peaks"].push_back(

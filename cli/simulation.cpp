@@ -62,7 +62,8 @@ constexpr std::size_t kKeptSteps = 16;
   if (measured) {
     const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
     MeasuredServing run =
-        measure({scenario, server.options, *server.num_blocks, server.machine.compute_units, timing}, workload);
+        measure({scenario, server.options, *server.num_blocks, server.machine.compute_units, timing, &server.machine},
+                workload);
     done.trace = std::move(run.trace);
     done.measured = compared_figures(run.served.metrics, run.served.num_steps);
   }

@@ -39,7 +39,7 @@ inline constexpr std::array<Field<sim::Overheads>, 4> kOverheads{{
     {"workgroup_start", &sim::Overheads::workgroup_start},
 }};
 
-inline constexpr std::array<Field<sim::Efficiencies>, 8> kEfficiencies{{
+inline constexpr std::array<Field<sim::Efficiencies>, 10> kEfficiencies{{
     {"matmul_compute", &sim::Efficiencies::matmul_compute},
     {"attention_compute", &sim::Efficiencies::attention_compute},
     {"elementwise_compute", &sim::Efficiencies::elementwise_compute},
@@ -48,6 +48,8 @@ inline constexpr std::array<Field<sim::Efficiencies>, 8> kEfficiencies{{
     {"cache_bandwidth", &sim::Efficiencies::cache_bandwidth},
     {"overlap", &sim::Efficiencies::overlap},
     {"block_lookup", &sim::Efficiencies::block_lookup},
+    {"refill_bandwidth", &sim::Efficiencies::refill_bandwidth},
+    {"undisturbed", &sim::Efficiencies::undisturbed},
 }};
 
 inline constexpr std::array<Field<sim::WaveResources>, 8> kWaves{{

@@ -127,6 +127,7 @@ class MachineReader {
     figure(reader, "latency", level.latency);
     optional_figure(reader, "outstanding", level.outstanding, at_least(0));
     optional_figure(reader, "bandwidth_per_unit", level.bandwidth_per_unit, above(0));
+    optional_figure(reader, "kept_for", level.kept_for, above(0));
     optional_figure(reader, "ways", level.ways, allowed_figure<int>());
     reader.finish();
     machine_.memory.push_back(level);

@@ -102,6 +102,7 @@ class MachineWriter {
       figure("    ", path, "latency", level.latency);
       if (level.outstanding != 0) figure("    ", path, "outstanding", level.outstanding);
       if (level.bandwidth_per_unit.value() != 0) figure("    ", path, "bandwidth_per_unit", level.bandwidth_per_unit);
+      if (level.kept_for.value() != 0) figure("    ", path, "kept_for", level.kept_for);
       if (level.ways != 0) figure("    ", path, "ways", level.ways);
     }
   }

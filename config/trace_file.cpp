@@ -181,6 +181,7 @@ TraceStep read_step(const Node& node, ProblemList& list) {
   read_seconds(reader, "seconds", step.duration, above(0));
   read_seconds(reader, "spread_seconds", step.spread, at_least(0));
   reader.required("repeats", step.repeats, at_least(1));
+  reader.optional("cold_share", step.batch.cold_share, between(0, 1));
   read_ops(reader, step);
   reader.finish();
   if (!list.empty()) return step;

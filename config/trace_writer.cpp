@@ -121,14 +121,16 @@ Json step_json(const TraceStep& step) {
   Json ops = Json::array();
   for (std::size_t index = 0; index < step.op_names.size(); ++index)
     ops.push_back({{"name", step.op_names[index]}, {"seconds", step.op_durations[index].value()}});
-  return {{"id", step.id},
-          {"model", model_json(step.model)},
-          {"options", options_json(step.options)},
-          {"batch", batch_json(step.batch)},
-          {"seconds", step.duration.value()},
-          {"spread_seconds", step.spread.value()},
-          {"repeats", step.repeats},
-          {"ops", ops}};
+  Json json{{"id", step.id},
+            {"model", model_json(step.model)},
+            {"options", options_json(step.options)},
+            {"batch", batch_json(step.batch)},
+            {"seconds", step.duration.value()},
+            {"spread_seconds", step.spread.value()},
+            {"repeats", step.repeats}};
+  if (step.batch.cold_share > 0) json["cold_share"] = step.batch.cold_share;
+  json["ops"] = std::move(ops);
+  return json;
 }
 
 // Bytes that are not UTF-8, say in a device name, must not stop a measurement from being saved.

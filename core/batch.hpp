@@ -38,6 +38,8 @@ struct Batch {
   std::vector<SequenceSlice> sequences;
   std::vector<TokenId> token_ids;                  // [sum of num_new_tokens]
   std::vector<std::vector<BlockId>> block_tables;  // [num_sequences][ceil(context_tokens / block_size)]
+  // When the step begins: of what caches usually keep from one step to the next, the share that others have driven out.
+  double cold_share = 0;
 
   [[nodiscard]] int num_tokens() const {
     int total = 0;

@@ -9,7 +9,8 @@ bool can_swap(const Machine& machine) { return machine.kind == MachineKind::cpu 
 SimulatedExecutor::SimulatedExecutor(Machine machine, const ModelShape& model, const EngineOptions& options)
     : machine_(std::move(machine)),
       block_bytes_(kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size),
-      pieces_per_block_(2 * model.num_hidden_layers) {}
+      pieces_per_block_(2 * model.num_hidden_layers),
+      warmth_(machine_) {}
 
 void SimulatedExecutor::copy_blocks(std::span<const BlockCopy> copies) {
   if (copies.empty()) return;
@@ -29,10 +30,11 @@ void SimulatedExecutor::swap_blocks(std::span<const BlockCopy> out, std::span<co
 
 StepResult SimulatedExecutor::run(const StepPlan& plan) {
   price_step(machine_, plan, price_);
+  add_refill(machine_, plan, cold_share_, price_);
   StepResult result;
   copies_ = std::exchange(pending_copies_, {});
   swaps_ = std::exchange(pending_swaps_, {});
-  result.duration = copies_ + swaps_ + price_.seconds;
+  result.duration = copies_ + swaps_ + pauses() + price_.seconds;
   result.op_durations.reserve(plan.ops.size());
   for (const OpPrice& op : price_.ops) result.op_durations.push_back(op.all_executions());
   return result;

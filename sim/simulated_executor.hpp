@@ -5,6 +5,10 @@
 //
 //   time = blocks * 2 * layers * kernel_launch + bytes / host_link
 //
+// Pauses lengthen steps as often and as long as they did when requests were served on the machine, all steps alike:
+//
+//   step = price / undisturbed
+//
 // host_link counts as its peak. A CPU's host memory is its own: bytes are read and written in DRAM, and no transfer
 // is started.
 #pragma once
@@ -16,6 +20,7 @@
 #include "core/model_shape.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/memory/driven_out.hpp"
 
 namespace dculab::sim {
 
@@ -33,12 +38,16 @@ class SimulatedExecutor : public Executor {
   // The next step waits for them. Precondition: can_swap(machine).
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override;
 
+  // The time at which the next step begins, where others use the machine's caches too; else every step finds them warm.
+  void begin_at(Seconds now) { cold_share_ = warmth_.cold_share(now); }
+
   StepResult run(const StepPlan& plan) override;
 
   // Of the step run last.
   [[nodiscard]] const StepPrice& price() const { return price_; }
   [[nodiscard]] Seconds copies() const { return copies_; }  // of its duration, as are the swaps
   [[nodiscard]] Seconds swaps() const { return swaps_; }
+  [[nodiscard]] Seconds pauses() const { return (1 / machine_.efficiencies.undisturbed - 1) * price_.seconds; }
   [[nodiscard]] const Machine& machine() const { return machine_; }
 
  private:
@@ -46,6 +55,8 @@ class SimulatedExecutor : public Executor {
   Bytes block_bytes_;     // of all layers
   int pieces_per_block_;  // K and V of each layer
   Seconds pending_copies_, pending_swaps_, copies_, swaps_;
+  CacheWarmth warmth_;
+  double cold_share_ = 0;  // of the next step
   StepPrice price_;
 };
 

@@ -5,7 +5,7 @@
 namespace dculab::engine {
 
 // Vitter's algorithm R.
-void StepSample::add(const ServedStep& step) {
+void StepSample::add(const ServedStep& step, double cold_share) {
   ++seen_;
   std::size_t place = steps_.size();
   if (place == most_) {
@@ -20,6 +20,7 @@ void StepSample::add(const ServedStep& step) {
   kept.model = model_;
   kept.options = options_;
   kept.batch.sequences = step.plan.batch.sequences;
+  kept.batch.cold_share = cold_share;
   kept.duration = step.end - step.begin;
   kept.repeats = 1;
   if (step.result.op_durations.empty()) return;

@@ -17,7 +17,8 @@ class StepSample {
   StepSample(ModelShape model, EngineOptions options, std::size_t most)
       : model_(std::move(model)), options_(std::move(options)), most_(most) {}
 
-  void add(const ServedStep& step);
+  // `cold_share`: of Batch, when the step began.
+  void add(const ServedStep& step, double cold_share = 0);
 
   // "step 17" and so on, counted from 1; a step lasts until its tokens are known, so scheduling and sampling are in it.
   [[nodiscard]] const std::vector<TraceStep>& steps() const { return steps_; }

@@ -18,6 +18,7 @@ namespace {
 using kernels::cpu::Arithmetic;
 
 constexpr Seconds kSecond{1};
+constexpr Bytes kLongestKeptSet = 8 * kMiB;
 
 Effort choose_effort(ProbeMode mode) {
   if (mode == ProbeMode::quick) return {4e-3 * kSecond, 5, 3, 1, kGiB, 1, 2};
@@ -121,6 +122,8 @@ LevelMeasurement HostProbe::measure_cache(MemoryProbe& memory, std::size_t index
   level.latency = memory.measure_latency(walk_set, cache.line, Locality::anywhere);
   level.latency_anywhere = level.latency;
   if (index > 0) level.outstanding = lines_in_flight(level);
+  if (level.sharing == Sharing::several_cores && index + 1 == topology_.caches.size())
+    level.kept_for = memory.measure_kept_for(std::min(cache.size / 4.0, kLongestKeptSet));
   return level;
 }
 

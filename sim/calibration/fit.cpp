@@ -139,6 +139,7 @@ Fit fit_residuals(const Machine& base, const ResidualRows& rows) {
   const Vector prior = problem.start();
   for (std::size_t index = 0; index < parameters().size(); ++index) {
     const Parameter& parameter = parameters()[index];
+    if (!matters(base, parameter)) continue;
     const auto row = static_cast<Eigen::Index>(index);
     fit.parameters.push_back({std::string(parameter.key), std::exp(prior[row]), get(fit.machine, parameter),
                               std::sqrt(variance[row]), parameter.log_sigma});

@@ -36,9 +36,9 @@ struct FittedParameter {
 };
 
 struct Fit {
-  Machine machine;  // the base with the fitted values
-  std::vector<FittedParameter> parameters;
-  ErrorSummary error;  // of the steps it was fitted to
+  Machine machine;                          // the base with the fitted values
+  std::vector<FittedParameter> parameters;  // those that matter on the machine
+  ErrorSummary error;                       // of the steps it was fitted to
 };
 
 // Rows of log(predicted / measured) / sigma that a candidate machine gives; always equally many, in the same order.

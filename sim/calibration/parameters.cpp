@@ -11,7 +11,7 @@ constexpr double kLeastTime = 1e-10;   // s
 constexpr double kLongestTime = 1e-2;  // s
 
 // Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
-const std::array<Parameter, 12> kParameters{{
+const std::array<Parameter, 13> kParameters{{
     {"efficiencies.matmul_compute", &Efficiencies::matmul_compute, 0.30, kLeastShare, 1},
     {"efficiencies.attention_compute", &Efficiencies::attention_compute, 0.50, kLeastShare, 1},
     {"efficiencies.elementwise_compute", &Efficiencies::elementwise_compute, 0.70, kLeastShare, 1},
@@ -20,6 +20,7 @@ const std::array<Parameter, 12> kParameters{{
     {"efficiencies.cache_bandwidth", &Efficiencies::cache_bandwidth, 0.40, kLeastShare, 1},
     {"efficiencies.overlap", &Efficiencies::overlap, 0.50, kLeastShare, 1},
     {"efficiencies.block_lookup", &Efficiencies::block_lookup, 1.00, kLeastTime, kLongestTime},
+    {"efficiencies.refill_bandwidth", &Efficiencies::refill_bandwidth, 0.50, kLeastShare, 1},
     {"overheads.kernel_launch", &Overheads::kernel_launch, 0.70, kLeastTime, kLongestTime},
     {"overheads.workgroup_start", &Overheads::workgroup_start, 1.00, kLeastTime, kLongestTime},
     {"overheads.host_per_step", &Overheads::host_per_step, 1.00, kLeastTime, kLongestTime},
@@ -50,6 +51,12 @@ void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
 }  // namespace
 
 std::span<const Parameter> parameters() { return kParameters; }
+
+bool matters(const Machine& machine, const Parameter& parameter) {
+  const auto* share = std::get_if<double Efficiencies::*>(&parameter.member);
+  return share == nullptr || *share != &Efficiencies::refill_bandwidth ||
+         std::ranges::any_of(machine.memory, [](const MemoryLevel& level) { return level.kept_for > Seconds{}; });
+}
 
 double get(const Machine& machine, const Parameter& parameter) {
   double result = 0;

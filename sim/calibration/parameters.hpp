@@ -21,6 +21,9 @@ struct Parameter {
 
 [[nodiscard]] std::span<const Parameter> parameters();
 
+// Whether a price on this machine can depend on it: nothing is fetched again where no cache is shared with strangers.
+[[nodiscard]] bool matters(const Machine& machine, const Parameter& parameter);
+
 [[nodiscard]] double get(const Machine& machine, const Parameter& parameter);
 
 // Stores `value`, held between lowest and highest.

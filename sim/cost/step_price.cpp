@@ -11,6 +11,7 @@
 #include "sim/compute/split_k.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/memory/bandwidth.hpp"
+#include "sim/memory/driven_out.hpp"
 #include "sim/memory/level_bytes.hpp"
 
 namespace dculab::sim {
@@ -30,7 +31,7 @@ namespace {
     const Bytes here = bytes.arriving[level];
     const bool last = level + 1 == levels;
     price.hit_rate[level] = last || here <= Bytes{} ? 1 : std::max(0.0, 1 - bytes.arriving[level + 1] / here);
-    const BytesPerSecond deliverable_here = 
+    const BytesPerSecond deliverable_here =
         deliverable(machine, level, drawing_units(machine, op, level, price.parallel.active_units));
     price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
     times[level] = here / deliverable_here;
@@ -174,6 +175,19 @@ OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint) {
   return price_op(machine, op, footprint, norm_of_overlap(machine.efficiencies.overlap));
 }
 
+void add_refill(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
+  if (cold_share <= 0) return;
+  const Bytes footprint = step_footprint(plan);
+  const BytesPerSecond bandwidth = machine.efficiencies.refill_bandwidth * machine.dram().bandwidth;
+  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
+    OpPrice& op = price.ops[index];
+    const Seconds refill = cold_share * kept_bytes(machine, plan.ops[index], footprint) / bandwidth;
+    op.refill += refill;
+    op.seconds += refill;
+    price.seconds += op.count * refill;
+  }
+}
+
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) {
   const Bytes footprint = step_footprint(plan);
   const double norm = norm_of_overlap(machine.efficiencies.overlap);
@@ -185,6 +199,7 @@ void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) 
     price.ops.push_back(price_op(machine, op, footprint, norm));
     price.seconds += price.ops.back().all_executions();
   }
+  add_refill(machine, plan, plan.batch.cold_share, price);
 }
 
 StepPrice price_step(const Machine& machine, const StepPlan& plan) {

@@ -3,6 +3,7 @@
 //   op    = launches * launch + rounds * workgroup start          (launch; a CPU op that one thread does has none)
 //         + block look-ups * time each / concurrent workgroups    (walking the block table)
 //         + adding the sums of a product split along k            (sim/compute/split_k.hpp)
+//         + cold share * bytes that caches keep between steps / refill bandwidth     (sim/memory/driven_out.hpp)
 //         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency; arithmetic hides some levels
 //           wholly, whose time is then the larger of the two
 //   hidden = a GPU matmul's caches: the next slab is fetched while this one is multiplied; on Hopper DRAM too, and
@@ -45,6 +46,7 @@ struct OpPrice {
   Bound bound;
   Seconds launch;   // kernel launches and workgroup starts
   Seconds lookups;  // following block tables
+  Seconds refill;   // of caches that others have driven its weights and KV out of
   Seconds adding;   // the sums of a product split along k; its bound is the last cache
   Seconds compute;
   Seconds memory;   // of the slowest level
@@ -73,7 +75,10 @@ struct StepPrice {
 // Precondition: problems(machine) is empty.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint);
 
-// Re-uses `price`'s storage. For sweeps and serving loops.
+// Adds what the ops take longer where `cold_share` of what the caches keep between steps is gone.
+void add_refill(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price);
+
+// As cold as plan.batch says. Re-uses `price`'s storage. For sweeps and serving loops.
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price);
 [[nodiscard]] StepPrice price_step(const Machine& machine, const StepPlan& plan);
 

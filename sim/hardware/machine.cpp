@@ -36,6 +36,7 @@ void check_memory(Problems& found, const Machine& machine) {
     require_positive(found, key + ".latency", level.latency.value());
     require_not_negative(found, key + ".outstanding", level.outstanding);
     require_not_negative(found, key + ".bandwidth_per_unit", level.bandwidth_per_unit.value());
+    require_not_negative(found, key + ".kept_for", level.kept_for.value());
     require_not_negative(found, key + ".ways", level.ways);
   }
   for (std::size_t index = 1; index < machine.memory.size(); ++index) {
@@ -102,7 +103,9 @@ void check_fitted(Problems& found, const Machine& machine) {
                                    {"efficiencies.conversion_compute", shares.conversion_compute},
                                    {"efficiencies.dram_bandwidth", shares.dram_bandwidth},
                                    {"efficiencies.cache_bandwidth", shares.cache_bandwidth},
-                                   {"efficiencies.overlap", shares.overlap}})
+                                   {"efficiencies.overlap", shares.overlap},
+                                   {"efficiencies.refill_bandwidth", shares.refill_bandwidth},
+                                   {"efficiencies.undisturbed", shares.undisturbed}})
     require_share(found, key, value);
   const Overheads& times = machine.overheads;
   for (const auto& [key, value] : {std::pair{"efficiencies.block_lookup", shares.block_lookup},

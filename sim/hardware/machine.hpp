@@ -36,7 +36,8 @@ struct MemoryLevel {
   double outstanding = 0;    // lines in flight that one compute unit can have towards this level; 0 = not limiting
   // Bandwidth one compute unit can draw alone; 0 = its share, bandwidth / compute units.
   BytesPerSecond bandwidth_per_unit;
-  int ways = 0;  // lines of a set of the cache; 0 = not known, see sim/memory/set_associative_cache.hpp
+  Seconds kept_for{};  // what is not used again stays so long among strangers' data, until 1/e of it; 0 = for good
+  int ways = 0;        // lines of a set of the cache; 0 = not known, see sim/memory/set_associative_cache.hpp
 };
 
 // Throughput of the instruction that an op of a given dtype would use.
@@ -98,6 +99,12 @@ struct Efficiencies {
   // Per followed block-table entry, where it is not hidden: the load of the entry and the address arithmetic. The prior
   // makes blocks of 1 token 13 to 18 % slower than of 16, as measured on gfx950 (ROCm/FlyDSL pull request 1066).
   Seconds block_lookup{15e-9};
+  // Of DRAM's peak: how fast a step fetches what strangers drove out of a cache, on top of all else it does. The prior
+  // is what the engine reached on two virtual cores of an AMD EPYC.
+  double refill_bandwidth = 0.5;
+  // Of a served step's time, what is not pauses: the law and its fit say how long a step takes when nothing interrupts
+  // it, `simulate` what steps take on average. Measured by serving requests; 1 where they were not.
+  double undisturbed = 1;
 };
 
 // Least and largest value of one feature of the steps that a machine was calibrated on.

@@ -28,7 +28,9 @@ ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
   for (std::size_t index = 0; index < price.ops.size(); ++index) {
     const OpPrice& op = price.ops[index];
     const Seconds time = op.all_executions();
-    time_by_bound_[std::string(name(op.bound, machine_))] += time;
+    const Seconds refill = op.count * op.refill;
+    add("cold caches", refill);
+    time_by_bound_[std::string(name(op.bound, machine_))] += time - refill;
     const Stage stage = plan.ops[index].stage;
     (stage == Stage::before_layers ? work.before_layers
      : stage == Stage::layer       ? work.layers
@@ -38,16 +40,18 @@ ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
 }
 
 StepResult ParallelExecutor::run(const StepPlan& plan) {
+  device_.begin_at(clock_.now());
   StepResult result = device_.run(plan);
   Work work = add_bounds(plan);
   const Seconds exchange = exchange_time(machine_, model_, plan, deployment_.tensor_parallel_size, activation_dtype_);
   add("block copies", device_.copies());
   add("swap", device_.swaps());
+  add("pauses", device_.pauses());
   add("exchange", exchange);
   result.duration += exchange;
   device_time_ += result.duration / static_cast<double>(deployment_.pipeline_parallel_size);
   if (deployment_.pipeline_parallel_size == 1) return result;
-  work.layers += exchange + device_.copies() + device_.swaps();
+  work.layers += exchange + device_.copies() + device_.swaps() + device_.pauses();
   result.duration = through_the_stages(plan, work);
   return result;
 }

@@ -53,6 +53,15 @@ TEST_CASE("every shipped machine loads, is sound and is named as its file") {
   }
 }
 
+TEST_CASE("how long a cache keeps what strangers drive out is written and read back") {
+  sim::Machine machine = read_machine_file(shipped_machines().front());
+  machine.memory[1].kept_for = Seconds(5.5e-3);
+  cite(machine, "memory." + machine.memory[1].name + ".kept_for", sim::Evidence::measured, "a probe");
+  const sim::Machine again = read_machine("again", machine_yaml(machine));
+  CHECK(again.memory[0].kept_for == Seconds(0));
+  CHECK(again.memory[1].kept_for == Seconds(5.5e-3));
+}
+
 TEST_CASE("every shipped machine is written and read back the same") {
   for (const std::string& file : shipped_machines()) {
     INFO(file);
@@ -221,7 +230,7 @@ TEST_CASE("every figure that calibration fits can be written to a machine file")
   std::vector<std::string> writable;
   for (const auto& field : kOverheads) writable.push_back("overheads." + std::string(field.key));
   for (const auto& field : kEfficiencies) writable.push_back("efficiencies." + std::string(field.key));
-  REQUIRE(writable.size() == sim::parameters().size());
+  REQUIRE(writable.size() == sim::parameters().size() + 1);  // efficiencies.undisturbed is measured, not fitted
   for (const sim::Parameter& parameter : sim::parameters())
     CHECK(std::find(writable.begin(), writable.end(), parameter.key) != writable.end());
 }

@@ -47,6 +47,7 @@ Trace small_trace() {
   step.duration = Seconds(1.0 / 3.0);
   step.spread = Seconds(1e-9);
   step.repeats = 7;
+  step.batch.cold_share = 0.25;
   for (const Op& op : plan_step(step.model, step.options, step.batch).ops) {
     step.op_names.emplace_back(op.name);
     step.op_durations.push_back(Seconds(1.23456789e-6 * static_cast<double>(step.op_durations.size())));
@@ -95,6 +96,7 @@ TEST_CASE("a trace is written and read back the same") {
   CHECK(step.options.gpu_memory_utilization == 0.123456789);
   CHECK(step.options.tiling.partition_tokens == 0);
   CHECK(step.duration == Seconds(1.0 / 3.0));
+  CHECK(step.batch.cold_share == 0.25);
   CHECK(step.op_names == trace.steps[0].op_names);
   CHECK(step.op_durations == trace.steps[0].op_durations);
   REQUIRE(step.batch.sequences.size() == 5);

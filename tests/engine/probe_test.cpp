@@ -270,6 +270,8 @@ TEST_CASE("a quick probe of this host is sane", "[probe][slow][once]") {
     REQUIRE(level.read.size() == 2);
     for (const ReadRate& read : level.read) CHECK(read.rate.lowest > BytesPerSecond(0));
     CHECK(level.latency.lowest > Seconds(0));
+    CHECK(level.kept_for >= Seconds(0));
+    CHECK((level.sharing == Sharing::several_cores || level.kept_for == Seconds(0)));
   }
   // Which level is faster is a timing, and on a busy machine or in a sanitized build it can come out either way.
   for (std::size_t i = 1; i + 1 < host.levels.size(); ++i) CHECK(host.levels[i].size > host.levels[i - 1].size);

@@ -1,0 +1,97 @@
+// What strangers drive out of a shared cache: how cold a step begins, and what that costs.
+#include "sim/memory/driven_out.hpp"
+
+#include <cmath>
+
+#include "core/step_plan.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/simulated_executor.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+// Its last cache keeps a tiny model among strangers, for 5 ms.
+[[nodiscard]] Machine shared_cpu() {
+  Machine machine = cpu_like();
+  machine.memory[2].kept_for = Seconds(5e-3);
+  return machine;
+}
+
+[[nodiscard]] StepPlan decode() {
+  return plan_step(tiny_llama(), EngineOptions{}, uniform_batch(Phase::decode, 1, 100));
+}
+
+TEST_CASE("a cache of one's own is never cold") {
+  CacheWarmth warmth(cpu_like());
+  CHECK(warmth.cold_share(Seconds(0)) == 0);
+  CHECK(warmth.cold_share(Seconds(100)) == 0);
+}
+
+TEST_CASE("cold after a pause, and warmer with every step") {
+  CacheWarmth warmth(shared_cpu());
+  CHECK(warmth.cold_share(Seconds(0)) == 0);
+  CHECK(warmth.cold_share(Seconds(5e-3)) == Approx(1 - std::exp(-1.0)));
+  CHECK(warmth.cold_share(Seconds(1)) == Approx(1));
+  double now = 1, last = 1;
+  for (int step = 1; step <= 4; ++step) {
+    const double cold = warmth.cold_share(Seconds(now += 1e-6));
+    CHECK(cold == Approx(kDrivenOutAgain * last).epsilon(1e-2));
+    last = cold;
+  }
+}
+
+TEST_CASE("a cold step fetches again what the shared cache kept, at the refill bandwidth") {
+  const Machine machine = shared_cpu();
+  const StepPlan plan = decode();
+  Bytes kept;
+  for (const Op& op : plan.ops) kept += op.count * kept_bytes(machine, op, step_footprint(plan));
+  CHECK(kept > Bytes{});
+  CHECK(kept <= step_footprint(plan));
+  const Seconds all = kept / (machine.efficiencies.refill_bandwidth * machine.dram().bandwidth);
+  const StepPrice warm = price_step(machine, plan);
+  for (const double share : {0.25, 1.0}) {
+    StepPlan cold = plan;
+    cold.batch.cold_share = share;
+    const StepPrice price = price_step(machine, cold);
+    CHECK((price.seconds - warm.seconds) / all == Approx(share));
+    Seconds of_ops = price.host;
+    for (const OpPrice& op : price.ops) of_ops += op.all_executions();
+    CHECK(of_ops / price.seconds == Approx(1));
+  }
+}
+
+TEST_CASE("what no cache keeps is not fetched again") {
+  Machine machine = shared_cpu();
+  for (MemoryLevel& level : machine.memory)
+    if (&level != &machine.dram()) level.size = kKiB;
+  const StepPlan plan = decode();
+  for (const Op& op : plan.ops) CHECK(kept_bytes(machine, op, step_footprint(plan)) < 1e-6 * step_footprint(plan));
+}
+
+TEST_CASE("what a unit's own cache keeps is not fetched again") {
+  Machine machine = shared_cpu();
+  for (MemoryLevel& level : machine.memory)
+    if (level.scope == Scope::compute_unit) level.size = kGiB;
+  const StepPlan plan = decode();
+  for (const Op& op : plan.ops) CHECK(kept_bytes(machine, op, step_footprint(plan)) < 1e-6 * step_footprint(plan));
+}
+
+TEST_CASE("an executor that is told the time prices a step after a pause as cold") {
+  const Machine machine = shared_cpu();
+  const StepPlan plan = decode();
+  SimulatedExecutor executor(machine, tiny_llama(), EngineOptions{});
+  const Seconds warm = executor.run(plan).duration;
+  CHECK(warm == price_step(machine, plan).seconds);
+  executor.begin_at(Seconds(0));
+  CHECK(executor.run(plan).duration == warm);
+  executor.begin_at(Seconds(1));
+  StepPlan cold = plan;
+  cold.batch.cold_share = 1;
+  CHECK(executor.run(plan).duration / price_step(machine, cold).seconds == Approx(1));
+}
+
+}  // namespace
+}  // namespace dculab::sim::test
