@@ -18,26 +18,50 @@ constexpr double kTie = 0.02;
   return sim::price_step(server.machine, plan).seconds / (static_cast<double>(prompts) * each);
 }
 
-[[nodiscard]] BatchedTokens serve_with(int tokens, int prompt_tokens, sim::SimulatedServer server,
+// Requests like these wait from the beginning, twice and three times as many as run at a time: filling and draining
+// take as long in both runs, and the difference is what the engine does with a full batch.
+void serve_full(const sim::SimulatedServer& server, RequestWorkload workload, const sim::SteadyLoad& load,
+                BatchedTokens& result) {
+  workload.arrival = ArrivalKind::all_at_once;
+  if (!workload.recorded.empty()) {
+    workload.recorded.clear();
+    workload.prompt = {.center = static_cast<double>(load.prompt_tokens)};
+    workload.output = {.center = static_cast<double>(load.output_tokens)};
+  }
+  const int batch = server.options.max_num_seqs;
+  workload.requests = 2 * batch;
+  const Seconds shorter = sim::simulate(server, workload, {}).metrics.duration();
+  workload.requests = 3 * batch;
+  const ServingMetrics longer = sim::simulate(server, workload, {}).metrics;
+  const bool steady = longer.duration() > shorter;
+  result.full_requests_per_second =
+      steady ? batch / (longer.duration() - shorter).value() : 3 * batch / longer.duration().value();
+  if (longer.tpot().count() > 0) result.full_tpot = longer.tpot().quantile(0.5);
+}
+
+[[nodiscard]] BatchedTokens serve_with(int tokens, const sim::SteadyLoad& load, sim::SimulatedServer server,
                                        const RequestWorkload& workload, const ServiceLevel& objective) {
   server.options.max_num_batched_tokens = tokens;
   const sim::ServingRun run = sim::simulate(server, workload, objective);
   const ServingMetrics& metrics = run.metrics;
-  return {.max_num_batched_tokens = tokens,
-          .goodput = static_cast<double>(metrics.requests_within_objective()) / metrics.duration().value(),
-          .slo_attainment =
-              static_cast<double>(metrics.requests_within_objective()) / static_cast<double>(metrics.requests()),
-          .ttft_p90 = metrics.ttft().quantile(0.9),
-          .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
-          .latency_mean = metrics.latency().mean(),
-          .preemptions = run.num_preemptions,
-          .prompt_token = prompt_token(server, tokens, prompt_tokens)};
+  BatchedTokens result{.max_num_batched_tokens = tokens,
+                       .goodput = static_cast<double>(metrics.requests_within_objective()) / metrics.duration().value(),
+                       .slo_attainment = static_cast<double>(metrics.requests_within_objective()) /
+                                         static_cast<double>(metrics.requests()),
+                       .ttft_p90 = metrics.ttft().quantile(0.9),
+                       .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
+                       .latency_mean = metrics.latency().mean(),
+                       .preemptions = run.num_preemptions,
+                       .prompt_token = prompt_token(server, tokens, load.prompt_tokens)};
+  serve_full(server, workload, load, result);
+  return result;
 }
 
 }  // namespace
 
 BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, const RequestWorkload& workload,
-                                          const sim::SteadyLoad& load, const ServiceLevel& objective) {
+                                          const sim::SteadyLoad& load, const ServiceLevel& objective,
+                                          CarriedRate carried) {
   BatchedTokensChoice choice;
   EngineOptions options = server.options;
   std::vector<double> goodputs, speeds;
@@ -46,13 +70,19 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
     options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
     const int request = load.prompt_tokens + load.output_tokens;
     if (sim::capacity(server.machine, server.model, options, request).max_sequences < 1) continue;
-    choice.candidates.push_back(serve_with(tokens, load.prompt_tokens, server, workload, objective));
-    goodputs.push_back(choice.candidates.back().goodput);
-    speeds.push_back(1 / choice.candidates.back().latency_mean.value());
+    choice.candidates.push_back(serve_with(tokens, load, server, workload, objective));
   }
   if (choice.candidates.empty())
     throw InputError(server.model.name + " on " + server.machine.name,
                      "no max_num_batched_tokens leaves room for a request; take weights of fewer bits");
+  double most = 0;
+  for (const BatchedTokens& each : choice.candidates) most = std::max(most, each.full_requests_per_second);
+  const double enough = std::min(carried.value_or(most), most / (1 + kTie));
+  for (const BatchedTokens& each : choice.candidates) {
+    const bool carries = each.full_requests_per_second >= enough;
+    goodputs.push_back(carries ? each.goodput : 0);
+    speeds.push_back(carries ? 1 / each.latency_mean.value() : 0);
+  }
   const bool has_objective = objective.ttft || objective.tpot || objective.latency || objective.slowdown;
   auto preferred = has_objective ? sim::prefer(goodputs, kTie) : std::nullopt;
   choice.by_goodput = preferred.has_value();

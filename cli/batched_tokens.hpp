@@ -17,7 +17,9 @@ struct BatchedTokens {
   double slo_attainment = 1;  // share of the requests that do
   Seconds ttft_p90, tpot_p90, latency_mean;
   int preemptions = 0;
-  Seconds prompt_token;  // in a step of nothing but prompts
+  double full_requests_per_second = 0;  // while the queue never empties
+  Seconds full_tpot{};                  // then, median
+  Seconds prompt_token;                 // in a step of nothing but prompts
 };
 
 struct BatchedTokensChoice {
@@ -27,11 +29,14 @@ struct BatchedTokensChoice {
   bool by_goodput = false;  // else by mean latency
 };
 
-// With a service level the candidate of the highest goodput, without one, or where none meets it, that of the
-// smallest mean latency; the usual one where it is within 2 %. Candidates that leave
-// no room for a request of the load are left out. Throws InputError for a request that cannot be served.
+// What must be carried: as much as any candidate can, or no more than this many requests per second.
+using CarriedRate = std::optional<double>;
+
+// Of those that carry the rate: with a service level the candidate of the highest goodput, without one, or where none
+// meets it, that of the smallest mean latency; the usual one where it is within 2 %. Candidates that leave no room for
+// a request of the load are left out. Throws InputError for a request that cannot be served.
 [[nodiscard]] BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server,
                                                         const RequestWorkload& workload, const sim::SteadyLoad& load,
-                                                        const ServiceLevel& objective);
+                                                        const ServiceLevel& objective, CarriedRate carried);
 
 }  // namespace dculab::cli

@@ -57,7 +57,9 @@ namespace {
                                   {"tpot_p90", each.tpot_p90.value()},
                                   {"latency_mean", each.latency_mean.value()},
                                   {"preemptions", each.preemptions},
-                                  {"prompt_token_seconds", each.prompt_token.value()}});
+                                  {"prompt_token_seconds", each.prompt_token.value()},
+                                  {"most_requests_per_second", each.full_requests_per_second},
+                                  {"most_tpot_p50_seconds", each.full_tpot.value()}});
   return json;
 }
 
@@ -72,8 +74,8 @@ Json to_json(const Recommendation& result) {
             {"max_num_seqs", result.served.batch},
             {"most_num_seqs", result.served.most},
             {"limit", sim::name(result.served.limit)},
-            {"output_tokens_per_second", result.served.output_tokens_per_second},
-            {"tpot_seconds", result.served.tpot.value()},
+            {"output_tokens_per_second", result.tokens().full_requests_per_second * result.serving.load.output_tokens},
+            {"tpot_seconds", result.tokens().full_tpot.value()},
             {"step_seconds", result.step.value()},
             {"interval_seconds", {result.confidence.low.value(), result.confidence.high.value()}},
             {"basis", sim::name(result.confidence.basis)},

@@ -80,11 +80,13 @@ namespace {
 }
 
 [[nodiscard]] std::string summary(const Recommendation& result) {
-  return "→ serves " + rate_text(result.served) + " (" + number(result.requests_per_second()) + " requests/s) with " +
-         std::to_string(result.served.batch) + " at a time, TPOT " + config::short_text(result.served.tpot) +
-         "; a decode step takes " + config::short_text(result.step) + " (90 % interval " +
-         config::short_text(result.confidence.low) + " to " + config::short_text(result.confidence.high) + ", " +
-         std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
+  const double requests = result.tokens().full_requests_per_second;
+  return "→ serves " + number(requests * result.serving.load.output_tokens) + " tokens/s (" + number(requests) +
+         " requests/s) at most, with " + std::to_string(result.served.batch) + " at a time, TPOT " +
+         config::short_text(result.tokens().full_tpot) + "; a decode step takes " + config::short_text(result.step) +
+         " (90 % interval " + config::short_text(result.confidence.low) + " to " +
+         config::short_text(result.confidence.high) + ", " + std::string(sim::name(result.confidence.basis)) +
+         ") and is bound by " + result.bound.name;
 }
 
 // A format of the KV cache that the machine's file says nothing of.
@@ -101,7 +103,7 @@ namespace {
 
 // Fewer of the simulated requests meet the service level than the nine of ten that P90 speaks of.
 [[nodiscard]] std::string missed_objective(const Recommendation& result) {
-  const BatchedTokens& chosen = result.batched_tokens.candidates[result.batched_tokens.chosen];
+  const BatchedTokens& chosen = result.tokens();
   if (chosen.slo_attainment >= 0.9) return "";
   return "warning: of the simulated requests " + percent(chosen.slo_attainment, 2) + " meet the slo; TTFT P90 is " +
          config::short_text(chosen.ttft_p90) + ", TPOT P90 " + config::short_text(chosen.tpot_p90);
@@ -111,7 +113,7 @@ void add_notes(const Recommendation& result, Table& table) {
   table.notes.push_back(summary(result));
   const std::string options = vllm_options(result);
   table.notes.push_back(options.empty() ? "vLLM: none of its kernels takes these sizes" : "vLLM: " + options);
-  if (result.offered_requests_per_second > result.requests_per_second())
+  if (result.offered_requests_per_second > result.tokens().full_requests_per_second)
     table.notes.push_back("warning: " + number(result.offered_requests_per_second) +
                           " requests/s arrive, more than are served: the queue grows");
   for (const std::string& warning : {missed_objective(result), unknown_format(result)})
@@ -200,12 +202,14 @@ void add_notes(const Recommendation& result, Table& table) {
   if (result.offered_requests_per_second > 0)
     table.title += " at " + number(result.offered_requests_per_second) + " requests/s" +
                    (result.offered_by_us ? ", 80 % of what is served steadily" : "");
-  table.columns = {"tokens", "a prompt's token", "goodput", "TTFT P90", "TPOT P90", "mean latency", "preemptions"};
+  table.columns = {"tokens",   "a prompt's token", "at most",      "goodput",
+                   "TTFT P90", "TPOT P90",         "mean latency", "preemptions"};
   for (std::size_t index = 0; index < result.batched_tokens.candidates.size(); ++index) {
     const BatchedTokens& each = result.batched_tokens.candidates[index];
     table.rows.push_back(
         {std::to_string(each.max_num_batched_tokens) + (index == result.batched_tokens.chosen ? " *" : ""),
          Cell(config::short_text(each.prompt_token), each.prompt_token.value()),
+         Cell(number(each.full_requests_per_second) + " requests/s", each.full_requests_per_second),
          Cell(number(each.goodput) + " requests/s", each.goodput),
          Cell(config::short_text(each.ttft_p90), each.ttft_p90.value()),
          Cell(config::short_text(each.tpot_p90), each.tpot_p90.value()),
@@ -213,7 +217,8 @@ void add_notes(const Recommendation& result, Table& table) {
   }
   table.notes = {
       "Small steps let running requests go on sooner; they pay where a prompt's token, in a step of prompts "
-      "alone, costs hardly more than in large ones."};
+      "alone, costs hardly more than in large ones. At most: while the queue never empties; what carries less than is "
+      "needed is not chosen."};
   return table;
 }
 
@@ -226,11 +231,10 @@ std::string vllm_options(const Recommendation& result) {
   const Dtype dtype = result.setting.kv_cache_dtype;
   const bool half = dtype == Dtype::f16 || dtype == Dtype::bf16;
   if (kernel == nullptr || !(half || dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2)) return "";
-  const BatchedTokens& tokens = result.batched_tokens.candidates[result.batched_tokens.chosen];
   return "--block-size " + std::to_string(kernel->best->setting.block_size) + " --kv-cache-dtype " +
          (half ? std::string("auto") : std::string(name(dtype))) + " --max-num-seqs " +
          std::to_string(result.served.batch) + " --max-num-batched-tokens " +
-         std::to_string(tokens.max_num_batched_tokens);
+         std::to_string(result.tokens().max_num_batched_tokens);
 }
 
 void add_serving_recommendation(const Recommendation& result, Report& report) {

@@ -49,9 +49,12 @@ struct Recommendation {
   bool offered_by_us = false;              // 80 % of what is served steadily: the workload has no rate
   std::optional<sim::Regret> regret;
 
+  // In closed form, which candidates are compared by.
   [[nodiscard]] double requests_per_second() const {
     return served.output_tokens_per_second / serving.load.output_tokens;
   }
+  // With all that is recommended, simulated.
+  [[nodiscard]] const BatchedTokens& tokens() const { return batched_tokens.candidates[batched_tokens.chosen]; }
 };
 
 // Throws InputError.

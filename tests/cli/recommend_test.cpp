@@ -56,6 +56,23 @@ TEST_CASE("the machines that are asked about most get settings that vLLM can be 
   }
 }
 
+TEST_CASE("what is promised is what the settings carry when they are simulated, within a tie of the best") {
+  for (const char* machine : {"z100", "mi300x"}) {
+    INFO(machine);
+    const Json found = recommendation(machine);
+    const Json& tokens = found.at("max_num_batched_tokens");
+    double most = 0, chosen = 0;
+    for (const Json& each : tokens.at("candidates")) {
+      const double rate = each.at("most_requests_per_second");
+      most = std::max(most, rate);
+      if (each.at("value") == tokens.at("choice")) chosen = rate;
+    }
+    CHECK(chosen * 1.02 >= most);
+    CHECK(found.at("output_tokens_per_second").get<double>() ==
+          Approx(chosen * found.at("output_tokens").get<double>()));
+  }
+}
+
 TEST_CASE("the KV dtype flips where pricing the step directly says it does, and not before") {
   const Json found = recommendation("z100");
   const Json& dtype = decision(found, "kv_cache.dtype");
