@@ -1,5 +1,7 @@
 #include "config/workload_reader.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "config/step_words.hpp"
@@ -98,7 +100,9 @@ void read_serving(MapReader& reader, Workload& workload) {
 
 void read_workload(MapReader reader, Workload& workload) {
   if (!reader.is_present()) return;
-  const bool serves = reader.node()->find("requests") != nullptr;
+  const auto is_there = [&](const char* key) { return reader.node()->find(key) != nullptr; };
+  constexpr std::array kServingKeys{"requests", "file", "arrival", "prompt_tokens", "output_tokens"};
+  const bool serves = std::ranges::any_of(kServingKeys, is_there);
   for (const std::string_view key : {"phase", "batch", "context_tokens", "cached_tokens"})
     if (const Node* node = serves ? reader.optional(key) : nullptr)
       reader.complain(*node, "workload." + std::string(key) +

@@ -129,6 +129,13 @@ TEST_CASE("workloads that make no sense are refused where they stand") {
       ContainsSubstring("workload.requests_per_second: missing") && ContainsSubstring("workload.burstiness: missing"));
 }
 
+TEST_CASE("a workload of requests without their number is told so") {
+  for (const char* workload : {"{file: a.csv, arrival: replay}", "{prompt_tokens: 5, output_tokens: 5}"}) {
+    const std::string text = "schema: dculab/scenario/1\nquestion: q\nmodel: m\nmachine: z100\nworkload: ";
+    CHECK_THROWS_WITH(read(text + workload + "\n"), ContainsSubstring("workload.requests: missing"));
+  }
+}
+
 TEST_CASE("a sweep is every combination, first axis slowest") {
   const std::vector<SweepPoint> points = sweep_points(read(kStep));
   REQUIRE(points.size() == 6);
