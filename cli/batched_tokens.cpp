@@ -18,16 +18,15 @@ constexpr double kTie = 0.02;
   return sim::price_step(server.machine, plan).seconds / (static_cast<double>(prompts) * each);
 }
 
-// Requests like these wait from the beginning, twice and three times as many as run at a time: filling and draining
-// take as long in both runs, and the difference is what the engine does with a full batch.
+// Requests of the load's mean lengths (drawn ones would make the rate theirs) wait from the beginning, twice and three
+// times as many as run at a time: filling and draining take as long in both runs, and the difference is what the engine
+// does with a full batch.
 void serve_full(const sim::SimulatedServer& server, RequestWorkload workload, const sim::SteadyLoad& load,
                 BatchedTokens& result) {
   workload.arrival = ArrivalKind::all_at_once;
-  if (!workload.recorded.empty()) {
-    workload.recorded.clear();
-    workload.prompt = {.center = static_cast<double>(load.prompt_tokens)};
-    workload.output = {.center = static_cast<double>(load.output_tokens)};
-  }
+  workload.recorded.clear();
+  workload.prompt = {.center = static_cast<double>(load.prompt_tokens)};
+  workload.output = {.center = static_cast<double>(load.output_tokens)};
   const int batch = server.options.max_num_seqs;
   workload.requests = 2 * batch;
   const Seconds shorter = sim::simulate(server, workload, {}).metrics.duration();

@@ -18,7 +18,7 @@ struct BatchedTokens {
   Seconds ttft_p90, tpot_p90, latency_mean;
   int preemptions = 0;
   double full_requests_per_second = 0;  // while the queue never empties
-  Seconds full_tpot{};                  // then, median
+  Seconds full_tpot{};                  // then, median of all; filling and draining are in it
   Seconds prompt_token;                 // in a step of nothing but prompts
 };
 

@@ -201,7 +201,7 @@ void add_notes(const Recommendation& result, Table& table) {
   table.title = "max_num_batched_tokens, requests simulated";
   if (result.offered_requests_per_second > 0)
     table.title += " at " + number(result.offered_requests_per_second) + " requests/s" +
-                   (result.offered_by_us ? ", 80 % of what is served steadily" : "");
+                   (result.offered_by_us ? ", 80 % of the closed form's rate" : "");
   table.columns = {"tokens",   "a prompt's token", "at most",      "goodput",
                    "TTFT P90", "TPOT P90",         "mean latency", "preemptions"};
   for (std::size_t index = 0; index < result.batched_tokens.candidates.size(); ++index) {

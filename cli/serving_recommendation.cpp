@@ -171,7 +171,8 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
   if (workload.arrival == ArrivalKind::gamma) result.offered_requests_per_second = workload.requests_per_second;
   const sim::SimulatedServer server{result.serving.machine, sim::model_of(result.serving, result.setting), options, {}};
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(question.scenario.file, found.front());
-  const CarriedRate carried = result.offered_by_us ? CarriedRate() : result.offered_requests_per_second;
+  const bool has_rate = !result.offered_by_us && result.offered_requests_per_second > 0;  // a recording has none
+  const CarriedRate carried = has_rate ? CarriedRate(result.offered_requests_per_second) : CarriedRate();
   result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, question.scenario.slo, carried);
 }
 

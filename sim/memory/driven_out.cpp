@@ -30,6 +30,7 @@ double CacheWarmth::cold_share(Seconds now) {
 
 Bytes kept_bytes(const Machine& machine, const Op& op, Bytes footprint) {
   Bytes kept;
+  if (op.kind == OpKind::attention_scores) return kept;  // reads what attention has read
   for (const Operand& operand : op.operands()) {
     if (operand.role != OperandRole::weight && operand.role != OperandRole::kv_read) continue;
     const Bytes distance = std::max(footprint, operand.unique);

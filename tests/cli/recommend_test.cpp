@@ -73,6 +73,17 @@ TEST_CASE("what is promised is what the settings carry when they are simulated, 
   }
 }
 
+TEST_CASE("what is promised does not hang on the draw of a few requests") {
+  std::vector<double> promised;
+  for (const char* seed : {"1", "3"}) {
+    Arguments arguments{"recommend", "serving/llama3_on_z100", "--concurrency", "1", "--requests-per-second", "0.2"};
+    arguments.insert(arguments.end(), {"--set", std::string("workload.seed=") + seed});
+    const Json found = run_for_json(arguments).at("recommendations").at(0);
+    promised.push_back(found.at("output_tokens_per_second"));
+  }
+  CHECK(promised[0] == Approx(promised[1]).epsilon(0.1));  // the mean lengths are those of the draw
+}
+
 TEST_CASE("the KV dtype flips where pricing the step directly says it does, and not before") {
   const Json found = recommendation("z100");
   const Json& dtype = decision(found, "kv_cache.dtype");
