@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "config/node.hpp"
 #include "core/error.hpp"
@@ -33,6 +36,31 @@ TEST_CASE("a file is written whole and replaced whole") {
   CHECK(read_text_file(file, 100) == "one");
   write_file_atomically(file, std::string(300000, 'x'));
   CHECK(read_text_file(file, 1 << 20) == std::string(300000, 'x'));
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("the next write takes what a killed one left") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "out.json";
+  std::ofstream(file + ".part") << "half of an answer that is longer than the next";
+  write_file_atomically(file, "whole");
+  CHECK(read_text_file(file, 100) == "whole");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("programs that write one file take turns") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "out.json";
+  const auto text = [](char letter) { return std::string(100000, letter); };
+  std::vector<std::thread> writers;
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    writers.emplace_back([&, letter] {
+      for (int time = 0; time < 50; ++time) write_file_atomically(file, text(letter));
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const std::string left = read_text_file(file, 1 << 20);
+  CHECK(left == text(left.at(0)));
   CHECK(folder.count() == 1);
 }
 
