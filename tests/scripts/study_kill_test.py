@@ -1,5 +1,7 @@
 """kill -9 at 20 random moments of a study: the resumed result is byte-identical. So is that of its merged shards.
 
+Both kinds: a search of steps, which takes its time over many points, and one of served requests, over few long ones.
+
 Usage: study_kill_test.py DCULAB
 """
 
@@ -12,7 +14,8 @@ import time
 
 KILLS = 20
 THREADS = ["--threads", "2"]  # the study takes long beside its start, on any machine
-SCENARIO = """schema: dculab/scenario/1
+SAMPLES = 1500
+STEPS = """schema: dculab/scenario/1
 question: Which batch, block size and KV dtype give the most tokens per second within 50 ms a step?
 model: llama-3-8b
 machines: [z100, k100-ai]
@@ -25,7 +28,21 @@ sweep:
 objective: {maximize: tokens_per_second, subject_to: {step_time: "<= 50 ms"}}
 constraints: [workload.batch <= max_sequences]
 pareto: {minimize: [step_time], maximize: [tokens_per_second]}
+""" % (SAMPLES, SAMPLES)
+SERVED = """schema: dculab/scenario/1
+question: With which batch limit and block size does a K100-AI answer most chat requests in time?
+model: llama-3-8b
+machine: k100-ai
+workload: {requests: 400, prompt_tokens: 600, output_tokens: 200, arrival: poisson, requests_per_second: 4}
+slo: {ttft: 2 s, tpot: 80 ms}
+sweep:
+  engine.max_num_seqs: {from: 8, to: 128, factor: 2}
+  engine.max_num_batched_tokens: {from: 256, to: 2048, factor: 2}
+  kv_cache.block_size: [16, 64]
+objective: {maximize: goodput, subject_to: {tpot_p99: "<= 120 ms"}}
+pareto: {minimize: [ttft_p99], maximize: [output_tokens_per_second]}
 """
+SCENARIOS = {"steps": (STEPS, 2 * 2 * 9 * SAMPLES), "served": (SERVED, 5 * 4 * 2)}  # and their points
 OUTPUTS = ["answer.json", "points.csv"]
 
 
@@ -45,12 +62,14 @@ def new_folder(root, name):
 
 
 def kill_and_resume(program, root, scenario, seconds, wanted, whole_journal):
-    """Kills the study KILLS times, at moments spread over the time it takes; one that ends first is begun anew."""
+    """Kills the study at moments spread over the time it takes until KILLS of them left it half-way; one that ends
+    first is begun anew."""
     folder = new_folder(root, "killed")
     journal = folder / "journal"
     command = study(program, folder, scenario, "--journal", str(journal), "--resume", *THREADS)
     killed = half_way = 0
-    while killed < KILLS:
+    while half_way < KILLS:
+        assert killed < 5 * KILLS, "too few kills left a study to go on with"
         process = subprocess.Popen(command)
         time.sleep(random.uniform(0, seconds))
         process.kill()
@@ -62,7 +81,6 @@ def kill_and_resume(program, root, scenario, seconds, wanted, whole_journal):
         size = journal.stat().st_size if journal.exists() else 0
         half_way += 0.01 * whole_journal < size < whole_journal  # a chunk is 2 %, the header far less
     print(f"killed {killed} times, {half_way} of them with some chunks in the journal and not all")
-    assert half_way >= KILLS // 2, "too few kills left a study to go on with"
     subprocess.run(command, check=True)
     assert sorted(each.name for each in folder.iterdir()) == sorted([*OUTPUTS, "journal"]), "something is left behind"
     return folder
@@ -91,28 +109,32 @@ def shards(program, root, scenario):
     return folder
 
 
+def check(program, root, text, points):
+    scenario = root / "scenario.yaml"
+    scenario.write_text(text)
+    whole = new_folder(root, "whole")
+    begun = time.monotonic()
+    subprocess.run(study(program, whole, scenario, *THREADS), check=True)
+    seconds = time.monotonic() - begun
+    wanted = read(whole)
+    assert wanted[1].count(b"\n") == points + 1
+    single = new_folder(root, "single")
+    journal = single / "journal"
+    subprocess.run(study(program, single, scenario, "--threads", "1", "--journal", str(journal)), check=True)
+    killed = kill_and_resume(program, root, scenario, seconds, wanted, journal.stat().st_size)
+    for folder in (single, killed, shards(program, root, scenario)):
+        assert read(folder) == wanted, f"{folder.name}: another result"
+
+
 def main():
     program = sys.argv[1]
     seed = random.randrange(1 << 30)
     random.seed(seed)
     print("seed", seed)
     with tempfile.TemporaryDirectory() as name:
-        root = pathlib.Path(name)
-        samples = 1500
-        scenario = root / "scenario.yaml"
-        scenario.write_text(SCENARIO % (samples, samples))
-        whole = new_folder(root, "whole")
-        begun = time.monotonic()
-        subprocess.run(study(program, whole, scenario, *THREADS), check=True)
-        seconds = time.monotonic() - begun
-        wanted = read(whole)
-        assert wanted[1].count(b"\n") == 2 * 2 * 9 * samples + 1
-        single = new_folder(root, "single")
-        journal = single / "journal"
-        subprocess.run(study(program, single, scenario, "--threads", "1", "--journal", str(journal)), check=True)
-        killed = kill_and_resume(program, root, scenario, seconds, wanted, journal.stat().st_size)
-        for folder in (single, killed, shards(program, root, scenario)):
-            assert read(folder) == wanted, f"{folder.name}: another result"
+        for kind, (text, points) in SCENARIOS.items():
+            print(f"a search of {kind}")
+            check(program, new_folder(pathlib.Path(name), kind), text, points)
     print("the results are the same, byte by byte")
 
 
