@@ -14,6 +14,7 @@ struct StepResult {
   Seconds duration;                   // of the whole step, host work included
   std::vector<Seconds> op_durations;  // [plan.ops.size()], all `count` executions of each op together;
                                       // empty when the executor was told not to time ops
+  double cold_share = 0;              // Batch's, where the executor itself says how cold the step found the caches
 };
 
 // The contents of a KV block that a step needs elsewhere before it runs: for copy-on-write in another block of the

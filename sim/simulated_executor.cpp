@@ -1,5 +1,6 @@
 #include "sim/simulated_executor.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace dculab::sim {
@@ -29,9 +30,9 @@ void SimulatedExecutor::swap_blocks(std::span<const BlockCopy> out, std::span<co
 }
 
 StepResult SimulatedExecutor::run(const StepPlan& plan) {
-  price_step(machine_, plan, price_);
-  add_refill(machine_, plan, cold_share_, price_);
   StepResult result;
+  result.cold_share = std::max(plan.batch.cold_share, cold_share_);
+  price_step(machine_, plan, result.cold_share, price_);
   copies_ = std::exchange(pending_copies_, {});
   swaps_ = std::exchange(pending_swaps_, {});
   result.duration = copies_ + swaps_ + pauses() + price_.seconds;

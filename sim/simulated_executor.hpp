@@ -38,7 +38,8 @@ class SimulatedExecutor : public Executor {
   // The next step waits for them. Precondition: can_swap(machine).
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override;
 
-  // The time at which the next step begins, where others use the machine's caches too; else every step finds them warm.
+  // The time at which the next step begins, where others use the machine's caches too. Without it a step finds them as
+  // cold as its batch says.
   void begin_at(Seconds now) { cold_share_ = warmth_.cold_share(now); }
 
   StepResult run(const StepPlan& plan) override;

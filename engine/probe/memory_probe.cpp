@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <string>
-#include <thread>
 
+#include "engine/probe/kept_for.hpp"
 #include "kernels/cpu/probe/dependent_chain.hpp"
 
 namespace dculab::engine {
@@ -26,11 +25,9 @@ constexpr std::int64_t kSteps = 1024;
 constexpr std::int64_t kWarmStops = std::int64_t{1} << 20;
 constexpr std::int64_t kWarmRounds = 4;
 
-// A set waits that long in a cache, longer and longer; is read so often before; and has left it if its next pass takes
-// this much longer.
+// A set waits that long in a cache, longer and longer, and is read so often before.
 constexpr Seconds kFirstWait{0.25e-3}, kLastWait{64e-3};
 constexpr std::int64_t kPassesBefore = 8;
-constexpr double kGoneSlows = 1.25;
 
 // The loads are real as long as somebody could look at their sum.
 void keep(std::uint64_t value) {
@@ -93,6 +90,11 @@ void read_around(const std::byte* data, std::size_t bytes, std::size_t start, st
     keep(kernels::cpu::read_memory(data + start, bytes - start, 1, shape));
     keep(kernels::cpu::read_memory(data, start, 1, shape));
   }
+}
+
+// Waits without sleeping: a core that sleeps may empty its caches itself.
+void stay_busy(Seconds time) {
+  for (const Seconds until = wall_clock() + time; wall_clock() < until;) continue;
 }
 
 }  // namespace
@@ -195,21 +197,15 @@ Seconds MemoryProbe::measure_kept_for(Bytes working_set) {
     std::vector<Seconds> passes;
     for (int run = 0; run < effort_.runs; ++run) {
       read_around(buffer_.data(), set, 0, kPassesBefore, {});
-      std::this_thread::sleep_for(std::chrono::duration<double>(wait.value()));
+      stay_busy(wait);
       passes.push_back(time_run(Clock::wall, [&] { read_around(buffer_.data(), set, 0, 1, {}); }));
     }
     return spread_of(passes).median;
   };
   const Seconds warm = pass_after({});
-  std::vector<std::pair<Seconds, Seconds>> after;  // wait, next pass
-  for (Seconds wait = kFirstWait; wait <= kLastWait; wait *= 2) after.emplace_back(wait, pass_after(wait));
-  const Seconds cold = after.back().second;
-  if (cold < kGoneSlows * warm) return {};
-  const Seconds sought = warm + (1 - std::exp(-1.0)) * (cold - warm);
-  const auto reached = std::ranges::find_if(after, [&](const auto& each) { return each.second >= sought; });
-  if (reached == after.begin()) return reached->first;
-  const auto [wait, pass] = *std::prev(reached);
-  return wait * std::pow(reached->first / wait, std::clamp((sought - pass) / (reached->second - pass), 0.0, 1.0));
+  std::vector<ReadAfter> after;
+  for (Seconds wait = kFirstWait; wait <= kLastWait; wait *= 2) after.push_back({wait, pass_after(wait)});
+  return kept_for(warm, after);
 }
 
 }  // namespace dculab::engine

@@ -122,7 +122,7 @@ LevelMeasurement HostProbe::measure_cache(MemoryProbe& memory, std::size_t index
   level.latency = memory.measure_latency(walk_set, cache.line, Locality::anywhere);
   level.latency_anywhere = level.latency;
   if (index > 0) level.outstanding = lines_in_flight(level);
-  if (level.sharing == Sharing::several_cores && index + 1 == topology_.caches.size())
+  if (index + 1 == topology_.caches.size())  // a virtual machine may call it a core's own though hosts share it
     level.kept_for = memory.measure_kept_for(std::min(cache.size / 4.0, kLongestKeptSet));
   return level;
 }

@@ -144,6 +144,12 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   return best;
 }
 
+void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes footprint, OpPrice& price) {
+  const BytesPerSecond bandwidth = machine.efficiencies.refill_bandwidth * machine.dram().bandwidth;
+  price.refill = cold_share * kept_bytes(machine, op, footprint) / bandwidth;
+  price.seconds += price.refill;
+}
+
 }  // namespace
 
 std::string_view name(Bound bound, const Machine& machine) {
@@ -175,20 +181,7 @@ OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint) {
   return price_op(machine, op, footprint, norm_of_overlap(machine.efficiencies.overlap));
 }
 
-void add_refill(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
-  if (cold_share <= 0) return;
-  const Bytes footprint = step_footprint(plan);
-  const BytesPerSecond bandwidth = machine.efficiencies.refill_bandwidth * machine.dram().bandwidth;
-  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
-    OpPrice& op = price.ops[index];
-    const Seconds refill = cold_share * kept_bytes(machine, plan.ops[index], footprint) / bandwidth;
-    op.refill += refill;
-    op.seconds += refill;
-    price.seconds += op.count * refill;
-  }
-}
-
-void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) {
+void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
   const Bytes footprint = step_footprint(plan);
   const double norm = norm_of_overlap(machine.efficiencies.overlap);
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
@@ -196,10 +189,14 @@ void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) 
   price.seconds = price.host;
   price.ops.clear();
   for (const Op& op : plan.ops) {
-    price.ops.push_back(price_op(machine, op, footprint, norm));
-    price.seconds += price.ops.back().all_executions();
+    OpPrice& priced = price.ops.emplace_back(price_op(machine, op, footprint, norm));
+    if (cold_share > 0) add_refill(machine, op, cold_share, footprint, priced);
+    price.seconds += priced.all_executions();
   }
-  add_refill(machine, plan, plan.batch.cold_share, price);
+}
+
+void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) {
+  price_step(machine, plan, plan.batch.cold_share, price);
 }
 
 StepPrice price_step(const Machine& machine, const StepPlan& plan) {

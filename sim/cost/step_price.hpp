@@ -75,10 +75,11 @@ struct StepPrice {
 // Precondition: problems(machine) is empty.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint);
 
-// Adds what the ops take longer where `cold_share` of what the caches keep between steps is gone.
-void add_refill(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price);
+// A step that finds `cold_share` (Batch) of what the caches keep between steps gone. Re-uses `price`'s storage.
+// For sweeps and serving loops.
+void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price);
 
-// As cold as plan.batch says. Re-uses `price`'s storage. For sweeps and serving loops.
+// As cold as plan.batch says.
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price);
 [[nodiscard]] StepPrice price_step(const Machine& machine, const StepPlan& plan);
 

@@ -16,16 +16,26 @@ namespace {
   return shortest;
 }
 
+// A step's new tokens write their K and V themselves before attention reads them.
+[[nodiscard]] double share_from_before(const Op& op, const Operand& operand) {
+  if (operand.role != OperandRole::kv_read || op.attention.context_tokens <= 0) return 1;
+  return std::max(0.0, 1 - op.attention.query_tokens / op.attention.context_tokens);
+}
+
 }  // namespace
 
 CacheWarmth::CacheWarmth(const Machine& machine) : kept_for_(shortest_kept(machine)) {}
 
 double CacheWarmth::cold_share(Seconds now) {
-  if (kept_for_ == Seconds{}) return 0;
-  if (has_run_) cold_ = 1 - (1 - kDrivenOutAgain * cold_) * std::exp(-((now - last_begin_) / kept_for_));
+  if (has_run_) cold_ = cold_share_after(cold_, now - last_begin_);
   has_run_ = true;
   last_begin_ = now;
   return cold_;
+}
+
+double CacheWarmth::cold_share_after(double before, Seconds waited) const {
+  if (kept_for_ == Seconds{}) return 0;
+  return 1 - (1 - kDrivenOutAgain * before) * std::exp(-(waited / kept_for_));
 }
 
 Bytes kept_bytes(const Machine& machine, const Op& op, Bytes footprint) {
@@ -39,7 +49,7 @@ Bytes kept_bytes(const Machine& machine, const Op& op, Bytes footprint) {
       if (&level == &machine.dram()) break;
       const bool shared = level.scope == Scope::device;
       const double here = looked_for * stays(distance, (shared ? 1 : machine.compute_units) * level.size);
-      if (level.kept_for > Seconds{}) kept += here * operand.unique;
+      if (level.kept_for > Seconds{}) kept += here * share_from_before(op, operand) * operand.unique;
       looked_for -= here;
     }
   }

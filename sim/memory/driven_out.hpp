@@ -26,6 +26,12 @@ class CacheWarmth {
   // nothing, as if the same had just been run. Precondition: `now` never goes back.
   [[nodiscard]] double cold_share(Seconds now);
 
+  // The same for a step that begins `waited` after one that was `before` cold.
+  [[nodiscard]] double cold_share_after(double before, Seconds waited) const;
+
+  // After so long a pause that nothing is left.
+  [[nodiscard]] double cold_share_after_rest() const { return kept_for_ > Seconds{} ? 1 : 0; }
+
  private:
   Seconds kept_for_;  // 0: nothing is ever driven out
   Seconds last_begin_;

@@ -1,6 +1,6 @@
 // How long a request takes with nobody else there, on the same deployment: its prompt in chunks of
 // max_num_batched_tokens, the KV cache's way to a decode replica if it has one, and a decode for each further token.
-// Nothing of the prompt is cached.
+// Nothing of the prompt is cached. Where strangers use the machine's caches too, the request comes after a long rest.
 //
 // Every context is priced once, when it is first asked for: memory grows with the longest context, not with requests.
 #pragma once
@@ -24,18 +24,23 @@ class AloneLatency {
   [[nodiscard]] Seconds latency(int prompt_tokens, int output_tokens);
 
  private:
-  [[nodiscard]] Seconds step(const SequenceSlice& slice);
-  [[nodiscard]] Seconds prefill(int prompt_tokens);
-  [[nodiscard]] Seconds decodes(int context_tokens);
+  struct Step {
+    Seconds until;          // of it and all before it
+    double cold_after = 0;  // how cold the next one finds the caches
+  };
+  [[nodiscard]] Step step(const SequenceSlice& slice, const Step& before);
+  [[nodiscard]] Step prefill(int prompt_tokens);
+  [[nodiscard]] const Step& decodes(int context_tokens);
 
   const EngineParts& parts_;
   VirtualClock clock_;  // stands still
   StageTimes stages_;
   ParallelExecutor executor_;
   StepPlan plan_;
-  std::vector<Seconds> whole_chunks_{Seconds{}};  // [chunks before the last one] -> together
-  std::unordered_map<int, Seconds> last_chunk_;   // by prompt length
-  std::vector<Seconds> decodes_{Seconds{}};       // [context] -> steps of all contexts up to it
+  CacheWarmth warmth_;
+  std::vector<Step> whole_chunks_;          // [chunks before the last one]
+  std::unordered_map<int, Step> prefills_;  // by prompt length
+  std::vector<Step> decodes_;               // [context]: the last of those from context 1 on
 };
 
 }  // namespace dculab::sim

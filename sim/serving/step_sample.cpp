@@ -17,6 +17,7 @@ void StepSample::add(const ServedStep& step) {
   }
   Batch& batch = batches_.emplace_back();
   batch.sequences = step.plan.batch.sequences;
+  batch.cold_share = step.result.cold_share;
 }
 
 std::vector<Seconds> phase_times(const SimulatedServer& server, std::span<const Batch> batches) {

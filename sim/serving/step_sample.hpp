@@ -20,7 +20,7 @@ class StepSample {
 
   void add(const ServedStep& step);
 
-  // Their slices; without tokens and block tables.
+  // Their slices and how cold they began; without tokens and block tables.
   [[nodiscard]] const std::vector<Batch>& batches() const { return batches_; }
 
  private:

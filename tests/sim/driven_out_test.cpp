@@ -79,6 +79,22 @@ TEST_CASE("what a unit's own cache keeps is not fetched again") {
   for (const Op& op : plan.ops) CHECK(kept_bytes(machine, op, step_footprint(plan)) < 1e-6 * step_footprint(plan));
 }
 
+TEST_CASE("what a prefill has just written itself is not fetched again") {
+  Machine machine = shared_cpu();
+  machine.memory[0].size = machine.memory[1].size = kKiB;
+  const auto kept_kv = [&](int computed, int fresh) {
+    Batch batch;
+    batch.sequences = {{.phase = Phase::prefill, .num_computed_tokens = computed, .num_new_tokens = fresh}};
+    Bytes kept;
+    for (const Op& op : plan_step(tiny_llama(), EngineOptions{}, batch).ops)
+      if (op.attention.num_sequences > 0) kept += kept_bytes(machine, op, kKiB);
+    return kept;
+  };
+  CHECK(kept_kv(0, 64) == Bytes{});
+  CHECK(kept_kv(64, 64) > Bytes{});
+  CHECK(kept_kv(64, 64) / kept_kv(64, 192) == Approx(1));
+}
+
 TEST_CASE("an executor that is told the time prices a step after a pause as cold") {
   const Machine machine = shared_cpu();
   const StepPlan plan = decode();
@@ -91,6 +107,17 @@ TEST_CASE("an executor that is told the time prices a step after a pause as cold
   StepPlan cold = plan;
   cold.batch.cold_share = 1;
   CHECK(executor.run(plan).duration / price_step(machine, cold).seconds == Approx(1));
+}
+
+TEST_CASE("pauses lengthen a step by their share, and are told apart") {
+  Machine machine = cpu_like();
+  const StepPlan plan = decode();
+  const Seconds price = price_step(machine, plan).seconds;
+  machine.efficiencies.undisturbed = 0.8;
+  SimulatedExecutor executor(machine, tiny_llama(), EngineOptions{});
+  CHECK(executor.run(plan).duration / price == Approx(1 / 0.8));
+  CHECK(executor.pauses() / price == Approx(0.25));
+  CHECK(executor.price().seconds == price);
 }
 
 }  // namespace

@@ -42,6 +42,23 @@ TEST_CASE("with nobody else there nobody is slowed down, on any deployment", "[s
   }
 }
 
+TEST_CASE("where strangers use the caches, a request alone begins as cold as one that is served after a pause") {
+  SimulatedServer strange = server();
+  strange.machine = cpu_like();
+  strange.model = tiny_llama();
+  strange.machine.memory[2].kept_for = Seconds(5e-3);
+  const ServingRun run = simulate(strange, poisson(30, 1e-3), kWithin);
+  const ServingRun own = simulate(
+      [&] {
+        strange.machine.memory[2].kept_for = {};
+        return strange;
+      }(),
+      poisson(30, 1e-3));
+  CHECK(run.metrics.latency().mean() > own.metrics.latency().mean());
+  CHECK_THAT(run.metrics.slowdown().mean().value(), WithinRel(1, 0.01));
+  CHECK_THAT(run.metrics.slowdown().largest().value(), WithinRel(1, 0.02));
+}
+
 TEST_CASE("load slows requests down, and goodput counts those within the bound", "[slowdown]") {
   double last = 1;
   std::int64_t within = 100;

@@ -1,6 +1,7 @@
 #include "sim/serving/step_sample.hpp"
 
 #include <array>
+#include <numeric>
 
 #include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
@@ -8,6 +9,30 @@
 using namespace dculab;
 using namespace dculab::sim;
 using namespace dculab::sim::test;
+
+TEST_CASE("a sampled step is as cold as the one that was taken", "[simulate]") {
+  SimulatedServer server = small_server();
+  server.machine = cpu_like();
+  server.model = tiny_llama();
+  server.machine.memory[2].kept_for = Seconds(5e-3);
+  StepSample sample(100'000);
+  Seconds taken;
+  const auto on_step = [&](const ServedStep& step, int) {
+    sample.add(step);
+    taken += step.result.duration;
+  };
+  RequestWorkload workload = requests_of(20, 50, 10);
+  workload.arrival = ArrivalKind::gamma;
+  workload.requests_per_second = 1;
+  (void)simulate(server, workload, {}, on_step);
+  const auto all = [&] {
+    const std::vector<Seconds> times = phase_times(server, sample.batches());
+    return std::accumulate(times.begin(), times.end(), Seconds{});
+  };
+  CHECK_THAT(all() / taken, WithinRel(1, 1e-9));
+  server.machine.efficiencies.refill_bandwidth *= 0.5;
+  CHECK(all() > 1.001 * taken);
+}
 
 TEST_CASE("sampled steps are spread over the whole run, and take again what they took", "[simulate]") {
   for (const int tensor_parallel : {1, 2}) {
