@@ -19,7 +19,7 @@ using kernels::WeightView;
 using kernels::cpu::ThreadPool;
 
 constexpr int kColumns = 2048;  // in-features
-constexpr std::array kRows{1, 2, 4, 8, 16, 64, 256};
+constexpr std::array kRows{1, 2, 4, 8, kernels::cpu::kStreamedRows, kernels::cpu::kStreamedRows + 1, 64, 256};
 constexpr Seconds kLongestSample{4e-3};
 constexpr std::chrono::milliseconds kLongestProduct{40};  // more rows than a product of that time has are left out
 // Of all threads together, as the larger matrices of a layer have them. A product starts with rounding its activations

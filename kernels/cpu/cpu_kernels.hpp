@@ -23,6 +23,10 @@ class Workspace {
   std::vector<float> storage_;
 };
 
+// Up to this m a plain float weight is read where it lies; beyond, it is packed first. The time of a product jumps
+// there.
+inline constexpr int kStreamedRows = 16;
+
 // Reads every weight from memory once while m is small (decode); a tiled matrix product for large m (prefill). Weights
 // are plain floats or packed int4 and int8 (packed_weights.hpp).
 void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args);

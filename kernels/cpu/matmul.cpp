@@ -18,7 +18,6 @@ HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int kStreamedRows = 16;                  // of x: up to here w is read where it lies
 constexpr int kStreamBytes = 128 * 1024;           // of w per task
 constexpr std::int64_t kInlineValues = 32 * 1024;  // weights below which waking threads costs more than it saves
 
