@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from study_kill_test import SCENARIO, read, study
+from study_kill_test import read, steps, study
 
 SHARDS = 4
 PATIENCE = 300  # seconds
@@ -39,7 +39,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         root = pathlib.Path(name)
         scenario = root / "scenario.yaml"
-        scenario.write_text(SCENARIO % (8000, 8000))
+        scenario.write_text(steps(8000))
         whole, shared = root / "whole", root / "shared"
         whole.mkdir()
         merge = output(str(source / "scripts/slurm/study"), str(scenario), str(SHARDS), str(shared))

@@ -28,7 +28,7 @@ sweep:
 objective: {maximize: tokens_per_second, subject_to: {step_time: "<= 50 ms"}}
 constraints: [workload.batch <= max_sequences]
 pareto: {minimize: [step_time], maximize: [tokens_per_second]}
-""" % (SAMPLES, SAMPLES)
+"""
 SERVED = """schema: dculab/scenario/1
 question: With which batch limit and block size does a K100-AI answer most chat requests in time?
 model: llama-3-8b
@@ -42,7 +42,13 @@ sweep:
 objective: {maximize: goodput, subject_to: {tpot_p99: "<= 120 ms"}}
 pareto: {minimize: [ttft_p99], maximize: [output_tokens_per_second]}
 """
-SCENARIOS = {"steps": (STEPS, 2 * 2 * 9 * SAMPLES), "served": (SERVED, 5 * 4 * 2)}  # and their points
+
+
+def steps(samples):
+    return STEPS % (samples, samples)
+
+
+SCENARIOS = {"steps": (steps(SAMPLES), 2 * 2 * 9 * SAMPLES), "served": (SERVED, 5 * 4 * 2)}  # and their points
 OUTPUTS = ["answer.json", "points.csv"]
 
 
