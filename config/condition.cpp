@@ -38,13 +38,14 @@ constexpr std::array<std::pair<std::string_view, Relation>, 6> kRelations{{{"<="
 }
 
 // "512 GB/s" in core units, or nothing; `text` loses what was read.
-[[nodiscard]] bool read_number(std::string_view& text, double& number) {
+[[nodiscard]] bool read_number(std::string_view& text, double& number, std::optional<Dimension>* dimension = nullptr) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number)) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   std::string_view rest = text.substr(std::min(text.find_first_not_of(' '), text.size()));
   if (const Unit* unit = rest.empty() ? nullptr : leading_unit(rest)) {
     number *= unit->factor;
+    if (dimension != nullptr) *dimension = unit->dimension;
     text = rest.substr(unit->symbol.size());
   }
   return true;
@@ -134,7 +135,7 @@ class ConditionParser {
     skip_blanks();
     Condition::Token token;
     if (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') {
-      if (!read_number(rest_, token.number)) refuse("has a number that cannot be read");
+      if (!read_number(rest_, token.number, &token.dimension)) refuse("has a number that cannot be read");
       return {token};
     }
     const auto letter_ends =
@@ -205,6 +206,18 @@ bool Condition::holds(const LookUp& look_up) const {
       return left != right;
   }
   return false;
+}
+
+void Condition::require_unit(const std::string& name, Dimension dimension) const {
+  for (const auto& [one, other] : {std::pair(&left_, &right_), {&right_, &left_}}) {
+    if (one->size() != 1 || other->size() != 1) continue;
+    const Token &named = one->front(), &number = other->front();
+    if (named.kind != Kind::name || named.text != name || number.kind != Kind::number || number.number == 0) continue;
+    if (number.dimension != dimension)
+      throw InputError("'" + text_ + "' compares " + name + " with a number " +
+                       (number.dimension ? "in another unit" : "without a unit") + "; write for example '" + name +
+                       (dimension == Dimension::seconds ? " <= 50 ms'" : " <= 2 GB'"));
+  }
 }
 
 std::vector<std::string> Condition::names() const {

@@ -9,8 +9,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "config/unit_text.hpp"
 
 namespace dculab::config {
 
@@ -27,6 +30,10 @@ class Condition {
   using LookUp = std::function<std::string(const std::string& name)>;
   [[nodiscard]] bool holds(const LookUp& look_up) const;
 
+  // Throws InputError where `name` alone is compared with a number alone that is not in a unit of `dimension`. A 0
+  // needs none.
+  void require_unit(const std::string& name, Dimension dimension) const;
+
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::vector<std::string> names() const;
 
@@ -38,6 +45,7 @@ class Condition {
     Kind kind = Kind::number;
     double number = 0;
     std::string text;
+    std::optional<Dimension> dimension{};  // of the number's unit
   };
   using Sum = std::vector<Token>;  // in reverse Polish notation
   [[nodiscard]] static double value(const Sum& sum, const LookUp& look_up);

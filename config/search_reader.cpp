@@ -136,7 +136,12 @@ void read_constraints(Scenario& scenario, const Node& document, ProblemList& pro
     try {
       std::string text;
       read_scalar(child, text);
-      scenario.constraints.push_back(Condition::parse(text, is_known));
+      const Condition condition = Condition::parse(text, is_known);
+      for (const Metric& metric : kMetrics) {
+        if (metric.kind == MetricKind::time) condition.require_unit(std::string(metric.name), Dimension::seconds);
+        if (metric.kind == MetricKind::size) condition.require_unit(std::string(metric.name), Dimension::bytes);
+      }
+      scenario.constraints.push_back(condition);
     } catch (const InputError& error) {
       reader.complain(child, std::string("constraints: ") + error.what());
     }

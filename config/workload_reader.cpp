@@ -67,6 +67,11 @@ void read_arrival(MapReader& reader, Workload& workload) {
   if (arrival == Arrival::poisson || arrival == Arrival::bursty) {
     served.arrival = ArrivalKind::gamma;
     reader.required("requests_per_second", served.requests_per_second, above(0));
+  } else if (const Node* rate = reader.optional("requests_per_second")) {
+    reader.complain(*rate, arrival == Arrival::replay
+                               ? "workload.requests_per_second: recorded requests arrive when they did; remove it"
+                               : "workload.requests_per_second: all requests arrive at once; remove it, or set "
+                                 "arrival: poisson or bursty");
   }
   if (arrival == Arrival::bursty) reader.required("burstiness", served.burstiness, above(0));
   if (arrival == Arrival::replay && workload.file.empty() && reader.is_present())
@@ -121,8 +126,11 @@ void read_slo(MapReader reader, ServiceLevel& slo) {
       reader.read(*node, most, above(0));
       *target = most;
     }
-  if (const Node* slowdown = reader.optional("slowdown")) reader.read(*slowdown, slo.slowdown.emplace(1), above(0));
+  if (const Node* slowdown = reader.optional("slowdown")) reader.read(*slowdown, slo.slowdown.emplace(1), at_least(1));
   reader.optional("share", slo.share, fraction());
+  if (reader.is_present() && !reader.node()->children.empty() && !slo.ttft && !slo.tpot && !slo.latency &&
+      !slo.slowdown)
+    reader.complain(*reader.node(), "slo: limits nothing; give it ttft, tpot, latency or slowdown");
   reader.finish();
 }
 

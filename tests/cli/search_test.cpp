@@ -89,8 +89,8 @@ TEST_CASE("a constraint on exactly a point's figure holds, and one next to it do
   // 136 sequences of 512 blocks of 16 tokens, 32 layers of 8 heads of 128, K and V in F16: 136 GiB, more than 9 digits.
   CHECK(met("kv_bytes >= 136 GiB"));
   CHECK(met("kv_bytes <= 136 GiB"));
-  CHECK(met("kv_bytes == 146028888064"));
-  CHECK_FALSE(met("kv_bytes >= 146028888065"));
+  CHECK(met("kv_bytes == 146028888064 B"));
+  CHECK_FALSE(met("kv_bytes >= 146028888065 B"));
   CHECK_THAT(read(points), ContainsSubstring(",146028888064,"));
 }
 
@@ -128,6 +128,9 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   CHECK_THAT(study.at("points").at("first_refusal").get<std::string>(), ContainsSubstring("longer than"));
   check_refused({"study", file("objective: {maximize: goodput}\n")}, {"s.yaml", "goodput is no metric of a step"});
   check_refused({"study", file("constraints: [ttft_p90 <= 2 s]\n")}, {"s.yaml", "ttft_p90 is no metric of a step"});
+  check_refused({"study", file("constraints: [step_time <= 50]\n")}, {"s.yaml:6:15: ", "without a unit", "<= 50 ms"});
+  check_refused({"study", file("constraints: [2 GB >= step_time]\n")}, {"s.yaml:6:15: ", "in another unit"});
+  check_refused({"study", file("constraints: [kv_bytes <= 3]\n")}, {"s.yaml:6:15: ", "without a unit"});
   check_refused({"study", file("constraints: [batch <= 3]\n")}, {"s.yaml:6:15: ", "names 'batch'"});
   check_refused({"study", file("pareto: {minimize: [step_time]}\n")}, {"s.yaml:6:", "two metrics or more"});
   check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\nobjective: {minimize: step_time}\n")},
