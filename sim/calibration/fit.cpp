@@ -13,7 +13,7 @@ namespace dculab::sim {
 namespace {
 
 constexpr double kLeastSigma = 0.01;     // no measurement here is better than 1 %
-constexpr double kVisibleShare = 0.03;   // ops below this share of their step do not count on their own
+constexpr double kVisibleShare = 0.001;  // ops below this share of their step do not count on their own
 constexpr double kOpSigma = 0.05;        // op times carry the timer's and the cache's disturbance
 constexpr double kSmallestPrior = 1e-7;  // s, for times whose machine file says 0
 constexpr int kFitIterations = 40;
