@@ -88,46 +88,36 @@ struct Prediction {
   return number(prediction.plan.batch.num_tokens() / prediction.price.seconds.value()) + " tokens/s";
 }
 
-[[nodiscard]] std::string basis_text(const Prediction& prediction) {
-  switch (prediction.confidence.basis) {
-    case sim::Basis::measured:
-      return "measured";
-    case sim::Basis::interpolated:
-      return "interpolated between this machine's traces";
-    case sim::Basis::extrapolated:
-      return "extrapolated beyond this machine's traces: interval factor squared";
-    case sim::Basis::priors:
-      break;
-  }
-  return "priors: no traces of this machine, from its data sheet";
-}
-
 // Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published.
 [[nodiscard]] std::vector<std::string> format_warnings(const Prediction& prediction) {
   const sim::Machine& machine = prediction.machine;
   std::vector<std::string> warnings;
-  const auto check = [&](const char* what, Dtype stored) {
+  const auto check = [&](const char* what, Dtype stored, Dtype activations) {
+    const Dtype multiplied = sim::multiply_format(machine, activations).dtype;
     const auto peak = machine.peaks.find(stored);
     const std::string begin = std::string(what) + " in " + std::string(name(stored)) + ": ";
+    const std::string converted = "priced as converted to " + std::string(name(multiplied)) + " on the way";
     if (peak == machine.peaks.end()) {
-      const Dtype multiplied = sim::multiply_format(machine, prediction.options.activation_dtype).dtype;
-      warnings.push_back(begin + machine.name + " has no such arithmetic; priced as converted to " +
-                         std::string(name(multiplied)) + " on the way");
+      warnings.push_back(begin + machine.name + " has no such arithmetic; " + converted);
       return;
     }
     const std::string key = "peaks." + std::string(name(stored)) + (peak->second.matrix ? ".matrix" : ".vector");
-    if (std::find(machine.assumed.begin(), machine.assumed.end(), key) != machine.assumed.end())
-      warnings.push_back(begin + "the rate on " + machine.name + " is " + machine.sources.at(key));
+    if (std::find(machine.assumed.begin(), machine.assumed.end(), key) == machine.assumed.end()) return;
+    const std::string rate = "the rate on " + machine.name + " is " + machine.sources.at(key);
+    warnings.push_back(begin + (stored == multiplied ? rate : converted + ", the activations' format; " + rate));
   };
   const bool rounded = prediction.options.activations == ActivationMode::int8 &&
                        prediction.options.weights.group_size != 0 && machine.peaks.contains(Dtype::int8);
-  check(rounded ? "weights and activations" : "weights", rounded ? Dtype::int8 : prediction.options.weights.dtype);
+  if (rounded)
+    check("weights and activations", Dtype::int8, Dtype::int8);
+  else
+    check("weights", prediction.options.weights.dtype, prediction.options.activation_dtype);
   const bool has_kernel = prediction.options.weights == WeightFormat{Dtype::int8, -1};
   if (rounded && machine.kind == sim::MachineKind::gpu && !has_kernel)
     warnings.emplace_back(
         "activations in int8: no GPU kernel here multiplies them with such weights; priced as if one did");
   if (prediction.options.kv_cache_dtype != prediction.options.weights.dtype)
-    check("KV cache", prediction.options.kv_cache_dtype);
+    check("KV cache", prediction.options.kv_cache_dtype, prediction.options.activation_dtype);
   return warnings;
 }
 
@@ -155,8 +145,9 @@ struct Prediction {
                   std::string(name(prediction.options.kv_cache_dtype)));
   lines.push_back("step " + config::short_text(prediction.price.seconds) + " (90 % interval " +
                   config::short_text(prediction.confidence.low) + " to " +
-                  config::short_text(prediction.confidence.high) + "; " + basis_text(prediction) + "), " +
-                  tokens_per_second(prediction) + ", of it host " + config::short_text(prediction.price.host));
+                  config::short_text(prediction.confidence.high) + "; " +
+                  std::string(sim::explanation(prediction.confidence.basis)) + "), " + tokens_per_second(prediction) +
+                  ", of it host " + config::short_text(prediction.price.host));
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + ", room for " +
                   std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");

@@ -79,14 +79,21 @@ namespace {
                                              : ", and the machine is known from its data sheet alone");
 }
 
+// Of the median request when it serves as fast as it can.
+[[nodiscard]] std::string full_tpot_text(const Recommendation& result) {
+  const Seconds tpot = result.tokens().full_tpot;
+  const std::optional<Seconds>& most = result.serving.load.tpot;
+  return config::short_text(tpot) +
+         (most && tpot > *most ? ", more than the slo's " + config::short_text(*most) : std::string());
+}
+
 [[nodiscard]] std::string summary(const Recommendation& result) {
   const double requests = result.tokens().full_requests_per_second;
   return "→ serves " + number(requests * result.serving.load.output_tokens) + " tokens/s (" + number(requests) +
          " requests/s) at most, with " + std::to_string(result.served.batch) + " at a time, TPOT " +
-         config::short_text(result.tokens().full_tpot) + "; a decode step takes " + config::short_text(result.step) +
-         " (90 % interval " + config::short_text(result.confidence.low) + " to " +
-         config::short_text(result.confidence.high) + ", " + std::string(sim::name(result.confidence.basis)) +
-         ") and is bound by " + result.bound.name;
+         full_tpot_text(result) + "; a decode step takes " + config::short_text(result.step) + " (90 % interval " +
+         config::short_text(result.confidence.low) + " to " + config::short_text(result.confidence.high) + ", " +
+         std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
 }
 
 // A format of the KV cache that the machine's file says nothing of.

@@ -12,6 +12,7 @@
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
+#include "core/matmul_tiles.hpp"
 #include "engine/checkpoint/model_config.hpp"
 
 namespace dculab::cli {
@@ -113,6 +114,25 @@ void add_document(Report& report, const config::Node& node, const std::string& p
   }
 }
 
+// Of the first machine: options that kernels for its kind take by default.
+[[nodiscard]] sim::MachineKind machine_kind(const config::Scenario& scenario) {
+  const std::string& name = scenario.machines.front();
+  return name == "host" ? sim::MachineKind::cpu : resolve_machine(name).kind;
+}
+
+void add_kernel_options(Report& report, const EngineOptions& options, const std::string& source) {
+  const KernelTiling& tiling = options.tiling;
+  const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", source); };
+  add("engine.activation_dtype", std::string(name(options.activation_dtype)));
+  add("attention.partition_tokens", std::to_string(tiling.partition_tokens));
+  add("attention.prefill_query_tokens", std::to_string(tiling.prefill_query_tokens));
+  const int heads = tiling.query_heads_per_workgroup;
+  add("attention.query_heads_per_workgroup", heads == 0 ? "group" : std::to_string(heads));
+  const bool all_rows = tiling.matmul_rows == kAllMatmulRows;
+  add("matmul.rows_per_workgroup", all_rows ? "all" : std::to_string(tiling.matmul_rows));
+  add("matmul.columns_per_workgroup", std::to_string(tiling.matmul_columns));
+}
+
 // What the file says, then the defaults it leaves in force.
 [[nodiscard]] Report show_scenario(const std::filesystem::path& file, const std::vector<std::string>& set) {
   std::vector<config::Override> overrides;
@@ -121,7 +141,7 @@ void add_document(Report& report, const config::Node& node, const std::string& p
   Report report = empty_report("scenario " + file.string() + ": " + scenario.question);
   add_document(report, scenario.document, "", file.filename().string());
   const ModelShape model = resolve_model(scenario);
-  const EngineOptions options = config::resolve_options(scenario, model);
+  const EngineOptions options = resolve_options(scenario, model, machine_kind(scenario));
   const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "effective"); };
   add("model.num_key_value_heads", std::to_string(model.num_key_value_heads));
   add("weights", config::weight_format_text(options.weights));
@@ -134,22 +154,38 @@ void add_document(Report& report, const config::Node& node, const std::string& p
   const bool swaps = options.preemption_mode == PreemptionMode::swap;
   add("engine.preemption_mode", swaps ? "swap" : "recompute");
   if (swaps) add("engine.swap_space", config::short_text(options.swap_space));
-  add("attention.partition_tokens", std::to_string(options.tiling.partition_tokens));
+  add_kernel_options(report, options, "effective on " + scenario.machines.front());
   return report;
+}
+
+void refuse_set(const ShowChoices& choices, const char* shown) {
+  if (!choices.set.empty())
+    throw InputError("--set", "overrides keys of a scenario; '" + choices.what + "' is a " + shown +
+                                  ", which is shown as its file has it");
+}
+
+[[nodiscard]] Report show_unchanged_machine(const ShowChoices& choices, const std::filesystem::path& file) {
+  refuse_set(choices, "machine");
+  return show_machine(file);
+}
+
+[[nodiscard]] Report show_unchanged_model(const ShowChoices& choices, const std::filesystem::path& folder) {
+  refuse_set(choices, "model");
+  return show_model(folder);
 }
 
 // A name may be a machine, a model or a scenario; a file says by its schema, a folder is a model.
 [[nodiscard]] Report show_anything(const ShowChoices& choices) {
-  if (std::filesystem::is_directory(choices.what)) return show_model(find_model(choices.what));
+  if (std::filesystem::is_directory(choices.what)) return show_unchanged_model(choices, find_model(choices.what));
   if (std::filesystem::is_regular_file(choices.what)) {
     const config::Node document = config::read_yaml_file(choices.what);
     const config::Node* schema = document.find("schema");
     if (schema != nullptr && schema->text == config::kScenarioSchema) return show_scenario(choices.what, choices.set);
-    return show_machine(choices.what);
+    return show_unchanged_machine(choices, choices.what);
   }
-  if (const auto file = try_find_machine(choices.what)) return show_machine(*file);
+  if (const auto file = try_find_machine(choices.what)) return show_unchanged_machine(choices, *file);
   if (const auto file = try_find_scenario(choices.what)) return show_scenario(*file, choices.set);
-  if (const auto folder = try_find_model(choices.what)) return show_model(*folder);
+  if (const auto folder = try_find_model(choices.what)) return show_unchanged_model(choices, *folder);
   throw InputError("nothing is called '" + choices.what +
                    "': neither a file, a folder, nor a shipped machine, model or scenario");
 }

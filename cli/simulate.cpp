@@ -13,6 +13,7 @@
 #include "cli/output.hpp"
 #include "cli/predicted_study.hpp"
 #include "cli/resolve.hpp"
+#include "cli/serving_interval.hpp"
 #include "cli/serving_report.hpp"
 #include "cli/serving_scenario.hpp"
 #include "cli/simulation.hpp"
@@ -110,6 +111,7 @@ void add_details(const Simulation& simulation, Report& report) {
                            std::to_string(run.num_blocks));
   if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
   report.tables.push_back(latency_table(run.metrics));
+  report.tables.push_back(interval_table(simulation));
   if (run.replicas.size() > 1) report.tables.push_back(replica_table(run));
   report.tables.push_back(bound_table(run));
   report.tables.push_back(timeline_table(run.timeline, run.num_blocks, run.num_engines));
@@ -147,6 +149,18 @@ void add_front(const std::vector<Simulation>& all, const std::vector<config::Aim
     front.push_back(before + index);
   }
   report.json["pareto"].push_back(front);
+}
+
+// Of each machine the least sure simulation's.
+void add_trust(const std::vector<Simulation>& all, Report& report) {
+  std::map<std::string, sim::StepConfidence> of_machine;
+  for (const Simulation& each : all) {
+    const auto [known, is_new] = of_machine.try_emplace(each.server.machine.name, each.trust);
+    if (each.trust.high > known->second.high) known->second = each.trust;
+  }
+  for (const auto& [machine, trust] : of_machine)
+    report.tables.back().notes.push_back(machine + ": steps take " + trust_text(trust) +
+                                         "; one point alone shows what that does to its figures.");
 }
 
 // Of each machine, as its first simulation has it: the steps of all that have it so.
@@ -208,15 +222,17 @@ void add_steps(const Simulation& simulation, Trace& trace) {
         const std::string& machine = sweeps_machine(scenario) ? point.scenario.machines.front() : listed;
         asked.push_back({&point, machine});
       }
-    const std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
-                                                        choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
+    std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
+                                                  choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
     if (!scenario.pareto.empty()) add_front(all, scenario.pareto, report);
     if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
     if (single) {
+      add_intervals(*asked.front().point, all.front());
       add_details(all.front(), report);
     } else {
       report.tables.push_back(sweep_table(all));
       report.tables.back().title = scenario.question;
+      add_trust(all, report);
       for (const Simulation& simulation : all)
         if (choices.measure) {
           report.tables.push_back(comparison_table(simulation.figures, simulation.measured));

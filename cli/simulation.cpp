@@ -58,6 +58,7 @@ constexpr std::size_t kKeptSteps = 16;
   const RequestWorkload workload = resolve_requests(scenario, server.model);
   done.run = sim::simulate(server, workload, scenario.slo, on_step);
   done.steps = sample.batches();
+  done.trust = sim::step_confidence(server, done.steps);
   done.figures = compared_figures(done.run.metrics, done.run.num_steps);
   if (measured) {
     const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
@@ -165,6 +166,9 @@ Json to_json(const Simulation& simulation) {
   json["num_blocks"] = run.num_blocks;
   json["most_used_blocks"] = run.timeline.most_used_blocks();
   for (const auto& [bound, time] : run.time_by_bound) json["seconds_by_bound"][bound] = time.value();
+  json["basis"] = sim::name(simulation.trust.basis);
+  json["step_time_interval"] = {simulation.trust.low, simulation.trust.high};  // over their prices
+  for (const auto& [metric, interval] : simulation.intervals) json["intervals"][metric] = {interval.low, interval.high};
   if (!simulation.measured.empty()) json["measured"] = comparison_json(simulation.figures, simulation.measured);
   json["timeline"] = timeline_json(run.timeline);
   return json;

@@ -48,6 +48,20 @@ std::string_view name(Basis basis) {
   return "?";
 }
 
+std::string_view explanation(Basis basis) {
+  switch (basis) {
+    case Basis::measured:
+      return "measured";
+    case Basis::interpolated:
+      return "interpolated between this machine's traces";
+    case Basis::extrapolated:
+      return "extrapolated beyond this machine's traces: interval factor squared";
+    case Basis::priors:
+      return "priors: no traces of this machine, from its data sheet";
+  }
+  return "?";
+}
+
 std::map<std::string, double> step_features(const ModelShape& model, const EngineOptions& options, const Batch& batch) {
   int longest = 0;
   for (const SequenceSlice& sequence : batch.sequences) longest = std::max(longest, sequence.context_tokens());
@@ -70,18 +84,21 @@ std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps)
   return domain;
 }
 
+Spread spread(const Machine& machine, std::span<const std::map<std::string, double>> features,
+              const std::function<Seconds(const Machine&)>& time) {
+  if (!machine.calibration) return {std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)), Basis::priors};
+  const bool known = std::ranges::all_of(
+      features, [&machine](const auto& of_step) { return inside(machine.calibration->domain, of_step); });
+  const double factor = machine.calibration->interval_factor;
+  if (known) return {factor, Basis::interpolated};
+  return {factor * factor, Basis::extrapolated};
+}
+
 Confidence confidence(const Machine& machine, const ModelShape& model, const EngineOptions& options,
                       const StepPlan& plan, Seconds predicted) {
-  double factor = 1;
-  Basis basis = Basis::priors;
-  if (machine.calibration) {
-    const bool known = inside(machine.calibration->domain, step_features(model, options, plan.batch));
-    basis = known ? Basis::interpolated : Basis::extrapolated;
-    factor = std::pow(machine.calibration->interval_factor, known ? 1 : 2);
-  } else {
-    const auto time = [&plan](const Machine& moved) { return price_step(moved, plan).seconds; };
-    factor = std::exp(kNormalQuantile95 * prior_log_sigma(machine, time));
-  }
+  const std::map<std::string, double> features = step_features(model, options, plan.batch);
+  const auto [factor, basis] =
+      spread(machine, {&features, 1}, [&plan](const Machine& moved) { return price_step(moved, plan).seconds; });
   return {std::max(predicted / factor, std::min(predicted, step_floor(machine, plan))), predicted * factor, basis};
 }
 

@@ -28,6 +28,7 @@ enum class Basis : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view name(Basis basis);
+[[nodiscard]] std::string_view explanation(Basis basis);  // "priors: no traces of this machine, ..."
 
 inline constexpr double kModelLogSigma = 0.15;
 inline constexpr double kNormalQuantile95 = 1.645;  // 90 % lie between the 5 % and the 95 % quantile
@@ -48,6 +49,16 @@ struct Confidence {
 
 // The smallest box around the features of `steps`.
 [[nodiscard]] std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps);
+
+// A time lies in [t / factor, t * factor], above its floor.
+struct Spread {
+  double factor = 1;
+  Basis basis = Basis::priors;
+};
+
+// Of `time`, that of steps with these features together.
+[[nodiscard]] Spread spread(const Machine& machine, std::span<const std::map<std::string, double>> features,
+                            const std::function<Seconds(const Machine&)>& time);
 
 // Precondition: `predicted` is what price_step gives for `plan` on `machine`.
 [[nodiscard]] Confidence confidence(const Machine& machine, const ModelShape& model, const EngineOptions& options,

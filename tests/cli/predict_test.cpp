@@ -86,7 +86,8 @@ TEST_CASE("--set and the options mean the same") {
 
 TEST_CASE("a format that the machine has no published rate for is said") {
   const std::string on_z100 = run_dculab(predict({})).out;
-  CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: the rate on z100 is assumed"));
+  CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: priced as converted to f16 on the way, the "
+                                        "activations' format; the rate on z100 is assumed"));
   CHECK_THAT(run_dculab(predict({"--kv-cache-dtype", "fp8_e4m3"})).out,
              ContainsSubstring("warning: KV cache in fp8_e4m3: z100 has no such arithmetic"));
   CHECK(run_for_json(predict({"--weights", "f16"})).at("warnings").empty());
@@ -176,7 +177,13 @@ TEST_CASE("show tells every value of a machine, a model and a scenario, and wher
   const Json scenario = run_for_json({"show", "llama3_on_dcu", "--set", "kv_cache.block_size=64"});
   const auto overridden = [](const Json& each) { return each.at("source") == "--set kv_cache.block_size=64"; };
   CHECK(std::count_if(scenario.at("values").begin(), scenario.at("values").end(), overridden) == 1);
-  CHECK(shown_values("llama3_on_dcu").at("kv_cache.block_size") == "16");
+  const auto values = shown_values("llama3_on_dcu");
+  CHECK(values.at("kv_cache.block_size") == "16");
+  CHECK(values.at("matmul.rows_per_workgroup") == "128");
+  CHECK(values.at("engine.activation_dtype") == "f16");
+  CHECK(shown_values("serving/chat_on_cpu").at("engine.activation_dtype") == "f32");
+  check_refused({"show", "z100", "--set", "kv_cache.block_size=64"}, {"--set", "'z100' is a machine"});
+  check_refused({"show", "llama-3-8b", "--set", "weights=f16"}, {"--set", "'llama-3-8b' is a model"});
 }
 
 }  // namespace

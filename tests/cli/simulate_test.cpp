@@ -47,6 +47,29 @@ TEST_CASE("a single simulation tells what it did over time, in JSON and for Perf
   CHECK(steps == run.at("steps"));
 }
 
+TEST_CASE("a simulation says what it rests on and between what its figures lie") {
+  const auto simulated = [](const std::string& machine) {
+    return run_for_json({"simulate", kServing, "--set", "workload.requests_per_second=1", "--set",
+                         "workload.requests=40", "--set", "machine=" + machine})
+        .at("simulations")
+        .at(0);
+  };
+  const Json run = simulated("z100");
+  CHECK(run.at("basis") == "priors");
+  CHECK(run.at("step_time_interval").at(0).get<double>() < 0.8);
+  CHECK(run.at("step_time_interval").at(1).get<double>() > 1.25);
+  for (const auto& [metric, interval] : run.at("intervals").items()) {
+    INFO(metric);
+    CHECK(interval.at(0).get<double>() <= run.at(metric).get<double>());
+    CHECK(interval.at(1).get<double>() >= run.at(metric).get<double>());
+  }
+  const Json& tpot = run.at("intervals").at("tpot_p50");
+  CHECK(tpot.at(1).get<double>() > 1.25 * run.at("tpot_p50").get<double>());  // queues make it more than the steps are
+  CHECK(tpot.at(0).get<double>() < 0.8 * run.at("tpot_p50").get<double>());
+  const std::string sweep = run_dculab({"simulate", kServing, "--set", "workload.requests=40"}).out;
+  CHECK_THAT(sweep, ContainsSubstring("times their price at 90 % (priors"));
+}
+
 TEST_CASE("conversations are counted by the model's tokenizer") {
   const Json report = run_for_json({"simulate", "serving/conversations_on_cpu"});
   const Json& run = report.at("simulations").at(0);

@@ -13,13 +13,7 @@ using namespace dculab::sim::test;
 
 namespace {
 
-SimulatedServer server(const Deployment& deployment = {}) {
-  SimulatedServer server = small_server(deployment);
-  server.machine.peer_link = 30 * kGBs;
-  server.machine.peer_latency = Seconds(2e-6);
-  server.machine.peers = 7;
-  return server;
-}
+SimulatedServer server(const Deployment& deployment = {}) { return linked_server(deployment); }
 
 Seconds price(const SimulatedServer& server, const ModelShape& model, Phase phase, int context) {
   return price_step(server.machine, plan_step(model, server.options, uniform_batch(phase, 1, context))).seconds;

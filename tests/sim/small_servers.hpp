@@ -15,6 +15,15 @@ inline SimulatedServer small_server(const Deployment& deployment = {}) {
   return server;
 }
 
+// Of a server of eight such devices.
+inline SimulatedServer linked_server(const Deployment& deployment = {}) {
+  SimulatedServer server = small_server(deployment);
+  server.machine.peer_link = 30 * kGBs;
+  server.machine.peer_latency = Seconds(2e-6);
+  server.machine.peers = 7;
+  return server;
+}
+
 // All at once.
 inline RequestWorkload requests_of(int requests, int prompt, int output) {
   RequestWorkload workload{.requests = requests};

@@ -1,0 +1,52 @@
+#include "sim/serving/step_confidence.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/step_plan.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/serving/step_sample.hpp"
+#include "sim/study/tensor_parallel.hpp"
+
+namespace dculab::sim {
+namespace {
+
+[[nodiscard]] Seconds time_of_all(SimulatedServer server, const Machine& machine, std::span<const Batch> batches) {
+  server.machine = machine;
+  const std::vector<Seconds> times = phase_times(server, batches);
+  return std::accumulate(times.begin(), times.end(), Seconds());
+}
+
+[[nodiscard]] Seconds floor_of_all(const SimulatedServer& server, std::span<const Batch> batches) {
+  const ModelShape part = shard(server.model, server.deployment.tensor_parallel_size);
+  Seconds floor;
+  StepPlan plan;
+  for (const Batch& batch : batches) {
+    plan.batch = batch;
+    plan_step_into(plan, part, server.options);
+    floor += step_floor(server.machine, plan);
+  }
+  return floor;
+}
+
+}  // namespace
+
+StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches) {
+  std::vector<std::map<std::string, double>> features;
+  for (const Batch& batch : batches) features.push_back(step_features(server.model, server.options, batch));
+  const auto time = [&](const Machine& machine) { return time_of_all(server, machine, batches); };
+  const Spread trusted = spread(server.machine, features, time);
+  const double floor = floor_of_all(server, batches) / time(server.machine);
+  return {std::max(1 / trusted.factor, std::min(1.0, floor)), trusted.factor, trusted.basis};
+}
+
+SimulatedServer slowed(SimulatedServer server, double scale) {
+  server.machine.efficiencies.undisturbed /= scale;  // step = price / undisturbed
+  return server;
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,30 @@
+// How far the figures of a serving run can be trusted: the steps' times are, within a factor, and all of them are taken
+// to be wrong alike, as they are when the cost law or a machine's figure is. The same requests served once more at both
+// ends of that factor give the ends of each figure's interval.
+//
+// Link transfers between devices, block copies and swaps are taken as priced. A calibrated machine's factor is that of
+// single steps; errors of theirs that cancel out would make it smaller.
+#pragma once
+
+#include <span>
+
+#include "core/batch.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/serving/simulated_server.hpp"
+
+namespace dculab::sim {
+
+// 90 % interval of the steps' times, over their prices.
+struct StepConfidence {
+  double low = 1;
+  double high = 1;
+  Basis basis = Basis::priors;  // extrapolated as soon as one step is
+};
+
+// Of steps like `batches`, some of a run's (StepSample). Precondition: not empty, and each has sequences.
+[[nodiscard]] StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches);
+
+// The same server, on which each step takes `scale` times its price.
+[[nodiscard]] SimulatedServer slowed(SimulatedServer server, double scale);
+
+}  // namespace dculab::sim

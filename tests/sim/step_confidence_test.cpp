@@ -1,0 +1,91 @@
+// How far served figures are trusted: by hand, from priors and from a calibration, and what slower steps do to them.
+#include "sim/serving/step_confidence.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/calibration/floor_check.hpp"
+#include "sim/serving/step_sample.hpp"
+#include "sim/study/tensor_parallel.hpp"
+#include "tests/sim/small_servers.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace dculab;
+using namespace dculab::sim;
+using namespace dculab::sim::test;
+
+namespace {
+
+std::vector<Batch> steps_of(const SimulatedServer& server) {
+  StepSample sample(16);
+  (void)simulate(server, requests_of(30, 200, 40), {}, [&](const ServedStep& step, int) { sample.add(step); });
+  return sample.batches();
+}
+
+Seconds total(SimulatedServer server, const Machine& machine, const std::vector<Batch>& steps) {
+  server.machine = machine;
+  const std::vector<Seconds> times = phase_times(server, steps);
+  return std::accumulate(times.begin(), times.end(), Seconds{});
+}
+
+double floor_share(const SimulatedServer& server, const std::vector<Batch>& steps) {
+  const ModelShape part = shard(server.model, server.deployment.tensor_parallel_size);
+  Seconds floor;
+  for (const Batch& batch : steps) floor += step_floor(server.machine, plan_step(part, server.options, batch));
+  return floor / total(server, server.machine, steps);
+}
+
+SimulatedServer calibrated(double factor, double most_sequences) {
+  SimulatedServer server = small_server();
+  server.machine.calibration = Calibration{
+      .held_out_steps = 20, .coverage = 0.9, .interval_factor = factor, .domain = {{"sequences", {1, most_sequences}}}};
+  return server;
+}
+
+}  // namespace
+
+TEST_CASE("steps without traces of their machine are trusted as far as its priors", "[simulate]") {
+  for (const int tensor_parallel : {1, 2}) {
+    const SimulatedServer server = linked_server({.tensor_parallel_size = tensor_parallel});
+    const std::vector<Batch> steps = steps_of(server);
+    const StepConfidence trust = step_confidence(server, steps);
+    const double sigma =
+        prior_log_sigma(server.machine, [&](const Machine& moved) { return total(server, moved, steps); });
+    CHECK(trust.basis == Basis::priors);
+    CHECK_THAT(trust.high, WithinRel(std::exp(kNormalQuantile95 * sigma), 1e-9));
+    CHECK_THAT(trust.low, WithinRel(std::max(1 / trust.high, floor_share(server, steps)), 1e-9));
+  }
+}
+
+TEST_CASE("steps of a calibrated machine are trusted by its factor, its square when one lies outside", "[simulate]") {
+  const std::vector<Batch> steps = steps_of(small_server());
+  const StepConfidence inside = step_confidence(calibrated(1.2, 16), steps);
+  CHECK(inside.basis == Basis::interpolated);
+  CHECK_THAT(inside.high, WithinRel(1.2, 1e-12));
+  CHECK_THAT(inside.low, WithinRel(1 / 1.2, 1e-12));
+  const StepConfidence outside = step_confidence(calibrated(1.2, 15), steps);
+  CHECK(outside.basis == Basis::extrapolated);
+  CHECK_THAT(outside.high, WithinRel(1.44, 1e-12));
+}
+
+TEST_CASE("no steps are trusted to be faster than the machine's floor", "[simulate]") {
+  const SimulatedServer server = calibrated(100, 16);
+  const std::vector<Batch> steps = steps_of(server);
+  CHECK(floor_share(server, steps) > 0.1);
+  CHECK_THAT(step_confidence(server, steps).low, WithinRel(floor_share(server, steps), 1e-9));
+}
+
+TEST_CASE("a slowed server takes so many times as long, its links do not", "[simulate]") {
+  const ServingRun own = simulate(small_server(), requests_of(30, 200, 40));
+  const ServingRun slow = simulate(slowed(small_server(), 1.7), requests_of(30, 200, 40));
+  CHECK_THAT(slow.metrics.duration() / own.metrics.duration(), WithinRel(1.7, 1e-9));
+  CHECK_THAT(slow.metrics.tpot().quantile(0.5) / own.metrics.tpot().quantile(0.5), WithinRel(1.7, 3e-3));
+  const ServingRun fast = simulate(slowed(small_server(), 0.5), requests_of(30, 200, 40));
+  CHECK_THAT(fast.metrics.duration() / own.metrics.duration(), WithinRel(0.5, 1e-9));
+  CHECK(fast.num_steps == own.num_steps);
+  const SimulatedServer two = linked_server({.tensor_parallel_size = 2});
+  const ServingRun shared = simulate(two, requests_of(30, 200, 40));
+  const ServingRun slow_shared = simulate(slowed(two, 1.7), requests_of(30, 200, 40));
+  CHECK_THAT(slow_shared.time_by_bound.at("exchange") / shared.time_by_bound.at("exchange"), WithinRel(1, 1e-9));
+}
