@@ -15,7 +15,7 @@
 #include "core/executor.hpp"
 #include "core/serving_loop.hpp"
 #include "sim/serving/deployment.hpp"
-#include "sim/simulated_executor.hpp"
+#include "sim/serving/simulated_executor.hpp"
 
 namespace dculab::sim {
 

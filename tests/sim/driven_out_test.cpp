@@ -5,7 +5,7 @@
 
 #include "core/step_plan.hpp"
 #include "sim/cost/step_price.hpp"
-#include "sim/simulated_executor.hpp"
+#include "sim/serving/simulated_executor.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

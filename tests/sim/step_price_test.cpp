@@ -5,7 +5,7 @@
 
 #include "sim/compute/kernel_resources.hpp"
 #include "sim/compute/split_k.hpp"
-#include "sim/simulated_executor.hpp"
+#include "sim/serving/simulated_executor.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

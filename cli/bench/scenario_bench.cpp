@@ -1,0 +1,86 @@
+#include "cli/bench/scenario_bench.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "cli/scenario/request_workload.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "cli/serving/measured_serving.hpp"
+#include "cli/serving/serving_report.hpp"
+#include "cli/serving/serving_scenario.hpp"
+#include "config/text_output.hpp"
+#include "config/trace_file.hpp"
+#include "core/error.hpp"
+#include "engine/generate/open_model.hpp"
+
+namespace dculab::cli {
+namespace {
+
+[[nodiscard]] MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
+                                         const ModelShape& model, int threads) {
+  if (scenario.deployment.devices() != 1)
+    throw InputError(scenario.file, "deployment: the engine here is one device; remove it");
+  if (!scenario.model.overrides.empty())
+    throw InputError(scenario.file, "model: is served as its folder has it; leave changes of its shape out");
+  if (scenario.slo.slowdown)
+    throw InputError(scenario.file, "slo.slowdown: not every request is run alone; give ttft, tpot or latency");
+  const int asked = threads > 0 ? threads : scenario.measure.threads;
+  // Weights and swapped blocks are not in memory yet.
+  const Bytes swap = options.preemption_mode == PreemptionMode::swap ? options.swap_space : Bytes();
+  const Bytes taken = weight_footprint(model, options.weights) + swap;
+  const Bytes free = std::max(Bytes(), engine::open_device({}).free_memory() - taken);
+  return {.scenario = scenario,
+          .options = options,
+          .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free),
+          .threads = asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency())};
+}
+
+void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks, Report& report) {
+  std::string title = choices_text(point);
+  Json json{{"choices", Json::object()}};
+  for (const auto& [key, value] : point.choices) json["choices"][key] = value;
+  for (const std::string& line : throughput_lines(served.metrics, point.scenario.slo))
+    title += (title.empty() ? "" : "\n") + line;
+  title += "\n" + std::to_string(served.num_steps) + " steps, " + std::to_string(served.num_preemptions) +
+           " preemptions, KV blocks used at most: " + std::to_string(served.timeline.most_used_blocks()) + " of " +
+           std::to_string(num_blocks);
+  report.tables.push_back(latency_table(served.metrics));
+  report.tables.back().title = title;
+  report.tables.push_back(timeline_table(served.timeline, num_blocks, 1));
+  json["requests"] = served.metrics.requests();
+  json["prompt_tokens"] = served.metrics.prompt_tokens();
+  json["cached_prompt_tokens"] = served.metrics.cached_tokens();
+  for (const auto& [metric, figure] : compared_figures(served.metrics, served.num_steps)) json[metric] = figure;
+  json["busy_seconds"] = served.busy.value();
+  json["preemptions"] = served.num_preemptions;
+  json["num_blocks"] = num_blocks;
+  json["most_used_blocks"] = served.timeline.most_used_blocks();
+  json["timeline"] = timeline_json(served.timeline);
+  report.json["runs"].push_back(std::move(json));
+}
+
+}  // namespace
+
+Report bench_scenario(const ScenarioBenchChoices& choices) {
+  const config::Scenario scenario = read_serving_scenario(choices.scenario, choices.set);
+  Report report{"dculab/bench-scenario/1", {scenario.question}, {}, Json{{"runs", Json::array()}}};
+  refuse_machine_axes(scenario, "bench runs on this machine; leave it out, or ask `dculab simulate`");
+  Trace trace;
+  for (const config::SweepPoint& point : config::sweep_points(scenario)) {
+    const ModelShape model = resolve_model(point.scenario);
+    const EngineOptions options = resolve_options(point.scenario, model, sim::MachineKind::cpu);
+    MeasuredServer server = server_here(point.scenario, options, model, choices.threads);
+    if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
+    MeasuredServing run = measure(server, resolve_requests(point.scenario, model));
+    if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);
+    add_point(point, run.served, server.num_blocks, report);
+    trace.header = run.trace.header;
+    if (const std::string of = choices_text(point); !of.empty())
+      for (TraceStep& step : run.trace.steps) step.id.insert(0, of + ", ");
+    trace.steps.insert(trace.steps.end(), run.trace.steps.begin(), run.trace.steps.end());
+  }
+  if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
+  return report;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,145 @@
+#include "cli/bench/workload_bench.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "cli/output/progress.hpp"
+#include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/engine_weights.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "config/conversations_file.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+#include "engine/generate/generator.hpp"
+#include "engine/measure/conversation_requests.hpp"
+
+namespace dculab::cli {
+namespace {
+
+// LLM-CoOpt's equations 11 and 12, and the two figures that vLLM's benchmark_throughput prints.
+struct ServingFigures {
+  Seconds latency_sum;  // eq. 11: of all requests, from arrival to last token
+  Seconds latency_mean;
+  double requests_per_second = 0;
+  double tokens_per_second = 0;            // prompts and answers: "all throughput"
+  double generated_tokens_per_second = 0;  // eq. 12: "generate throughput"
+  Seconds ttft_median, tpot_median;
+};
+
+[[nodiscard]] Seconds median_of(const std::vector<RequestStats>& requests, Seconds RequestStats::*figure) {
+  std::vector<Seconds> values;
+  for (const RequestStats& request : requests) values.push_back(request.*figure);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+[[nodiscard]] ServingFigures figures_of(const ServingReport& report) {
+  ServingFigures figures;
+  for (const RequestStats& request : report.requests) figures.latency_sum += request.latency;
+  const auto count = static_cast<double>(report.requests.size());
+  const double seconds = report.duration.value();
+  figures.latency_mean = figures.latency_sum / count;
+  figures.requests_per_second = count / seconds;
+  figures.tokens_per_second = static_cast<double>(report.num_prompt_tokens + report.num_generated_tokens) / seconds;
+  figures.generated_tokens_per_second = static_cast<double>(report.num_generated_tokens) / seconds;
+  figures.ttft_median = median_of(report.requests, &RequestStats::ttft);
+  figures.tpot_median = median_of(report.requests, &RequestStats::tpot);
+  return figures;
+}
+
+[[nodiscard]] engine::GeneratorOptions generator_options(const WorkloadChoices& choices, const WorkloadSetting& setting,
+                                                         int block_size, const std::string& kv_cache_dtype) {
+  engine::GeneratorOptions options;
+  options.device = parse_option("--device", setting.device, engine::parse_device);
+  options.num_threads = setting.threads;
+  options.engine.block_size = block_size;
+  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", kv_cache_dtype, "f16, bf16, ...");
+  options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
+  options.engine.max_num_seqs = choices.max_num_seqs;
+  options.engine.max_num_batched_tokens = choices.max_num_batched_tokens;
+  if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
+  return options;
+}
+
+[[nodiscard]] std::vector<engine::TextRequest> requests_of(const WorkloadChoices& choices,
+                                                           const std::vector<engine::AnsweredPrompt>& conversations,
+                                                           const engine::Generator& generator) {
+  auto requests = engine::sample_requests(conversations, generator.tokenizer(),
+                                          {.max_position_embeddings = generator.shape().max_position_embeddings},
+                                          choices.num_prompts, choices.seed);
+  if (requests.empty())
+    throw InputError(choices.file, "no conversation has a prompt and an answer of at least 4 tokens each that fit " +
+                                       std::string("into the model's context"));
+  return requests;
+}
+
+[[nodiscard]] ServingReport serve(engine::Generator& generator, const std::vector<engine::TextRequest>& requests,
+                                  const std::string& label, ProgressBar& bar) {
+  double to_generate = 0, shown = 0;
+  for (const engine::TextRequest& request : requests) to_generate += request.max_tokens;
+  const engine::OnText on_text = [&](std::size_t, std::string_view) { bar.update(label, ++shown / to_generate); };
+  return generator.generate(requests, on_text).report;
+}
+
+void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, const ServingReport& served) {
+  const ServingFigures figures = figures_of(served);
+  const auto time = [](Seconds seconds) { return Cell(config::short_text(seconds), seconds.value()); };
+  const auto rate = [](double value) { return Cell(number(value), value); };
+  report.tables.front().rows.push_back(
+      {kv_cache_dtype, std::to_string(block_size), std::to_string(served.requests.size()), time(figures.latency_sum),
+       time(figures.latency_mean), rate(figures.requests_per_second), rate(figures.tokens_per_second),
+       rate(figures.generated_tokens_per_second), time(figures.ttft_median), time(figures.tpot_median)});
+  report.json["rows"].push_back({{"kv_cache_dtype", kv_cache_dtype},
+                                 {"block_size", block_size},
+                                 {"requests", served.requests.size()},
+                                 {"prompt_tokens", served.num_prompt_tokens},
+                                 {"generated_tokens", served.num_generated_tokens},
+                                 {"duration_seconds", served.duration.value()},
+                                 {"steps", served.num_steps},
+                                 {"preemptions", served.num_preemptions},
+                                 {"latency_seconds_sum", figures.latency_sum.value()},
+                                 {"latency_seconds_mean", figures.latency_mean.value()},
+                                 {"all_requests_per_second", figures.requests_per_second},
+                                 {"all_tokens_per_second", figures.tokens_per_second},
+                                 {"generated_tokens_per_second", figures.generated_tokens_per_second},
+                                 {"ttft_seconds_median", figures.ttft_median.value()},
+                                 {"tpot_seconds_median", figures.tpot_median.value()}});
+}
+
+}  // namespace
+
+Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& setting) {
+  std::vector<engine::AnsweredPrompt> conversations;
+  for (config::Exchange& exchange : config::read_conversations_file(choices.file))
+    conversations.push_back({.prompt = std::move(exchange.prompt), .answer = std::move(exchange.answer)});
+  const std::filesystem::path folder = find_model(setting.model);
+  const engine::ModelWeights weights = load_or_make_weights(folder, setting.random_weights);
+  require_quantized(parse_option("--activations", setting.activations, parse_activations), weights.shape);
+  Report report{"dculab/bench-workload/1", {}, {}, Json::object()};
+  report.json["model"] = setting.model;
+  report.json["workload"] = choices.file;
+  report.json["activations"] = setting.activations;
+  report.json["arrival"] = "all_at_once";
+  report.json["rows"] = Json::array();
+  Table& table = report.tables.emplace_back();
+  table.columns = {"KV dtype",   "block",    "requests",    "latency, sum", "latency, mean",
+                   "requests/s", "tokens/s", "generated/s", "TTFT",         "TPOT"};
+  table.notes = {"All requests arrive at once. tokens/s: prompts and answers; TTFT, TPOT: medians."};
+  ProgressBar bar;
+  for (const int block_size : setting.block_sizes)
+    for (const std::string& kv_cache_dtype : setting.kv_cache_dtypes) {
+      engine::Generator generator(folder, weights, generator_options(choices, setting, block_size, kv_cache_dtype));
+      if (report.heading.empty())
+        report.heading = {generator.executor().device_name() + ", " + generator.executor().build_name()};
+      const std::string label = "KV " + kv_cache_dtype + ", block " + std::to_string(block_size);
+      add_row(report, kv_cache_dtype, block_size,
+              serve(generator, requests_of(choices, conversations, generator), label, bar));
+    }
+  bar.clear();
+  return report;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,229 @@
+// `dculab bench`: runs a grid of steps on the real engine and writes a trace, or serves conversations or a scenario.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "cli/bench/scenario_bench.hpp"
+#include "cli/bench/workload_bench.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/scenario/checks.hpp"
+#include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/engine_weights.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "config/text_output.hpp"
+#include "config/trace_file.hpp"
+#include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
+#include "core/error.hpp"
+#include "engine/measure/step_bench.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct BenchChoices {
+  std::string model;
+  std::string random_weights;  // a dtype, or empty: the folder's own weights
+  std::vector<std::string> phases{"prefill", "decode"};
+  std::vector<int> batches{1};
+  std::vector<int> contexts{512};
+  std::vector<int> kv_heads;
+  std::vector<int> block_sizes{16};
+  std::vector<std::string> kv_cache_dtypes{"f16"};
+  std::string device = "cpu";
+  std::string activations = "exact";
+  engine::BenchOptions options;
+  std::string trace_file;
+  WorkloadChoices workload;
+  std::vector<std::string> set;  // of a scenario
+  OutputOptions output;
+};
+
+// All combinations of the axes, as points of a grid.
+[[nodiscard]] std::vector<engine::BenchPoint> make_grid(const BenchChoices& choices, const ModelShape& model) {
+  std::vector<engine::BenchPoint> points;
+  const bool on_cpu = choices.options.device.kind == engine::DeviceKind::cpu;
+  const std::vector<int> all_kv_heads =
+      choices.kv_heads.empty() ? std::vector<int>{model.num_key_value_heads} : choices.kv_heads;
+  for (const std::string& phase : choices.phases)
+    for (const int kv_heads : all_kv_heads)
+      for (const int block_size : choices.block_sizes)
+        for (const std::string& kv_cache_dtype : choices.kv_cache_dtypes)
+          for (const int context : choices.contexts)
+            for (const int batch : choices.batches) {
+              StepChoices step{.model = choices.model,
+                               .machine = "host",
+                               .phase = phase,
+                               .batch = batch,
+                               .context = context,
+                               .block_size = block_size,
+                               .kv_heads = kv_heads,
+                               .kv_cache_dtype = kv_cache_dtype,
+                               .weights = config::weight_format_text(model.layer_format()),
+                               .set = {}};
+              const config::Scenario scenario = to_scenario(step);
+              ModelShape shape = resolve_model(scenario);
+              shape.dtype = model.dtype;
+              shape.quantization = model.quantization;
+              shape.quantized_lm_head = model.quantized_lm_head;
+              EngineOptions options =
+                  resolve_options(scenario, shape, on_cpu ? sim::MachineKind::cpu : sim::MachineKind::gpu);
+              options.activations = parse_option("--activations", choices.activations, parse_activations);
+              require_quantized(options.activations, model);
+              const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) +
+                                     " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
+                                     " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
+              points.push_back({id, shape, options, resolve_batch(scenario.workload, shape, options)});
+            }
+  return points;
+}
+
+[[nodiscard]] double tokens_per_second(const TraceStep& step) {
+  return step.batch.num_tokens() / step.duration.value();
+}
+
+[[nodiscard]] Report make_report(const Trace& trace) {
+  Report report{"dculab/bench/1", {}, {}, Json::object()};
+  report.heading = {trace.header.device + ", " + trace.header.build, trace.header.timing};
+  Table table;
+  table.columns = {"phase", "KV heads", "block", "KV dtype", "context", "batch", "step", "± spread", "tokens/s"};
+  report.json["points"] = Json::array();
+  for (const TraceStep& step : trace.steps) {
+    const SequenceSlice& slice = step.batch.sequences.front();
+    const bool decode = slice.phase == Phase::decode;
+    const auto batch = static_cast<double>(step.batch.sequences.size());
+    table.rows.push_back({decode ? "decode" : "prefill", std::to_string(step.model.num_key_value_heads),
+                          std::to_string(step.options.block_size), std::string(name(step.options.kv_cache_dtype)),
+                          std::to_string(slice.context_tokens()), Cell(number(batch), batch),
+                          Cell(config::short_text(step.duration), step.duration.value()),
+                          Cell(config::short_text(step.spread), step.spread.value()),
+                          Cell(number(tokens_per_second(step)), tokens_per_second(step))});
+    report.json["points"].push_back(
+        {{"id", step.id},
+         {"phase", decode ? "decode" : "prefill"},
+         {"num_key_value_heads", step.model.num_key_value_heads},
+         {"block_size", step.options.block_size},
+         {"kv_cache_dtype", name(step.options.kv_cache_dtype)},
+         {"context_tokens", slice.context_tokens()},
+         {"batch", batch},
+         {"step_seconds", step.duration.value()},
+         {"spread_seconds", step.spread.value()},
+         {decode ? "decode_tokens_per_second" : "prefill_tokens_per_second", tokens_per_second(step)}});
+  }
+  report.tables.push_back(std::move(table));
+  return report;
+}
+
+[[nodiscard]] bool names_scenario(const std::string& workload) {
+  return !workload.empty() && std::filesystem::path(workload).extension() != ".json";
+}
+
+// A scenario says itself what these options say of conversations, and nothing of a grid has a trace of its own.
+void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
+  const bool scenario = names_scenario(choices.workload.file);
+  const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
+  for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device",
+                             "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens"})
+    if (scenario && given(option))
+      throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
+  if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
+  if (!scenario && !choices.workload.file.empty() && given("--trace"))
+    throw InputError("--trace", "is not written of conversations; leave it or --workload out");
+  if (!scenario && !given("--model"))
+    throw InputError("--model", "is missing: a folder, or a name under scenarios/models");
+}
+
+void run_bench(BenchChoices choices) {
+  if (names_scenario(choices.workload.file))
+    return show(bench_scenario({.scenario = choices.workload.file,
+                                .set = choices.set,
+                                .threads = choices.options.threads,
+                                .trace_file = choices.trace_file}),
+                choices.output);
+  if (!choices.workload.file.empty())
+    return show(bench_workload(choices.workload, {.model = choices.model,
+                                                  .random_weights = choices.random_weights,
+                                                  .device = choices.device,
+                                                  .threads = choices.options.threads,
+                                                  .activations = choices.activations,
+                                                  .block_sizes = choices.block_sizes,
+                                                  .kv_cache_dtypes = choices.kv_cache_dtypes}),
+                choices.output);
+  choices.options.device = parse_option("--device", choices.device, engine::parse_device);
+  const std::filesystem::path folder = find_model(choices.model);
+  const engine::ModelWeights weights = load_or_make_weights(folder, choices.random_weights);
+  const std::vector<engine::BenchPoint> points = make_grid(choices, weights.shape);
+  ProgressBar bar;
+  const Trace trace = engine::measure_steps(weights, points, choices.options,
+                                            [&bar](const auto& label, double share) { bar.update(label, share); });
+  bar.clear();
+  if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
+  show(make_report(trace), choices.output);
+}
+
+// What a grid has and a workload does not is refused with it, and the other way round.
+void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vector<std::string>& set) {
+  CLI::Option* file =
+      command
+          .add_option("--workload", choices.file,
+                      "Serve a scenario's requests, or conversations (ShareGPT's JSON), instead of a grid")
+          ->option_text("FILE");
+  for (const char* option : {"--phase", "--batch", "--context", "--kv-heads", "--repeats", "--warm-up"})
+    file->excludes(command.get_option(option));
+  command.add_option("--set", set, "Scenario: key=value overrides any of its keys")
+      ->option_text("KEY=VALUE ...")
+      ->needs(file);
+  command.add_option("--num-prompts", choices.num_prompts, "Workload: conversations at most")
+      ->check(at_least(1))
+      ->needs(file);
+  command.add_option("--seed", choices.seed, "Workload: which, and in what order")->needs(file);
+  command.add_option("--max-num-seqs", choices.max_num_seqs, "Workload: sequences per step at most")
+      ->check(at_least(1))
+      ->needs(file);
+  command
+      .add_option("--max-num-batched-tokens", choices.max_num_batched_tokens, "Workload: new tokens per step at most")
+      ->check(at_least(1))
+      ->needs(file);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("bench", "Run a grid of steps or a workload on the real engine");
+  auto choices = std::make_shared<BenchChoices>();
+  command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models");
+  command->add_option(
+      "--random-weights", choices->random_weights,
+      "Weights made on the spot in f32, f16, bf16, int8 or int4: speed does not depend on their values");
+  command->add_option("--phase", choices->phases, "prefill, decode")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"prefill", "decode"}));
+  const auto add_axis = [command](const char* option, std::vector<int>& values, const char* help) {
+    command->add_option(option, values, help)->delimiter(',')->check(at_least(1));
+  };
+  add_axis("--batch", choices->batches, "Sequences per step");
+  add_axis("--context", choices->contexts, "Tokens per sequence");
+  add_axis("--kv-heads", choices->kv_heads, "KV heads, made by mean pooling");
+  add_axis("--block-size", choices->block_sizes, "Tokens per KV block");
+  command
+      ->add_option("--kv-cache-dtype", choices->kv_cache_dtypes,
+                   "f16, bf16, fp8_e4m3, fp8_e5m2; CPU: f32, int8, kivi4, kivi2")
+      ->delimiter(',');
+  command->add_option("--device", choices->device,
+                      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
+  command->add_option("--activations", choices->activations, kActivationsHelp);
+  command->add_option("--threads", choices->options.threads, "CPU: worker threads, 0 = all cores")->check(at_least(0));
+  command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")->check(at_least(1));
+  command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")->check(at_least(0));
+  add_output_file(*command, "--trace", choices->trace_file, "Write the trace here (JSON Lines)");
+  add_workload_options(*command, choices->workload, choices->set);
+  add_output_options(*command, choices->output);
+  command->callback([choices, command] {
+    refuse_ignored(*command, *choices);
+    run_bench(*choices);
+  });
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,283 @@
+// `dculab evaluate`: what a model, a way to store it or a way to cache K and V costs in accuracy, and what it saves.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "cli/commands/commands.hpp"
+#include "cli/output/evaluation_report.hpp"
+#include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/scenario/checks.hpp"
+#include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "config/node.hpp"
+#include "config/questions_file.hpp"
+#include "core/error.hpp"
+#include "core/kivi.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/model_loader.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr int kLongestDefaultWindow = 4096;  // the logits of a reference grow with it
+constexpr int kDefaultDecodeContext = 512;
+constexpr int kMostPositions = 1 << 20;
+constexpr std::size_t kLargestText = std::size_t{1} << 30U;
+constexpr double kMostReferenceLogits = 1U << 30U;  // values: 4 GiB
+constexpr double kMemoryShareBesideReference = 0.45;
+
+struct EvaluateChoices {
+  std::vector<std::string> models;
+  std::vector<std::string> kv_cache_dtypes{"f16"};
+  std::vector<std::string> activations{"exact"};
+  std::vector<std::string> retentions{"all"};
+  KvRetention retention_sizes;
+  bool stream = false;
+  int windows_at_once = 8;
+  int max_position_embeddings = 0;  // that texts may have, 0: the models'
+  std::string device = "cpu";
+  std::string activation_dtype = "f16";
+  EvaluationTasks tasks;
+  engine::GeneratorOptions generator;
+  OutputOptions output;
+};
+
+// The questions of a file, put as scripts/model/evaluate.py puts them.
+[[nodiscard]] std::vector<engine::ChoiceItem> read_items(const std::string& file) {
+  std::vector<engine::ChoiceItem> items;
+  for (config::Question& question : config::read_questions_file(file))
+    items.push_back({.prompt = question.context + "Question: " + question.stem + "\nAnswer:",
+                     .choices = std::move(question.choices),
+                     .answer = question.answer});
+  return items;
+}
+
+// All that is read before any model is loaded.
+struct Material {
+  std::string text;
+  std::vector<std::vector<engine::ChoiceItem>> items;  // [question files]
+};
+
+[[nodiscard]] Material read_material(const EvaluationTasks& tasks) {
+  Material material;
+  if (!tasks.text_file.empty()) material.text = config::read_text_file(tasks.text_file, kLargestText);
+  for (const std::string& file : tasks.question_files) material.items.push_back(read_items(file));
+  return material;
+}
+
+// Of all models, so that all are judged alike.
+[[nodiscard]] int shortest_context(const EvaluateChoices& choices) {
+  int shortest = std::numeric_limits<int>::max();
+  std::vector<std::string> models = choices.models;
+  if (!choices.tasks.reference.empty()) models.push_back(choices.tasks.reference);
+  for (const std::string& model : models)
+    shortest = std::min(shortest, engine::read_model_shape(find_model(model)).max_position_embeddings);
+  return shortest;
+}
+
+[[nodiscard]] engine::GeneratorOptions generator_options(const EvaluateChoices& choices, const EvaluationRow& row) {
+  engine::GeneratorOptions options = choices.generator;
+  options.device = parse_option("--device", choices.device, engine::parse_device);
+  options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
+  options.engine.kv_cache_dtype = row.kv_cache_dtype;
+  options.engine.activations = row.activations;
+  options.engine.kv_retention = row.retention;
+  if (!choices.tasks.reference.empty()) options.engine.gpu_memory_utilization = kMemoryShareBesideReference;
+  if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
+  return options;
+}
+
+// The engine refuses texts beyond max_position_embeddings; a user who changes that number in config.json gets what this
+// gives: positions as they are, trained or not.
+[[nodiscard]] std::unique_ptr<engine::Generator> open_model(const std::string& model, const EvaluateChoices& choices,
+                                                            const engine::GeneratorOptions& options) {
+  const std::filesystem::path folder = find_model(model);
+  engine::ModelWeights weights = engine::load_weights(folder, options.weight_memory);
+  int& positions = weights.shape.max_position_embeddings;
+  positions = std::max(positions, choices.max_position_embeddings);
+  return std::make_unique<engine::Generator>(folder, std::move(weights), options);
+}
+
+// Models, cache formats, activations and retention policies in all combinations. Activations make no difference to a
+// model that is not quantized: such a model has one row.
+[[nodiscard]] std::vector<EvaluationRow> make_rows(const EvaluateChoices& choices) {
+  std::vector<EvaluationRow> rows;
+  for (const std::string& mode : choices.activations)
+    (void)parse_option("--activations", mode, parse_activations);  // also where no model is quantized
+  for (const std::string& model : choices.models) {
+    const bool is_quantized = engine::read_model_shape(find_model(model)).quantization.has_value();
+    const std::vector<std::string> activations = is_quantized ? choices.activations : std::vector<std::string>{"exact"};
+    for (const std::string& mode : activations)
+      for (const std::string& policy : choices.retentions)
+        for (const std::string& dtype : choices.kv_cache_dtypes) {
+          EvaluationRow row;
+          row.model = model;
+          row.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", dtype, "f32, f16, bf16, fp8_e4m3, ...");
+          row.activations = parse_option("--activations", mode, parse_activations);
+          row.retention = choices.retention_sizes;
+          row.retention.policy = parse_option("--kv-retention", policy, parse_policy);
+          rows.push_back(row);
+        }
+  }
+  return rows;
+}
+
+void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& rows) {
+  const EvaluationTasks& tasks = choices.tasks;
+  if (tasks.text_file.empty() && tasks.question_files.empty())
+    throw InputError("there is nothing to judge: give --text FILE, --choices FILE, or both");
+  if (!tasks.reference.empty() && tasks.text_file.empty())
+    throw InputError("--reference: predictions are compared over a text; give --text FILE");
+  for (const EvaluationRow& row : rows) {
+    if (row.retention.policy == RetentionPolicy::all) continue;
+    if (tasks.mode != engine::ScoringMode::streamed)
+      throw InputError("--kv-retention " + policy_text(row.retention.policy) +
+                       ": a cache that drops tokens is judged token by token; add --stream");
+    if (row.retention.window_tokens < 1)
+      throw InputError("--kv-retention " + policy_text(row.retention.policy) + ": give --window-tokens");
+  }
+}
+
+// The model that others are held against: everything exact, K and V in the widest format the device has.
+[[nodiscard]] std::unique_ptr<engine::Generator> open_reference(const EvaluateChoices& choices) {
+  if (choices.tasks.reference.empty()) return nullptr;
+  EvaluationRow row;
+  row.kv_cache_dtype = choices.device == "cpu" ? Dtype::f32 : Dtype::f16;
+  auto reference = open_model(choices.tasks.reference, choices, generator_options(choices, row));
+  if (static_cast<double>(choices.tasks.window) * reference->shape().vocab_size > kMostReferenceLogits)
+    throw InputError("--reference: the logits of a window of " + std::to_string(choices.tasks.window) +
+                     " tokens do not fit in memory; use a smaller --window");
+  return reference;
+}
+
+[[nodiscard]] engine::TextEvaluation judge_text(engine::TokenScorer& scorer, engine::Generator* reference,
+                                                const EvaluateChoices& choices, const std::string& text,
+                                                const engine::EvaluationProgress& progress) {
+  const std::vector<TokenId> ids = scorer.generator().tokenizer().encode(text, engine::SpecialTokens::omit);
+  if (ids.size() < 2) throw InputError(choices.tasks.text_file, "has fewer than two tokens");
+  std::unique_ptr<engine::TokenScorer> against;
+  if (reference != nullptr) {
+    if (reference->tokenizer().encode(text, engine::SpecialTokens::omit) != ids)
+      throw InputError("--reference: " + choices.tasks.reference + " cuts the text into other tokens");
+    against = std::make_unique<engine::TokenScorer>(*reference, engine::ScoringMode::chunked);
+  }
+  engine::TextEvaluation result =
+      engine::evaluate_text(scorer, against.get(), ids,
+                            {.window = choices.tasks.window, .windows_at_once = choices.windows_at_once}, progress);
+  if (!std::isfinite(result.loss.mean()))
+    throw InputError(
+        "the model's predictions are NaN or infinite: its weights are damaged, or too large for its caches");
+  return result;
+}
+
+// What a sequence of `context` tokens keeps in the cache.
+[[nodiscard]] Bytes kv_bytes_per_sequence(const ModelShape& model, const EngineOptions& options, int context) {
+  const std::int64_t kept = std::min<std::int64_t>(context, kv_capacity(options.kv_retention, options.block_size));
+  const auto tokens = static_cast<int>(kept);
+  if (!is_kivi(options.kv_cache_dtype)) return tokens * kv_bytes_per_token(model, options.kv_cache_dtype);
+  const int quantized = kivi_quantized_tokens(tokens, options.kv_residual_tokens);
+  return quantized * kv_bytes_per_token(model, options.kv_cache_dtype) +
+         (tokens - quantized) * kv_bytes_per_token(model, Dtype::f16);
+}
+
+void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices, const Material& material,
+           ProgressBar& bar) {
+  const EvaluationTasks& tasks = choices.tasks;
+  const std::string label = row.model + ", KV " + std::string(name(row.kv_cache_dtype)) + ": ";
+  const auto show_on_bar = [&](const std::string& what) {
+    return [&bar, text = label + what](double share) { bar.update(text, share); };
+  };
+  const auto opened = open_model(row.model, choices, generator_options(choices, row));
+  engine::Generator& generator = *opened;
+  engine::TokenScorer scorer(generator, tasks.mode);
+  if (!tasks.text_file.empty()) row.text = judge_text(scorer, reference, choices, material.text, show_on_bar("text"));
+  for (std::size_t index = 0; index < material.items.size(); ++index) {
+    try {
+      row.choices.push_back(
+          engine::evaluate_choices(scorer, material.items[index], show_on_bar(tasks.question_files[index])));
+    } catch (const InputError& error) {
+      throw InputError(tasks.question_files[index], error.what());
+    }
+  }
+  if (tasks.decode.steps > 0) row.decode_step = engine::median_decode_step(generator, tasks.decode);
+  row.weight_bytes = weight_footprint(generator.shape(), generator.engine_options().weights);
+  row.kv_bytes_per_token = kv_bytes_per_token(generator.shape(), row.kv_cache_dtype);
+  row.kv_bytes_per_sequence =
+      kv_bytes_per_sequence(generator.shape(), generator.engine_options(), tasks.decode.context);
+}
+
+void run_evaluate(EvaluateChoices choices) {
+  choices.tasks.mode = choices.stream ? engine::ScoringMode::streamed : engine::ScoringMode::chunked;
+  std::vector<EvaluationRow> rows = make_rows(choices);
+  check(choices, rows);
+  const Material material = read_material(choices.tasks);
+  choices.tasks.context = shortest_context(choices);
+  const int context = std::max(choices.tasks.context, choices.max_position_embeddings);
+  if (choices.tasks.window == 0) choices.tasks.window = std::min(context, kLongestDefaultWindow);
+  if (choices.tasks.decode.context == 0) choices.tasks.decode.context = std::min(context / 2, kDefaultDecodeContext);
+  ProgressBar bar;
+  const std::unique_ptr<engine::Generator> reference = open_reference(choices);
+  for (EvaluationRow& row : rows) judge(row, reference.get(), choices, material, bar);
+  bar.clear();
+  show(evaluation_report(choices.tasks, rows), choices.output);
+}
+
+void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
+  const auto add_axis = [&command](const char* option, std::vector<std::string>& values, const char* help) {
+    command.add_option(option, values, help)->delimiter(',');
+  };
+  add_axis("--kv-cache-dtype", choices.kv_cache_dtypes, "Formats of K and V, a row each: f16,fp8_e4m3");
+  add_axis("--activations", choices.activations, "Of quantized models: exact, int8");
+  add_axis("--kv-retention", choices.retentions, "Which tokens stay cached: all, window, sinks, heavy-hitters");
+  command.add_option("--sink-tokens", choices.retention_sizes.sink_tokens, "sinks: first tokens kept")
+      ->check(at_least(0));
+  command.add_option("--window-tokens", choices.retention_sizes.window_tokens, "Last tokens kept")->check(at_least(1));
+  command
+      .add_option("--heavy-hitter-tokens", choices.retention_sizes.heavy_hitter_tokens,
+                  "heavy-hitters: tokens kept for the attention they get")
+      ->check(at_least(0));
+  command.add_option("--block-size", choices.generator.engine.block_size, "Tokens per KV block, power of two to 256");
+  command.add_option("--device", choices.device,
+                     "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
+  command.add_option("--activation-dtype", choices.activation_dtype, "GPU: f16 or f32");
+  command.add_option("--threads", choices.generator.num_threads, "CPU: worker threads, 0 = all cores")
+      ->check(at_least(0));
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("evaluate", "Perplexity, multiple choice, distance from a reference, size");
+  auto choices = std::make_shared<EvaluateChoices>();
+  EvaluationTasks& tasks = choices->tasks;
+  command->add_option("--model", choices->models, "Folders, or names under scenarios/models, a row each")
+      ->required()
+      ->delimiter(',');
+  command->add_option("--text", tasks.text_file, "Judge by the perplexity of this text")->option_text("FILE");
+  command->add_option("--choices", tasks.question_files, "Judge by these questions, in ARC's JSONL format")
+      ->delimiter(',')
+      ->option_text("FILE ...");
+  command->add_option("--reference", tasks.reference, "Compare predictions with this model's, token by token");
+  command->add_option("--window", tasks.window, "Tokens that are judged together; default: the model's context")
+      ->check(at_least(2));
+  command
+      ->add_option("--max-position-embeddings", choices->max_position_embeddings,
+                   "Tokens that a window may have although the model was made for fewer")
+      ->check(CLI::Range(1, kMostPositions));
+  command->add_flag("--stream", choices->stream, "Token by token, as in decode; else in chunks, as in prefill");
+  command->add_option("--max-num-seqs", choices->windows_at_once, "With --stream: windows at the same time")
+      ->check(CLI::Range(1, 256));
+  command->add_option("--decode-steps", tasks.decode.steps, "Steps of the speed measurement, 0 = none")
+      ->check(at_least(0));
+  command->add_option("--decode-batch", tasks.decode.batch, "Sequences of the speed measurement")->check(at_least(1));
+  command->add_option("--decode-context", tasks.decode.context, "Tokens cached at its beginning")->check(at_least(1));
+  add_engine_options(*command, *choices);
+  add_output_options(*command, choices->output);
+  command->callback([choices] { run_evaluate(*choices); });
+}
+
+}  // namespace dculab::cli

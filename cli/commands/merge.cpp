@@ -1,0 +1,34 @@
+// `dculab merge`: the shards of a study become its answer.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands/commands.hpp"
+#include "cli/output/output.hpp"
+#include "cli/scenario/search_options.hpp"
+#include "cli/search/search.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct MergeChoices {
+  std::vector<std::string> journals;
+  SearchOptions search;
+  OutputOptions output;
+};
+
+}  // namespace
+
+void add_merge(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("merge", "Make one answer of the shards of a study");
+  auto choices = std::make_shared<MergeChoices>();
+  command->add_option("journal", choices->journals, "What study --shard --journal wrote, of every shard")->required();
+  add_answer_options(*command, choices->search);
+  add_report_options(*command, choices->output);
+  command->callback([choices] {
+    Report report{"dculab/study/1", {}, {}, Json::object()};
+    merge(choices->journals, choices->search, report);
+    show(report, choices->output);
+  });
+}
+
+}  // namespace dculab::cli

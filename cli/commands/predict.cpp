@@ -1,0 +1,189 @@
+// `dculab predict`: one step on one machine, op by op.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands/commands.hpp"
+#include "cli/output/leaning_report.hpp"
+#include "cli/output/machine_figures.hpp"
+#include "cli/output/op_report.hpp"
+#include "cli/output/output.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/compute/peak.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/memory/capacity.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct PredictChoices {
+  StepChoices step;
+  OutputOptions output;
+};
+
+// A step, its price and how far to trust it.
+struct Prediction {
+  ModelShape model;
+  EngineOptions options;
+  sim::Machine machine;
+  StepPlan plan;
+  sim::StepPrice price;
+  sim::Confidence confidence;
+  sim::Capacity capacity;
+  std::vector<sim::Leaning> leanings;
+};
+
+[[nodiscard]] Prediction predict(const StepChoices& choices) {
+  const config::Scenario scenario = to_scenario(choices);
+  refuse_unsupported(scenario);
+  Prediction prediction;
+  prediction.machine = resolve_machine(scenario, scenario.machines.front());
+  prediction.model = resolve_model(scenario);
+  prediction.options = resolve_options(scenario, prediction.model, prediction.machine.kind);
+  prediction.plan = plan_step(prediction.model, prediction.options,
+                              resolve_batch(scenario.workload, prediction.model, prediction.options));
+  prediction.price = sim::price_step(prediction.machine, prediction.plan);
+  prediction.confidence = sim::confidence(prediction.machine, prediction.model, prediction.options, prediction.plan,
+                                          prediction.price.seconds);
+  prediction.capacity =
+      sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens);
+  prediction.leanings = sim::leanings(prediction.machine, [&prediction](const sim::Machine& machine) {
+    return std::vector<Seconds>{sim::price_step(machine, prediction.plan).seconds};
+  });
+  return prediction;
+}
+
+[[nodiscard]] Table op_table(const Prediction& prediction) {
+  Table table;
+  table.columns = {"op", "count", "time", "share", "bound", "FLOP"};
+  for (const sim::MemoryLevel& level : prediction.machine.memory) {
+    table.columns.push_back(level.name + " bytes");
+    if (&level != &prediction.machine.memory.back()) table.columns.push_back("hit");
+  }
+  for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {
+    const Op& op = prediction.plan.ops[index];
+    const sim::OpPrice& price = prediction.price.ops[index];
+    const Seconds total = price.all_executions();
+    std::vector<Cell> row{std::string(op.name),
+                          std::to_string(op.count),
+                          Cell(config::short_text(total), total.value()),
+                          Cell(percent(total / prediction.price.seconds, 2), total / prediction.price.seconds),
+                          std::string(sim::name(price.bound, prediction.machine)),
+                          Cell(number((op.flops * op.count).value()), (op.flops * op.count).value())};
+    for (std::size_t level = 0; level < prediction.machine.memory.size(); ++level) {
+      const Bytes bytes = price.bytes[level] * op.count;
+      row.emplace_back(config::short_text(bytes), bytes.value());
+      if (level + 1 < prediction.machine.memory.size())
+        row.emplace_back(percent(price.hit_rate[level], 2), price.hit_rate[level]);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+[[nodiscard]] std::string tokens_per_second(const Prediction& prediction) {
+  return number(prediction.plan.batch.num_tokens() / prediction.price.seconds.value()) + " tokens/s";
+}
+
+// Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published.
+[[nodiscard]] std::vector<std::string> format_warnings(const Prediction& prediction) {
+  const sim::Machine& machine = prediction.machine;
+  std::vector<std::string> warnings;
+  const auto check = [&](const char* what, Dtype stored, Dtype activations) {
+    const Dtype multiplied = sim::multiply_format(machine, activations).dtype;
+    const auto peak = machine.peaks.find(stored);
+    const std::string begin = std::string(what) + " in " + std::string(name(stored)) + ": ";
+    const std::string converted = "priced as converted to " + std::string(name(multiplied)) + " on the way";
+    if (peak == machine.peaks.end()) {
+      warnings.push_back(begin + machine.name + " has no such arithmetic; " + converted);
+      return;
+    }
+    const std::string key = "peaks." + std::string(name(stored)) + (peak->second.matrix ? ".matrix" : ".vector");
+    if (std::find(machine.assumed.begin(), machine.assumed.end(), key) == machine.assumed.end()) return;
+    const std::string rate = "the rate on " + machine.name + " is " + machine.sources.at(key);
+    warnings.push_back(begin + (stored == multiplied ? rate : converted + ", the activations' format; " + rate));
+  };
+  const bool rounded = prediction.options.activations == ActivationMode::int8 &&
+                       prediction.options.weights.group_size != 0 && machine.peaks.contains(Dtype::int8);
+  if (rounded)
+    check("weights and activations", Dtype::int8, Dtype::int8);
+  else
+    check("weights", prediction.options.weights.dtype, prediction.options.activation_dtype);
+  const bool has_kernel = prediction.options.weights == WeightFormat{Dtype::int8, -1};
+  if (rounded && machine.kind == sim::MachineKind::gpu && !has_kernel)
+    warnings.emplace_back(
+        "activations in int8: no GPU kernel here multiplies them with such weights; priced as if one did");
+  if (prediction.options.kv_cache_dtype != prediction.options.weights.dtype)
+    check("KV cache", prediction.options.kv_cache_dtype, prediction.options.activation_dtype);
+  return warnings;
+}
+
+// All that makes the figures less than they seem.
+[[nodiscard]] std::vector<std::string> warnings_of(const Prediction& prediction) {
+  std::vector<std::string> warnings = format_warnings(prediction);
+  if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) > prediction.capacity.max_sequences)
+    warnings.emplace_back("this batch does not fit in the machine's memory; the time is what it would take if it did");
+  return warnings;
+}
+
+[[nodiscard]] std::vector<std::string> heading(const Prediction& prediction) {
+  const ModelShape& model = prediction.model;
+  const SequenceSlice& slice = prediction.plan.batch.sequences.front();
+  const sim::Capacity& capacity = prediction.capacity;
+  std::vector<std::string> lines;
+  lines.push_back(model.name + " on " + prediction.machine.name + ": " +
+                  (slice.phase == Phase::decode ? "decode" : "prefill") + ", batch " +
+                  std::to_string(prediction.plan.batch.sequences.size()) + ", context " +
+                  std::to_string(slice.context_tokens()) + ", " + std::to_string(model.num_key_value_heads) +
+                  " KV heads (group size " + std::to_string(model.group_size()) + "), block size " +
+                  std::to_string(prediction.options.block_size) + ", weights " +
+                  config::weight_format_text(prediction.options.weights) +
+                  (prediction.options.activations == ActivationMode::int8 ? ", activations int8" : "") + ", KV " +
+                  std::string(name(prediction.options.kv_cache_dtype)));
+  lines.push_back("step " + config::short_text(prediction.price.seconds) + " (90 % interval " +
+                  config::short_text(prediction.confidence.low) + " to " +
+                  config::short_text(prediction.confidence.high) + "; " +
+                  std::string(sim::explanation(prediction.confidence.basis)) + "), " + tokens_per_second(prediction) +
+                  ", of it host " + config::short_text(prediction.price.host));
+  lines.push_back("memory: weights " + config::short_text(capacity.weights) + ", room for " +
+                  std::to_string(capacity.max_sequences) + " sequences of this length (" +
+                  std::to_string(capacity.num_blocks) + " KV blocks)");
+  for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
+  const std::string leaning = leaning_text(prediction.machine, prediction.leanings);
+  if (!leaning.empty()) lines.push_back(leaning);
+  return lines;
+}
+
+[[nodiscard]] Json to_json(const Prediction& prediction) {
+  Json json{{"model", prediction.model.name},
+            {"machine", prediction.machine.name},
+            {"step_seconds", prediction.price.seconds.value()},
+            {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
+            {"basis", sim::name(prediction.confidence.basis)},
+            {"host_seconds", prediction.price.host.value()},
+            {"max_sequences", prediction.capacity.max_sequences},
+            {"warnings", warnings_of(prediction)},
+            {"assumed", sim::assumed_keys(prediction.machine)},
+            {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
+            {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
+  json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
+  return json;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("predict", "Price one step on one machine, op by op");
+  auto choices = std::make_shared<PredictChoices>();
+  add_step_choices(*command, choices->step);
+  add_report_options(*command, choices->output);
+  command->callback([choices] {
+    const Prediction prediction = predict(choices->step);
+    show({"dculab/predict/1", heading(prediction), {op_table(prediction)}, to_json(prediction)}, choices->output);
+  });
+}
+
+}  // namespace dculab::cli

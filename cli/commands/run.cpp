@@ -1,0 +1,300 @@
+// `dculab run`: generates text with the real engine.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/commands/commands.hpp"
+#include "cli/output/output.hpp"
+#include "cli/scenario/checks.hpp"
+#include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "config/unit_text.hpp"
+#include "core/activation_mode.hpp"
+#include "core/error.hpp"
+#include "engine/generate/generator.hpp"
+#include "engine/memory/anonymous_memory.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct RunChoices {
+  std::string model;
+  std::string prompt;
+  std::string prompts_file;
+  int max_tokens = 128;
+  std::optional<double> temperature, top_p;  // absent: generation_config.json decides
+  std::optional<int> top_k;
+  std::optional<std::uint64_t> seed;
+  bool ignore_eos = false;
+  int n = 1;
+  std::string kv_retention = "all";
+  std::string device = "cpu";
+  std::string kv_cache_dtype = "f16";
+  std::string activation_dtype = "f16";
+  std::string activations = "exact";
+  std::string kv_cache_memory;
+  std::string swap_space;
+  engine::GeneratorOptions generator;
+  OutputOptions output;
+};
+
+[[nodiscard]] std::vector<std::string> read_prompts(const RunChoices& choices) {
+  if (choices.prompts_file.empty()) return {choices.prompt};
+  std::ifstream file(choices.prompts_file);
+  if (!file) throw InputError(choices.prompts_file, "cannot be read");
+  std::vector<std::string> prompts;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty()) prompts.push_back(line);
+  if (prompts.empty()) throw InputError(choices.prompts_file, "has no prompts (one per line)");
+  return prompts;
+}
+
+[[nodiscard]] SamplingParams choose_sampling(const RunChoices& choices, const SamplingParams& defaults) {
+  SamplingParams sampling = defaults;
+  sampling.temperature = choices.temperature.value_or(sampling.temperature);
+  sampling.top_k = choices.top_k.value_or(sampling.top_k);
+  sampling.top_p = choices.top_p.value_or(sampling.top_p);
+  sampling.seed = choices.seed.value_or(sampling.seed);
+  return sampling;
+}
+
+[[nodiscard]] Seconds median(std::vector<Seconds> values) {
+  if (values.empty()) return Seconds{};
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+[[nodiscard]] std::string statistics(const ServingReport& report) {
+  std::vector<Seconds> ttft, tpot;
+  for (const RequestStats& request : report.requests) {
+    ttft.push_back(request.ttft);
+    if (request.num_generated > 1) tpot.push_back(request.tpot);
+  }
+  std::string text = std::to_string(report.num_prompt_tokens) + " prompt tokens, " +
+                     std::to_string(report.num_generated_tokens) + " generated in " +
+                     config::short_text(report.duration) + " (" +
+                     number(static_cast<double>(report.num_generated_tokens) / report.duration.value()) +
+                     " tokens/s); median TTFT " + config::short_text(median(ttft));
+  if (!tpot.empty()) text += ", TPOT " + config::short_text(median(tpot));
+  if (report.num_cached_tokens > 0)
+    text += "; " + std::to_string(report.num_cached_tokens) + " prompt tokens were cached";
+  if (report.num_preemptions > 0) text += "; " + std::to_string(report.num_preemptions) + " preemptions";
+  return text;
+}
+
+[[nodiscard]] const char* finish_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
+
+// The prompt of each completion.
+[[nodiscard]] std::vector<std::string> prompts_of(const std::vector<engine::TextRequest>& requests) {
+  std::vector<std::string> prompts;
+  for (const engine::TextRequest& request : requests)
+    prompts.insert(prompts.end(), static_cast<std::size_t>(request.n), request.prompt);
+  return prompts;
+}
+
+[[nodiscard]] Report make_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
+  Report report{"dculab/run/1", {}, {}, Json::object()};
+  const ServingReport& served = generation.report;
+  report.json["completions"] = Json::array();
+  Table table;
+  table.columns = {"prompt", "completion", "tokens", "finished by"};
+  for (std::size_t index = 0; index < prompts.size(); ++index) {
+    const engine::Completion& completion = generation.completions[index];
+    report.json["completions"].push_back({{"prompt", prompts[index]},
+                                          {"text", completion.text},
+                                          {"token_ids", completion.token_ids},
+                                          {"finish_reason", finish_text(completion.finish_reason)}});
+    table.rows.push_back({prompts[index], completion.text, std::to_string(completion.token_ids.size()),
+                          finish_text(completion.finish_reason)});
+  }
+  report.tables.push_back(std::move(table));
+  report.json["statistics"] = {{"prompt_tokens", served.num_prompt_tokens},
+                               {"cached_prompt_tokens", served.num_cached_tokens},
+                               {"generated_tokens", served.num_generated_tokens},
+                               {"duration_seconds", served.duration.value()},
+                               {"steps", served.num_steps},
+                               {"preemptions", served.num_preemptions}};
+  return report;
+}
+
+// Prompts and what follows, as people read them.
+[[nodiscard]] Report text_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
+  Report report;
+  for (std::size_t index = 0; index < prompts.size(); ++index) {
+    const std::string text = prompts[index] + generation.completions[index].text;
+    if (prompts.size() == 1)
+      report.heading = {text};
+    else
+      report.heading.insert(report.heading.end(), {"[" + std::to_string(index + 1) + "] " + text, ""});
+  }
+  return report;
+}
+
+// One prompt's text as it is generated. The prompt comes with the first of it: a refused one prints nothing.
+class TextStream {
+ public:
+  explicit TextStream(const std::string& prompt) : prompt_(prompt) {}
+
+  void add(std::string_view text) {
+    if (!started_) std::cout << prompt_;
+    started_ = true;
+    std::cout << text << std::flush;
+  }
+  void finish() {
+    add("");
+    std::cout << std::endl;
+  }
+
+ private:
+  const std::string& prompt_;
+  bool started_ = false;
+};
+
+[[nodiscard]] Bytes parse_memory(const std::string& text) {
+  const auto wanted = config::parse_quantity<Bytes>(text);
+  if (wanted > engine::available_memory())
+    throw InputError(text + " is more than the " + config::short_text(engine::available_memory()) +
+                     " of memory that is available; ask for less");
+  return wanted;
+}
+
+// A figure that does nothing is a slip.
+void refuse_idle_figures(const RunChoices& choices) {
+  const KvRetention& asked = choices.generator.engine.kv_retention;
+  const auto policy = parse_retention_policy(choices.kv_retention);
+  const auto refuse = [&](bool idle, const char* option) {
+    if (idle) throw InputError(option, "does nothing with --kv-retention " + choices.kv_retention);
+  };
+  const EngineOptions& engine = choices.generator.engine;
+  const std::string& dtype = choices.kv_cache_dtype;
+  if (engine.kv_residual_tokens != EngineOptions{}.kv_residual_tokens && !dtype.starts_with("kivi"))
+    throw InputError("--kv-residual-tokens", "does nothing with --kv-cache-dtype " + dtype);
+  refuse(asked.window_tokens != 0 && policy == RetentionPolicy::all, "--window-tokens");
+  refuse(asked.heavy_hitter_tokens != 0 && policy != RetentionPolicy::heavy_hitters, "--heavy-hitter-tokens");
+  refuse(asked.sink_tokens != KvRetention{}.sink_tokens && policy != RetentionPolicy::sinks, "--sink-tokens");
+}
+
+[[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
+  engine::GeneratorOptions options = choices.generator;
+  options.device = parse_option("--device", choices.device, engine::parse_device);
+  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype,
+                                                     "f16, fp8_e4m3, int8 or another that --help lists");
+  options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
+  refuse_idle_figures(choices);
+  options.engine.kv_retention.policy = parse_option("--kv-retention", choices.kv_retention, parse_policy);
+  options.engine.activations = parse_option("--activations", choices.activations, parse_activations);
+  if (!choices.kv_cache_memory.empty())
+    options.kv_cache_memory = parse_option("--kv-cache-memory", choices.kv_cache_memory, parse_memory);
+  if (!choices.swap_space.empty()) {
+    options.engine.preemption_mode = PreemptionMode::swap;
+    options.engine.swap_space = parse_option("--swap-space", choices.swap_space, parse_memory);
+  }
+  if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
+  return options;
+}
+
+[[nodiscard]] std::vector<engine::TextRequest> make_requests(const RunChoices& choices,
+                                                             const std::vector<std::string>& prompts,
+                                                             const engine::Generator& generator) {
+  std::vector<engine::TextRequest> requests;
+  for (const std::string& prompt : prompts)
+    requests.push_back({.prompt = prompt,
+                        .max_tokens = choices.max_tokens,
+                        .sampling = choose_sampling(choices, generator.defaults().sampling),
+                        .eos = choices.ignore_eos ? EosHandling::ignore : EosHandling::stop,
+                        .n = choices.n});
+  return requests;
+}
+
+// A prompt that can never be served is refused with where it came from.
+[[nodiscard]] engine::Generation generate(engine::Generator& generator,
+                                          const std::vector<engine::TextRequest>& requests,
+                                          const engine::OnText& on_text, const RunChoices& choices) {
+  try {
+    return generator.generate(requests, on_text);
+  } catch (const InputError& error) {
+    throw InputError(choices.prompts_file.empty() ? "--prompt" : choices.prompts_file, error.what());
+  }
+}
+
+void run_engine(const RunChoices& choices) {
+  const std::vector<std::string> prompts = read_prompts(choices);
+  engine::Generator generator(find_model(choices.model), generator_options(choices));
+  const std::vector<engine::TextRequest> requests = make_requests(choices, prompts, generator);
+  const bool is_text = choices.output.format == Format::table;
+  const bool streams = is_text && choices.output.file.empty() && prompts.size() == 1 && choices.n == 1;
+  TextStream stream(prompts.front());
+  engine::OnText on_text;
+  if (streams) on_text = [&stream](std::size_t, std::string_view text) { stream.add(text); };
+  const engine::Generation generation = generate(generator, requests, on_text, choices);
+  if (streams)
+    stream.finish();
+  else
+    show(is_text ? text_report(prompts_of(requests), generation) : make_report(prompts_of(requests), generation),
+         choices.output);
+  std::cerr << statistics(generation.report) << '\n';
+}
+
+void add_cache_options(CLI::App& command, RunChoices& choices) {
+  EngineOptions& engine = choices.generator.engine;
+  command.add_flag("--enable-prefix-caching", engine.enable_prefix_caching,
+                   "Prompts that begin alike share what has been computed");
+  command.add_option("--kv-retention", choices.kv_retention,
+                     "Tokens that stay in the KV cache: all, window, sinks (StreamingLLM) or heavy-hitters (H2O)");
+  command.add_option("--sink-tokens", engine.kv_retention.sink_tokens, "sinks: the first tokens, which stay")
+      ->check(at_least(1));
+  command.add_option("--window-tokens", engine.kv_retention.window_tokens, "The newest tokens, which stay")
+      ->check(at_least(1));
+  command
+      .add_option("--heavy-hitter-tokens", engine.kv_retention.heavy_hitter_tokens,
+                  "heavy-hitters: the tokens with the most attention, which stay")
+      ->check(at_least(1));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("run", "Generate text with the real engine");
+  auto choices = std::make_shared<RunChoices>();
+  command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models")->required();
+  CLI::Option_group* source = command->add_option_group("what to continue");
+  source->add_option("--prompt", choices->prompt, "The text to continue; streamed");
+  source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously");
+  source->require_option(1);
+  command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")->check(at_least(1));
+  command->add_option("--temperature", choices->temperature, "0 = greedy")->check(at_least(0));
+  command->add_option("--top-k", choices->top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
+  command->add_option("--top-p", choices->top_p, "Sample from the likeliest that make up p")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
+  command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
+  command->add_option("--n", choices->n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
+  command->add_option("--device", choices->device,
+                      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
+  command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
+      ->check(at_least(0));
+  command->add_option("--activation-dtype", choices->activation_dtype, "GPU: f16 or f32");
+  command->add_option("--activations", choices->activations, kActivationsHelp);
+  command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
+  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype,
+                      "f16, bf16, fp8_e4m3, fp8_e5m2; CPU: f32, int8, kivi4, kivi2");
+  command->add_option("--kv-residual-tokens", choices->generator.engine.kv_residual_tokens,
+                      "kivi4, kivi2: newest tokens that stay in F16: 32, 64, 96 or 128");
+  command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
+  command
+      ->add_option("--swap-space", choices->swap_space,
+                   "CPU: preempted sequences wait in so much memory and are not recomputed")
+      ->option_text("\"1 GiB\"");
+  add_cache_options(*command, *choices);
+  command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");
+  command->add_option("--max-num-batched-tokens", choices->generator.engine.max_num_batched_tokens,
+                      "New tokens per step at most");
+  add_output_options(*command, choices->output);
+  command->callback([choices] { run_engine(*choices); });
+}
+
+}  // namespace dculab::cli

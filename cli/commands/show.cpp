@@ -1,0 +1,205 @@
+// `dculab show`: every effective value of a machine, a model or a scenario, and where it came from.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands/commands.hpp"
+#include "cli/output/machine_figures.hpp"
+#include "cli/output/output.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "config/machine_file.hpp"
+#include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
+#include "core/error.hpp"
+#include "core/matmul_tiles.hpp"
+#include "engine/checkpoint/model_config.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct ShowChoices {
+  std::string what;
+  std::vector<std::string> set;
+  OutputOptions output;
+};
+
+void add_value(Report& report, const std::string& key, const std::string& value, const std::string& kind,
+               const std::string& source) {
+  report.tables.front().rows.push_back({key, value, kind, source});
+  report.json["values"].push_back({{"key", key}, {"value", value}, {"kind", kind}, {"source", source}});
+}
+
+[[nodiscard]] Report empty_report(std::string heading) {
+  Report report{"dculab/show/1", {std::move(heading)}, {Table{}}, Json{{"values", Json::array()}}};
+  report.tables.front().columns = {"key", "value", "kind", "source"};
+  return report;
+}
+
+[[nodiscard]] Report show_machine(const std::filesystem::path& file) {
+  Report report = empty_report("machine " + file.string());
+  for (const MachineFigure& figure : machine_figures(config::read_machine_file(file)))
+    add_value(report, figure.key, figure.value, figure.kind, figure.source);
+  return report;
+}
+
+[[nodiscard]] const char* block_text(BlockKind block) {
+  switch (block) {
+    case BlockKind::sequential:
+      return "attention, then MLP";
+    case BlockKind::parallel:
+      return "attention beside MLP, one norm";
+    case BlockKind::parallel_two_norms:
+      return "attention beside MLP, a norm each";
+  }
+  return "";
+}
+
+[[nodiscard]] std::string bias_text(const ModelShape& model) {
+  std::string text;
+  const auto add = [&](bool is_there, const char* name) {
+    if (is_there) text += (text.empty() ? "" : ", ") + std::string(name);
+  };
+  add(model.qkv_bias, "qkv_proj");
+  add(model.attention_output_bias, "o_proj");
+  add(model.mlp_bias, "MLP");
+  return text.empty() ? "none" : text;
+}
+
+// What tells one family from another.
+void add_family(Report& report, const ModelShape& model) {
+  const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "config.json"); };
+  const bool gelu = model.activation != ActivationKind::silu;
+  add("block", block_text(model.block));
+  add("norm", model.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm");
+  add("mlp", model.mlp == MlpKind::gated ? "gated, SiLU" : gelu ? "plain, GELU" : "plain");
+  add("biases", bias_text(model));
+  add("position", model.position == PositionKind::alibi ? "ALiBi" : "RoPE");
+  add("sliding_window", model.sliding_window == 0 ? "none" : std::to_string(model.sliding_window));
+}
+
+[[nodiscard]] Report show_model(const std::filesystem::path& folder) {
+  const ModelShape model = engine::read_model_shape(folder);
+  Report report = empty_report("model " + folder.string());
+  const auto add = [&](const char* key, const std::string& value, const char* source) {
+    add_value(report, key, value, "", source);
+  };
+  const auto add_count = [&](const char* key, int value) { add(key, std::to_string(value), "config.json"); };
+  add_count("hidden_size", model.hidden_size);
+  add_count("intermediate_size", model.intermediate_size);
+  add_count("num_hidden_layers", model.num_hidden_layers);
+  add_count("num_attention_heads", model.num_attention_heads);
+  add_count("num_key_value_heads", model.num_key_value_heads);
+  add_count("head_dim", model.head_dim);
+  add_count("vocab_size", model.vocab_size);
+  add_count("max_position_embeddings", model.max_position_embeddings);
+  add("tie_word_embeddings", model.tie_word_embeddings ? "true" : "false", "config.json");
+  add("dtype", std::string(name(model.dtype)), "config.json");
+  add_family(report, model);
+  if (model.position == PositionKind::rope) add("rope_theta", exact_number(model.rope_theta), "config.json");
+  add("group size", std::to_string(model.group_size()), "query heads per KV head");
+  add("weights", config::short_text(weight_footprint(model, model.layer_format())), "counted from the shape");
+  add("KV cache per token (f16)", config::short_text(kv_bytes_per_token(model, Dtype::f16)), "counted from the shape");
+  return report;
+}
+
+void add_document(Report& report, const config::Node& node, const std::string& path, const std::string& file) {
+  for (const config::Node& child : node.children) {
+    const std::string key = path.empty() ? child.key : child.key.empty() ? path + "[]" : path + "." + child.key;
+    if (child.kind == config::NodeKind::scalar)
+      add_value(report, key, child.text, "",
+                child.origin.empty() ? file + ":" + std::to_string(child.place.line) : child.origin);
+    else
+      add_document(report, child, key, file);
+  }
+}
+
+// Of the first machine: options that kernels for its kind take by default.
+[[nodiscard]] sim::MachineKind machine_kind(const config::Scenario& scenario) {
+  const std::string& name = scenario.machines.front();
+  return name == "host" ? sim::MachineKind::cpu : resolve_machine(name).kind;
+}
+
+void add_kernel_options(Report& report, const EngineOptions& options, const std::string& source) {
+  const KernelTiling& tiling = options.tiling;
+  const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", source); };
+  add("engine.activation_dtype", std::string(name(options.activation_dtype)));
+  add("attention.partition_tokens", std::to_string(tiling.partition_tokens));
+  add("attention.prefill_query_tokens", std::to_string(tiling.prefill_query_tokens));
+  const int heads = tiling.query_heads_per_workgroup;
+  add("attention.query_heads_per_workgroup", heads == 0 ? "group" : std::to_string(heads));
+  const bool all_rows = tiling.matmul_rows == kAllMatmulRows;
+  add("matmul.rows_per_workgroup", all_rows ? "all" : std::to_string(tiling.matmul_rows));
+  add("matmul.columns_per_workgroup", std::to_string(tiling.matmul_columns));
+}
+
+// What the file says, then the defaults it leaves in force.
+[[nodiscard]] Report show_scenario(const std::filesystem::path& file, const std::vector<std::string>& set) {
+  std::vector<config::Override> overrides;
+  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  const config::Scenario scenario = config::read_scenario_file(file, overrides);
+  Report report = empty_report("scenario " + file.string() + ": " + scenario.question);
+  add_document(report, scenario.document, "", file.filename().string());
+  const ModelShape model = resolve_model(scenario);
+  const EngineOptions options = resolve_options(scenario, model, machine_kind(scenario));
+  const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "effective"); };
+  add("model.num_key_value_heads", std::to_string(model.num_key_value_heads));
+  add("weights", config::weight_format_text(options.weights));
+  add("kv_cache.block_size", std::to_string(options.block_size));
+  add("kv_cache.dtype", std::string(name(options.kv_cache_dtype)));
+  add("kv_cache.retention", std::string(name(options.kv_retention.policy)));
+  add("engine.enable_prefix_caching", options.enable_prefix_caching ? "true" : "false");
+  add("engine.max_num_seqs", std::to_string(options.max_num_seqs));
+  add("engine.max_num_batched_tokens", std::to_string(options.max_num_batched_tokens));
+  const bool swaps = options.preemption_mode == PreemptionMode::swap;
+  add("engine.preemption_mode", swaps ? "swap" : "recompute");
+  if (swaps) add("engine.swap_space", config::short_text(options.swap_space));
+  add_kernel_options(report, options, "effective on " + scenario.machines.front());
+  return report;
+}
+
+void refuse_set(const ShowChoices& choices, const char* shown) {
+  if (!choices.set.empty())
+    throw InputError("--set", "overrides keys of a scenario; '" + choices.what + "' is a " + shown +
+                                  ", which is shown as its file has it");
+}
+
+[[nodiscard]] Report show_unchanged_machine(const ShowChoices& choices, const std::filesystem::path& file) {
+  refuse_set(choices, "machine");
+  return show_machine(file);
+}
+
+[[nodiscard]] Report show_unchanged_model(const ShowChoices& choices, const std::filesystem::path& folder) {
+  refuse_set(choices, "model");
+  return show_model(folder);
+}
+
+// A name may be a machine, a model or a scenario; a file says by its schema, a folder is a model.
+[[nodiscard]] Report show_anything(const ShowChoices& choices) {
+  if (std::filesystem::is_directory(choices.what)) return show_unchanged_model(choices, find_model(choices.what));
+  if (std::filesystem::is_regular_file(choices.what)) {
+    const config::Node document = config::read_yaml_file(choices.what);
+    const config::Node* schema = document.find("schema");
+    if (schema != nullptr && schema->text == config::kScenarioSchema) return show_scenario(choices.what, choices.set);
+    return show_unchanged_machine(choices, choices.what);
+  }
+  if (const auto file = try_find_machine(choices.what)) return show_unchanged_machine(choices, *file);
+  if (const auto file = try_find_scenario(choices.what)) return show_scenario(*file, choices.set);
+  if (const auto folder = try_find_model(choices.what)) return show_unchanged_model(choices, *folder);
+  throw InputError("nothing is called '" + choices.what +
+                   "': neither a file, a folder, nor a shipped machine, model or scenario");
+}
+
+}  // namespace
+
+void add_show(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("show", "Every effective value of a machine, model or scenario");
+  auto choices = std::make_shared<ShowChoices>();
+  command->add_option("what", choices->what, "A file, a folder, or the name of a shipped machine, model or scenario")
+      ->required();
+  command->add_option("--set", choices->set, "key=value: override a scenario's key")->option_text("KEY=VALUE ...");
+  add_output_options(*command, choices->output);
+  command->callback([choices] { show(show_anything(*choices), choices->output); });
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,275 @@
+// `dculab simulate`: a scenario's requests served under a virtual clock, by the engine's own scheduler.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/commands/commands.hpp"
+#include "cli/output/leaning_report.hpp"
+#include "cli/output/machine_figures.hpp"
+#include "cli/output/output.hpp"
+#include "cli/scenario/checks.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "cli/serving/measured_serving.hpp"
+#include "cli/serving/serving_interval.hpp"
+#include "cli/serving/serving_report.hpp"
+#include "cli/serving/serving_scenario.hpp"
+#include "cli/serving/simulation.hpp"
+#include "cli/study/predicted_study.hpp"
+#include "config/text_output.hpp"
+#include "config/trace_file.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct SimulateChoices {
+  std::vector<std::string> scenarios;
+  std::vector<std::string> set;
+  std::string chrome_trace_file;
+  std::string trace_file;
+  bool measure = false;
+  int threads = 0;  // 0: all cores
+  OutputOptions output;
+};
+
+[[nodiscard]] Table sweep_table(const std::vector<Simulation>& all) {
+  Table table;
+  table.columns = {"machine"};
+  for (const auto& [key, value] : all.front().choices) table.columns.push_back(axis_title(key));
+  for (const char* column : {"requests/s", "output tokens/s", "TTFT P50", "TTFT P99", "TPOT P50", "TPOT P99", "goodput",
+                             "KV blocks used at most", "preemptions"})
+    table.columns.emplace_back(column);
+  for (const Simulation& simulation : all) {
+    std::vector<Cell> row{simulation.machine};
+    for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
+    const auto add_rate = [&](const char* metric) {
+      row.emplace_back(number(simulation.figures.at(metric)), simulation.figures.at(metric));
+    };
+    add_rate("requests_per_second");
+    add_rate("output_tokens_per_second");
+    for (const char* metric : {"ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"}) {
+      const auto figure = simulation.figures.find(metric);
+      if (figure == simulation.figures.end())
+        row.emplace_back("");
+      else
+        row.emplace_back(config::short_text(Seconds(figure->second)), figure->second);
+    }
+    add_rate("goodput");
+    const double used = static_cast<double>(simulation.run.timeline.most_used_blocks()) / simulation.run.num_blocks;
+    row.emplace_back(percent(used), used);
+    row.emplace_back(std::to_string(simulation.run.num_preemptions));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+[[nodiscard]] Table bound_table(const sim::ServingRun& run) {
+  Table table;
+  table.title = "What the time is spent on";
+  table.columns = {"bound", "time", "share of steps"};
+  for (const auto& [bound, time] : run.time_by_bound)
+    table.rows.push_back(
+        {bound, Cell(config::short_text(time), time.value()), Cell(percent(time / run.busy), time / run.busy)});
+  return table;
+}
+
+[[nodiscard]] Table replica_table(const sim::ServingRun& run) {
+  Table table;
+  table.title = "Replicas";
+  table.columns = {"replica", "requests", "steps", "busy", "preemptions"};
+  int number = 0;
+  for (const sim::ReplicaRun& replica : run.replicas) {
+    const double busy = replica.busy / run.metrics.duration();
+    std::string title = std::to_string(++number);
+    if (replica.role != sim::ReplicaRole::both) title += " " + std::string(name(replica.role));
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
+                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions)});
+  }
+  table.notes = {"Busy: of the time from the first arrival to the last token, a replica's devices on average."};
+  return table;
+}
+
+// "12 preemptions, 10 of them by swap (1.2 GiB out, 1.1 GiB in, 0.2 s)"
+[[nodiscard]] std::string preemption_text(const sim::ServingRun& run) {
+  const std::string text = std::to_string(run.num_preemptions) + " preemptions";
+  if (run.swaps.preemptions == 0) return text;
+  const auto time = run.time_by_bound.find("swap");
+  return text + ", " + std::to_string(run.swaps.preemptions) + " of them by swap (" +
+         config::short_text(run.swapped_out) + " out, " + config::short_text(run.swapped_in) + " in, " +
+         config::short_text(time->second) + ")";
+}
+
+void add_details(const Simulation& simulation, Report& report) {
+  const sim::ServingRun& run = simulation.run;
+  report.heading.push_back(label(simulation) + ":");
+  for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
+  report.heading.push_back(std::to_string(run.num_steps) + " steps, " + preemption_text(run) +
+                           ", KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) + " of " +
+                           std::to_string(run.num_blocks));
+  if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
+  report.tables.push_back(latency_table(run.metrics));
+  report.tables.push_back(interval_table(simulation));
+  if (run.replicas.size() > 1) report.tables.push_back(replica_table(run));
+  report.tables.push_back(bound_table(run));
+  report.tables.push_back(timeline_table(run.timeline, run.num_blocks, run.num_engines));
+}
+
+// What the sweep changes of the machine itself.
+[[nodiscard]] std::vector<config::Override> machine_choices(const Simulation& simulation) {
+  std::vector<config::Override> changed;
+  for (const config::Override& choice : simulation.choices)
+    if (choice.first.starts_with("machine.")) changed.push_back(choice);
+  return changed;
+}
+
+void add_choice(const std::vector<Simulation>& all, const config::Objective& objective, Report& report) {
+  const std::optional<std::size_t> chosen = best(all, objective);
+  const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
+  report.heading.push_back(chosen ? goal + ": " + label(all[*chosen])
+                                  : "no point of the sweep meets objective.subject_to");
+  if (chosen) report.json["best"].push_back(report.json["simulations"].size() + *chosen);
+}
+
+void add_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims, Report& report) {
+  std::string told;
+  for (const config::Aim& aim : aims)
+    told +=
+        (told.empty() ? "" : ", ") + std::string(aim.goal == config::Goal::minimize ? "small " : "large ") + aim.metric;
+  report.heading.push_back("none is better in " + told + " than:");
+  const std::size_t before = report.json["simulations"].size();
+  Json front = Json::array();
+  for (const std::size_t index : pareto_front(all, aims)) {
+    std::string line = "  " + label(all[index]);
+    for (const config::Aim& aim : aims)
+      line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
+    report.heading.push_back(line);
+    front.push_back(before + index);
+  }
+  report.json["pareto"].push_back(front);
+}
+
+// Of each machine the least sure simulation's.
+void add_trust(const std::vector<Simulation>& all, Report& report) {
+  std::map<std::string, sim::StepConfidence> of_machine;
+  for (const Simulation& each : all) {
+    const auto [known, is_new] = of_machine.try_emplace(each.server.machine.name, each.trust);
+    if (each.trust.high > known->second.high) known->second = each.trust;
+  }
+  for (const auto& [machine, trust] : of_machine)
+    report.tables.back().notes.push_back(machine + ": steps take " + trust_text(trust) +
+                                         "; one point alone shows what that does to its figures.");
+}
+
+// Of each machine, as its first simulation has it: the steps of all that have it so.
+void add_leanings_of(const std::vector<Simulation>& all, Report& report) {
+  constexpr std::size_t kMost = 16;  // simulations of a machine
+  Json leans_on = Json::object();
+  for (const Simulation& first : all) {
+    const std::string& name = first.server.machine.name;
+    if (leans_on.contains(name)) continue;
+    std::vector<const Simulation*> of_machine;
+    for (const Simulation& each : all)
+      if (each.machine == first.machine && of_machine.size() < kMost && machine_choices(each) == machine_choices(first))
+        of_machine.push_back(&each);
+    leans_on[name] = add_leanings(first.server.machine, step_prices(of_machine), report, Priced::served_steps);
+  }
+  for (const auto& [machine, keys] : leans_on.items()) {
+    Json& known = report.json["leans_on"][machine];  // of the scenarios before
+    for (const Json& key : keys)
+      if (const auto same = [&key](const Json& each) { return each["key"] == key["key"]; };
+          known.is_null() || std::none_of(known.begin(), known.end(), same))
+        known.push_back(key);
+    if (known.is_null()) known = Json::array();
+  }
+}
+
+[[nodiscard]] bool sweeps_machine(const config::Scenario& scenario) {
+  return std::ranges::any_of(scenario.sweep, [](const config::SweepAxis& axis) { return axis.key == "machine"; });
+}
+
+[[nodiscard]] Serving serving_of(const SimulateChoices& choices) {
+  if (!choices.measure) return Serving::simulated;
+  return choices.trace_file.empty() ? Serving::simulated_and_measured : Serving::simulated_and_traced;
+}
+
+void add_steps(const Simulation& simulation, Trace& trace) {
+  trace.header = simulation.trace.header;
+  for (TraceStep step : simulation.trace.steps) {
+    step.id = label(simulation) + ", " + step.id;
+    trace.steps.push_back(std::move(step));
+  }
+}
+
+[[nodiscard]] Report simulate(const SimulateChoices& choices) {
+  Report report{"dculab/simulate/1", {}, {}, Json{{"simulations", Json::array()}}};
+  if (!choices.trace_file.empty() && !choices.measure)
+    throw InputError("--trace", "holds measured steps; give --measure too");
+  config::ChromeTrace chrome_trace;
+  Trace trace;
+  for (const std::string& name : choices.scenarios) {
+    const config::Scenario scenario = read_serving_scenario(name, choices.set);
+    report.heading.push_back(scenario.question);
+    const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
+    const bool single = points.size() * scenario.machines.size() == 1;
+    if (!choices.chrome_trace_file.empty() && !(single && choices.scenarios.size() == 1))
+      throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
+    std::vector<SimulatedPoint> asked;
+    for (const std::string& listed : scenario.machines)
+      for (const config::SweepPoint& point : points) {
+        const std::string& machine = sweeps_machine(scenario) ? point.scenario.machines.front() : listed;
+        asked.push_back({&point, machine});
+      }
+    std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
+                                                  choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
+    if (!scenario.pareto.empty()) add_front(all, scenario.pareto, report);
+    if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
+    if (single) {
+      add_intervals(*asked.front().point, all.front());
+      add_details(all.front(), report);
+    } else {
+      report.tables.push_back(sweep_table(all));
+      report.tables.back().title = scenario.question;
+      add_trust(all, report);
+      for (const Simulation& simulation : all)
+        if (choices.measure) {
+          report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
+          report.tables.back().title = label(simulation);
+        }
+    }
+    add_leanings_of(all, report);
+    for (const SimulatedPoint& each : asked) {
+      const sim::Machine machine = resolve_machine(scenario, each.machine);
+      report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
+    }
+    for (const Simulation& simulation : all) {
+      report.json["simulations"].push_back(to_json(simulation));
+      add_steps(simulation, trace);
+    }
+  }
+  if (!choices.chrome_trace_file.empty()) config::write_file_atomically(choices.chrome_trace_file, chrome_trace.json());
+  if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
+  return report;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("simulate", "Serve a scenario's requests under a virtual clock");
+  auto choices = std::make_shared<SimulateChoices>();
+  command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios")->required();
+  command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
+  command->add_option("--threads", choices->threads, "Simulations at a time, 0 = all cores")->check(at_least(0));
+  command->add_flag("--measure", choices->measure,
+                    "Also serve them with this machine's engine; the scenario's machine is its calibrated file");
+  add_output_file(*command, "--chrome-trace", choices->chrome_trace_file,
+                  "Write the steps for chrome://tracing or ui.perfetto.dev");
+  add_output_file(*command, "--trace", choices->trace_file,
+                  "With --measure: write steps of the engine, for `dculab calibrate`");
+  add_report_options(*command, choices->output);
+  command->callback([choices] { show(simulate(*choices), choices->output); });
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,211 @@
+// `dculab study`: the question of a scenario file, predicted and, with --measure, also run on this machine.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands/commands.hpp"
+#include "cli/machine/host_machine.hpp"
+#include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/search_options.hpp"
+#include "cli/serving/measured_serving_study.hpp"
+#include "cli/serving/serving_scenario.hpp"
+#include "cli/study/compared_study.hpp"
+#include "cli/study/group_study.hpp"
+#include "cli/study/measured_comparison.hpp"
+#include "cli/study/measured_study.hpp"
+#include "cli/study/predicted_study.hpp"
+#include "config/machine_file.hpp"
+#include "config/text_output.hpp"
+#include "config/trace_file.hpp"
+#include "core/error.hpp"
+#include "engine/probe/probe.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr const char* kHost = "host";
+
+struct StudyChoices {
+  std::vector<std::string> scenarios;
+  bool measure = false;
+  std::string host_file;     // probed before; empty: probe now
+  std::string trace_file;    // written
+  std::string machine_file;  // calibrated host, written
+  std::vector<std::string> set;
+  SearchOptions search;
+  OutputOptions output;
+};
+
+[[nodiscard]] config::Scenario read(const std::string& file, const std::vector<std::string>& set) {
+  std::vector<config::Override> overrides;
+  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  return config::read_scenario_file(file, overrides);
+}
+
+[[nodiscard]] sim::Machine probe_this_machine(int threads, ProgressBar& bar) {
+  return to_machine(engine::probe_host(
+      {.mode = engine::ProbeMode::quick, .threads = threads, .progress = [&bar](std::string_view label, double share) {
+         bar.update("probing: " + std::string(label), share);
+       }}));
+}
+
+// Requests that the engine here serves in real time; compare has a closed form for them.
+[[nodiscard]] bool is_served(const config::Scenario& scenario) {
+  return scenario.workload.kind == config::WorkloadKind::serving && !scenario.compare && !scenario.accuracy;
+}
+
+[[nodiscard]] MeasuredStudy measure_on(const sim::Machine& host, const config::Scenario& scenario, Report& report,
+                                       ProgressBar& bar) {
+  if (is_served(scenario)) {
+    bar.clear();
+    return measure_serving_study(scenario, host, report);
+  }
+  return scenario.compare ? measure_comparison(scenario, host, report, bar)
+                          : measure_study(scenario, host, report, bar);
+}
+
+void measure(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+  ProgressBar bar;
+  const sim::Machine host = choices.host_file.empty() ? probe_this_machine(scenario.measure.threads, bar)
+                                                      : resolve_machine(choices.host_file);
+  const MeasuredStudy study = measure_on(host, scenario, report, bar);
+  if (!choices.trace_file.empty())
+    config::write_file_atomically(choices.trace_file, config::trace_json_lines(study.trace));
+  if (!choices.machine_file.empty())
+    config::write_file_atomically(choices.machine_file, config::machine_yaml(study.machine));
+}
+
+[[nodiscard]] bool names_host(const config::Scenario& scenario) {
+  return std::find(scenario.machines.begin(), scenario.machines.end(), kHost) != scenario.machines.end();
+}
+
+// The scenario's machines; `host` is the file that was probed before.
+[[nodiscard]] std::vector<sim::Machine> machines_of(const config::Scenario& scenario, const StudyChoices& choices) {
+  if (names_host(scenario) && choices.host_file.empty())
+    throw InputError(scenario.file, "machine: host is this machine, which has no file; add --measure, or " +
+                                        std::string("--host FILE with what `dculab probe --machine-file` wrote"));
+  std::vector<sim::Machine> machines;
+  for (const std::string& name : scenario.machines)
+    machines.push_back(resolve_machine(scenario, name == kHost ? choices.host_file : name));
+  return machines;
+}
+
+[[nodiscard]] bool is_search(const config::Scenario& scenario) {
+  return asks_for_search(scenario) && !scenario.compare && !scenario.accuracy;
+}
+
+// What neither steps nor requests answer.
+void refuse_unanswered(const config::Scenario& scenario) {
+  if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
+  refuse_unsupported(scenario);
+}
+
+// An option that would change nothing is refused: somebody waits for what it should do.
+void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choices) {
+  if (choices.measure && is_search(scenario))
+    throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
+  const std::string option = search_option(choices.search), files = files_option(choices.search);
+  if (!option.empty() && !is_search(scenario))
+    throw InputError(option, "is of a search, which " + scenario.file +
+                                 " is not: it has compare or accuracy, or neither objective, pareto nor constraints");
+  if (choices.search.sensitivity && (choices.measure || scenario.compare || scenario.accuracy))
+    throw InputError("--sensitivity", "is of a predicted recommendation or search, which this study of " +
+                                          scenario.file + " is not; leave it out");
+  if (!files.empty() && !scenario.then.empty())
+    throw InputError(files, "is of one search, and " + scenario.file +
+                                " names others under `then`; take `then` out and study each with files of its own");
+}
+
+void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+  if (is_search(scenario)) return search(scenario, choices.search, report);
+  // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
+  refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
+                                    std::string("give one figure with --set"));
+  const std::vector<sim::Machine> machines = machines_of(scenario, choices);
+  if (scenario.compare)
+    compare_study(scenario, machines, report);
+  else if (scenario.accuracy)
+    study_group_size(scenario, machines, report);
+  else
+    for (const sim::Machine& machine : machines)
+      predict_study_on(scenario, machine, choices.search.sensitivity ? choices.search.within : 0, report);
+}
+
+// The scenarios that `then` names, beside the first one's file or among the shipped ones.
+void study_followers(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+  for (const std::string& follower : scenario.then) {
+    const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / follower;
+    const config::Scenario next = read(std::filesystem::exists(beside) ? beside : find_scenario(follower), {});
+    refuse_unanswered(next);
+    Report part{"", {}, {}, Json::object()};
+    predict(next, choices, part);
+    if (part.tables.empty()) continue;
+    part.tables.front().title = "Then: " + next.question + "\n\n" + part.tables.front().title;
+    for (Table& table : part.tables) report.tables.push_back(std::move(table));
+    part.json["question"] = next.question;
+    report.json["then"].push_back(std::move(part.json));
+  }
+}
+
+[[nodiscard]] Report study(const std::string& file, const StudyChoices& choices) {
+  config::Scenario scenario = read(find_scenario(file), choices.set);
+  refuse_ignored(scenario, choices);
+  if (choices.measure && is_served(scenario))
+    scenario = read_serving_scenario(file, choices.set);
+  else
+    refuse_unanswered(scenario);
+  Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
+  if (choices.measure && scenario.accuracy)
+    throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
+  if (choices.measure)
+    measure(scenario, choices, report);
+  else
+    predict(scenario, choices, report);
+  study_followers(scenario, choices, report);
+  return report;
+}
+
+// One report of several scenarios: each one's heading stands above its first table.
+[[nodiscard]] Report study_all(const StudyChoices& choices) {
+  if (choices.measure && choices.scenarios.size() > 1)
+    throw InputError("--measure runs one scenario at a time; give one");
+  if (!choices.measure && !(choices.trace_file.empty() && choices.machine_file.empty()))
+    throw InputError("--trace and --machine-file are written by a study that measures; add --measure");
+  if (const std::string files = files_option(choices.search); choices.scenarios.size() > 1 && !files.empty())
+    throw InputError(files, "is of one scenario; give one");
+  if (choices.scenarios.size() == 1) return study(choices.scenarios.front(), choices);
+  Report all{"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}};
+  for (const std::string& file : choices.scenarios) {
+    Report report = study(file, choices);
+    std::string heading;
+    for (const std::string& line : report.heading) heading += line + "\n";
+    report.tables.front().title = heading + "\n" + report.tables.front().title;
+    for (Table& table : report.tables) all.tables.push_back(std::move(table));
+    all.json["studies"].push_back(std::move(report.json));
+  }
+  return all;
+}
+
+}  // namespace
+
+void add_study(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("study", "Answer the question of a scenario file");
+  auto choices = std::make_shared<StudyChoices>();
+  command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios")->required();
+  command->add_flag("--measure", choices->measure,
+                    "Also run the sweep, or serve the requests, on this machine: calibrate and score");
+  command->add_option("--host", choices->host_file, "Machine file of this host, instead of probing now");
+  add_output_file(*command, "--trace", choices->trace_file, "With --measure: write the trace here");
+  add_output_file(*command, "--machine-file", choices->machine_file,
+                  "With --measure: write the calibrated machine here");
+  command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
+  add_answer_options(*command, choices->search);
+  add_pricing_options(*command, choices->search);
+  add_report_options(*command, choices->output);
+  command->callback([choices] { show(study_all(*choices), choices->output); });
+}
+
+}  // namespace dculab::cli

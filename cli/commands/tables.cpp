@@ -1,0 +1,177 @@
+// `dculab tables intensity` and `tables footprint`: the teaching tables.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+
+#include "cli/commands/commands.hpp"
+#include "cli/output/output.hpp"
+#include "cli/scenario/checks.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
+#include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "sim/tables/footprint.hpp"
+#include "sim/tables/intensity.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct TableChoices {
+  std::string model;
+  std::string phase = "prefill";
+  int tokens = 2048;
+  int batch = 1;
+  std::string dtype = "f16";
+  std::string kv_dtype = "f16";
+  int kv_heads = 0;
+  bool lecture = false;
+  OutputOptions output;
+};
+
+// The lecture's own case: MHA and a plain MLP of width 4D, at this model's D and number of heads.
+[[nodiscard]] ModelShape as_in_the_lecture(ModelShape model) {
+  model.name += " as in the lecture (MHA, 4D MLP)";
+  model.num_key_value_heads = model.num_attention_heads;
+  model.head_dim = model.hidden_size / model.num_attention_heads;
+  model.mlp = MlpKind::plain;
+  model.activation = ActivationKind::silu;  // whose plain form stands for the lecture's ReLU
+  model.sliding_window = 0;
+  model.intermediate_size = 4 * model.hidden_size;
+  return model;
+}
+
+[[nodiscard]] ModelShape choose_model(const TableChoices& choices) {
+  ModelShape model = engine::read_model_shape(find_model(choices.model));
+  if (choices.kv_heads > 0) model = with_kv_heads(model, choices.kv_heads);
+  if (choices.lecture) model = as_in_the_lecture(model);
+  if (const auto found = problems(model); !found.empty()) throw InputError("--kv-heads: " + found.front());
+  return model;
+}
+
+[[nodiscard]] Dtype choose_dtype(const char* option, const std::string& text) {
+  if (const auto dtype = parse_dtype(text)) return *dtype;
+  throw InputError(std::string(option) + ": '" + text + "' is not a dtype; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, " +
+                   "int8 or int4");
+}
+
+void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_total) {
+  const std::string formula = row.formula == sim::LectureFormula::none ? "" : std::string(sim::text(row.formula));
+  const bool moves = row.intensity.has_value();
+  report.tables.front().rows.push_back(
+      {is_total ? "" : std::to_string(row.number), std::string(row.op), std::string(row.computation),
+       moves ? Cell(number(row.flops.value(), 4), row.flops.value()) : Cell("-", ""),
+       moves ? Cell(config::short_text(row.bytes), row.bytes.value()) : Cell("-", ""),
+       moves ? Cell(number(row.intensity->value(), 4), row.intensity->value()) : Cell("-", ""), formula});
+  Json entry{{"number", row.number},           {"op", row.op},
+             {"computation", row.computation}, {"flops", row.flops.value()},
+             {"bytes", row.bytes.value()},     {"intensity", moves ? Json(row.intensity->value()) : Json(nullptr)}};
+  if (!formula.empty()) entry["lecture_formula"] = formula;
+  if (is_total)
+    report.json["total"] = std::move(entry);
+  else
+    report.json["rows"].push_back(std::move(entry));
+}
+
+[[nodiscard]] Report intensity_report(const TableChoices& choices) {
+  const ModelShape model = choose_model(choices);
+  const Phase phase = choices.phase == "decode" ? Phase::decode : Phase::prefill;
+  const Dtype dtype = choose_dtype("--dtype", choices.dtype);
+  const sim::IntensityTable table = sim::intensity_table(model, phase, choices.tokens, choices.batch, dtype);
+  Report report{"dculab/tables-intensity/1", {}, {Table{}}, Json::object()};
+  report.json = {{"model", model.name},    {"phase", choices.phase}, {"tokens", choices.tokens},
+                 {"batch", choices.batch}, {"dtype", name(dtype)},   {"rows", Json::array()}};
+  report.heading = {model.name + ": one layer, " + choices.phase + ", L = " + std::to_string(choices.tokens) +
+                    (phase == Phase::decode ? " tokens cached" : " tokens") + ", batch " +
+                    std::to_string(choices.batch) + ", " + std::string(name(dtype)) +
+                    "; D = " + std::to_string(model.hidden_size) + ", H = " + std::to_string(model.head_dim) + ", " +
+                    std::to_string(model.num_attention_heads) + " query heads, " +
+                    std::to_string(model.num_key_value_heads) + " KV heads"};
+  report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
+  report.tables.front().first_column = Align::right;
+  for (const sim::IntensityRow& row : table.rows) add_intensity_row(report, row, false);
+  add_intensity_row(report, table.total, true);
+  report.tables.front().notes = {
+      "One multiply-add is 2 FLOP. Every op reads its inputs from memory and writes its output there, scores included;",
+      "what a fused kernel moves is `dculab predict`."};
+  return report;
+}
+
+void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model) {
+  const bool mha = row.kv_heads == model.num_attention_heads;
+  const std::string kind = mha ? "MHA" : row.kv_heads == 1 ? "MQA" : "GQA";
+  report.tables.front().rows.push_back(
+      {std::to_string(row.kv_heads), row.kv_heads == model.num_key_value_heads ? kind + " *" : kind,
+       Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
+       Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
+       Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
+       Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
+       Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
+       Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
+  report.json["rows"].push_back({{"num_key_value_heads", row.kv_heads},
+                                 {"weight_bytes", row.weight_bytes.value()},
+                                 {"kv_bytes", row.kv_bytes.value()},
+                                 {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
+                                 {"crossover_tokens", row.crossover_tokens}});
+}
+
+[[nodiscard]] Report footprint_report(const TableChoices& choices) {
+  const ModelShape model = choose_model(choices);
+  const sim::FootprintRequest request{.tokens = choices.tokens,
+                                      .batch = choices.batch,
+                                      .weights = parse_option("--dtype", choices.dtype, config::parse_weight_format),
+                                      .kv_cache_dtype = choose_dtype("--kv-dtype", choices.kv_dtype)};
+  const sim::Footprint chosen = sim::footprint(model, request);
+  Report report{"dculab/tables-footprint/1", {}, {Table{}}, Json::object()};
+  report.heading = {model.name + ": " + std::to_string(choices.batch) + " sequences of " +
+                    std::to_string(choices.tokens) + " tokens, weights " + choices.dtype + ", KV " + choices.kv_dtype};
+  Table& table = report.tables.front();
+  table.columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
+                   "layer weights", "layer KV", "KV > weights from"};
+  report.json = {{"model", model.name},
+                 {"num_key_value_heads", model.num_key_value_heads},
+                 {"weight_bytes", chosen.weight_bytes.value()},
+                 {"kv_bytes", chosen.kv_bytes.value()},
+                 {"kv_bytes_per_token", chosen.kv_bytes_per_token.value()},
+                 {"layer_weight_bytes", chosen.layer_weight_bytes.value()},
+                 {"layer_kv_bytes", chosen.layer_kv_bytes.value()},
+                 {"crossover_tokens", chosen.crossover_tokens},
+                 {"rows", Json::array()}};
+  for (const sim::Footprint& row : sim::footprint_table(model, request)) add_footprint_row(report, row, model);
+  table.notes = {
+      "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
+      "weights (6D for MHA, a 4D MLP and equal dtypes)."};
+  return report;
+}
+
+}  // namespace
+
+void add_tables(CLI::App& app) {
+  CLI::App* tables = app.add_subcommand("tables", "The teaching tables of the generative-inference lecture");
+  tables->require_subcommand(1);
+  const auto add = [tables](const char* name, const char* help, Report (*make)(const TableChoices&)) {
+    CLI::App* command = tables->add_subcommand(name, help);
+    auto choices = std::make_shared<TableChoices>();
+    command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models")
+        ->required();
+    command->add_option("--tokens", choices->tokens, "L: prompt length, or tokens cached so far")->check(at_least(1));
+    command->add_option("--batch", choices->batch, "Sequences")->check(at_least(1));
+    command->add_option("--kv-heads", choices->kv_heads, "KV heads instead of the model's own")->check(at_least(1));
+    command->add_flag("--lecture", choices->lecture, "MHA and a plain MLP of width 4D, as the lecture has it");
+    add_output_options(*command, choices->output);
+    command->callback([choices, make] { show(make(*choices), choices->output); });
+    return std::pair{command, choices};
+  };
+  const auto [intensity, intensity_choices] =
+      add("intensity", "FLOP, bytes and FLOP/byte of every op of a layer", intensity_report);
+  intensity->add_option("--phase", intensity_choices->phase, "prefill or decode")
+      ->check(CLI::IsMember({"prefill", "decode"}));
+  intensity->add_option("--dtype", intensity_choices->dtype, "Of weights, activations and KV");
+  const auto [footprint, footprint_choices] =
+      add("footprint", "Weights and KV cache for MHA, GQA and MQA", footprint_report);
+  footprint->add_option("--dtype", footprint_choices->dtype, "Of the weights: f16, bf16, int8, gptq-int4");
+  footprint->add_option("--kv-dtype", footprint_choices->kv_dtype, "Of the KV cache");
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,126 @@
+#include "cli/machine/host_machine.hpp"
+
+#include <algorithm>
+
+#include "config/machine_file.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+
+namespace dculab::cli {
+namespace {
+
+using sim::Evidence;
+
+constexpr double kStepShare = 0.95;  // of what a kernel reaches alone
+
+[[nodiscard]] std::string explain(const engine::HostMeasurements& host, const std::string& quantity) {
+  const auto found = host.how.find(quantity);
+  return found == host.how.end() ? "dculab probe" : "dculab probe: " + found->second;
+}
+
+// The best rate any number of threads reached: the peak that no prediction may beat.
+template <class Rates>
+[[nodiscard]] auto best(const Rates& rates) {
+  auto highest = rates.front().rate.highest;
+  for (const auto& each : rates) highest = std::max(highest, each.rate.highest);
+  return highest;
+}
+
+void add_level(sim::Machine& machine, const engine::HostMeasurements& host, const engine::LevelMeasurement& measured) {
+  const bool private_to_core = measured.sharing == engine::Sharing::one_core;
+  const bool dram = measured.name == "DRAM";
+  sim::MemoryLevel level;
+  level.name = measured.name;
+  level.scope = private_to_core ? sim::Scope::compute_unit : sim::Scope::device;
+  level.size = measured.size;
+  level.line = measured.line;
+  level.bandwidth = best(measured.read);
+  level.latency = measured.latency.median;
+  level.outstanding = measured.outstanding;
+  level.kept_for = measured.kept_for;
+  level.bandwidth_per_unit = measured.read.front().rate.highest;
+  const std::string path = "memory." + measured.name + ".";
+  const std::string bandwidth_source = explain(host, dram ? "dram bandwidth" : "cache bandwidth");
+  config::cite(machine, path + "size", Evidence::measured, dram ? "/proc/meminfo" : "sysfs cache topology");
+  config::cite(machine, path + "line", Evidence::measured, dram ? "line of the last cache" : "sysfs cache topology");
+  config::cite(machine, path + "bandwidth", Evidence::measured, bandwidth_source);
+  config::cite(machine, path + "latency", Evidence::measured, explain(host, "latency"));
+  config::cite(machine, path + "outstanding", Evidence::measured, explain(host, "outstanding"));
+  config::cite(machine, path + "bandwidth_per_unit", Evidence::measured, bandwidth_source + "; one thread");
+  if (level.kept_for > Seconds{})
+    config::cite(machine, path + "kept_for", Evidence::measured, explain(host, "kept_for"));
+  machine.memory.push_back(level);
+}
+
+[[nodiscard]] FlopsPerSecond peak_of(const engine::HostMeasurements& host, std::string_view arithmetic) {
+  const auto found = std::find_if(host.peaks.begin(), host.peaks.end(),
+                                  [&](const engine::PeakMeasurement& peak) { return peak.name == arithmetic; });
+  if (found == host.peaks.end()) throw InputError("the probe has no rate of " + std::string(arithmetic));
+  return best(found->rate);
+}
+
+// The engine widens F16 and BF16 weights to F32 and multiplies there, so F32's rate is the peak of all three.
+void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
+  const FlopsPerSecond f32 = peak_of(host, "f32_fma");
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+    machine.peaks[dtype] = {f32, std::nullopt};
+    config::cite(machine, "peaks." + std::string(name(dtype)) + ".vector",
+                 dtype == Dtype::f32 ? Evidence::measured : Evidence::assumed,
+                 dtype == Dtype::f32 ? explain(host, "peaks") : "F32's rate: the engine widens and multiplies in F32");
+  }
+  machine.peaks[Dtype::int8] = {peak_of(host, "byte_dot"), std::nullopt};
+  config::cite(machine, "peaks.int8.vector", Evidence::measured, explain(host, "peaks"));
+}
+
+// Of the bandwidth, raised where a kernel went beyond it.
+void add_matmul_dram_shares(sim::Machine& machine, const engine::HostMeasurements& host) {
+  BytesPerSecond& peak = machine.memory.back().bandwidth;
+  for (const engine::MatmulMeasurement& measured : host.matmuls) peak = std::max(peak, measured.weights_read.highest);
+  for (const engine::MatmulMeasurement& measured : host.matmuls) {
+    const sim::MatmulKernel kernel{measured.weights, measured.activations};
+    machine.matmul_dram_shares[kernel][measured.rows] = measured.weights_read.highest / peak;
+    config::cite(machine, "matmul_dram_shares." + name(kernel) + ".rows_" + std::to_string(measured.rows),
+                 Evidence::measured, explain(host, "matmul weights read"));
+  }
+}
+
+// What a kernel reached must not lie above the peak that its measurements are held against.
+void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& host) {
+  for (const engine::MatmulMeasurement& measured : host.matmuls) {
+    const sim::MatmulKernel kernel{measured.weights, measured.activations};
+    machine.matmul_rates[kernel][measured.rows] = measured.rate.highest;
+    config::cite(machine, "matmul_rates." + name(kernel) + ".rows_" + std::to_string(measured.rows), Evidence::measured,
+                 explain(host, "matmuls"));
+    const bool integer = kernel.activations == ActivationMode::int8;
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8})
+      if ((dtype == Dtype::int8) == integer)
+        machine.peaks[dtype].vector = std::max(machine.peaks[dtype].vector, measured.rate.highest);
+  }
+  add_matmul_dram_shares(machine, host);
+  machine.efficiencies.matmul_compute = kStepShare;
+  config::cite(machine, "efficiencies.matmul_compute", Evidence::assumed,
+               "of matmul_rates and matmul_dram_shares: in a step other kernels take turns");
+}
+
+}  // namespace
+
+sim::Machine to_machine(const engine::HostMeasurements& host) {
+  sim::Machine machine;
+  machine.name = "host";
+  machine.description = host.cpu + ", " + std::to_string(host.threads) + " threads, " + host.vector_target + ", " +
+                        config::short_text(host.memory) + " memory; foreign load while probing " +
+                        std::to_string(static_cast<int>(100 * host.foreign_load + 0.5)) + " %";
+  machine.kind = sim::MachineKind::cpu;
+  machine.compute_units = host.threads;
+  machine.clock = host.clock;
+  config::cite(machine, "compute_units", Evidence::measured, "threads that the probe ran");
+  config::cite(machine, "clock", Evidence::measured, explain(host, "clock"));
+  add_peaks(machine, host);
+  for (const engine::LevelMeasurement& level : host.levels) add_level(machine, host, level);
+  add_matmul_rates(machine, host);
+  machine.overheads.kernel_launch = host.fork_join.rbegin()->second;
+  config::cite(machine, "overheads.kernel_launch", Evidence::measured, explain(host, "fork_join"));
+  return machine;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,29 @@
+// Every figure of a machine that a price may use, and where it came from.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/output/output.hpp"
+#include "config/sweep_axis.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::cli {
+
+// A value of the machine's file, or what is used in its place; `kind` and `source` are empty for names and the like.
+struct MachineFigure {
+  std::string key;  // "memory.L2.bandwidth"
+  std::string value;
+  std::string kind;  // "spec", "measured", "assumed" or, in machine_facts, "swept"
+  std::string source;
+};
+
+[[nodiscard]] std::vector<MachineFigure> machine_figures(const sim::Machine& machine);
+
+// For the charts of a report: `memory[]` (`level`, `bytes_per_second`), `peaks[]` (`dtype`, `unit`, `flop_per_second`),
+// `figures[]` (`key`, `value`, `kind`, `source`). A figure that `sweep` changes has its values there, and the kind
+// "swept".
+[[nodiscard]] Json machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep = {});
+
+}  // namespace dculab::cli

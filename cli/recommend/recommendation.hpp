@@ -1,0 +1,35 @@
+// What to choose on a machine, and the table that shows why.
+#pragma once
+
+#include <vector>
+
+#include "cli/study/predicted_study.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/study/sensitivity.hpp"
+
+namespace dculab::cli {
+
+struct PricedPoint {
+  const StudyPoint* point = nullptr;
+  sim::StepPrice price;
+  StepPlan plan;
+};
+
+// What limits most of the step: the bound with the largest share of its time.
+[[nodiscard]] std::string step_bound(const sim::StepPrice& price, const sim::Machine& machine);
+
+// Adds the recommended KV heads and block size, and how the alternatives compare, to the report and to `json`; a line
+// that there is nothing to choose when neither of the two varies. `own_kv_heads`: the model's, before the sweep.
+void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads, const sim::Machine& machine,
+                        Report& report, Json& json);
+
+// The same choice as a question to ask on other machines of this kind. `points` must outlive it.
+[[nodiscard]] sim::Question recommendation_of(const std::vector<PricedPoint>& points);
+
+// What attention of a step takes more or less of than another's: "more KV traffic".
+[[nodiscard]] std::string attention_difference(const PricedPoint& from, const PricedPoint& to);
+
+// "1 KV head", "8 KV heads"
+[[nodiscard]] std::string heads_text(int kv_heads);
+
+}  // namespace dculab::cli

@@ -1,0 +1,49 @@
+#include "cli/scenario/engine_choices.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/activation_mode.hpp"
+#include "core/error.hpp"
+
+namespace dculab::cli {
+
+Dtype parse_dtype_option(const char* option, const std::string& text, const char* choices) {
+  const auto dtype = parse_dtype(text);
+  if (!dtype) throw InputError(std::string(option) + ": '" + text + "' is not a dtype; use " + choices);
+  return *dtype;
+}
+
+ActivationMode parse_activations(const std::string& text) {
+  if (const auto mode = parse_activation_mode(text)) return *mode;
+  throw InputError("'" + text + "' is not a way to take activations; use exact or int8");
+}
+
+RetentionPolicy parse_policy(const std::string& text) {
+  if (const auto policy = parse_retention_policy(text)) return *policy;
+  throw InputError("'" + text + "' is not a policy; use all, window, sinks or heavy-hitters");
+}
+
+std::string policy_text(RetentionPolicy policy) {
+  std::string text(name(policy));
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+std::string retention_text(const KvRetention& retention) {
+  const std::string text = policy_text(retention.policy);
+  const std::string window = std::to_string(retention.window_tokens);
+  switch (retention.policy) {
+    case RetentionPolicy::all:
+      return text;
+    case RetentionPolicy::window:
+      return text + " " + window;
+    case RetentionPolicy::sinks:
+      return text + " " + std::to_string(retention.sink_tokens) + " + " + window;
+    case RetentionPolicy::heavy_hitters:
+      return text + " " + std::to_string(retention.heavy_hitter_tokens) + " + " + window;
+  }
+  return text;
+}
+
+}  // namespace dculab::cli

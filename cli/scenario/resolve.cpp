@@ -1,0 +1,160 @@
+#include "cli/scenario/resolve.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/scenario/checks.hpp"
+#include "cli/scenario/locate.hpp"
+#include "config/machine_figure.hpp"
+#include "config/machine_file.hpp"
+#include "core/activation_mode.hpp"
+#include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+
+namespace dculab::cli {
+
+void add_step_choices(CLI::App& command, StepChoices& choices) {
+  command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models")->required();
+  command.add_option("--machine", choices.machine, "Machine file, or a name under hwmodels")->required();
+  command.add_option("--phase", choices.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
+  const auto add_count = [&command](const char* option, int& value, const char* help) {
+    command.add_option(option, value, help)->check(at_least(1));
+  };
+  add_count("--batch", choices.batch, "Sequences in the step");
+  add_count("--context", choices.context, "Tokens per sequence once the step is done");
+  add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
+  add_count("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
+  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype,
+                     "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
+  command.add_option("--weights", choices.weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
+  command.add_option("--activations", choices.activations, "exact or int8: of products with grouped weights");
+  command.add_option("--set", choices.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
+}
+
+namespace {
+
+// So that a refusal names what was typed: the option, not the key that it stands for.
+void set_origin(config::Node& document, const std::string& key, const std::string& origin) {
+  config::Node* node = &document;
+  for (std::size_t start = 0; node != nullptr && start < key.size();) {
+    const std::size_t end = std::min(key.find('.', start), key.size());
+    node = node->find(key.substr(start, end - start));
+    start = end + 1;
+  }
+  if (node != nullptr) node->origin = origin;
+}
+
+}  // namespace
+
+config::Scenario to_scenario(const StepChoices& choices) {
+  config::Node document =
+      config::parse_yaml("command line", "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
+  const auto set = [&document](const std::string& option, const char* key, const std::string& value) {
+    if (value.empty()) return;
+    config::set_override(document, {key, value});
+    set_origin(document, key, option + " " + value);
+  };
+  const auto set_number = [&set](const char* option, const char* key, int value) {
+    set(option, key, value == 0 ? "" : std::to_string(value));
+  };
+  set("--model", "model", choices.model);
+  set("--machine", "machine", choices.machine);
+  set("--phase", "workload.phase", choices.phase);
+  set_number("--batch", "workload.batch", choices.batch);
+  set_number("--context", "workload.context_tokens", choices.context);
+  set_number("--block-size", "kv_cache.block_size", choices.block_size);
+  set_number("--kv-heads", "model.num_key_value_heads", choices.kv_heads);
+  set("--kv-cache-dtype", "kv_cache.dtype", choices.kv_cache_dtype);
+  set("--weights", "weights", choices.weights);
+  set("--activations", "activations", choices.activations);
+  for (const std::string& change : choices.set) config::set_override(document, config::parse_override(change));
+  return config::read_scenario("command line", document);
+}
+
+ModelShape resolve_model(const config::Scenario& scenario) {
+  return resolve_model(scenario, engine::read_model_shape(find_model(scenario.model.name)));
+}
+
+ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read) {
+  const ModelShape model = config::resolve_model(read, scenario.model);
+  const std::vector<std::string> found = problems(model);
+  if (!found.empty()) throw InputError(scenario.file, "model " + scenario.model.name + ": " + found.front());
+  return model;
+}
+
+sim::Machine resolve_machine(const std::string& name) { return config::read_machine_file(find_machine(name)); }
+
+sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name) {
+  sim::Machine machine = resolve_machine(name);
+  apply_figures(scenario, machine);
+  return machine;
+}
+
+void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
+  config::ProblemList problems(scenario.file);
+  config::set_figures(machine, scenario.machine_figures, problems);
+  problems.throw_if_any();
+}
+
+EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, sim::MachineKind kind) {
+  EngineOptions defaults;
+  if (kind == sim::MachineKind::cpu) {
+    defaults.activation_dtype = Dtype::f32;
+    defaults.tiling = cpu_kernel_tiling(model.group_size());
+  } else {
+    defaults.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
+  }
+  const EngineOptions options = config::resolve_options(scenario, model, defaults);
+  if (const auto found = problems(options); !found.empty()) throw InputError(scenario.file, found.front());
+  if (const auto found = problems(options, model); !found.empty()) throw InputError(scenario.file, found.front());
+  return options;
+}
+
+Batch resolve_batch(const config::Workload& workload, const ModelShape& model, const EngineOptions& options) {
+  const KvRetention& retention = options.kv_retention;
+  const std::int64_t capacity = kv_capacity(retention, options.block_size);
+  if (workload.phase == Phase::prefill && workload.context_tokens > capacity)
+    throw InputError("a prefill of " + std::to_string(workload.context_tokens) + " tokens takes several steps when " +
+                     std::to_string(capacity) + " are kept (kv_cache.retention " + std::string(name(retention.policy)) +
+                     "); ask for a shorter one, or for a decode");
+  const bool streams = retention.policy == RetentionPolicy::sinks && capacity <= model.max_position_embeddings;
+  if (!streams && workload.context_tokens > model.max_position_embeddings)
+    throw InputError("context of " + std::to_string(workload.context_tokens) + " tokens is longer than " + model.name +
+                     " allows (max_position_embeddings = " + std::to_string(model.max_position_embeddings) +
+                     "); choose a shorter context");
+  Batch batch = uniform_batch(workload.phase, workload.batch, workload.context_tokens, retention, options.block_size);
+  for (SequenceSlice& slice : batch.sequences) {
+    slice.num_computed_tokens += workload.cached_tokens;
+    slice.num_new_tokens -= workload.cached_tokens;
+  }
+  return batch;
+}
+
+void require_quantized(ActivationMode activations, const ModelShape& model) {
+  if (activations == ActivationMode::int8 && !model.quantization)
+    throw InputError("--activations int8", "needs quantized weights, and those of " + model.name + " are " +
+                                               std::string(name(model.dtype)) + "; quantize the model first");
+}
+
+// What a scenario may ask and the price of single steps cannot answer: better no answer than one to another question.
+void refuse_unsupported(const config::Scenario& scenario) {
+  const auto refuse = [&scenario](bool asked, const char* what) {
+    if (asked) throw InputError(scenario.file, what);
+  };
+  const bool closed_form = scenario.compare || scenario.accuracy;
+  const bool serves = scenario.workload.kind == config::WorkloadKind::serving;
+  refuse(serves && !closed_form,
+         "workload: requests are served by `dculab simulate`, or by a study with objective, pareto or constraints");
+  refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
+         "workload: compare and accuracy take requests of one length that are all there at once");
+  refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
+  const bool sweeps_devices = std::ranges::any_of(
+      scenario.sweep, [](const config::SweepAxis& axis) { return axis.key.starts_with("deployment"); });
+  refuse(scenario.deployment.devices() != 1 || sweeps_devices,
+         "deployment: a study prices one device; several are simulated by `dculab simulate`");
+  const bool searches =
+      scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty();
+  refuse(closed_form && searches, "objective, pareto and constraints do not go with compare and accuracy");
+}
+
+}  // namespace dculab::cli

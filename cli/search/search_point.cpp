@@ -1,0 +1,168 @@
+#include "cli/search/search_point.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "cli/recommend/recommendation.hpp"
+#include "cli/serving/serving_report.hpp"
+#include "cli/serving/serving_scenario.hpp"
+#include "config/scenario_document.hpp"
+#include "core/error.hpp"
+#include "sim/memory/capacity.hpp"
+#include "sim/serving/simulated_server.hpp"
+
+namespace dculab::cli {
+namespace {
+
+void put(std::string& bytes, std::uint64_t value) {
+  for (std::size_t shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(value >> shift & 0xffU);
+}
+
+void put(std::string& bytes, const std::string& text) {
+  put(bytes, text.size());
+  bytes += text;
+}
+
+[[nodiscard]] std::uint64_t take_word(std::string_view& bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t index = 8; index-- > 0;) value = value << 8U | static_cast<unsigned char>(bytes[index]);
+  bytes.remove_prefix(8);
+  return value;
+}
+
+[[nodiscard]] std::string take_text(std::string_view& bytes) {
+  const std::uint64_t size = take_word(bytes);
+  std::string text(bytes.substr(0, size));
+  bytes.remove_prefix(size);
+  return text;
+}
+
+[[nodiscard]] std::uint8_t number_of(const std::string& bound, std::vector<std::string>& bounds) {
+  const auto found = std::ranges::find(bounds, bound);
+  const auto number = static_cast<std::uint8_t>(found - bounds.begin());
+  if (found == bounds.end()) bounds.push_back(bound);
+  return number;
+}
+
+// A reason is the same wherever the scenario lies.
+[[nodiscard]] std::string without_file(std::string reason, const std::string& file) {
+  if (reason.starts_with(file + ": ")) reason.erase(0, file.size() + 2);
+  return reason;
+}
+
+[[nodiscard]] bool meets(const config::Constraint& constraint, double figure) {
+  return constraint.comparison == config::Comparison::at_most ? figure <= constraint.value : figure >= constraint.value;
+}
+
+}  // namespace
+
+std::string whole_text(double figure) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), figure).ptr};
+}
+
+std::string encode(const SearchChunk& chunk) {
+  std::string bytes;
+  put(bytes, chunk.refusal);
+  put(bytes, chunk.bounds.size());
+  for (const std::string& bound : chunk.bounds) put(bytes, bound);
+  for (std::size_t index = 0; index < chunk.points.size(); ++index) {
+    bytes += static_cast<char>(chunk.points[index].outcome);
+    bytes += static_cast<char>(chunk.points[index].bound);
+    for (const double figure : chunk.figures(index)) put(bytes, std::bit_cast<std::uint64_t>(figure));
+  }
+  return bytes;
+}
+
+SearchChunk decode(std::string_view bytes, std::size_t num_metrics) {
+  SearchChunk chunk(num_metrics);
+  chunk.refusal = take_text(bytes);
+  chunk.bounds.resize(take_word(bytes));
+  for (std::string& bound : chunk.bounds) bound = take_text(bytes);
+  while (!bytes.empty()) {
+    chunk.points.push_back({static_cast<Outcome>(bytes[0]), static_cast<std::uint8_t>(bytes[1])});
+    bytes.remove_prefix(2);
+    for (std::size_t metric = 0; metric < num_metrics; ++metric)
+      chunk.all_figures.push_back(std::bit_cast<double>(take_word(bytes)));
+  }
+  return chunk;
+}
+
+const CaseFigures& CasePricer::price(const SweepCase& asked, const sim::Machine& machine) {
+  if (asked.is_served())
+    serve(asked, machine);
+  else
+    price_step(asked, machine);
+  return priced_;
+}
+
+void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine) {
+  sim::price_step(machine, asked.plan, step_);
+  const int context = asked.plan.batch.sequences.front().context_tokens();
+  const sim::Capacity fits = sim::capacity(machine, asked.model, asked.options, context);
+  const double blocks = std::ceil(context / static_cast<double>(asked.options.block_size));
+  const auto sequences = static_cast<double>(asked.plan.batch.sequences.size());
+  const double seconds = step_.seconds.value();
+  priced_.figures = {seconds, asked.plan.batch.num_tokens() / seconds, (sequences * blocks * fits.block_bytes).value(),
+                     static_cast<double>(fits.max_sequences)};
+  priced_.bound = step_bound(step_, machine);
+}
+
+void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
+  const sim::SimulatedServer server{machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
+  require_runnable(server, asked.scenario.file);
+  const sim::ServingRun run = sim::simulate(server, asked.requests, asked.scenario.slo);
+  const std::map<std::string, double> figures = serving_figures(run.metrics);
+  priced_.figures.clear();
+  for (const std::string_view metric : search_metrics(asked.scenario.workload.kind)) {
+    const auto figure = figures.find(std::string(metric));
+    priced_.figures.push_back(figure == figures.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second);
+  }
+  const auto longest = std::ranges::max_element(run.time_by_bound, {}, [](const auto& each) { return each.second; });
+  priced_.bound = longest == run.time_by_bound.end() ? "" : longest->first;
+}
+
+PointPricer::PointPricer(const SweepSpace& space) : space_(space), cursor_(space) {}
+
+std::optional<std::size_t> missing_metric(const SweepSpace& space, std::span<const double> figures) {
+  const auto missing =
+      std::ranges::find_if(space.asked(), [&](std::size_t metric) { return std::isnan(figures[metric]); });
+  return missing == space.asked().end() ? std::nullopt : std::optional(*missing);
+}
+
+void PointPricer::price(std::uint64_t point, SearchChunk& chunk) {
+  SearchPoint& priced = chunk.points.emplace_back();
+  try {
+    const SweepCase& asked = cursor_.at(point);
+    const CaseFigures& found = pricer_.price(asked, asked.machine);
+    if (const auto missing = missing_metric(space_, found.figures))
+      throw InputError("no request has a " + std::string(space_.metrics()[*missing]) + " there");
+    priced.bound = number_of(found.bound, chunk.bounds);
+    priced.outcome = meets_constraints(space_, asked, found.figures) ? Outcome::met : Outcome::excluded;
+    chunk.all_figures.insert(chunk.all_figures.end(), found.figures.begin(), found.figures.end());
+  } catch (const InputError& error) {
+    priced = {};
+    chunk.all_figures.resize(chunk.points.size() * chunk.num_metrics);
+    if (chunk.refusal.empty()) chunk.refusal = without_file(error.what(), space_.scenario().file);
+  }
+}
+
+bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::span<const double> figures) {
+  const config::Scenario& study = space.scenario();
+  for (const config::Constraint& constraint : study.objective.subject_to)
+    if (!meets(constraint, figures[space.metric(constraint.metric)])) return false;
+  const auto look_up = [&](const std::string& name) {
+    const std::size_t metric = space.metric(name);
+    if (metric < figures.size()) return whole_text(figures[metric]);
+    const config::Node* node = config::find_key(asked.scenario.document, name);
+    return node == nullptr ? std::string() : node->text;
+  };
+  return std::ranges::all_of(study.constraints,
+                             [&](const config::Condition& condition) { return condition.holds(look_up); });
+}
+
+}  // namespace dculab::cli

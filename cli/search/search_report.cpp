@@ -1,0 +1,196 @@
+#include "cli/search/search_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/output/leaning_report.hpp"
+#include "cli/output/machine_figures.hpp"
+#include "cli/search/search_sensitivity.hpp"
+#include "cli/study/predicted_study.hpp"
+#include "config/unit_text.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/serving/step_sample.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::size_t kShownBest = 10;
+constexpr std::size_t kShownFront = 50;
+constexpr std::size_t kSampledSteps = 64;
+
+[[nodiscard]] std::string outcome_word(Outcome outcome) {
+  return outcome == Outcome::met ? "met" : outcome == Outcome::excluded ? "excluded" : "refused";
+}
+
+[[nodiscard]] std::string aim_text(config::Goal goal, const std::string& metric) {
+  return (goal == config::Goal::maximize ? "largest " : "smallest ") + metric;
+}
+
+[[nodiscard]] Json goal_json(config::Goal goal, const std::string& metric) {
+  return {{"goal", goal == config::Goal::maximize ? "maximize" : "minimize"}, {"metric", metric}};
+}
+
+[[nodiscard]] Table points_table(const SweepSpace& space, const std::vector<KeptPoint>& points, std::size_t shown) {
+  Table table;
+  for (const config::SweepAxis& axis : space.axes()) table.columns.push_back(axis_title(axis.key));
+  const std::vector<std::size_t> metrics = shown_metrics(space.scenario());
+  for (const std::size_t metric : metrics) table.columns.push_back(metric_title(space.metrics()[metric]));
+  table.columns.emplace_back("bound");
+  for (std::size_t index = 0; index < std::min(points.size(), shown); ++index) {
+    const KeptPoint& point = points[index];
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (const auto& [key, value] : space.choices(point.number)) row.emplace_back(value);
+    for (const std::size_t metric : metrics)
+      row.emplace_back(metric_text(space.metrics()[metric], point.figures[metric]), point.figures[metric]);
+    row.emplace_back(point.bound);
+  }
+  if (points.size() > shown) table.notes.push_back(std::to_string(points.size() - shown) + " more are in the JSON");
+  return table;
+}
+
+[[nodiscard]] Json point_json(const SweepSpace& space, const KeptPoint& point) {
+  Json json{{"point", point.number}, {"choices", Json::object()}};
+  for (const auto& [key, value] : space.choices(point.number)) json["choices"][key] = value;
+  for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
+    if (!std::isnan(point.figures[metric])) json[std::string(space.metrics()[metric])] = point.figures[metric];
+  json["bound"] = point.bound;
+  return json;
+}
+
+void report_counts(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  const std::uint64_t met = summary.count(Outcome::met), excluded = summary.count(Outcome::excluded);
+  const std::uint64_t refused = summary.count(Outcome::refused);
+  std::string text = std::to_string(space.size()) + (space.size() == 1 ? " point: " : " points: ") +
+                     std::to_string(met) + " meet the constraints, " + std::to_string(excluded) + " do not";
+  if (refused > 0) text += ", " + std::to_string(refused) + " cannot be; the first: " + summary.refusal();
+  report.heading.push_back(text);
+  if (met == 0) report.heading.push_back("no point meets the constraints and objective.subject_to; allow more");
+  report.json["points"] = {{"all", space.size()}, {"met", met}, {"excluded", excluded}, {"refused", refused}};
+  if (refused > 0) report.json["points"]["first_refusal"] = summary.refusal();
+}
+
+// How sure the best point's step is.
+void report_interval(const SweepCase& best, Seconds seconds, Report& report) {
+  const sim::Confidence trust = sim::confidence(best.machine, best.model, best.options, best.plan, seconds);
+  report.tables.back().notes.push_back("90 % interval of the first one's step: " + config::short_text(trust.low) +
+                                       " .. " + config::short_text(trust.high) + " (" +
+                                       std::string(sim::name(trust.basis)) + ")");
+  report.json["best"][0]["interval_seconds"] = {trust.low.value(), trust.high.value()};
+  report.json["best"][0]["basis"] = sim::name(trust.basis);
+}
+
+// The time of the step, or of the steps that serve the requests, by phase.
+[[nodiscard]] sim::Prices step_prices(const SweepCase& asked) {
+  sim::SimulatedServer server{asked.machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
+  if (!asked.is_served())
+    return [plan = asked.plan](const sim::Machine& machine) {
+      return std::vector{sim::price_step(machine, plan).seconds};
+    };
+  sim::StepSample sample(kSampledSteps);
+  static_cast<void>(sim::simulate(server, asked.requests, {}, [&](const ServedStep& step, int) { sample.add(step); }));
+  return [server = std::move(server), batches = sample.batches()](const sim::Machine& machine) mutable {
+    server.machine = machine;
+    return sim::phase_times(server, batches);
+  };
+}
+
+void report_best(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  const config::Objective& objective = space.scenario().objective;
+  report.tables.push_back(points_table(space, summary.best(), kShownBest));
+  report.tables.back().title = "Best: " + aim_text(objective.goal, objective.metric);
+  report.tables.back().notes.clear();
+  report.json["objective"] = goal_json(objective.goal, objective.metric);
+  report.json["best"] = Json::array();
+  for (std::size_t index = 0; index < std::min(summary.best().size(), kShownBest); ++index)
+    report.json["best"].push_back(point_json(space, summary.best()[index]));
+  if (summary.best().empty()) return;
+  PointPricer pricer(space);
+  const SweepCase& best = pricer.at(summary.best().front().number);
+  report.json["leans_on"][best.machine.name] =
+      add_leanings(best.machine, step_prices(best), report, best.is_served() ? Priced::served_steps : Priced::answer);
+  report.json["machine_facts"][best.machine.name] = machine_facts(best.machine, space.axes());
+  if (!best.is_served())
+    report_interval(best, Seconds(summary.best().front().figures[space.metric("step_time")]), report);
+}
+
+void report_values(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  const std::size_t metric = space.metric(space.scenario().objective.metric);
+  Table table;
+  table.title = "Best with each value";
+  table.columns = {"axis", "value", metric_title(space.metrics()[metric]), "against the best"};
+  Json json = Json::array();
+  for (const BestOfValue& each : summary.best_of_values()) {
+    const std::string& key = space.axes()[each.axis].key;
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{axis_title(key), each.value});
+    Json& entry = json.emplace_back(Json{{"key", key}, {"value", each.value}, {"best", nullptr}});
+    if (!each.best) {
+      row.insert(row.end(), {"-", "-"});
+      continue;
+    }
+    const double figure = each.best->figures[metric], ratio = figure / summary.best().front().figures[metric];
+    row.emplace_back(metric_text(space.metrics()[metric], figure), figure);
+    if (std::isfinite(ratio))
+      row.emplace_back(ratio == 1 ? "" : number(ratio) + " x", exact_number(ratio));
+    else
+      row.emplace_back("-");
+    entry["best"] = point_json(space, *each.best);
+  }
+  if (table.rows.empty()) return;
+  report.tables.push_back(std::move(table));
+  report.json["best_of_values"] = std::move(json);
+}
+
+void report_front(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+  if (space.scenario().pareto.empty()) return;
+  const std::vector<KeptPoint> front = summary.front();
+  std::string aims;
+  for (const config::Aim& aim : space.scenario().pareto) {
+    aims += (aims.empty() ? "" : ", ") + aim_text(aim.goal, aim.metric);
+    report.json["aims"].push_back(goal_json(aim.goal, aim.metric));
+  }
+  report.tables.push_back(points_table(space, front, kShownFront));
+  report.tables.back().title = "Pareto front: " + aims;
+  report.json["pareto"] = Json::array();
+  for (const KeptPoint& point : front) report.json["pareto"].push_back(point_json(space, point));
+}
+
+}  // namespace
+
+std::string points_head(const SweepSpace& space) {
+  std::string line = "point";
+  for (const config::SweepAxis& axis : space.axes()) line += "," + csv_field(axis.key);
+  line += ",outcome";
+  for (const std::string_view metric : space.metrics()) line.append(",").append(metric);
+  return line + ",bound\n";
+}
+
+std::string points_rows(const SweepSpace& space, std::uint64_t begin, const SearchChunk& chunk) {
+  std::string rows;
+  std::vector<std::uint64_t> positions;
+  for (std::size_t index = 0; index < chunk.points.size(); ++index) {
+    const SearchPoint& point = chunk.points[index];
+    rows += std::to_string(begin + index);
+    config::positions_at(space.axes(), begin + index, positions);
+    for (std::size_t axis = 0; axis < positions.size(); ++axis)
+      rows += "," + csv_field(space.axes()[axis].value(positions[axis]));
+    rows += "," + outcome_word(point.outcome);
+    const bool priced = point.outcome != Outcome::refused;
+    for (const double figure : chunk.figures(index))
+      rows += priced && !std::isnan(figure) ? "," + whole_text(figure) : ",";
+    rows += priced ? "," + chunk.bounds[point.bound] + "\n" : ",\n";
+  }
+  return rows;
+}
+
+void report_search(const SweepSpace& space, const SearchSummary& summary, const SearchOptions& options,
+                   Report& report) {
+  report_counts(space, summary, report);
+  report_best(space, summary, report);
+  report_values(space, summary, report);
+  report_front(space, summary, report);
+  if (options.sensitivity && !summary.best().empty())
+    report_sensitivity(space, summary, options.within, options.workers(), report);
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,88 @@
+#include "cli/search/search_summary.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace dculab::cli {
+namespace {
+
+[[nodiscard]] double sign_of(config::Goal goal) { return goal == config::Goal::minimize ? 1 : -1; }
+
+constexpr std::size_t kUntold = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
+
+SearchSummary::SearchSummary(const SweepSpace& space)
+    : space_(space),
+      metric_(space.metric(space.scenario().objective.metric)),
+      sign_(sign_of(space.scenario().objective.goal)) {
+  for (const config::Aim& aim : space.scenario().pareto)
+    aims_.emplace_back(space.metric(aim.metric), sign_of(aim.goal));
+  for (std::size_t index = 0; index < space.axes().size(); ++index) {
+    const config::SweepAxis& axis = space.axes()[index];
+    const bool told = !axis.draws && axis.size() > 1 && axis.size() <= kMostValues;
+    first_value_.push_back(told ? best_of_values_.size() : kUntold);
+    if (told)
+      for (const std::string& value : axis.values) best_of_values_.push_back({index, value, std::nullopt});
+  }
+}
+
+bool SearchSummary::better(const KeptPoint& a, const KeptPoint& b) const {
+  return sign_ * a.figures[metric_] < sign_ * b.figures[metric_];
+}
+
+void SearchSummary::add(std::uint64_t begin, const SearchChunk& chunk) {
+  if (refusal_.empty()) refusal_ = chunk.refusal;
+  for (std::size_t index = 0; index < chunk.points.size(); ++index) {
+    const SearchPoint& point = chunk.points[index];
+    ++counts_[static_cast<std::size_t>(point.outcome)];
+    if (point.outcome != Outcome::met) continue;
+    const auto figures = chunk.figures(index);
+    keep({begin + index, {figures.begin(), figures.end()}, chunk.bounds[point.bound]});
+  }
+}
+
+void SearchSummary::keep(const KeptPoint& point) {
+  if (best_.size() < kBest || better(point, best_.back())) {
+    const auto place = std::upper_bound(best_.begin(), best_.end(), point,
+                                        [this](const KeptPoint& a, const KeptPoint& b) { return better(a, b); });
+    best_.insert(place, point);
+    if (best_.size() > kBest) best_.pop_back();
+  }
+  keep_of_values(point);
+  if (aims_.empty()) return;
+  std::vector<double> figures;
+  for (const auto& [metric, sign] : aims_) figures.push_back(sign * point.figures[metric]);
+  if (front_.offer(point.number, figures)) on_front_.push_back(point);
+  if (on_front_.size() > 2 * front_.size() + kBest) on_front_ = front();
+}
+
+void SearchSummary::keep_of_values(const KeptPoint& point) {
+  if (best_of_values_.empty()) return;
+  config::positions_at(space_.axes(), point.number, positions_);
+  for (std::size_t axis = 0; axis < positions_.size(); ++axis) {
+    if (first_value_[axis] == kUntold) continue;
+    std::optional<KeptPoint>& best = best_of_values_[first_value_[axis] + positions_[axis]].best;
+    if (!best || better(point, *best)) best = point;
+  }
+}
+
+std::vector<KeptPoint> SearchSummary::front() const {
+  std::vector<KeptPoint> points;
+  for (const sim::ParetoFront::Point& each : front_.points())
+    points.push_back(*std::ranges::find(on_front_, each.number, &KeptPoint::number));
+  return points;
+}
+
+std::vector<std::uint64_t> SearchSummary::contenders() const {
+  std::set<std::uint64_t> numbers;
+  if (space_.size() <= kAll)
+    for (std::uint64_t number = 0; number < space_.size(); ++number) numbers.insert(number);
+  for (const KeptPoint& point : best_) numbers.insert(point.number);
+  for (const BestOfValue& each : best_of_values_)
+    if (each.best) numbers.insert(each.best->number);
+  return {numbers.begin(), numbers.end()};
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,72 @@
+#include "cli/search/sensitivity_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/unit_text.hpp"
+#include "sim/hardware/figure.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
+
+// The figure in the unit that suits its key.
+[[nodiscard]] std::string figure_text(const sim::Machine& machine, const std::string& key, double value) {
+  sim::Machine copy = machine;
+  return std::visit(
+      [value](auto* figure) {
+        if constexpr (requires { figure->value(); })
+          return config::short_text(std::remove_pointer_t<decltype(figure)>(value));
+        else
+          return std::is_same_v<decltype(figure), int*> ? exact_number(value) : number(value, 4);
+      },
+      *sim::find_figure(copy, key));
+}
+
+[[nodiscard]] Cell flip_cell(const sim::Machine& machine, const std::string& key,
+                             const std::optional<sim::Flip>& flip) {
+  if (!flip) return "-";
+  return {(flip->factor < 1 ? "−" : "+") + percent(std::abs(flip->factor - 1)) + " (" +
+              figure_text(machine, key, flip->value) + "): " + flip->choice,
+          exact_number(flip->factor)};
+}
+
+[[nodiscard]] Json flip_json(const std::optional<sim::Flip>& flip) {
+  if (!flip) return nullptr;
+  return {{"factor", flip->factor}, {"value", flip->value}, {"choice", flip->choice}};
+}
+
+[[nodiscard]] std::string source_of(const sim::Machine& machine, const std::string& key) {
+  const auto source = machine.sources.find(key);
+  return source == machine.sources.end() ? "prior" : source->second.substr(0, source->second.find(':'));
+}
+
+}  // namespace
+
+Json add_sensitivity(const sim::Machine& machine, const sim::Question& question, double within,
+                     const std::string& metric, Report& report, const sim::SensitivityOptions& options) {
+  const std::vector<sim::Sensitivity> all = sim::sensitivities(machine, question, within, options);
+  Table table;
+  table.title = "What would change the answer on " + machine.name + ": " + question(machine).choice;
+  table.columns = {"figure", "is", "kind", "1 % more: " + metric, "smaller: another answer", "larger: another answer"};
+  Json json = Json::array();
+  for (const sim::Sensitivity& each : all) {
+    json.push_back({{"key", each.key},
+                    {"value", each.value},
+                    {"kind", source_of(machine, each.key)},
+                    {"elasticity", each.elasticity},
+                    {"down", flip_json(each.down)},
+                    {"up", flip_json(each.up)}});
+    if (!each.down && !each.up && std::abs(each.elasticity) < kLeastElasticity) continue;
+    table.rows.push_back({each.key, figure_text(machine, each.key, each.value), source_of(machine, each.key),
+                          Cell(number(each.elasticity, 2) + " %", each.elasticity),
+                          flip_cell(machine, each.key, each.down), flip_cell(machine, each.key, each.up)});
+  }
+  table.notes.push_back("one figure at a time, from 1/" + number(within) + " to " + number(within) +
+                        " times what it is; -: the answer stays");
+  report.tables.push_back(std::move(table));
+  return json;
+}
+
+}  // namespace dculab::cli

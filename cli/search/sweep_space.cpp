@@ -1,0 +1,208 @@
+#include "cli/search/sweep_space.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/request_workload.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "cli/serving/serving_scenario.hpp"
+#include "config/machine_figure.hpp"
+#include "config/machine_file.hpp"
+#include "config/scenario_document.hpp"
+#include "config/scenario_reader.hpp"
+#include "core/fingerprint.hpp"
+#include "engine/checkpoint/model_config.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 30U;
+constexpr const char* kMachine = "machine";
+
+// Sections that no price of a step depends on.
+constexpr std::array<std::string_view, 9> kElsewhere{"schema", "question", "sweep",       "measure", "objective",
+                                                     "slo",    "pareto",   "constraints", "then"};
+
+void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis) {
+  const std::string section = axis.key.substr(0, axis.key.find('.'));
+  const bool served = scenario.workload.kind == config::WorkloadKind::serving;
+  if (std::ranges::find(kElsewhere, section) != kElsewhere.end() &&
+      !(served && section == "slo" && axis.key != "slo.share"))
+    throw InputError(scenario.file, "sweep." + axis.key + ": changes no price; remove it");
+  for (const char* scheduled : {"engine.batching", "engine.preemption_mode", "engine.swap_space"})
+    if (axis.key == scheduled && !served)
+      throw InputError(scenario.file,
+                       "sweep." + axis.key + ": changes no price of a step; serve requests, with workload.requests");
+  if (axis.key == "workload.file")
+    throw InputError(scenario.file, "sweep.workload.file: a search takes one file; `dculab simulate` sweeps files");
+  if ((section == axis.key || axis.key.ends_with(".name")) && (section == "model" || section == kMachine) &&
+      axis.values.empty())
+    throw InputError(scenario.file, "sweep." + axis.key + ": needs names");
+}
+
+// The names that a key has at any point.
+[[nodiscard]] std::vector<std::string> names_of(const config::Scenario& scenario, const std::string& key,
+                                                std::vector<std::string> otherwise) {
+  for (const config::SweepAxis& axis : scenario.sweep)
+    if (axis.key == key || axis.key == key + ".name") return axis.values;
+  return otherwise;
+}
+
+[[nodiscard]] std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uint64_t start) {
+  return fingerprint(config::read_text_file(file.string(), kLargestFile), start);
+}
+
+// One machine in the place of several, with the figures that the scenario changes.
+void set_first_machine(config::Scenario& scenario) {
+  config::Node& document = scenario.document;
+  config::Node name = config::axis_node(scenario.file, kMachine, scenario.machines.front());
+  config::set_key(document, document.find(kMachine) == nullptr ? kMachine : "machine.name", std::move(name));
+  config::erase_key(document, "machines");
+}
+
+// The base document of the points.
+[[nodiscard]] config::Node base_document(const config::Scenario& scenario) {
+  config::Node document = scenario.document;
+  for (const char* other : {"sweep", "compare", "accuracy", "constraints", "objective", "pareto", "then"})
+    config::erase_key(document, other);
+  return document;
+}
+
+// The requests' file is looked for beside the scenario, and a journal lies elsewhere.
+[[nodiscard]] config::Scenario with_absolute_file(config::Scenario scenario) {
+  if (scenario.workload.file.empty()) return scenario;
+  scenario.workload.file = std::filesystem::absolute(find_requests_file(scenario)).lexically_normal().string();
+  config::set_key(scenario.document, "workload.file",
+                  config::axis_node(scenario.file, "workload.file", scenario.workload.file));
+  return scenario;
+}
+
+}  // namespace
+
+SweepSpace::SweepSpace(config::Scenario scenario) : scenario_(with_absolute_file(std::move(scenario))) {
+  if (is_served() && scenario_.document.find("objective") == nullptr)
+    scenario_.objective = {config::Goal::maximize, "output_tokens_per_second", {}};
+  for (const std::string& name : asked_metrics(scenario_))
+    if (metric(name) < metrics().size()) asked_.push_back(metric(name));
+  document_ = config::node_json(scenario_.document);
+  for (const config::SweepAxis& axis : scenario_.sweep) refuse_axis(scenario_, axis);
+  if (scenario_.machines.size() > 1 && names_of(scenario_, kMachine, {}).empty()) {
+    scenario_.sweep.insert(scenario_.sweep.begin(), {kMachine, scenario_.machines, std::nullopt});
+    set_first_machine(scenario_);
+  }
+  load(names_of(scenario_, kMachine, scenario_.machines), names_of(scenario_, "model", {scenario_.model.name}));
+}
+
+void SweepSpace::load(const std::vector<std::string>& machines, const std::vector<std::string>& models) {
+  config::Node lasting = scenario_.document;  // wherever the requests' file lies: what it holds counts
+  if (!scenario_.workload.file.empty())
+    config::set_key(lasting, "workload.file", config::axis_node(scenario_.file, "workload.file", "there"));
+  identity_ = fingerprint_of("/proc/self/exe", fingerprint(config::node_json(lasting)));
+  for (const std::string& name : machines) {
+    if (name == "host")
+      throw InputError(scenario_.file, "machine: host is this machine, which has no file; give one of `dculab probe`");
+    const std::filesystem::path file = find_machine(name);
+    identity_ = fingerprint_of(file, identity_);
+    machines_[name] = config::read_machine_file(file.string());
+  }
+  for (const std::string& name : models) {
+    const std::filesystem::path folder = find_model(name);
+    identity_ = fingerprint_of(folder / "config.json", identity_);
+    models_[name] = engine::read_model_shape(folder);
+  }
+  if (!scenario_.workload.file.empty()) load_requests(models);
+}
+
+void SweepSpace::load_requests(const std::vector<std::string>& models) {
+  identity_ = fingerprint_of(scenario_.workload.file, identity_);
+  for (const std::string& name : models)
+    if (const std::filesystem::path tokenizer = find_model(name) / "tokenizer.json"; std::filesystem::exists(tokenizer))
+      identity_ = fingerprint_of(tokenizer, identity_);
+}
+
+SweepCursor::SweepCursor(const SweepSpace& space) : space_(space) {
+  point_.scenario.document = base_document(space.scenario());
+}
+
+const SweepCase& SweepCursor::at(std::uint64_t point) {
+  move_to(point);
+  read_scenario();
+  refuse_other_kind();
+  set_machine();
+  if (point_.is_served())
+    plan_requests();
+  else
+    plan_step();
+  return point_;
+}
+
+// A section as an axis can be anything; figures and the study's identity are of the scenario without its sweep.
+void SweepCursor::refuse_other_kind() const {
+  if (point_.is_served() != space_.is_served())
+    throw InputError(std::string("workload: ") + (point_.is_served() ? "serves requests" : "is a single step") +
+                     " there, and without the sweep it " +
+                     (space_.is_served() ? "serves requests" : "is a single step"));
+  if (point_.scenario.workload.file != space_.scenario().workload.file)
+    throw InputError("workload.file: a search takes one file, that of the scenario without its sweep");
+}
+
+void SweepCursor::plan_step() {
+  const config::Scenario& scenario = point_.scenario;
+  point_.model = resolve_model(scenario, space_.model(scenario.model.name));
+  point_.options = resolve_options(scenario, point_.model, point_.machine.kind);
+  point_.plan.batch = resolve_batch(scenario.workload, point_.model, point_.options);
+  plan_step_into(point_.plan, point_.model, point_.options);
+}
+
+void SweepCursor::plan_requests() {
+  const config::Scenario& scenario = point_.scenario;
+  point_.model = resolve_model(scenario, space_.model(scenario.model.name));
+  point_.options = describe_server(scenario, point_.model, point_.machine).options;
+  std::string key;
+  for (const char* section : {"model", "workload"})
+    if (const config::Node* node = config::find_key(scenario.document, section)) key += config::node_json(*node);
+  if (!scenario.workload.file.empty() && key == requests_key_) return;  // counting a file's tokens takes long
+  requests_key_.clear();
+  point_.requests = resolve_requests(scenario, point_.model);
+  requests_key_ = std::move(key);
+}
+
+// Sets the keys that differ from the point before.
+void SweepCursor::move_to(std::uint64_t point) {
+  config::positions_at(space_.axes(), point, wanted_);
+  positions_.resize(wanted_.size(), ~std::uint64_t{0});
+  for (std::size_t index = 0; index < wanted_.size(); ++index) {
+    if (positions_[index] == wanted_[index]) continue;
+    const config::SweepAxis& axis = space_.axes()[index];
+    config::set_key(point_.scenario.document, axis.key,
+                    config::axis_node(space_.scenario().file, axis.key, axis.value(wanted_[index])));
+    positions_[index] = wanted_[index];
+  }
+}
+
+void SweepCursor::read_scenario() {
+  config::ProblemList problems(space_.scenario().file);
+  config::Scenario scenario;
+  scenario.file = space_.scenario().file;
+  config::read_sections(scenario, point_.scenario.document, problems);
+  scenario.document = std::move(point_.scenario.document);
+  point_.scenario = std::move(scenario);
+  problems.throw_if_any();
+}
+
+void SweepCursor::set_machine() {
+  const config::Scenario& scenario = point_.scenario;
+  std::string key = scenario.machines.front();
+  for (const config::Node& figure : scenario.machine_figures) key += "\n" + figure.key + "\n" + figure.text;
+  if (key == machine_key_) return;
+  machine_key_.clear();
+  point_.machine = space_.machine(scenario.machines.front());
+  apply_figures(scenario, point_.machine);
+  machine_key_ = std::move(key);
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,48 @@
+// The requests of a simulation served by this machine's engine, and the two held against each other.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cli/output/output.hpp"
+#include "config/scenario_file.hpp"
+#include "core/engine_options.hpp"
+#include "core/trace.hpp"
+#include "core/workload.hpp"
+#include "engine/generate/serve.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::cli {
+
+// The scenario's model on this machine's CPU, with the KV blocks that both halves are given. Weights of another format
+// than the model folder's are random: they are as fast.
+struct MeasuredServer {
+  const config::Scenario& scenario;
+  EngineOptions options;
+  int num_blocks = 0;
+  int threads = 1;
+  engine::OpTiming op_timing = engine::OpTiming::off;  // on: the trace knows the ops, and steps are a little slower
+  const sim::Machine* machine = nullptr;               // this one, known: then the trace says how cold its caches were
+  std::size_t most_trace_steps = 1000;                 // all of them in order, or that many drawn from more
+};
+
+struct MeasuredServing {
+  engine::ServedWorkload served;
+  Trace trace;
+};
+
+[[nodiscard]] MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload);
+
+// serving_figures, and how many steps and tokens they took.
+[[nodiscard]] std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps);
+
+// A metric's value with its unit: "12.3 ms", "51.2".
+[[nodiscard]] Cell figure_cell(const std::string& metric, double value);
+
+// Metric by metric: simulated, measured, and how far the first is from the second.
+[[nodiscard]] Table comparison_table(const std::map<std::string, double>& simulated,
+                                     const std::map<std::string, double>& measured);
+[[nodiscard]] Json comparison_json(const std::map<std::string, double>& simulated,
+                                   const std::map<std::string, double>& measured);
+
+}  // namespace dculab::cli

@@ -1,0 +1,68 @@
+#include "cli/serving/serving_interval.hpp"
+
+#include <algorithm>
+#include <array>
+#include <future>
+
+#include "cli/scenario/request_workload.hpp"
+#include "cli/serving/measured_serving.hpp"
+#include "cli/serving/serving_report.hpp"
+#include "sim/serving/step_confidence.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::array kShown{"requests_per_second",
+                            "output_tokens_per_second",
+                            "goodput",
+                            "ttft_p50",
+                            "ttft_p99",
+                            "tpot_p50",
+                            "tpot_p99",
+                            "itl_p99",
+                            "latency_p50",
+                            "latency_p99"};
+
+void widen(const std::map<std::string, double>& figures, std::map<std::string, Interval>& intervals) {
+  for (const auto& [metric, figure] : figures)
+    if (const auto found = intervals.find(metric); found != intervals.end()) {
+      found->second.low = std::min(found->second.low, figure);
+      found->second.high = std::max(found->second.high, figure);
+    }
+}
+
+}  // namespace
+
+void add_intervals(const config::SweepPoint& point, Simulation& simulation) {
+  const RequestWorkload workload = resolve_requests(point.scenario, simulation.server.model);
+  const auto figures_at = [&](double scale) {
+    return serving_figures(sim::simulate(sim::slowed(simulation.server, scale), workload, simulation.slo).metrics);
+  };
+  auto fast = std::async(std::launch::async, figures_at, simulation.trust.low);
+  const std::map<std::string, double> slow = figures_at(simulation.trust.high);
+  for (const auto& [metric, figure] : simulation.figures) simulation.intervals[metric] = {figure, figure};
+  widen(slow, simulation.intervals);
+  widen(fast.get(), simulation.intervals);
+}
+
+std::string trust_text(const sim::StepConfidence& trust) {
+  return number(trust.low) + " to " + number(trust.high) + " times their price at 90 % (" +
+         std::string(sim::explanation(trust.basis)) + ")";
+}
+
+Table interval_table(const Simulation& simulation) {
+  Table table;
+  table.title = "90 % intervals";
+  table.columns = {"figure", "simulated", "from", "to"};
+  for (const std::string metric : kShown) {
+    const auto interval = simulation.intervals.find(metric);
+    if (interval == simulation.intervals.end()) continue;
+    table.rows.push_back({metric, figure_cell(metric, simulation.figures.at(metric)),
+                          figure_cell(metric, interval->second.low), figure_cell(metric, interval->second.high)});
+  }
+  table.notes = {"The same requests served twice more, with all steps at either end of what they take: " +
+                 trust_text(simulation.trust) + "."};
+  return table;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,147 @@
+#include "cli/serving/serving_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/unit_text.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::array<std::pair<const char*, double>, 3> kPercentiles{{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}}};
+
+struct NamedLatency {
+  const char* name;
+  const char* title;
+  const QuantileSketch& values;
+};
+
+[[nodiscard]] std::array<NamedLatency, 4> latencies(const ServingMetrics& metrics) {
+  return {{{"ttft", "TTFT", metrics.ttft()},
+           {"tpot", "TPOT", metrics.tpot()},
+           {"itl", "ITL", metrics.itl()},
+           {"latency", "latency", metrics.latency()}}};
+}
+
+[[nodiscard]] Cell time_cell(Seconds time) { return {config::short_text(time), time.value()}; }
+
+// Intervals [first, end) as one.
+[[nodiscard]] TimelineInterval joined(const std::vector<TimelineInterval>& intervals, std::size_t first,
+                                      std::size_t end) {
+  TimelineInterval all = intervals[first];
+  for (std::size_t index = first + 1; index < end; ++index) all = merged(all, intervals[index]);
+  return all;
+}
+
+void add_quantiles(const std::string& name, const QuantileSketch& values, std::map<std::string, double>& figures) {
+  figures[name + "_mean"] = values.mean().value();
+  for (const auto& [suffix, share] : kPercentiles) figures[name + "_" + suffix] = values.quantile(share).value();
+}
+
+[[nodiscard]] double share_within(const ServingMetrics& metrics) {
+  return static_cast<double>(metrics.requests_within_objective()) / static_cast<double>(metrics.requests());
+}
+
+// "slower than alone: 1.1 x P50, ..."
+[[nodiscard]] std::string slowdown_line(const QuantileSketch& slowdown) {
+  std::string line = "latency against alone:";
+  for (const auto& [suffix, share] : kPercentiles)
+    line +=
+        std::string(line.ends_with(':') ? " " : ", ") + suffix + " " + number(slowdown.quantile(share).value()) + " x";
+  return line;
+}
+
+}  // namespace
+
+std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
+  const double seconds = metrics.duration().value();
+  const auto rate = [seconds](std::int64_t count) { return static_cast<double>(count) / seconds; };
+  std::map<std::string, double> figures{{"total_time", seconds},
+                                        {"requests_per_second", rate(metrics.requests())},
+                                        {"tokens_per_second", rate(metrics.prompt_tokens() + metrics.output_tokens())},
+                                        {"output_tokens_per_second", rate(metrics.output_tokens())},
+                                        {"goodput", rate(metrics.requests_within_objective())},
+                                        {"share_within_slo", share_within(metrics)}};
+  for (const NamedLatency& latency : latencies(metrics)) {
+    if (latency.values.count() == 0) continue;
+    add_quantiles(latency.name, latency.values, figures);
+  }
+  if (metrics.slowdown().count() > 0) add_quantiles("slowdown", metrics.slowdown(), figures);
+  return figures;
+}
+
+Table latency_table(const ServingMetrics& metrics) {
+  Table table;
+  table.columns = {"", "mean", "P50", "P90", "P99", "largest"};
+  for (const NamedLatency& latency : latencies(metrics)) {
+    if (latency.values.count() == 0) continue;
+    std::vector<Cell> row{latency.title, time_cell(latency.values.mean())};
+    for (const auto& [suffix, share] : kPercentiles) row.push_back(time_cell(latency.values.quantile(share)));
+    row.push_back(time_cell(latency.values.largest()));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table timeline_table(const ServingTimeline& timeline, int num_blocks, int num_engines, std::size_t rows) {
+  Table table;
+  table.title = "Over time";
+  table.columns = {"from",           "to",           "busy",     "running",    "waiting",
+                   "KV blocks used", "unused slots", "tokens/s", "preemptions"};
+  table.first_column = Align::right;
+  const std::vector<TimelineInterval>& intervals = timeline.intervals();
+  const std::size_t parts = std::min(rows, intervals.size());
+  for (std::size_t part = 0; part < parts; ++part) {
+    const TimelineInterval all =
+        joined(intervals, part * intervals.size() / parts, (part + 1) * intervals.size() / parts);
+    const Seconds length = all.end - all.begin;
+    const double share = all.used_blocks / num_blocks;
+    const double rate = static_cast<double>(all.new_tokens) / length.value();
+    table.rows.push_back({time_cell(all.begin), time_cell(all.end), Cell(percent(all.busy / length), all.busy / length),
+                          Cell(number(all.running), all.running), Cell(number(all.waiting), all.waiting),
+                          Cell(percent(share), share), Cell(percent(all.unused_slots), all.unused_slots),
+                          Cell(number(rate), rate), std::to_string(all.preemptions)});
+  }
+  table.notes = {(num_engines == 1 ? std::string("Means over steps, weighted by their time")
+                                   : "All " + std::to_string(num_engines) +
+                                         " engines together: sums of what each does on average over the time, idle " +
+                                         "times counted; busy: their mean") +
+                 "; tokens: of prompts and answers."};
+  return table;
+}
+
+Json timeline_json(const ServingTimeline& timeline) {
+  Json json = Json::array();
+  for (const TimelineInterval& interval : timeline.intervals())
+    json.push_back({{"begin_seconds", interval.begin.value()},
+                    {"end_seconds", interval.end.value()},
+                    {"busy_seconds", interval.busy.value()},
+                    {"running", interval.running},
+                    {"waiting", interval.waiting},
+                    {"used_blocks", interval.used_blocks},
+                    {"unused_slots", interval.unused_slots},
+                    {"new_tokens", interval.new_tokens},
+                    {"preemptions", interval.preemptions}});
+  return json;
+}
+
+std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective) {
+  const std::map<std::string, double> figures = serving_figures(metrics);
+  std::vector<std::string> lines{
+      std::to_string(metrics.requests()) + " requests, " + std::to_string(metrics.prompt_tokens()) + " + " +
+          std::to_string(metrics.output_tokens()) + " tokens in " + config::short_text(metrics.duration()),
+      number(figures.at("requests_per_second")) + " requests/s, " + number(figures.at("output_tokens_per_second")) +
+          " output tokens/s, " + number(figures.at("tokens_per_second")) + " tokens/s with prompts"};
+  if (metrics.cached_tokens() > 0)
+    lines.push_back(std::to_string(metrics.cached_tokens()) + " prompt tokens found by prefix caching");
+  if (metrics.slowdown().count() > 0) lines.push_back(slowdown_line(metrics.slowdown()));
+  if (objective.ttft || objective.tpot || objective.latency || objective.slowdown)
+    lines.push_back("goodput " + number(figures.at("goodput")) + " requests/s: " + percent(share_within(metrics)) +
+                    " of the requests within the slo, " +
+                    (share_within(metrics) >= objective.share ? "at least " : "fewer than ") +
+                    percent(objective.share));
+  return lines;
+}
+
+}  // namespace dculab::cli

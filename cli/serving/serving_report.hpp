@@ -1,0 +1,30 @@
+// What a serving run comes to: figures by metric name, as tables and as JSON.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/output/output.hpp"
+#include "core/serving_metrics.hpp"
+#include "core/serving_timeline.hpp"
+
+namespace dculab::cli {
+
+// By the names that objectives have (config::metrics()): "ttft_p90" in seconds, "requests_per_second", ... Those of
+// latencies that no request has are absent.
+[[nodiscard]] std::map<std::string, double> serving_figures(const ServingMetrics& metrics);
+
+// Latencies in rows, mean and percentiles in columns.
+[[nodiscard]] Table latency_table(const ServingMetrics& metrics);
+
+// Who ran and waited, and how full the KV blocks were, in at most `rows` parts of about equally many steps; of several
+// engines together, parts of the time.
+[[nodiscard]] Table timeline_table(const ServingTimeline& timeline, int num_blocks, int num_engines,
+                                   std::size_t rows = 10);
+[[nodiscard]] Json timeline_json(const ServingTimeline& timeline);
+
+// "61.5 requests/s, 13,000 tokens/s, ..." in lines.
+[[nodiscard]] std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective);
+
+}  // namespace dculab::cli

@@ -1,0 +1,128 @@
+#include "cli/serving/serving_scenario.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "cli/study/predicted_study.hpp"
+#include "core/error.hpp"
+#include "sim/memory/capacity.hpp"
+
+namespace dculab::cli {
+namespace {
+
+// An objective about what a simulation does not measure would choose nothing, and not say why.
+void refuse_other_metrics(const config::Scenario& scenario) {
+  const auto refuse = [&scenario](const std::string& key, const std::string& metric) {
+    for (const char* other : {"step_time", "kv_bytes", "max_sequences"})
+      if (metric == other)
+        throw InputError(scenario.file, key + ": " + metric + " is no metric of served requests; take goodput, " +
+                                            "output_tokens_per_second, ttft_p99, ...");
+  };
+  const ServiceLevel& slo = scenario.slo;
+  const auto is_swept = [&scenario](std::string_view prefix) {
+    return std::ranges::any_of(scenario.sweep, [prefix](const auto& axis) { return axis.key.starts_with(prefix); });
+  };
+  const bool has_slo = slo.ttft || slo.tpot || slo.latency || slo.slowdown || is_swept("slo");
+  const bool has_slowdown = slo.slowdown || is_swept("slo.slowdown");
+  const auto check = [&](const std::string& key, const std::string& metric) {
+    refuse(key, metric);
+    if ((metric == "goodput" || metric == "share_within_slo") && !has_slo)
+      throw InputError(scenario.file, key + ": " + metric + " counts what meets a service level; give slo");
+    if (metric.starts_with("slowdown_") && !has_slowdown)
+      throw InputError(scenario.file, key + ": " + metric + " compares with a request alone; give slo.slowdown");
+  };
+  if (scenario.objective.metric != config::Objective{}.metric) check("objective", scenario.objective.metric);
+  for (const config::Constraint& constraint : scenario.objective.subject_to)
+    check("objective.subject_to", constraint.metric);
+  for (const config::Aim& aim : scenario.pareto) check("pareto", aim.metric);
+  for (const config::Condition& condition : scenario.constraints)
+    for (const std::string& name : condition.names()) check("constraints", name);
+}
+
+// What the engine here runs is a CPU's plan.
+void require_same(const sim::Machine& machine, const config::Scenario& scenario, const std::string& remedy) {
+  if (machine.kind != sim::MachineKind::cpu)
+    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU; " + remedy);
+  const int threads = scenario.measure.threads > 0 ? scenario.measure.threads : machine.compute_units;
+  if (threads != machine.compute_units)
+    throw InputError("--measure", "measure.threads is " + std::to_string(threads) + ", and " + machine.name + " has " +
+                                      std::to_string(machine.compute_units) + " cores: leave it out");
+  if (const unsigned cores = std::thread::hardware_concurrency(); cores > 0 && threads > static_cast<int>(cores))
+    throw InputError("--measure", machine.name + " has " + std::to_string(threads) + " cores, this machine " +
+                                      std::to_string(cores) + "; " + remedy);
+  if (!scenario.model.overrides.empty())
+    throw InputError("--measure", "runs the model as its folder has it; leave changes of its shape out");
+}
+
+}  // namespace
+
+void refuse_unserved(const config::Scenario& scenario) {
+  if (scenario.workload.kind != config::WorkloadKind::serving)
+    throw InputError(scenario.file,
+                     "workload: has no requests to serve; give workload.requests, prompt_tokens and "
+                     "output_tokens, or ask `dculab study` for a single step");
+  if (scenario.compare || scenario.accuracy)
+    throw InputError(scenario.file, "compare and accuracy belong to `dculab study`");
+  refuse_other_metrics(scenario);
+}
+
+config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
+  std::vector<config::Override> overrides;
+  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  const std::string file = find_scenario(name).string();
+  config::Scenario scenario = config::read_scenario_file(file, overrides);
+  refuse_unserved(scenario);
+  if (!scenario.constraints.empty())
+    throw InputError(
+        file, "constraints: belong to a search, `dculab study`; objective.subject_to limits what is chosen here");
+  if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
+  return scenario;
+}
+
+std::string choices_text(const config::SweepPoint& point) {
+  std::string text;
+  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : ", ") + axis_title(key) + " " + value;
+  return text;
+}
+
+void refuse_machine_axes(const config::Scenario& scenario, const std::string& instead) {
+  for (const config::SweepAxis& axis : scenario.sweep)
+    if (axis.key == "machine" || axis.key.starts_with("machine."))
+      throw InputError(scenario.file, "sweep." + axis.key + ": " + instead);
+}
+
+sim::SimulatedServer describe_server(const config::Scenario& scenario, const ModelShape& model, sim::Machine machine) {
+  if (scenario.workload.kv_padding != config::KvPadding::none)
+    throw InputError(scenario.file,
+                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
+  const EngineOptions options = resolve_options(scenario, model, machine.kind);
+  if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
+    throw InputError(scenario.file,
+                     "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
+  return {std::move(machine), model, options, std::nullopt, scenario.deployment};
+}
+
+void require_runnable(const sim::SimulatedServer& server, const std::string& file) {
+  if (const auto found = problems(server); !found.empty()) throw InputError(file, found.front());
+}
+
+sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
+  sim::SimulatedServer server = describe_server(scenario, resolve_model(scenario), std::move(machine));
+  require_runnable(server, scenario.file);
+  return server;
+}
+
+void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy) {
+  if (scenario.slo.slowdown) throw InputError("--measure", "does not run every request alone; leave slo.slowdown out");
+  if (scenario.deployment.devices() != 1)
+    throw InputError("--measure", "runs one engine on one machine; leave several devices out");
+  require_same(server.machine, scenario, remedy);
+  const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1).num_blocks;
+  const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
+  server.num_blocks = static_cast<int>(std::min(fit, longest * server.options.max_num_seqs));
+}
+
+}  // namespace dculab::cli

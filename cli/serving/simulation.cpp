@@ -1,0 +1,177 @@
+#include "cli/serving/simulation.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "cli/output/progress.hpp"
+#include "cli/scenario/request_workload.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "cli/serving/measured_serving.hpp"
+#include "cli/serving/serving_report.hpp"
+#include "cli/serving/serving_scenario.hpp"
+#include "cli/study/predicted_study.hpp"
+#include "core/error.hpp"
+#include "sim/serving/step_sample.hpp"
+#include "sim/study/ordered_chunks.hpp"
+#include "sim/study/pareto.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::size_t kKeptSteps = 16;
+
+[[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
+  Json json = Json::array();
+  for (const sim::ReplicaRun& replica : run.replicas)
+    json.push_back({{"role", name(replica.role)},
+                    {"requests", replica.requests},
+                    {"steps", replica.num_steps},
+                    {"preemptions", replica.num_preemptions},
+                    {"utilization", replica.busy / run.metrics.duration()}});
+  return json;
+}
+
+[[nodiscard]] bool meets(const Simulation& simulation, const std::vector<config::Constraint>& constraints) {
+  return std::ranges::all_of(constraints, [&](const config::Constraint& constraint) {
+    const auto figure = simulation.figures.find(constraint.metric);
+    if (figure == simulation.figures.end()) return false;
+    return constraint.comparison == config::Comparison::at_most ? figure->second <= constraint.value
+                                                                : figure->second >= constraint.value;
+  });
+}
+
+[[nodiscard]] Simulation simulate_point(const config::SweepPoint& point, const std::string& machine_name,
+                                        Serving serving, config::ChromeTrace* chrome_trace) {
+  const config::Scenario& scenario = point.scenario;
+  const bool measured = serving != Serving::simulated;
+  sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
+  if (measured) make_measurable(server, scenario, "give --set machine=FILE with a calibrated file of this machine");
+  sim::StepSample sample(kKeptSteps);
+  const auto on_step = [&](const ServedStep& step, int engine) {
+    sample.add(step);
+    if (chrome_trace != nullptr) chrome_trace->add(step, engine);
+  };
+  Simulation done;
+  done.machine = machine_name;
+  done.choices = point.choices;
+  done.slo = scenario.slo;
+  const RequestWorkload workload = resolve_requests(scenario, server.model);
+  done.run = sim::simulate(server, workload, scenario.slo, on_step);
+  done.steps = sample.batches();
+  done.trust = sim::step_confidence(server, done.steps);
+  done.figures = compared_figures(done.run.metrics, done.run.num_steps);
+  if (measured) {
+    const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
+    MeasuredServing run =
+        measure({scenario, server.options, *server.num_blocks, server.machine.compute_units, timing, &server.machine},
+                workload);
+    done.trace = std::move(run.trace);
+    done.measured = compared_figures(run.served.metrics, run.served.num_steps);
+  }
+  done.server = std::move(server);
+  return done;
+}
+
+}  // namespace
+
+sim::Prices step_prices(const std::vector<const Simulation*>& simulations) {
+  return [simulations](const sim::Machine& machine) {
+    std::vector<Seconds> times;
+    for (const Simulation* simulation : simulations) {
+      sim::SimulatedServer server = simulation->server;
+      server.machine = machine;
+      const std::vector<Seconds> of_one = sim::phase_times(server, simulation->steps);
+      times.insert(times.end(), of_one.begin(), of_one.end());
+    }
+    return times;
+  };
+}
+
+std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points, Serving serving, int threads,
+                                        config::ChromeTrace* chrome_trace) {
+  std::vector<Simulation> all(points.size());
+  const bool alone = serving != Serving::simulated || chrome_trace != nullptr;
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  ProgressBar bar;
+  const auto make_worker = [&]() -> sim::ChunkWorker {
+    return [&](std::uint64_t index) {
+      all[index] = simulate_point(*points[index].point, points[index].machine, serving, chrome_trace);
+      return std::string();
+    };
+  };
+  sim::work_in_order({0, points.size()},
+                     alone         ? 1
+                     : threads > 0 ? threads
+                                   : cores,
+                     make_worker, [&](std::uint64_t index, const std::string&) {
+                       bar.update(points[index].machine,
+                                  static_cast<double>(index + 1) / static_cast<double>(points.size()));
+                     });
+  bar.clear();
+  return all;
+}
+
+std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims) {
+  sim::ParetoFront front;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    std::vector<double> figures;
+    for (const config::Aim& aim : aims)
+      if (const auto figure = all[index].figures.find(aim.metric); figure != all[index].figures.end())
+        figures.push_back(aim.goal == config::Goal::minimize ? figure->second : -figure->second);
+    if (figures.size() == aims.size()) front.offer(index, figures);
+  }
+  std::vector<std::size_t> numbers;
+  for (const sim::ParetoFront::Point& point : front.points()) numbers.push_back(point.number);
+  return numbers;
+}
+
+std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective) {
+  std::optional<std::size_t> found;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (!all[index].figures.contains(objective.metric) || !meets(all[index], objective.subject_to)) continue;
+    const double figure = all[index].figures.at(objective.metric);
+    const bool better =
+        found && (objective.goal == config::Goal::maximize ? figure > all[*found].figures.at(objective.metric)
+                                                           : figure < all[*found].figures.at(objective.metric));
+    if (!found || better) found = index;
+  }
+  return found;
+}
+
+std::string label(const Simulation& simulation) {
+  std::string text = simulation.machine;
+  for (const auto& [key, value] : simulation.choices) text += ", " + axis_title(key) + " " + value;
+  return text;
+}
+
+Json to_json(const Simulation& simulation) {
+  const sim::ServingRun& run = simulation.run;
+  Json json{{"machine", simulation.machine}, {"choices", Json::object()}};
+  for (const auto& [key, value] : simulation.choices) json["choices"][key] = value;
+  json["requests"] = run.metrics.requests();
+  json["requests_within_slo"] = run.metrics.requests_within_objective();
+  json["prompt_tokens"] = run.metrics.prompt_tokens();
+  json["cached_prompt_tokens"] = run.metrics.cached_tokens();
+  json["output_tokens"] = run.metrics.output_tokens();
+  for (const auto& [metric, figure] : simulation.figures) json[metric] = figure;
+  json["steps"] = run.num_steps;
+  json["busy_seconds"] = run.busy.value();
+  json["preemptions"] = run.num_preemptions;
+  if (run.swaps.preemptions > 0)
+    json["swaps"] = {{"preemptions", run.swaps.preemptions},
+                     {"bytes_out", run.swapped_out.value()},
+                     {"bytes_in", run.swapped_in.value()},
+                     {"seconds", run.time_by_bound.at("swap").value()}};
+  if (run.replicas.size() > 1) json["replicas"] = replicas_json(run);
+  json["num_blocks"] = run.num_blocks;
+  json["most_used_blocks"] = run.timeline.most_used_blocks();
+  for (const auto& [bound, time] : run.time_by_bound) json["seconds_by_bound"][bound] = time.value();
+  json["basis"] = sim::name(simulation.trust.basis);
+  json["step_time_interval"] = {simulation.trust.low, simulation.trust.high};  // over their prices
+  for (const auto& [metric, interval] : simulation.intervals) json["intervals"][metric] = {interval.low, interval.high};
+  if (!simulation.measured.empty()) json["measured"] = comparison_json(simulation.figures, simulation.measured);
+  json["timeline"] = timeline_json(run.timeline);
+  return json;
+}
+
+}  // namespace dculab::cli

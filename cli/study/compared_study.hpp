@@ -1,0 +1,19 @@
+// A scenario's variants against its baseline, predicted, beside what was published about them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/output.hpp"
+#include "config/scenario_file.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::cli {
+
+// Adds tables and, under "comparisons", JSON. Precondition: scenario.compare. Throws InputError.
+void compare_study(const config::Scenario& scenario, const std::vector<sim::Machine>& machines, Report& report);
+
+// What the closed form of a run of requests takes for granted, in words.
+[[nodiscard]] std::vector<std::string> run_assumptions(const config::Scenario& scenario);
+
+}  // namespace dculab::cli

@@ -1,0 +1,204 @@
+#include "cli/study/measured_comparison.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "cli/machine/calibrated_machine.hpp"
+#include "cli/output/machine_figures.hpp"
+#include "cli/scenario/engine_weights.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/resolve.hpp"
+#include "cli/study/predicted_study.hpp"
+#include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
+#include "core/error.hpp"
+#include "engine/measure/step_bench.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/calibration/hold_out.hpp"
+#include "sim/cost/step_price.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::size_t kFewestBaselineSteps = 4;
+constexpr int kRounds = 5;  // through all weights, so that a slow minute hits every variant alike
+
+// The baseline or a variant at one point of the sweep.
+struct Candidate {
+  std::size_t point = 0;    // of the sweep
+  std::size_t variant = 0;  // 0: the baseline
+  config::Scenario scenario;
+  engine::BenchPoint bench;
+  std::vector<TraceStep> rounds;
+};
+
+[[nodiscard]] Candidate make_candidate(std::size_t point, std::size_t variant, const std::string& name,
+                                       config::Scenario scenario) {
+  Candidate candidate{point, variant, std::move(scenario), {}, {}};
+  engine::BenchPoint& bench = candidate.bench;
+  bench.id = name + ", point " + std::to_string(point + 1);
+  bench.model = resolve_model(candidate.scenario);
+  bench.options = resolve_options(candidate.scenario, bench.model, sim::MachineKind::cpu);
+  bench.batch = resolve_batch(candidate.scenario.workload, bench.model, bench.options);
+  return candidate;
+}
+
+[[nodiscard]] std::vector<Candidate> candidates_of(const config::Compare& compare,
+                                                   const std::vector<config::SweepPoint>& points) {
+  std::vector<Candidate> candidates;
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    candidates.push_back(make_candidate(point, 0, compare.baseline, points[point].scenario));
+    for (std::size_t index = 0; index < compare.variants.size(); ++index) {
+      const config::Variant& variant = compare.variants[index];
+      candidates.push_back(
+          make_candidate(point, index + 1, variant.name, config::with_changes(points[point].scenario, variant)));
+    }
+  }
+  return candidates;
+}
+
+// Candidates with the same weights, which are loaded or made once a round: those of a model in one format.
+[[nodiscard]] std::vector<std::vector<Candidate*>> by_weights(std::vector<Candidate>& candidates) {
+  std::map<std::pair<std::string, std::string>, std::vector<Candidate*>> groups;
+  for (Candidate& candidate : candidates)
+    groups[{candidate.scenario.model.name, config::weight_format_text(candidate.bench.options.weights)}].push_back(
+        &candidate);
+  std::vector<std::vector<Candidate*>> result;
+  for (auto& [weights, group] : groups) result.push_back(std::move(group));
+  return result;
+}
+
+[[nodiscard]] TraceHeader run_round(const std::vector<Candidate*>& group, const config::Scenario& scenario,
+                                    ProgressBar& bar) {
+  const Candidate& any = *group.front();
+  const engine::ModelWeights weights =
+      load_or_make_weights(find_model(any.scenario.model.name), any.bench.options.weights);
+  std::vector<engine::BenchPoint> bench;
+  for (Candidate* candidate : group) {
+    candidate->bench.model.dtype = weights.shape.dtype;  // of embedding and head, which are priced as they are run
+    candidate->bench.model.quantized_lm_head = weights.shape.quantized_lm_head;
+    bench.push_back(candidate->bench);
+  }
+  const engine::BenchOptions options{.threads = scenario.measure.threads,
+                                     .repeats = std::max(1, scenario.measure.repeats / kRounds),
+                                     .warm_up = scenario.measure.warm_up,
+                                     .seed = static_cast<std::uint64_t>(scenario.measure.seed)};
+  Trace trace = engine::measure_steps(weights, bench, options,
+                                      [&bar](const std::string& label, double share) { bar.update(label, share); });
+  for (std::size_t index = 0; index < group.size(); ++index)
+    group[index]->rounds.push_back(std::move(trace.steps[index]));
+  return trace.header;
+}
+
+// The fastest round: what else runs on the machine only ever slows.
+[[nodiscard]] const TraceStep& measured(const Candidate& candidate) {
+  return *std::min_element(candidate.rounds.begin(), candidate.rounds.end(),
+                           [](const TraceStep& a, const TraceStep& b) { return a.duration < b.duration; });
+}
+
+// Of the speed-up, each round by itself.
+struct SpeedUpRange {
+  double lowest, highest;
+};
+
+[[nodiscard]] SpeedUpRange range_of_rounds(const Candidate& baseline, const Candidate& variant) {
+  std::vector<double> speed_ups;
+  for (std::size_t round = 0; round < variant.rounds.size(); ++round)
+    speed_ups.push_back(baseline.rounds[round].duration / variant.rounds[round].duration);
+  const auto [lowest, highest] = std::minmax_element(speed_ups.begin(), speed_ups.end());
+  return {*lowest, *highest};
+}
+
+[[nodiscard]] sim::Fit fit_baseline(const sim::Machine& host, const std::vector<Candidate>& candidates) {
+  std::vector<TraceStep> steps;
+  for (const Candidate& candidate : candidates)
+    if (candidate.variant == 0) steps.push_back(measured(candidate));
+  const std::vector<sim::FloorViolation> violations = sim::floor_violations(host, steps);
+  std::vector<TraceStep> believed;
+  for (std::size_t row = 0; row < steps.size(); ++row)
+    if (std::none_of(violations.begin(), violations.end(),
+                     [row](const sim::FloorViolation& violation) { return violation.row == row; }))
+      believed.push_back(steps[row]);
+  if (believed.size() < kFewestBaselineSteps)
+    throw InputError("only " + std::to_string(believed.size()) + " of the baseline's steps can be believed, " +
+                     std::to_string(kFewestBaselineSteps) + " are needed to calibrate; widen the sweep");
+  return sim::calibrate(host, believed);
+}
+
+[[nodiscard]] Seconds predicted(const Candidate& candidate, const sim::Machine& machine) {
+  return sim::price_step(machine, plan_step(candidate.bench.model, candidate.bench.options, candidate.bench.batch))
+      .seconds;
+}
+
+[[nodiscard]] Json choices_json(const config::SweepPoint& point) {
+  Json choices = Json::object();
+  for (const auto& [key, value] : point.choices) choices[key] = value;
+  return choices;
+}
+
+void add_rows(const std::vector<Candidate>& candidates, const std::vector<config::SweepPoint>& points,
+              const config::Compare& compare, const sim::Machine& machine, Report& report) {
+  Table table;
+  table.title =
+      "Speed-up over " + compare.baseline + ": predicted by a fit to " + compare.baseline + " alone, measured";
+  for (const auto& [key, value] : points.front().choices) table.columns.push_back(axis_title(key));
+  for (const char* column : {"variant", "measured step", "predicted", "measured", "in single rounds", "points apart"})
+    table.columns.emplace_back(column);
+  report.json["speed_ups"] = Json::array();
+  const std::size_t per_point = compare.variants.size() + 1;
+  for (std::size_t index = 0; index < candidates.size(); ++index) {
+    const Candidate& candidate = candidates[index];
+    if (candidate.variant == 0) continue;
+    const Candidate& baseline = candidates[candidate.point * per_point];
+    const Seconds step = measured(candidate).duration;
+    const double expected = predicted(baseline, machine) / predicted(candidate, machine);
+    const double found = measured(baseline).duration / step;
+    const SpeedUpRange range = range_of_rounds(baseline, candidate);
+    const std::string& name = compare.variants[candidate.variant - 1].name;
+    std::vector<Cell> row;
+    for (const auto& [key, value] : points[candidate.point].choices) row.emplace_back(value);
+    row.emplace_back(name);
+    row.emplace_back(config::short_text(step), step.value());
+    row.emplace_back(number(expected) + "x", expected);
+    row.emplace_back(number(found) + "x", found);
+    row.emplace_back(number(range.lowest) + " to " + number(range.highest) + "x");
+    row.emplace_back(number(100 * std::abs(expected - found), 2), 100 * (expected - found));
+    table.rows.push_back(std::move(row));
+    report.json["speed_ups"].push_back({{"variant", name},
+                                        {"choices", choices_json(points[candidate.point])},
+                                        {"measured_seconds", step.value()},
+                                        {"predicted_speed_up", expected},
+                                        {"measured_speed_up", found},
+                                        {"measured_speed_up_range", {range.lowest, range.highest}}});
+  }
+  report.tables.push_back(std::move(table));
+}
+
+}  // namespace
+
+MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Machine& host, Report& report,
+                                 ProgressBar& bar) {
+  if (scenario.workload.kind != config::WorkloadKind::step)
+    throw InputError(scenario.file,
+                     "workload: what is measured are single steps; give phase, batch and context_tokens");
+  const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
+  std::vector<Candidate> candidates = candidates_of(*scenario.compare, points);
+  MeasuredStudy study;
+  for (int round = 0; round < kRounds; ++round)
+    for (const std::vector<Candidate*>& group : by_weights(candidates))
+      study.trace.header = run_round(group, scenario, bar);
+  study.trace.header.timing =
+      "fastest of " + std::to_string(kRounds) + " rounds, each the " + study.trace.header.timing;
+  bar.clear();
+  report.heading.push_back(host.description);
+  sim::Fit fit = fit_baseline(host, candidates);
+  add_rows(candidates, points, *scenario.compare, fit.machine, report);
+  for (const Candidate& candidate : candidates) study.trace.steps.push_back(measured(candidate));
+  cite_fit(fit.machine, std::to_string(points.size()) + " measured steps");
+  study.machine = fit.machine;
+  report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
+  return study;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,172 @@
+#include "cli/study/measured_study.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/machine/calibrated_machine.hpp"
+#include "cli/output/machine_figures.hpp"
+#include "cli/recommend/recommendation.hpp"
+#include "cli/scenario/engine_weights.hpp"
+#include "cli/scenario/locate.hpp"
+#include "cli/scenario/refusals.hpp"
+#include "cli/study/predicted_study.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+#include "engine/measure/step_bench.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/calibration/fit.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/calibration/hold_out.hpp"
+#include "sim/study/recommend.hpp"
+
+namespace dculab::cli {
+namespace {
+
+[[nodiscard]] Trace run_points(const config::Scenario& scenario, std::vector<StudyPoint>& points, ProgressBar& bar) {
+  const engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), "");
+  std::vector<engine::BenchPoint> bench;
+  for (StudyPoint& point : points) {
+    if (point.options.weights != WeightFormat{weights.shape.dtype, 0})
+      throw InputError(scenario.file, "weights: a study that measures runs the checkpoint's own (" +
+                                          std::string(name(weights.shape.dtype)) + "); leave `weights` out");
+    bench.push_back({point.label, point.model, point.options, point.batch});
+  }
+  const engine::BenchOptions options{.threads = scenario.measure.threads,
+                                     .repeats = scenario.measure.repeats,
+                                     .warm_up = scenario.measure.warm_up,
+                                     .seed = static_cast<std::uint64_t>(scenario.measure.seed)};
+  return engine::measure_steps(weights, bench, options,
+                               [&bar](const std::string& label, double share) { bar.update(label, share); });
+}
+
+// Steps that can be true, and the points they belong to.
+struct Accepted {
+  std::vector<TraceStep> steps;
+  std::vector<const StudyPoint*> points;
+};
+
+[[nodiscard]] Accepted accept(const Trace& trace, const std::vector<StudyPoint>& points, const sim::Machine& host,
+                              Report& report) {
+  const std::vector<sim::FloorViolation> violations = sim::floor_violations(host, trace.steps);
+  add_refusals(violations, trace, report);
+  Accepted accepted;
+  for (std::size_t row = 0; row < trace.steps.size(); ++row) {
+    const bool refused = std::any_of(violations.begin(), violations.end(),
+                                     [row](const sim::FloorViolation& violation) { return violation.row == row; });
+    if (refused) continue;
+    accepted.steps.push_back(trace.steps[row]);
+    accepted.points.push_back(&points[row]);
+  }
+  if (accepted.steps.size() < sim::kFewestSteps)
+    throw InputError("only " + std::to_string(accepted.steps.size()) + " measured steps can be used, " +
+                     std::to_string(sim::kFewestSteps) + " are needed to calibrate and to score; widen the sweep");
+  return accepted;
+}
+
+void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score, Report& report) {
+  Table table;
+  table.title = "Held-out steps: what the simulator, calibrated on the others, predicts";
+  for (const auto& [key, value] : accepted.points.front()->choices) table.columns.push_back(axis_title(key));
+  for (const char* column : {"predicted", "measured", "ratio", "bound", "90 % interval", "run-to-run"})
+    table.columns.emplace_back(column);
+  report.json["points"] = Json::array();
+  for (std::size_t index = 0; index < score.held_out.size(); ++index) {
+    const std::size_t row_index = score.held_out[index];
+    const StudyPoint& point = *accepted.points[row_index];
+    const TraceStep& step = accepted.steps[row_index];
+    const StepPlan plan = plan_step(point.model, point.options, point.batch);
+    const PricedPoint priced{&point, sim::price_step(score.fit.machine, plan), plan};
+    const sim::Confidence trust =
+        sim::confidence(score.fit.machine, point.model, point.options, plan, priced.price.seconds);
+    const std::string bound = step_bound(priced.price, score.fit.machine);
+    const double ratio = priced.price.seconds / step.duration;
+    const double spread = step.spread / step.duration;
+    std::vector<Cell> row;
+    for (const auto& [key, value] : point.choices) row.emplace_back(value);
+    row.emplace_back(config::short_text(priced.price.seconds), priced.price.seconds.value());
+    row.emplace_back(config::short_text(step.duration), step.duration.value());
+    row.emplace_back(number(ratio), ratio);
+    row.emplace_back(bound);
+    row.emplace_back(config::short_text(trust.low) + " .. " + config::short_text(trust.high));
+    row.emplace_back("± " + percent(spread, 2), spread);
+    table.rows.push_back(std::move(row));
+    report.json["points"].push_back({{"id", point.label},
+                                     {"predicted_seconds", priced.price.seconds.value()},
+                                     {"measured_seconds", step.duration.value()},
+                                     {"interval_seconds", {trust.low.value(), trust.high.value()}},
+                                     {"spread_seconds", step.spread.value()},
+                                     {"basis", sim::name(trust.basis)},
+                                     {"bound", bound}});
+  }
+  report.tables.push_back(std::move(table));
+}
+
+void add_summary(const Accepted& accepted, const sim::HoldOutScore& score, Report& report) {
+  std::vector<double> spreads;
+  for (const TraceStep& step : accepted.steps) spreads.push_back(step.spread / step.duration);
+  const double median_spread = sim::quantile(spreads, 0.5);
+  const double p90_spread = sim::quantile(spreads, 0.9);
+  std::vector<std::string>& notes = report.tables.back().notes;
+  notes.push_back("calibrated on " + std::to_string(score.fitted.size()) + " steps, scored on " +
+                  std::to_string(score.error.count) + " others: median |error| " +
+                  percent(score.error.median_abs_error) + ", P90 " + percent(score.error.p90_abs_error) + ", bias " +
+                  percent(score.error.bias) + "; " + percent(score.covered) + " inside their 90 % interval");
+  notes.push_back("run-to-run spread of the measurement itself (half the interquartile range): median " +
+                  percent(median_spread) + ", P90 " + percent(p90_spread));
+  report.json["summary"] = {{"count", score.error.count},
+                            {"median_abs_error", score.error.median_abs_error},
+                            {"p90_abs_error", score.error.p90_abs_error},
+                            {"bias", score.error.bias},
+                            {"covered_by_interval", score.covered},
+                            {"median_spread", median_spread},
+                            {"p90_spread", p90_spread}};
+}
+
+[[nodiscard]] std::string choice_text(sim::Choice choice) {
+  return heads_text(choice.kv_heads) + ", block " + std::to_string(choice.block_size);
+}
+
+// Following the predicted choice, over all measured points.
+void add_regret(const Accepted& accepted, const sim::Machine& machine, Report& report) {
+  const std::vector<sim::PredictedMeasured> pairs = sim::compare_steps(machine, accepted.steps);
+  std::vector<sim::ChoiceTime> predicted, measured;
+  for (std::size_t row = 0; row < accepted.points.size(); ++row) {
+    const StudyPoint& point = *accepted.points[row];
+    predicted.push_back({point.choice, point.workload, pairs[row].predicted});
+    measured.push_back({point.choice, point.workload, pairs[row].measured});
+  }
+  const auto regret = sim::decision_regret(predicted, measured);
+  if (!regret) return;
+  report.tables.back().notes.push_back("predicted best: " + choice_text(regret->predicted_best) +
+                                       "; measured best: " + choice_text(regret->measured_best) + "; decision regret " +
+                                       percent(regret->regret) + " (at worst " + percent(regret->worst_single) +
+                                       " when each workload is decided on its own), over all measured steps");
+  report.json["regret"] = {{"predicted_best", choice_text(regret->predicted_best)},
+                           {"measured_best", choice_text(regret->measured_best)},
+                           {"regret", regret->regret},
+                           {"worst_single_workload", regret->worst_single}};
+}
+
+}  // namespace
+
+MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine& host, Report& report,
+                            ProgressBar& bar) {
+  std::vector<StudyPoint> points = study_points(scenario, sim::MachineKind::cpu);
+  MeasuredStudy study;
+  study.trace = run_points(scenario, points, bar);
+  bar.clear();
+  report.heading.push_back(host.description);
+  report.heading.push_back(std::to_string(points.size()) + " steps measured: " + study.trace.header.timing);
+  const Accepted accepted = accept(study.trace, points, host, report);
+  sim::HoldOutScore score = sim::calibrate_with_hold_out(host, accepted.steps, scenario.measure.held_out,
+                                                         static_cast<std::uint64_t>(scenario.measure.seed));
+  add_held_out_rows(accepted, score, report);
+  add_summary(accepted, score, report);
+  add_regret(accepted, score.fit.machine, report);
+  cite_fit(score.fit.machine, std::to_string(score.fitted.size()) + " measured steps");
+  study.machine = score.fit.machine;
+  report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
+  return study;
+}
+
+}  // namespace dculab::cli

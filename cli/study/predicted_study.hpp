@@ -1,0 +1,37 @@
+// A scenario's sweep, predicted: every point on every machine, what to choose, and why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/output.hpp"
+#include "config/scenario_file.hpp"
+#include "core/step_plan.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/study/recommend.hpp"
+
+namespace dculab::cli {
+
+// One point of the sweep, ready to be priced or run.
+struct StudyPoint {
+  std::string label;  // "kv_cache.block_size=16 workload.batch=4"
+  std::vector<config::Override> choices;
+  ModelShape model;
+  EngineOptions options;
+  Batch batch;
+  sim::Choice choice;
+  std::size_t workload = 0;  // points that differ in KV heads and block size only share it
+};
+
+// All points of the sweep for a machine of this kind. Throws InputError.
+[[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::MachineKind kind);
+
+// "num_key_value_heads" of "model.num_key_value_heads": the column of an axis.
+[[nodiscard]] std::string axis_title(const std::string& key);
+
+// Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines"; and, where
+// `within` is above 1, which figure of the machine would change the recommendation when it is up to so many times
+// smaller or larger.
+void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report);
+
+}  // namespace dculab::cli

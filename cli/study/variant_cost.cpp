@@ -1,0 +1,108 @@
+#include "cli/study/variant_cost.hpp"
+
+#include <algorithm>
+
+#include "cli/scenario/resolve.hpp"
+#include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
+#include "sim/study/offline_run.hpp"
+
+namespace dculab::cli {
+namespace {
+
+void cost_step(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
+  const Batch batch = resolve_batch(scenario.workload, cost.model, cost.options);
+  cost.batch = static_cast<int>(batch.sequences.size());
+  cost.recipe.steps.push_back({plan_step(cost.model, cost.options, batch), 1, {}});
+  const Seconds time = sim::price_recipe(machine, cost.recipe);
+  cost.figures["step_time"] = time.value();
+  cost.figures["tokens_per_second"] = batch.num_tokens() / time.value();
+}
+
+void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
+  const config::Workload& work = scenario.workload;
+  const auto prompt_tokens = static_cast<int>(work.served.prompt.center);
+  const auto output_tokens = static_cast<int>(work.served.output.center);
+  if (prompt_tokens + output_tokens > cost.model.max_position_embeddings)
+    throw InputError(scenario.file, "workload: " + std::to_string(prompt_tokens + output_tokens) +
+                                        " tokens a request are more than " + cost.model.name +
+                                        " allows (max_position_embeddings = " +
+                                        std::to_string(cost.model.max_position_embeddings) + ")");
+  const auto walked =
+      work.kv_padding == config::KvPadding::none ? sim::WalkedBlocks::own : sim::WalkedBlocks::of_longest;
+  sim::OfflineRun run =
+      sim::offline_run(machine, cost.model, cost.options, {work.served.requests, prompt_tokens, output_tokens, walked});
+  cost.batch = run.batch;
+  cost.batch_limit = sim::name(run.limit);
+  if (!cost.fits()) return;
+  cost.recipe = std::move(run.recipe);
+  cost.figures = {{"total_time", run.total_time.value()},
+                  {"latency_mean", run.latency_mean.value()},
+                  {"requests_per_second", run.requests_per_second},
+                  {"tokens_per_second", run.tokens_per_second},
+                  {"output_tokens_per_second", run.output_tokens_per_second}};
+}
+
+[[nodiscard]] Seconds sum(const std::map<std::string, Seconds>& shares) {
+  Seconds total;
+  for (const auto& [cause, time] : shares) total += time;
+  return total;
+}
+
+}  // namespace
+
+VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine) {
+  VariantCost cost;
+  cost.model = resolve_model(scenario);
+  cost.options = resolve_options(scenario, cost.model, machine.kind);
+  if (scenario.workload.kind == config::WorkloadKind::step)
+    cost_step(cost, scenario, machine);
+  else
+    cost_run(cost, scenario, machine);
+  if (cost.fits()) cost.shares = sim::recipe_shares(machine, cost.recipe);
+  return cost;
+}
+
+std::string largest_share(const VariantCost& cost) {
+  if (!cost.fits()) return "does not fit";
+  const auto largest = std::max_element(cost.shares.begin(), cost.shares.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  return largest->first + " " + percent(largest->second / sum(cost.shares), 2);
+}
+
+double attention_share(const VariantCost& cost) {
+  if (!cost.fits()) return 0;
+  Seconds attention;
+  for (const auto& [cause, time] : cost.shares)
+    if (cause.starts_with("attention")) attention += time;
+  return attention / sum(cost.shares);
+}
+
+std::string main_metric(const config::Scenario& scenario) {
+  return scenario.workload.kind == config::WorkloadKind::step ? "step_time" : "output_tokens_per_second";
+}
+
+std::string figure_text(const std::string& metric, double value) {
+  if (metric == "requests_per_second") return number(value) + " requests/s";
+  if (metric.ends_with("tokens_per_second")) return number(value) + " tokens/s";
+  return config::short_text(Seconds(value));
+}
+
+Json to_json(const VariantCost& cost) {
+  Json json{{"model", cost.model.name},
+            {"num_key_value_heads", cost.model.num_key_value_heads},
+            {"weights", config::weight_format_text(cost.options.weights)},
+            {"kv_cache_dtype", name(cost.options.kv_cache_dtype)},
+            {"batch", cost.batch}};
+  if (!cost.batch_limit.empty()) json["batch_limit"] = cost.batch_limit;
+  if (!cost.fits()) return json;
+  for (const auto& [metric, value] : cost.figures) json[metric] = value;
+  json["bound"] = largest_share(cost);
+  json["attention_share"] = attention_share(cost);
+  json["shares"] = Json::object();
+  const Seconds total = sum(cost.shares);
+  for (const auto& [cause, time] : cost.shares) json["shares"][cause] = time / total;
+  return json;
+}
+
+}  // namespace dculab::cli

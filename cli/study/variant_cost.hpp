@@ -1,0 +1,43 @@
+// What a scenario without a sweep costs on a machine: one step, or a run of requests.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cli/output/output.hpp"
+#include "config/scenario_file.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/study/recipe.hpp"
+
+namespace dculab::cli {
+
+struct VariantCost {
+  ModelShape model;
+  EngineOptions options;
+  int batch = 0;            // sequences at a time; 0: none fits
+  std::string batch_limit;  // of a run: "requests", "max_num_seqs" or "memory"
+  sim::Recipe recipe;
+  std::map<std::string, double> figures;  // by metric: "step_time", or "total_time", "requests_per_second", ...
+  std::map<std::string, Seconds> shares;  // sim::recipe_shares
+
+  [[nodiscard]] bool fits() const { return batch > 0; }
+};
+
+// Throws InputError when a context is longer than the model's.
+[[nodiscard]] VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine);
+
+// The largest share of the time: "matmul, compute 64 %".
+[[nodiscard]] std::string largest_share(const VariantCost& cost);
+
+// Share of the time that attention takes, whatever limits it.
+[[nodiscard]] double attention_share(const VariantCost& cost);
+
+// The metric by which variants are held against each other: of a run its output tokens, of a step its time.
+[[nodiscard]] std::string main_metric(const config::Scenario& scenario);
+
+// A figure of a metric in words: "12.3 s", "1.7 requests/s".
+[[nodiscard]] std::string figure_text(const std::string& metric, double value);
+
+[[nodiscard]] Json to_json(const VariantCost& cost);
+
+}  // namespace dculab::cli
