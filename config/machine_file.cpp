@@ -40,6 +40,8 @@ class MachineReader {
     read_peaks(reader.required_map("peaks"));
     read_matmuls(reader.optional_map("matmul_rates"), machine_.matmul_rates);
     read_matmuls(reader.optional_map("matmul_dram_shares"), machine_.matmul_dram_shares);
+    read_matmuls(reader.optional_map("short_matmul_rates"), machine_.short_matmul_rates);
+    read_matmuls(reader.optional_map("short_matmul_dram_shares"), machine_.short_matmul_dram_shares);
     if (const Node* levels = reader.required("memory")) read_memory(*levels);
     const bool gpu = machine_.kind == sim::MachineKind::gpu;
     if (gpu) read_fields(reader.required_map("waves"), machine_.waves, kWaves);

@@ -50,6 +50,8 @@ class MachineWriter {
     write_peaks();
     write_matmuls("matmul_rates", machine_.matmul_rates);
     write_matmuls("matmul_dram_shares", machine_.matmul_dram_shares);
+    write_matmuls("short_matmul_rates", machine_.short_matmul_rates);
+    write_matmuls("short_matmul_dram_shares", machine_.short_matmul_dram_shares);
     write_memory();
     if (gpu) write_fields("waves", machine_.waves, kWaves);
     write_fields("overheads", machine_.overheads, kOverheads);

@@ -84,10 +84,28 @@ template <class ByRows, class MakeCell>
 }
 
 [[nodiscard]] std::vector<Table> matmul_tables(const sim::Machine& machine) {
-  return {matmul_table("Matmul kernels, weights in L2, all threads (highest of the runs)", machine.matmul_rates,
-                       [](FlopsPerSecond rate) { return Cell(config::short_text(rate), rate.value()); }),
-          matmul_table("Weights that they read from memory, of DRAM's bandwidth (highest of the runs)",
-                       machine.matmul_dram_shares, [](double share) { return Cell(percent(share), share); })};
+  const auto rate_cell = [](FlopsPerSecond rate) { return Cell(config::short_text(rate), rate.value()); };
+  const auto share_cell = [](double share) { return Cell(percent(share), share); };
+  const std::string in_cache = "Matmul kernels, weights in L2, all threads (highest of the runs)";
+  const std::string in_memory = "Weights that they read from memory, of DRAM's bandwidth (highest of the runs)";
+  const std::string is_short = ", " + std::to_string(sim::kShortRow) + " in-features";
+  return {matmul_table(in_cache, machine.matmul_rates, rate_cell),
+          matmul_table(in_cache + is_short, machine.short_matmul_rates, rate_cell),
+          matmul_table(in_memory, machine.matmul_dram_shares, share_cell),
+          matmul_table(in_memory + is_short, machine.short_matmul_dram_shares, share_cell)};
+}
+
+void add_matmuls(Json& json, int in_features, const std::map<sim::MatmulKernel, sim::RateByRows>& all_rates,
+                 const std::map<sim::MatmulKernel, sim::ShareByRows>& all_shares) {
+  const auto entry = [in_features](const sim::MatmulKernel& kernel, int rows) {
+    return Json{{"kernel", name(kernel)}, {"in_features", in_features}, {"rows", rows}};
+  };
+  for (const auto& [kernel, rates] : all_rates)
+    for (const auto& [rows, rate] : rates)
+      json["matmul_rates"].emplace_back(entry(kernel, rows))["flop_per_second"] = rate.value();
+  for (const auto& [kernel, shares] : all_shares)
+    for (const auto& [rows, share] : shares)
+      json["matmul_dram_shares"].emplace_back(entry(kernel, rows))["share"] = share;
 }
 
 [[nodiscard]] Json to_json(const engine::HostMeasurements& host, const sim::Machine& machine) {
@@ -104,12 +122,8 @@ template <class ByRows, class MakeCell>
     for (const engine::ArithmeticRate& rate : peak.rate)
       json["peaks"].push_back(
           {{"name", peak.name}, {"threads", rate.threads}, {"flop_per_second", rate.rate.highest.value()}});
-  for (const auto& [kernel, rates] : machine.matmul_rates)
-    for (const auto& [rows, rate] : rates)
-      json["matmul_rates"].push_back({{"kernel", name(kernel)}, {"rows", rows}, {"flop_per_second", rate.value()}});
-  for (const auto& [kernel, shares] : machine.matmul_dram_shares)
-    for (const auto& [rows, share] : shares)
-      json["matmul_dram_shares"].push_back({{"kernel", name(kernel)}, {"rows", rows}, {"share", share}});
+  add_matmuls(json, sim::kLongRow, machine.matmul_rates, machine.matmul_dram_shares);
+  add_matmuls(json, sim::kShortRow, machine.short_matmul_rates, machine.short_matmul_dram_shares);
   json["foreign_load"] = host.foreign_load;
   return json;
 }

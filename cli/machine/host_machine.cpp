@@ -72,34 +72,48 @@ void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
   config::cite(machine, "peaks.int8.vector", Evidence::measured, explain(host, "peaks"));
 }
 
+[[nodiscard]] bool is_short(const engine::MatmulMeasurement& measured) { return measured.in_features < sim::kLongRow; }
+
+[[nodiscard]] sim::MatmulKernel kernel_of(const engine::MatmulMeasurement& measured) {
+  return {measured.weights, measured.activations};
+}
+
+// "short_matmul_rates.int4_exact.rows_8"
+[[nodiscard]] std::string key_of(const char* section, const engine::MatmulMeasurement& measured) {
+  return (is_short(measured) ? "short_" : "") + std::string(section) + "." + name(kernel_of(measured)) + ".rows_" +
+         std::to_string(measured.rows);
+}
+
 // Of the bandwidth, raised where a kernel went beyond it.
 void add_matmul_dram_shares(sim::Machine& machine, const engine::HostMeasurements& host) {
   BytesPerSecond& peak = machine.memory.back().bandwidth;
   for (const engine::MatmulMeasurement& measured : host.matmuls) peak = std::max(peak, measured.weights_read.highest);
   for (const engine::MatmulMeasurement& measured : host.matmuls) {
-    const sim::MatmulKernel kernel{measured.weights, measured.activations};
-    machine.matmul_dram_shares[kernel][measured.rows] = measured.weights_read.highest / peak;
-    config::cite(machine, "matmul_dram_shares." + name(kernel) + ".rows_" + std::to_string(measured.rows),
-                 Evidence::measured, explain(host, "matmul weights read"));
+    auto& shares = is_short(measured) ? machine.short_matmul_dram_shares : machine.matmul_dram_shares;
+    shares[kernel_of(measured)][measured.rows] = measured.weights_read.highest / peak;
+    config::cite(machine, key_of("matmul_dram_shares", measured), Evidence::measured,
+                 explain(host, "matmul weights read"));
   }
 }
 
 // What a kernel reached must not lie above the peak that its measurements are held against.
 void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& host) {
   for (const engine::MatmulMeasurement& measured : host.matmuls) {
-    const sim::MatmulKernel kernel{measured.weights, measured.activations};
-    machine.matmul_rates[kernel][measured.rows] = measured.rate.highest;
-    config::cite(machine, "matmul_rates." + name(kernel) + ".rows_" + std::to_string(measured.rows), Evidence::measured,
-                 explain(host, "matmuls"));
+    const sim::MatmulKernel kernel = kernel_of(measured);
+    auto& rates = is_short(measured) ? machine.short_matmul_rates : machine.matmul_rates;
+    rates[kernel][measured.rows] = measured.rate.highest;
+    config::cite(machine, key_of("matmul_rates", measured), Evidence::measured, explain(host, "matmuls"));
     const bool integer = kernel.activations == ActivationMode::int8;
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8})
       if ((dtype == Dtype::int8) == integer)
         machine.peaks[dtype].vector = std::max(machine.peaks[dtype].vector, measured.rate.highest);
   }
   add_matmul_dram_shares(machine, host);
-  machine.efficiencies.matmul_compute = kStepShare;
+  machine.efficiencies.matmul_compute = machine.efficiencies.dram_bandwidth = kStepShare;
   config::cite(machine, "efficiencies.matmul_compute", Evidence::assumed,
-               "of matmul_rates and matmul_dram_shares: in a step other kernels take turns");
+               "of matmul_rates: in a step other kernels take turns");
+  config::cite(machine, "efficiencies.dram_bandwidth", Evidence::assumed,
+               "of matmul_dram_shares and of what reading reaches: in a step other kernels take turns");
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ void explain_methods(HostMeasurements& host) {
       "which that pass has slowed by 1 - 1/e of what it does in the end; median of runs";
   host.how["peaks"] = "twelve independent sums, each thread's FLOP per CPU time of its own, summed";
   host.how["matmuls"] =
-      "the engine's kernel on matrices of 2048 in-features that fill half of L2, each thread's FLOP per CPU time of "
+      "the engine's kernel on matrices of 2048 in-features (short ones: of 512) that fill half of L2, each thread's "
+      "FLOP per CPU time of "
       "its own, summed; highest of runs in turn with all other kernels";
   host.how["matmul weights read"] =
       "the same with copy after copy of 8192 x 2048 weights, shared out to the threads, from memory, four times what "

@@ -59,6 +59,7 @@ struct PeakMeasurement {
 struct MatmulMeasurement {
   Dtype weights = Dtype::f32;
   ActivationMode activations = ActivationMode::exact;
+  int in_features = 0;                  // of the weights
   int rows = 1;                         // of activations
   Spread<FlopsPerSecond> rate;          // weights in L2: FLOP of the product, 2 per multiply-add
   Spread<BytesPerSecond> weights_read;  // weights in memory: their bytes
@@ -81,7 +82,7 @@ struct HostMeasurements {
   std::vector<LevelMeasurement> levels;  // fastest first, DRAM last, on 2 MB pages
   LevelMeasurement dram_small_pages;     // DRAM again, on 4 KB pages
   std::vector<PeakMeasurement> peaks;
-  std::vector<MatmulMeasurement> matmuls;  // by kernel, then ascending rows
+  std::vector<MatmulMeasurement> matmuls;  // by in-features, kernel, ascending rows
   std::map<int, Seconds> fork_join;        // by threads: an empty parallel loop
   std::vector<SweepPoint> sweep;
   double foreign_load = 0;       // share of the CPUs that others used during the whole probe

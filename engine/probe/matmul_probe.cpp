@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <span>
 
 #include "engine/probe/page_buffer.hpp"
 #include "engine/probe/probe_weights.hpp"
@@ -18,8 +19,11 @@ using kernels::MatmulArgs;
 using kernels::WeightView;
 using kernels::cpu::ThreadPool;
 
-constexpr int kColumns = 2048;  // in-features
-constexpr std::array kRows{1, 2, 4, 8, kernels::cpu::kStreamedRows, kernels::cpu::kStreamedRows + 1, 64, 256};
+constexpr int kLongRow = 2048;  // in-features
+constexpr int kShortRow = 512;
+constexpr int kFirstPacked = kernels::cpu::kStreamedRows + 1;
+constexpr std::array kRows{1, 2, 4, 8, kernels::cpu::kStreamedRows, kFirstPacked, 64, 256};
+constexpr std::array kRowsOfShort{1, 8, kernels::cpu::kStreamedRows, kFirstPacked, 64, 256};
 constexpr Seconds kLongestSample{4e-3};
 constexpr std::chrono::milliseconds kLongestProduct{40};  // more rows than a product of that time has are left out
 // Of all threads together, as the larger matrices of a layer have them. A product starts with rounding its activations
@@ -39,8 +43,8 @@ constexpr std::array kKernels{Kernel{Dtype::f32, ActivationMode::exact},  Kernel
 constexpr int kStrip = kernels::cpu::PackedLayout::kStripRows;
 
 // Half of the cache, so that activations and results find room beside the weights.
-[[nodiscard]] int out_features_in(Bytes cache, Dtype weights) {
-  const Bytes strip = storage(weights, kStrip * kColumns);
+[[nodiscard]] int out_features_in(Bytes cache, Dtype weights, int in_features) {
+  const Bytes strip = storage(weights, kStrip * in_features);
   return kStrip * std::max(1, static_cast<int>(0.5 * cache / strip));
 }
 
@@ -51,7 +55,7 @@ constexpr int kStrip = kernels::cpu::PackedLayout::kStripRows;
 
 // Enough for a thread's copies of the widest weights.
 [[nodiscard]] std::size_t memory_of_one(const ProbedMemory& memory, int threads) {
-  const Bytes copies = kFewestCopies * storage(Dtype::f32, out_features_of_one(threads) * kColumns);
+  const Bytes copies = kFewestCopies * storage(Dtype::f32, out_features_of_one(threads) * kLongRow);
   return static_cast<std::size_t>(std::max(memory.beyond_caches / static_cast<double>(threads), copies).value());
 }
 
@@ -61,10 +65,11 @@ enum class Source : std::uint8_t { cache, memory };
 // What one thread multiplies with: a team of its own that is itself alone, so that no fork and join is in the time.
 class Product {
  public:
-  Product(const Kernel& kernel, Bytes cache, int threads)
-      : small_(kernel.weights, out_features_in(cache, kernel.weights), kColumns),
-        large_(kernel.weights, out_features_of_one(threads), kColumns),
-        x_(static_cast<std::size_t>(kRows.back()) * kColumns),
+  Product(const Kernel& kernel, int in_features, Bytes cache, int threads)
+      : in_features_(in_features),
+        small_(kernel.weights, out_features_in(cache, kernel.weights, in_features), in_features),
+        large_(kernel.weights, out_features_of_one(threads), in_features),
+        x_(static_cast<std::size_t>(kRows.back()) * static_cast<std::size_t>(in_features)),
         y_(static_cast<std::size_t>(kRows.back()) *
            static_cast<std::size_t>(std::max(small_.view().rows, large_.view().rows))),
         activations_(kernel.activations) {
@@ -72,7 +77,7 @@ class Product {
   }
 
   [[nodiscard]] Bytes bytes_per_weight() const {
-    return Bytes(static_cast<double>(large_.size()) / (static_cast<double>(large_.view().rows) * kColumns));
+    return Bytes(static_cast<double>(large_.size()) / (static_cast<double>(large_.view().rows) * in_features_));
   }
 
   // From now on products from memory take copy after copy in `memory`.
@@ -86,19 +91,20 @@ class Product {
   [[nodiscard]] FlopCount multiply(Source source, int rows, std::int64_t repeats) {
     WeightView view = (source == Source::cache ? small_ : large_).view();
     MatmulArgs args;
-    args.x = x_.data(), args.y = y_.data(), args.m = rows, args.k = kColumns;
+    args.x = x_.data(), args.y = y_.data(), args.m = rows, args.k = in_features_;
     args.activations = activations_;
     for (std::int64_t i = 0; i < repeats; ++i) {
       if (source == Source::memory && copies_ > 0) view.data = memory_ + (turn_++ % copies_) * large_.size();
       args.weights[0] = view;
       kernels::cpu::matmul(alone_, workspace_, args);
     }
-    return FlopCount(2.0 * rows * view.rows * kColumns * static_cast<double>(repeats));
+    return FlopCount(2.0 * rows * view.rows * in_features_ * static_cast<double>(repeats));
   }
 
  private:
   ThreadPool alone_{1};
   kernels::cpu::Workspace workspace_;
+  int in_features_;
   ProbeWeights small_, large_;
   std::vector<float> x_, y_;
   ActivationMode activations_;
@@ -112,9 +118,9 @@ using WeightMemory = std::vector<std::unique_ptr<PageBuffer>>;
 // One kernel on all threads at once.
 class KernelBench {
  public:
-  KernelBench(ThreadPool& team, const Kernel& kernel, Bytes cache) : team_(team) {
+  KernelBench(ThreadPool& team, const Kernel& kernel, int in_features, Bytes cache) : team_(team) {
     for (int thread = 0; thread < team.num_threads(); ++thread)
-      products_.push_back(std::make_unique<Product>(kernel, cache, team.num_threads()));
+      products_.push_back(std::make_unique<Product>(kernel, in_features, cache, team.num_threads()));
   }
 
   void copy_weights_to(const WeightMemory& memory) {
@@ -151,9 +157,10 @@ struct Samples {
   std::vector<FlopsPerSecond> rates;
 };
 
-// A kernel at one number of rows.
+// A kernel at one length of weight rows and one number of rows of activations.
 struct Case {
   Kernel kernel;
+  int in_features;
   KernelBench* bench;
   int rows;
   Samples from_cache, from_memory;
@@ -162,13 +169,14 @@ struct Case {
 class MatmulProbe {
  public:
   MatmulProbe(ThreadPool& team, const ProbedMemory& memory, const Effort& effort) : effort_(effort) {
-    for (const Kernel& kernel : kKernels) benches_.push_back(std::make_unique<KernelBench>(team, kernel, memory.cache));
+    for (const int in_features : {kLongRow, kShortRow})
+      for (const Kernel& kernel : kKernels)
+        benches_.push_back(std::make_unique<KernelBench>(team, kernel, in_features, memory.cache));
     for (int thread = 0; thread < team.num_threads(); ++thread)
       memory_.push_back(std::make_unique<PageBuffer>(memory_of_one(memory, team.num_threads()), PageSize::huge));
     const int most_rows = largest_rows();
-    for (std::size_t index = 0; index < kKernels.size(); ++index)
-      for (const int rows : kRows)
-        if (rows <= most_rows) cases_.push_back({kKernels[index], benches_[index].get(), rows, {}, {}});
+    add_cases(kLongRow, kRows, most_rows);
+    add_cases(kShortRow, kRowsOfShort, most_rows);
   }
 
   [[nodiscard]] std::vector<MatmulMeasurement> measure() {
@@ -185,13 +193,22 @@ class MatmulProbe {
       std::vector<BytesPerSecond> weights_read;
       for (const FlopsPerSecond rate : each.from_memory.rates)
         weights_read.push_back(each.bench->weights_read(rate, each.rows));
-      result.push_back({each.kernel.weights, each.kernel.activations, each.rows, spread_of(each.from_cache.rates),
-                        spread_of(std::move(weights_read))});
+      result.push_back({each.kernel.weights, each.kernel.activations, each.in_features, each.rows,
+                        spread_of(each.from_cache.rates), spread_of(std::move(weights_read))});
     }
     return result;
   }
 
  private:
+  // Of the kernels' benches in their order, those of long rows before those of short ones.
+  void add_cases(int in_features, std::span<const int> all_rows, int most_rows) {
+    const std::size_t first = in_features == kLongRow ? 0 : kKernels.size();
+    for (std::size_t index = 0; index < kKernels.size(); ++index)
+      for (const int rows : all_rows)
+        if (rows <= most_rows)
+          cases_.push_back({kKernels[index], in_features, benches_[first + index].get(), rows, {}, {}});
+  }
+
   // The first number of rows at which some product takes kLongestProduct, or the last.
   [[nodiscard]] int largest_rows() {
     for (const int rows : kRows)

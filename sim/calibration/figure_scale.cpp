@@ -37,7 +37,7 @@ bool scale_figure(Machine& machine, std::string_view key, double factor) {
   if (!figure) return false;
   if (key.ends_with(".line")) factor = factor < 1 ? 0.5 : 2.0;
   std::visit([factor](auto* value) { scale(*value, factor); }, *figure);
-  if (key.starts_with("matmul_dram_shares.")) {  // of the peak, of which there is no more than all
+  if (key.find("matmul_dram_shares.") != key.npos) {  // of the peak, of which there is no more than all
     double& share = *std::get<double*>(*figure);
     share = std::min(share, 1.0);
   }

@@ -26,6 +26,24 @@ template <class ByRows, class TimeOf>
   return at(below) + way * (at(above) - at(below));
 }
 
+// A time per weight, from that in long rows of weights and that in short ones: linear in 1 / in-features, for each row
+// costs something however long it is. Never faster in short rows; and not more than three times as slow, or the longest
+// rows would cost nothing.
+[[nodiscard]] double at_length(double in_long, double in_short, std::int64_t in_features) {
+  constexpr double kMost = 3;
+  const double place = (1.0 / static_cast<double>(in_features) - 1.0 / kLongRow) / (1.0 / kShortRow - 1.0 / kLongRow);
+  return in_long + place * (std::clamp(in_short, in_long, kMost * in_long) - in_long);
+}
+
+// The time per weight, of `figures` and, where the machine knows them, `short_ones`.
+template <class ByRows, class TimeAt>
+[[nodiscard]] double time_per_weight(const ByRows& figures, const std::map<MatmulKernel, ByRows>& short_ones,
+                                     const Op& op, TimeAt&& time_at) {
+  const double in_long = time_at(figures, rows_of(op));
+  const auto found = short_ones.find(kernel_of(op));
+  return found == short_ones.end() ? in_long : at_length(in_long, time_at(found->second, rows_of(op)), op.k);
+}
+
 }  // namespace
 
 FlopsPerSecond rate_at(const RateByRows& rates, double rows) {
@@ -40,13 +58,15 @@ double share_at(const ShareByRows& shares, double rows) {
 std::optional<FlopsPerSecond> matmul_rate(const Machine& machine, const Op& op) {
   const auto found = machine.matmul_rates.find(kernel_of(op));
   if (found == machine.matmul_rates.end()) return std::nullopt;
-  return rate_at(found->second, rows_of(op));
+  const auto time_at = [](const RateByRows& rates, double rows) { return 1 / rate_at(rates, rows).value(); };
+  return FlopsPerSecond(1 / time_per_weight(found->second, machine.short_matmul_rates, op, time_at));
 }
 
 std::optional<double> matmul_dram_share(const Machine& machine, const Op& op) {
   const auto found = machine.matmul_dram_shares.find(kernel_of(op));
   if (op.kind != OpKind::matmul || found == machine.matmul_dram_shares.end()) return std::nullopt;
-  return share_at(found->second, rows_of(op));
+  const auto time_at = [](const ShareByRows& shares, double rows) { return 1 / share_at(shares, rows); };
+  return std::min(1.0, 1 / time_per_weight(found->second, machine.short_matmul_dram_shares, op, time_at));
 }
 
 }  // namespace dculab::sim

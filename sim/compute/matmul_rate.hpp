@@ -3,6 +3,8 @@
 //   a pass over the weights with m rows takes, per weight, 2 m / rate(m) from a cache,
 //   per byte 1 / (share(m) * peak bandwidth) from DRAM: linear in m between the rows that were measured;
 //   below the first of them its time, above the last in proportion to m
+//   where rows of weights with few in-features were measured too, linear in 1 / k: a row costs something on top of its
+//   in-features
 //
 // That is what a pass over the weights plus work for each row makes of it. Weights of 2 and 3 bits are unpacked as
 // those of 4 bits are, and take their figures.

@@ -107,6 +107,8 @@ std::optional<Figure> find_figure(Machine& machine, std::string_view key) {
   if (section == "peaks") return find_peak(machine, between, figure);
   if (section == "matmul_rates") return find_matmul(machine.matmul_rates, between, figure);
   if (section == "matmul_dram_shares") return find_matmul(machine.matmul_dram_shares, between, figure);
+  if (section == "short_matmul_rates") return find_matmul(machine.short_matmul_rates, between, figure);
+  if (section == "short_matmul_dram_shares") return find_matmul(machine.short_matmul_dram_shares, between, figure);
   if (section == "memory") return find_level(machine, between, figure);
   if (first != last) return std::nullopt;
   if (section == "waves" && machine.kind == MachineKind::gpu) return find_member(machine.waves, kWaves, figure);

@@ -73,14 +73,24 @@ void check_matmuls(Problems& found, std::string_view section, const std::map<Mat
   }
 }
 
+template <class ByRows>
+void require_rates(Problems& found, std::string_view section, const std::map<MatmulKernel, ByRows>& kernels,
+                   const std::map<MatmulKernel, RateByRows>& rates) {
+  for (const auto& [kernel, by_rows] : kernels)
+    if (!rates.contains(kernel))
+      found.push_back(std::string(section) + "." + name(kernel) + " needs matmul_rates." + name(kernel));
+}
+
 void check_matmuls(Problems& found, const Machine& machine) {
-  check_matmuls(found, "matmul_rates", machine.matmul_rates,
-                [&](const std::string& key, FlopsPerSecond rate) { require_positive(found, key, rate.value()); });
-  check_matmuls(found, "matmul_dram_shares", machine.matmul_dram_shares,
-                [&](const std::string& key, double share) { require_share(found, key, share); });
-  for (const auto& [kernel, shares] : machine.matmul_dram_shares)
-    if (!machine.matmul_rates.contains(kernel))
-      found.push_back("matmul_dram_shares." + name(kernel) + " needs matmul_rates." + name(kernel));
+  const auto is_rate = [&](const std::string& key, FlopsPerSecond rate) { require_positive(found, key, rate.value()); };
+  const auto is_share = [&](const std::string& key, double share) { require_share(found, key, share); };
+  check_matmuls(found, "matmul_rates", machine.matmul_rates, is_rate);
+  check_matmuls(found, "short_matmul_rates", machine.short_matmul_rates, is_rate);
+  check_matmuls(found, "matmul_dram_shares", machine.matmul_dram_shares, is_share);
+  check_matmuls(found, "short_matmul_dram_shares", machine.short_matmul_dram_shares, is_share);
+  require_rates(found, "short_matmul_rates", machine.short_matmul_rates, machine.matmul_rates);
+  require_rates(found, "matmul_dram_shares", machine.matmul_dram_shares, machine.matmul_rates);
+  require_rates(found, "short_matmul_dram_shares", machine.short_matmul_dram_shares, machine.matmul_rates);
 }
 
 void check_waves(Problems& found, const WaveResources& waves) {

@@ -66,6 +66,11 @@ using RateByRows = std::map<int, FlopsPerSecond>;
 // units together, by rows of activations: all that holds it up is in it.
 using ShareByRows = std::map<int, double>;
 
+// In-features of the weights that both are measured with, and of the `short` ones: each row of weights costs something
+// however many it has, so kernels reach less of what they can where it is short.
+inline constexpr int kLongRow = 2048;
+inline constexpr int kShortRow = 512;
+
 // Registers and scratchpad of a compute unit: what limits the waves in flight. GPU only.
 struct WaveResources {
   int wave_size = 64;
@@ -93,7 +98,7 @@ struct Efficiencies {
   double attention_compute = 0.45;
   double elementwise_compute = 0.25;
   double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
-  double dram_bandwidth = 0.85;      // streaming reads
+  double dram_bandwidth = 0.85;      // streaming reads; of matmul_dram_shares where those are known
   double cache_bandwidth = 0.80;
   double overlap = 0.80;  // share of one resource's time that hides behind another's equal time
   // Per followed block-table entry, where it is not hidden: the load of the entry and the address arithmetic. The prior
@@ -134,6 +139,8 @@ struct Machine {
   std::map<Dtype, Peak> peaks;                      // by dtype of the multiplied values
   std::map<MatmulKernel, RateByRows> matmul_rates;  // of the kernels that were measured
   std::map<MatmulKernel, ShareByRows> matmul_dram_shares;
+  std::map<MatmulKernel, RateByRows> short_matmul_rates;  // optional beside the long ones
+  std::map<MatmulKernel, ShareByRows> short_matmul_dram_shares;
   std::vector<MemoryLevel> memory;  // fastest first, DRAM last
   WaveResources waves;              // GPU only
   Overheads overheads;

@@ -171,12 +171,17 @@ TEST_CASE("rates of matmul kernels are written and read back, by kernel and rows
   machine.matmul_rates = {{int4, {{1, FlopsPerSecond(9e10 / 7)}, {16, FlopsPerSecond(5e11)}}},
                           {f16, {{256, FlopsPerSecond(1e11)}}}};
   machine.matmul_dram_shares = {{int4, {{1, 0.7 / 3}}}};
+  machine.short_matmul_rates = {{int4, {{8, FlopsPerSecond(4e10)}}}};
+  machine.short_matmul_dram_shares = {{f16, {{1, 0.125}}}};
   for (const char* key : {"matmul_rates.int4_int8.rows_1", "matmul_rates.int4_int8.rows_16",
-                          "matmul_rates.f16_exact.rows_256", "matmul_dram_shares.int4_int8.rows_1"})
+                          "matmul_rates.f16_exact.rows_256", "matmul_dram_shares.int4_int8.rows_1",
+                          "short_matmul_rates.int4_int8.rows_8", "short_matmul_dram_shares.f16_exact.rows_1"})
     cite(machine, key, sim::Evidence::measured, "a run");
   const sim::Machine again = read_machine("again", machine_yaml(machine));
   CHECK(again.matmul_rates == machine.matmul_rates);
   CHECK(again.matmul_dram_shares == machine.matmul_dram_shares);
+  CHECK(again.short_matmul_rates == machine.short_matmul_rates);
+  CHECK(again.short_matmul_dram_shares == machine.short_matmul_dram_shares);
   CHECK(again.sources.at("matmul_rates.int4_int8.rows_16") == "measured: a run");
 }
 

@@ -294,7 +294,8 @@ TEST_CASE("a quick probe of this host is sane", "[probe][slow][once]") {
   CHECK(host.dram_small_pages.huge_share == 0);
   CHECK(host.peaks.size() == kernels::cpu::kArithmetics.size());
   for (const PeakMeasurement& peak : host.peaks) CHECK(peak.rate.size() == 2);
-  CHECK(host.matmuls.size() >= 7);
+  for (const int in_features : {2048, 512})
+    CHECK(std::ranges::count(host.matmuls, in_features, &MatmulMeasurement::in_features) >= 7);
   for (const MatmulMeasurement& matmul : host.matmuls) {
     CHECK(matmul.rows >= 1);
     CHECK(matmul.rate.lowest > FlopsPerSecond(0));

@@ -52,9 +52,13 @@ TEST_CASE("matmul kernels are named by weights and activations") {
   machine.matmul_rates[{Dtype::int4, ActivationMode::exact}] = {};
   machine.matmul_dram_shares[{Dtype::int8, ActivationMode::exact}][1] = 1.5;
   machine.matmul_dram_shares[{Dtype::f16, ActivationMode::exact}][1] = 0.5;
+  machine.short_matmul_rates[{Dtype::f16, ActivationMode::exact}][1] = FlopsPerSecond(1);
+  machine.short_matmul_dram_shares[{Dtype::int8, ActivationMode::exact}][1] = 2;
   for (const char* key : {"matmul_rates.int8_exact.rows_8", "matmul_rates.int4_exact is empty",
                           "matmul_dram_shares.int8_exact.rows_1 must lie in (0, 1]",
-                          "matmul_dram_shares.f16_exact needs matmul_rates.f16_exact"})
+                          "matmul_dram_shares.f16_exact needs matmul_rates.f16_exact",
+                          "short_matmul_rates.f16_exact needs matmul_rates.f16_exact",
+                          "short_matmul_dram_shares.int8_exact.rows_1 must lie in (0, 1]"})
     CHECK(mentions(machine, key));
 }
 

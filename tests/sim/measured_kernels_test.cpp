@@ -1,10 +1,13 @@
 // Calibration where the machine file knows the rates of matmul kernels: one format's steps speak for another's.
 #include <algorithm>
 #include <array>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
+#include "sim/compute/matmul_rate.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/sim/synthetic_traces.hpp"
@@ -69,7 +72,7 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
   machine.overheads.kernel_launch = Seconds{};
   machine.overheads.workgroup_start = Seconds{};
   machine.efficiencies.overlap = 1;
-  machine.efficiencies.matmul_compute = 0.8;
+  machine.efficiencies.dram_bandwidth = 0.8;
   machine.matmul_dram_shares[{Dtype::int4, ActivationMode::int8}] = {{1, 0.5}, {8, 0.25}};
   const TraceStep step = cpu_grid({Dtype::int4, 128}, ActivationMode::int8, {256, 2000})[4];  // batch 8 is half way up
   const StepPlan plan = plan_step(step.model, step.options, uniform_batch(Phase::decode, 4, 256));
@@ -87,6 +90,41 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
   const OpPrice held_up = price_op(machine, *op, step_footprint(plan));
   CHECK(held_up.seconds == held_up.compute);
   CHECK(held_up.bound.kind == BoundKind::compute);
+}
+
+TEST_CASE("a row of weights costs something on top of its in-features, where short ones were measured too") {
+  Machine machine = measured_cpu();
+  machine.peaks[Dtype::f32].vector = 10 * kTflops;
+  machine.matmul_rates[{Dtype::f16, ActivationMode::exact}] = {{1, FlopsPerSecond(100e9)}};
+  machine.matmul_dram_shares[{Dtype::f16, ActivationMode::exact}] = {{1, 0.8}};
+  Op op;
+  op.m = 1;
+  op.n = 1000;
+  op.weight_format = {Dtype::f16, 0};
+  const auto times = [&](std::int64_t in_features) {
+    op.k = in_features;
+    return std::pair{100e9 / matmul_rate(machine, op)->value(), 0.8 / *matmul_dram_share(machine, op)};
+  };
+  CHECK(times(100) == times(2048));
+  // Half as fast with 512: a row costs what 2048 / 2 in-features cost.
+  machine.short_matmul_rates[{Dtype::f16, ActivationMode::exact}] = {{1, FlopsPerSecond(50e9)}};
+  machine.short_matmul_dram_shares[{Dtype::f16, ActivationMode::exact}] = {{1, 0.64}};
+  for (const auto& [in_features, rate, share] : {std::tuple{512, 2.0, 1.25},
+                                                 {2048, 1.0, 1.0},
+                                                 {1024, 1 + 1.0 / 3, 1 + 0.25 / 3},
+                                                 {256, 1 + 7.0 / 3, 1 + 0.25 * 7 / 3},
+                                                 {4096, 1 - 0.5 / 3, 1 - 0.125 / 3}}) {
+    CHECK(times(in_features).first == Approx(rate));
+    CHECK(times(in_features).second == Approx(share));
+  }
+  machine.short_matmul_rates.begin()->second = {{1, FlopsPerSecond(101e9)}};  // a measurement's noise
+  CHECK(times(512).first == Approx(1));
+  machine.short_matmul_rates.begin()->second = {{1, FlopsPerSecond(10e9)}};
+  CHECK(times(1 << 20).first > 0.3);
+  machine.matmul_dram_shares.begin()->second = {{1, 1.0}};
+  machine.short_matmul_dram_shares.begin()->second = {{1, 0.5}};
+  op.k = 1 << 20;
+  CHECK(*matmul_dram_share(machine, op) == 1);
 }
 
 TEST_CASE("steps with 8-bit activations are held against the rate of bytes") {
