@@ -59,7 +59,7 @@ AloneLatency::Step AloneLatency::prefill(int prompt_tokens) {
   return whole->second;
 }
 
-const AloneLatency::Step& AloneLatency::decodes(int context_tokens) {
+AloneLatency::Step AloneLatency::decodes(int context_tokens) {
   while (static_cast<int>(decodes_.size()) <= context_tokens) {
     const int before = static_cast<int>(decodes_.size()) - 1;
     decodes_.push_back(step({.phase = Phase::decode, .num_computed_tokens = before}, decodes_.back()));

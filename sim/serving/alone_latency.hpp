@@ -30,7 +30,7 @@ class AloneLatency {
   };
   [[nodiscard]] Step step(const SequenceSlice& slice, const Step& before);
   [[nodiscard]] Step prefill(int prompt_tokens);
-  [[nodiscard]] const Step& decodes(int context_tokens);
+  [[nodiscard]] Step decodes(int context_tokens);
 
   const EngineParts& parts_;
   VirtualClock clock_;  // stands still
