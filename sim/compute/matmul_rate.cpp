@@ -26,6 +26,10 @@ template <class ByRows, class TimeOf>
   return at(below) + way * (at(above) - at(below));
 }
 
+[[nodiscard]] double largest(const ShareByRows& shares) {
+  return std::ranges::max_element(shares, {}, &ShareByRows::value_type::second)->second;
+}
+
 // A time per weight, from that in long rows of weights and that in short ones: linear in 1 / in-features, for each row
 // costs something however long it is. Never faster in short rows; and not more than three times as slow, or the longest
 // rows would cost nothing.
@@ -65,8 +69,13 @@ std::optional<FlopsPerSecond> matmul_rate(const Machine& machine, const Op& op) 
 std::optional<double> matmul_dram_share(const Machine& machine, const Op& op) {
   const auto found = machine.matmul_dram_shares.find(kernel_of(op));
   if (op.kind != OpKind::matmul || found == machine.matmul_dram_shares.end()) return std::nullopt;
-  const auto time_at = [](const ShareByRows& shares, double rows) { return 1 / share_at(shares, rows); };
-  return std::min(1.0, 1 / time_per_weight(found->second, machine.short_matmul_dram_shares, op, time_at));
+  const auto pass = [](const ShareByRows& shares, double rows) { return 1 / share_at(shares, rows); };
+  const auto fastest = [](const ShareByRows& shares, double /*rows*/) { return 1 / largest(shares); };
+  const double whole = std::max(1.0, time_per_weight(found->second, machine.short_matmul_dram_shares, op, pass));
+  const double loading =
+      std::clamp(time_per_weight(found->second, machine.short_matmul_dram_shares, op, fastest), 1.0, whole);
+  const Efficiencies& reached = machine.efficiencies;
+  return 1 / (loading / reached.dram_bandwidth + (whole - loading) / reached.matmul_compute);
 }
 
 }  // namespace dculab::sim

@@ -21,7 +21,9 @@ namespace dculab::sim {
 // Precondition: a matmul.
 [[nodiscard]] std::optional<FlopsPerSecond> matmul_rate(const Machine& machine, const Op& op);
 
-// Of DRAM's peak bandwidth, with weights from there. Nothing where the machine does not know, or for another op.
+// Of DRAM's peak bandwidth, with weights from there. What the fastest pass takes is loading, at the machine's
+// dram_bandwidth; what more rows add to it is arithmetic, at matmul_compute. Nothing where the machine does not know,
+// or for another op.
 [[nodiscard]] std::optional<double> matmul_dram_share(const Machine& machine, const Op& op);
 
 // The figure at `rows` >= 1. Precondition: not empty.

@@ -102,7 +102,7 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
     const std::size_t dram = machine.memory.size() - 1;
     const double drawing = drawing_units(machine, op, dram, price.parallel.active_units);
     const double active = deliverable(machine, dram, drawing) / deliverable(machine, dram, machine.compute_units);
-    const BytesPerSecond reached = *share * machine.efficiencies.dram_bandwidth * active * machine.dram().bandwidth;
+    const BytesPerSecond reached = *share * active * machine.dram().bandwidth;
     compute = std::max(compute, price.bytes[dram] / reached);
     resources[dram] = Seconds{};
   }

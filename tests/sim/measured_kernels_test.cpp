@@ -81,8 +81,10 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
   });
   REQUIRE(op != plan.ops.end());
   const OpPrice price = price_op(machine, *op, step_footprint(plan));
-  const double share = 1 / (2 + 3.0 / 7 * (4 - 2));  // 1 / share is linear in the rows
-  const Seconds memory = price.bytes[machine.memory.size() - 1] / (share * 0.8 * machine.dram().bandwidth);
+  const double multiplying = 3.0 / 7 * (4 - 2);  // 1 / share is linear in the rows: what those after the first add
+  const double share =
+      1 / (2 / machine.efficiencies.dram_bandwidth + multiplying / machine.efficiencies.matmul_compute);
+  const Seconds memory = price.bytes[machine.memory.size() - 1] / (share * machine.dram().bandwidth);
   CHECK(price.seconds / memory == Approx(1));
   machine.memory.back().bandwidth = 1.5 * machine.dram().bandwidth;
   CHECK(price_op(machine, *op, step_footprint(plan)).seconds / memory == Approx(1 / 1.5));
@@ -97,6 +99,7 @@ TEST_CASE("a row of weights costs something on top of its in-features, where sho
   machine.peaks[Dtype::f32].vector = 10 * kTflops;
   machine.matmul_rates[{Dtype::f16, ActivationMode::exact}] = {{1, FlopsPerSecond(100e9)}};
   machine.matmul_dram_shares[{Dtype::f16, ActivationMode::exact}] = {{1, 0.8}};
+  machine.efficiencies.dram_bandwidth = 1;
   Op op;
   op.m = 1;
   op.n = 1000;
