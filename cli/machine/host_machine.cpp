@@ -72,7 +72,11 @@ void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
   config::cite(machine, "peaks.int8.vector", Evidence::measured, explain(host, "peaks"));
 }
 
-[[nodiscard]] bool is_short(const engine::MatmulMeasurement& measured) { return measured.in_features < sim::kLongRow; }
+[[nodiscard]] bool is_short(const engine::MatmulMeasurement& measured) {
+  if (measured.in_features != sim::kLongRow && measured.in_features != sim::kShortRow)
+    throw std::logic_error("the probe measured rows of a length that no machine file holds");
+  return measured.in_features == sim::kShortRow;
+}
 
 [[nodiscard]] sim::MatmulKernel kernel_of(const engine::MatmulMeasurement& measured) {
   return {measured.weights, measured.activations};

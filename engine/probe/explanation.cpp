@@ -37,12 +37,10 @@ void explain_methods(HostMeasurements& host) {
   host.how["peaks"] = "twelve independent sums, each thread's FLOP per CPU time of its own, summed";
   host.how["matmuls"] =
       "the engine's kernel on matrices of 2048 in-features (short ones: of 512) that fill half of L2, each thread's "
-      "FLOP per CPU time of "
-      "its own, summed; highest of runs in turn with all other kernels";
+      "FLOP per CPU time of its own, summed; highest of runs in turn with all other kernels";
   host.how["matmul weights read"] =
-      "the same with copy after copy of 8192 x 2048 weights, shared out to the threads, from memory, four times what "
-      "the "
-      "caches hold; share of DRAM's bandwidth";
+      "the same with copy after copy of 8192 x 2048 weights (short ones: of 8192 x 512), shared out to the threads, "
+      "from memory, four times what the caches hold; share of DRAM's bandwidth";
   host.how["fork_join"] = "empty parallel loop, one task per thread, threads awake, shortest of runs";
   host.how["foreign_load"] = "busy time in /proc/stat, steal included, less the CPU time of this process";
 }

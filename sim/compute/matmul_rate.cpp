@@ -31,12 +31,12 @@ template <class ByRows, class TimeOf>
 }
 
 // A time per weight, from that in long rows of weights and that in short ones: linear in 1 / in-features, for each row
-// costs something however long it is. Never faster in short rows; and not more than three times as slow, or the longest
-// rows would cost nothing.
+// costs something however long it is. Never faster in short rows; beyond the long ones two thirds of theirs at least,
+// or the longest would cost nothing.
 [[nodiscard]] double at_length(double in_long, double in_short, std::int64_t in_features) {
-  constexpr double kMost = 3;
+  constexpr double kLeast = 2.0 / 3;
   const double place = (1.0 / static_cast<double>(in_features) - 1.0 / kLongRow) / (1.0 / kShortRow - 1.0 / kLongRow);
-  return in_long + place * (std::clamp(in_short, in_long, kMost * in_long) - in_long);
+  return std::max(kLeast * in_long, in_long + place * (std::max(in_short, in_long) - in_long));
 }
 
 // The time per weight, of `figures` and, where the machine knows them, `short_ones`.

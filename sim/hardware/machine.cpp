@@ -73,12 +73,13 @@ void check_matmuls(Problems& found, std::string_view section, const std::map<Mat
   }
 }
 
-template <class ByRows>
-void require_rates(Problems& found, std::string_view section, const std::map<MatmulKernel, ByRows>& kernels,
-                   const std::map<MatmulKernel, RateByRows>& rates) {
+template <class ByRows, class NeededByRows>
+void require_kernels(Problems& found, std::string_view section, const std::map<MatmulKernel, ByRows>& kernels,
+                     std::string_view needed_section, const std::map<MatmulKernel, NeededByRows>& needed) {
   for (const auto& [kernel, by_rows] : kernels)
-    if (!rates.contains(kernel))
-      found.push_back(std::string(section) + "." + name(kernel) + " needs matmul_rates." + name(kernel));
+    if (!needed.contains(kernel))
+      found.push_back(std::string(section) + "." + name(kernel) + " needs " + std::string(needed_section) + "." +
+                      name(kernel));
 }
 
 void check_matmuls(Problems& found, const Machine& machine) {
@@ -88,9 +89,10 @@ void check_matmuls(Problems& found, const Machine& machine) {
   check_matmuls(found, "short_matmul_rates", machine.short_matmul_rates, is_rate);
   check_matmuls(found, "matmul_dram_shares", machine.matmul_dram_shares, is_share);
   check_matmuls(found, "short_matmul_dram_shares", machine.short_matmul_dram_shares, is_share);
-  require_rates(found, "short_matmul_rates", machine.short_matmul_rates, machine.matmul_rates);
-  require_rates(found, "matmul_dram_shares", machine.matmul_dram_shares, machine.matmul_rates);
-  require_rates(found, "short_matmul_dram_shares", machine.short_matmul_dram_shares, machine.matmul_rates);
+  require_kernels(found, "short_matmul_rates", machine.short_matmul_rates, "matmul_rates", machine.matmul_rates);
+  require_kernels(found, "matmul_dram_shares", machine.matmul_dram_shares, "matmul_rates", machine.matmul_rates);
+  require_kernels(found, "short_matmul_dram_shares", machine.short_matmul_dram_shares, "matmul_dram_shares",
+                  machine.matmul_dram_shares);
 }
 
 void check_waves(Problems& found, const WaveResources& waves) {

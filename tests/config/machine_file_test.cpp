@@ -170,12 +170,13 @@ TEST_CASE("rates of matmul kernels are written and read back, by kernel and rows
   const sim::MatmulKernel int4{Dtype::int4, ActivationMode::int8}, f16{Dtype::f16, ActivationMode::exact};
   machine.matmul_rates = {{int4, {{1, FlopsPerSecond(9e10 / 7)}, {16, FlopsPerSecond(5e11)}}},
                           {f16, {{256, FlopsPerSecond(1e11)}}}};
-  machine.matmul_dram_shares = {{int4, {{1, 0.7 / 3}}}};
+  machine.matmul_dram_shares = {{int4, {{1, 0.7 / 3}}}, {f16, {{1, 0.25}}}};
   machine.short_matmul_rates = {{int4, {{8, FlopsPerSecond(4e10)}}}};
   machine.short_matmul_dram_shares = {{f16, {{1, 0.125}}}};
-  for (const char* key : {"matmul_rates.int4_int8.rows_1", "matmul_rates.int4_int8.rows_16",
-                          "matmul_rates.f16_exact.rows_256", "matmul_dram_shares.int4_int8.rows_1",
-                          "short_matmul_rates.int4_int8.rows_8", "short_matmul_dram_shares.f16_exact.rows_1"})
+  for (const char* key :
+       {"matmul_rates.int4_int8.rows_1", "matmul_rates.int4_int8.rows_16", "matmul_rates.f16_exact.rows_256",
+        "matmul_dram_shares.int4_int8.rows_1", "matmul_dram_shares.f16_exact.rows_1",
+        "short_matmul_rates.int4_int8.rows_8", "short_matmul_dram_shares.f16_exact.rows_1"})
     cite(machine, key, sim::Evidence::measured, "a run");
   const sim::Machine again = read_machine("again", machine_yaml(machine));
   CHECK(again.matmul_rates == machine.matmul_rates);
