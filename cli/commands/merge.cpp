@@ -4,8 +4,8 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
-#include "cli/scenario/search_options.hpp"
 #include "cli/search/search.hpp"
+#include "cli/search/search_options.hpp"
 
 namespace dculab::cli {
 namespace {

@@ -101,10 +101,13 @@ struct Prediction {
       warnings.push_back(begin + machine.name + " has no such arithmetic; " + converted);
       return;
     }
+    if (stored != multiplied) {
+      warnings.push_back(begin + converted + ", the activations' format");
+      return;
+    }
     const std::string key = "peaks." + std::string(name(stored)) + (peak->second.matrix ? ".matrix" : ".vector");
-    if (std::find(machine.assumed.begin(), machine.assumed.end(), key) == machine.assumed.end()) return;
-    const std::string rate = "the rate on " + machine.name + " is " + machine.sources.at(key);
-    warnings.push_back(begin + (stored == multiplied ? rate : converted + ", the activations' format; " + rate));
+    if (std::find(machine.assumed.begin(), machine.assumed.end(), key) != machine.assumed.end())
+      warnings.push_back(begin + "the rate on " + machine.name + " is " + machine.sources.at(key));
   };
   const bool rounded = prediction.options.activations == ActivationMode::int8 &&
                        prediction.options.weights.group_size != 0 && machine.peaks.contains(Dtype::int8);

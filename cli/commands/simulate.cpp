@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/commands/commands.hpp"
+#include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
@@ -16,7 +17,6 @@
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "cli/serving/simulation.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "config/text_output.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
@@ -203,6 +203,26 @@ void add_steps(const Simulation& simulation, Trace& trace) {
   }
 }
 
+[[nodiscard]] std::vector<SimulatedPoint> points_of(const config::Scenario& scenario,
+                                                    const std::vector<config::SweepPoint>& sweep) {
+  std::vector<SimulatedPoint> asked;
+  for (const std::string& listed : scenario.machines)
+    for (const config::SweepPoint& point : sweep)
+      asked.push_back({&point, sweeps_machine(scenario) ? point.scenario.machines.front() : listed});
+  return asked;
+}
+
+void add_sweep(const std::string& question, const std::vector<Simulation>& all, Report& report) {
+  report.tables.push_back(sweep_table(all));
+  report.tables.back().title = question;
+  add_trust(all, report);
+  for (const Simulation& simulation : all)
+    if (!simulation.measured.empty()) {
+      report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
+      report.tables.back().title = label(simulation);
+    }
+}
+
 [[nodiscard]] Report simulate(const SimulateChoices& choices) {
   Report report{"dculab/simulate/1", {}, {}, Json{{"simulations", Json::array()}}};
   if (!choices.trace_file.empty() && !choices.measure)
@@ -216,28 +236,16 @@ void add_steps(const Simulation& simulation, Trace& trace) {
     const bool single = points.size() * scenario.machines.size() == 1;
     if (!choices.chrome_trace_file.empty() && !(single && choices.scenarios.size() == 1))
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
-    std::vector<SimulatedPoint> asked;
-    for (const std::string& listed : scenario.machines)
-      for (const config::SweepPoint& point : points) {
-        const std::string& machine = sweeps_machine(scenario) ? point.scenario.machines.front() : listed;
-        asked.push_back({&point, machine});
-      }
+    const std::vector<SimulatedPoint> asked = points_of(scenario, points);
     std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
                                                   choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
     if (!scenario.pareto.empty()) add_front(all, scenario.pareto, report);
     if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
     if (single) {
-      add_intervals(*asked.front().point, all.front());
+      add_intervals(points.front(), choices.threads, all.front());
       add_details(all.front(), report);
     } else {
-      report.tables.push_back(sweep_table(all));
-      report.tables.back().title = scenario.question;
-      add_trust(all, report);
-      for (const Simulation& simulation : all)
-        if (choices.measure) {
-          report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
-          report.tables.back().title = label(simulation);
-        }
+      add_sweep(scenario.question, all, report);
     }
     add_leanings_of(all, report);
     for (const SimulatedPoint& each : asked) {

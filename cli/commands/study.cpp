@@ -9,7 +9,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
-#include "cli/scenario/search_options.hpp"
+#include "cli/search/search_options.hpp"
 #include "cli/serving/measured_serving_study.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "cli/study/compared_study.hpp"

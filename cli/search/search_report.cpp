@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/search/search_sensitivity.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "config/unit_text.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"

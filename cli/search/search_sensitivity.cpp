@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "cli/output/axis_title.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/search/sensitivity_report.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "core/error.hpp"
 
 namespace dculab::cli {

@@ -35,7 +35,8 @@ constexpr std::array<const char*, 16> kCompared{"steps",
                                                 "latency_p99"};
 
 [[nodiscard]] bool is_time(const std::string& metric) {
-  return !metric.ends_with("per_second") && metric != "goodput" && metric != "steps" && metric != "output_tokens";
+  const auto known = std::ranges::find(config::metrics(), metric, &config::Metric::name);
+  return known != config::metrics().end() && known->kind == config::MetricKind::time;
 }
 
 // Whatever is touched for the first time is touched here: predictions are of a server that has been running.

@@ -8,11 +8,11 @@
 #include <set>
 
 #include "cli/machine/calibrated_machine.hpp"
+#include "cli/output/axis_title.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/scenario/request_workload.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_scenario.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/fit.hpp"

@@ -6,7 +6,6 @@
 
 #include "cli/scenario/request_workload.hpp"
 #include "cli/serving/measured_serving.hpp"
-#include "cli/serving/serving_report.hpp"
 #include "sim/serving/step_confidence.hpp"
 
 namespace dculab::cli {
@@ -23,7 +22,7 @@ constexpr std::array kShown{"requests_per_second",
                             "latency_p50",
                             "latency_p99"};
 
-void widen(const std::map<std::string, double>& figures, std::map<std::string, Interval>& intervals) {
+void widen(const std::map<std::string, double>& figures, std::map<std::string, sim::Range>& intervals) {
   for (const auto& [metric, figure] : figures)
     if (const auto found = intervals.find(metric); found != intervals.end()) {
       found->second.low = std::min(found->second.low, figure);
@@ -33,12 +32,15 @@ void widen(const std::map<std::string, double>& figures, std::map<std::string, I
 
 }  // namespace
 
-void add_intervals(const config::SweepPoint& point, Simulation& simulation) {
+void add_intervals(const config::SweepPoint& point, int threads, Simulation& simulation) {
   const RequestWorkload workload = resolve_requests(point.scenario, simulation.server.model);
   const auto figures_at = [&](double scale) {
-    return serving_figures(sim::simulate(sim::slowed(simulation.server, scale), workload, simulation.slo).metrics);
+    sim::SimulatedServer server = simulation.server;
+    server.step_scale = scale;
+    const sim::ServingRun run = sim::simulate(server, workload, simulation.slo);
+    return compared_figures(run.metrics, run.num_steps);
   };
-  auto fast = std::async(std::launch::async, figures_at, simulation.trust.low);
+  auto fast = std::async(threads == 1 ? std::launch::deferred : std::launch::async, figures_at, simulation.trust.low);
   const std::map<std::string, double> slow = figures_at(simulation.trust.high);
   for (const auto& [metric, figure] : simulation.figures) simulation.intervals[metric] = {figure, figure};
   widen(slow, simulation.intervals);
@@ -62,6 +64,8 @@ Table interval_table(const Simulation& simulation) {
   }
   table.notes = {"The same requests served twice more, with all steps at either end of what they take: " +
                  trust_text(simulation.trust) + "."};
+  if (simulation.server.deployment.is_disaggregated())
+    table.notes.emplace_back("KV transfers between replicas take what they are priced in all three.");
   return table;
 }
 

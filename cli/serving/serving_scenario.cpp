@@ -4,9 +4,9 @@
 #include <thread>
 #include <utility>
 
+#include "cli/output/axis_title.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <thread>
 
+#include "cli/output/axis_title.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/request_workload.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "core/error.hpp"
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
@@ -18,7 +18,7 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kKeptSteps = 16;
+constexpr std::size_t kSampledSteps = 16;
 
 [[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
   Json json = Json::array();
@@ -46,7 +46,7 @@ constexpr std::size_t kKeptSteps = 16;
   const bool measured = serving != Serving::simulated;
   sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
   if (measured) make_measurable(server, scenario, "give --set machine=FILE with a calibrated file of this machine");
-  sim::StepSample sample(kKeptSteps);
+  sim::StepSample sample(kSampledSteps);
   const auto on_step = [&](const ServedStep& step, int engine) {
     sample.add(step);
     if (chrome_trace != nullptr) chrome_trace->add(step, engine);

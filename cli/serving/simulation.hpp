@@ -16,23 +16,18 @@
 
 namespace dculab::cli {
 
-// What a figure lies between.
-struct Interval {
-  double low = 0, high = 0;
-};
-
 struct Simulation {
   std::string machine;
   std::vector<config::Override> choices;  // of the sweep
   sim::SimulatedServer server;
   ServiceLevel slo;
   sim::ServingRun run;
-  std::vector<Batch> steps;                   // some of them
-  std::map<std::string, double> figures;      // serving_figures
-  sim::StepConfidence trust;                  // in its steps
-  std::map<std::string, Interval> intervals;  // of the figures; empty until asked for
-  std::map<std::string, double> measured;     // with --measure
-  Trace trace;                                // the same: steps of the measured run
+  std::vector<Batch> steps;                     // some of them
+  std::map<std::string, double> figures;        // serving_figures
+  sim::StepConfidence trust;                    // in its steps
+  std::map<std::string, sim::Range> intervals;  // of the figures; empty until asked for
+  std::map<std::string, double> measured;       // with --measure
+  Trace trace;                                  // the same: steps of the measured run
 };
 
 enum class Serving : std::uint8_t { simulated, simulated_and_measured, simulated_and_traced };

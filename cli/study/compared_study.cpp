@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "cli/study/variant_cost.hpp"
 #include "core/error.hpp"
 

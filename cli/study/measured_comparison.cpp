@@ -5,11 +5,11 @@
 #include <map>
 
 #include "cli/machine/calibrated_machine.hpp"
+#include "cli/output/axis_title.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/scenario/engine_weights.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/machine/calibrated_machine.hpp"
+#include "cli/output/axis_title.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/recommend/recommendation.hpp"
 #include "cli/scenario/engine_weights.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/op_report.hpp"
 #include "cli/recommend/recommendation.hpp"
@@ -45,15 +46,6 @@ void add_axes_columns(Table& table, const std::vector<StudyPoint>& points) {
 }
 
 }  // namespace
-
-std::string axis_title(const std::string& key) {
-  static const std::map<std::string, std::string> titles{{kKvHeadsKey, "KV heads"},
-                                                         {kBlockSizeKey, "block"},
-                                                         {"kv_cache.dtype", "KV dtype"},
-                                                         {"workload.context_tokens", "context"}};
-  const auto title = titles.find(key);
-  return title != titles.end() ? title->second : key.substr(key.find('.') + 1);
-}
 
 std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::MachineKind kind) {
   std::vector<StudyPoint> points;

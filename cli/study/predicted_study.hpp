@@ -26,9 +26,6 @@ struct StudyPoint {
 // All points of the sweep for a machine of this kind. Throws InputError.
 [[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::MachineKind kind);
 
-// "num_key_value_heads" of "model.num_key_value_heads": the column of an axis.
-[[nodiscard]] std::string axis_title(const std::string& key);
-
 // Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines"; and, where
 // `within` is above 1, which figure of the machine would change the recommendation when it is up to so many times
 // smaller or larger.

@@ -12,7 +12,7 @@ constexpr double kAsCold = 0.01;  // a decode is no colder than after many other
 AloneLatency::AloneLatency(const EngineParts& parts)
     : parts_(parts),
       stages_(static_cast<std::size_t>(parts.deployment.pipeline_parallel_size)),
-      executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages_),
+      executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages_, parts.step_scale),
       warmth_(parts.machine),
       whole_chunks_{{.until = {}, .cold_after = warmth_.cold_share_after_rest()}},
       decodes_(1) {}

@@ -7,30 +7,32 @@
 namespace dculab::sim {
 
 ParallelExecutor::ParallelExecutor(const Machine& machine, const ModelShape& model, const EngineOptions& options,
-                                   const Deployment& deployment, const Clock& clock, StageTimes& stages)
+                                   const Deployment& deployment, const Clock& clock, StageTimes& stages,
+                                   double step_scale)
     : machine_(machine),
       model_(model),
       deployment_(deployment),
       clock_(clock),
       stages_(stages),
+      step_scale_(step_scale),
       activation_dtype_(options.activation_dtype),
       shard_(shard(model, deployment.tensor_parallel_size)),
       device_(machine, shard_, options) {}
 
-void ParallelExecutor::add(const char* bound, Seconds time) {
-  if (time > Seconds{}) time_by_bound_[bound] += time;
+void ParallelExecutor::add(std::string_view bound, Seconds price) {
+  if (price > Seconds{}) time_by_bound_[std::string(bound)] += step_scale_ * price;
 }
 
 ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
   const StepPrice& price = device_.price();
-  time_by_bound_["host"] += price.host;
+  add("host", price.host);
   Work work{.before_layers = price.host, .layers = {}, .after_layers = {}};
   for (std::size_t index = 0; index < price.ops.size(); ++index) {
     const OpPrice& op = price.ops[index];
     const Seconds time = op.all_executions();
     const Seconds refill = op.count * op.refill;
     add("cold caches", refill);
-    time_by_bound_[std::string(name(op.bound, machine_))] += time - refill;
+    add(name(op.bound, machine_), time - refill);
     const Stage stage = plan.ops[index].stage;
     (stage == Stage::before_layers ? work.before_layers
      : stage == Stage::layer       ? work.layers
@@ -48,7 +50,7 @@ StepResult ParallelExecutor::run(const StepPlan& plan) {
   add("swap", device_.swaps());
   add("pauses", device_.pauses());
   add("exchange", exchange);
-  result.duration += exchange;
+  result.duration = step_scale_ * (result.duration + exchange);
   device_time_ += result.duration / static_cast<double>(deployment_.pipeline_parallel_size);
   if (deployment_.pipeline_parallel_size == 1) return result;
   work.layers += exchange + device_.copies() + device_.swaps() + device_.pauses();
@@ -63,16 +65,16 @@ Seconds ParallelExecutor::through_the_stages(const StepPlan& plan, const Work& w
   for (int stage = 0; stage <= last; ++stage) {
     const double share = static_cast<double>(layers_of_stage(deployment_, model_, stage)) / model_.num_hidden_layers;
     Seconds& free = stages_[static_cast<std::size_t>(stage)];
-    add("pipeline", free - now);
-    now = std::max(now, free) + share * work.layers;
-    if (stage == 0) now += work.before_layers;
-    if (stage == last) now += work.after_layers;
-    free = now;
+    if (free > now) time_by_bound_["pipeline"] += free - now;
+    Seconds price = share * work.layers;
+    if (stage == 0) price += work.before_layers;
+    if (stage == last) price += work.after_layers;
+    now = free = std::max(now, free) + step_scale_ * price;
     if (stage == last) break;
     const DeviceLink link = stage_link(deployment_, machine_, stage);
     const Seconds transfer = hidden / link.bandwidth + link.latency;
     add("exchange", transfer);
-    now += transfer;
+    now += step_scale_ * transfer;
   }
   return now - clock_.now();
 }

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/executor.hpp"
@@ -24,10 +25,11 @@ using StageTimes = std::vector<Seconds>;
 
 class ParallelExecutor final : public Executor {
  public:
-  // All must outlive the executor. Preconditions: problems() of all are empty; `stages` has one for each stage; steps
-  // of executors that share `stages` run in the order in which they begin.
+  // All must outlive the executor. Each step, transfers between devices and all, takes `step_scale` times its price.
+  // Preconditions: problems() of all are empty; step_scale > 0; `stages` has one for each stage; steps of executors
+  // that share `stages` run in the order in which they begin.
   ParallelExecutor(const Machine& machine, const ModelShape& model, const EngineOptions& options,
-                   const Deployment& deployment, const Clock& clock, StageTimes& stages);
+                   const Deployment& deployment, const Clock& clock, StageTimes& stages, double step_scale = 1);
 
   // The model that steps are to be planned for: a device's part of every layer.
   [[nodiscard]] const ModelShape& planned_model() const { return shard_; }
@@ -54,7 +56,7 @@ class ParallelExecutor final : public Executor {
   };
 
   [[nodiscard]] Work add_bounds(const StepPlan& plan);
-  void add(const char* bound, Seconds time);
+  void add(std::string_view bound, Seconds price);
   [[nodiscard]] Seconds through_the_stages(const StepPlan& plan, const Work& work);
 
   const Machine& machine_;
@@ -62,6 +64,7 @@ class ParallelExecutor final : public Executor {
   const Deployment& deployment_;
   const Clock& clock_;
   StageTimes& stages_;
+  double step_scale_;
   Dtype activation_dtype_;
   ModelShape shard_;
   SimulatedExecutor device_;

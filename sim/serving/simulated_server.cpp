@@ -64,7 +64,8 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
   ServingRun run;
   run.metrics = ServingMetrics(objective);
   const EngineParts parts{server.machine,    server.model,       server.options,
-                          server.deployment, num_blocks(server), num_host_blocks(server)};
+                          server.deployment, num_blocks(server), num_host_blocks(server),
+                          server.step_scale};
   std::optional<AloneLatency> alone;
   if (objective.slowdown) alone.emplace(parts);
   const auto add = [&run, &alone](const Sequence& sequence) {

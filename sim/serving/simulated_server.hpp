@@ -28,6 +28,7 @@ struct SimulatedServer {
   // sim/memory/capacity.hpp.
   std::optional<int> num_blocks{};
   Deployment deployment{};
+  double step_scale = 1;  // what each step takes, over its price; > 0
 };
 
 struct ReplicaRun {

@@ -44,9 +44,4 @@ StepConfidence step_confidence(const SimulatedServer& server, std::span<const Ba
   return {std::max(1 / trusted.factor, std::min(1.0, floor)), trusted.factor, trusted.basis};
 }
 
-SimulatedServer slowed(SimulatedServer server, double scale) {
-  server.machine.efficiencies.undisturbed /= scale;  // step = price / undisturbed
-  return server;
-}
-
 }  // namespace dculab::sim

@@ -2,8 +2,9 @@
 // to be wrong alike, as they are when the cost law or a machine's figure is. The same requests served once more at both
 // ends of that factor give the ends of each figure's interval.
 //
-// Link transfers between devices, block copies and swaps are taken as priced. A calibrated machine's factor is that of
-// single steps; errors of theirs that cancel out would make it smaller.
+// Exchanges between the devices of a replica are part of its steps; what the links' own figures may be wrong by is not
+// in the factor, and KV transfers between replicas are taken as priced. A calibrated machine's factor is that of single
+// steps; errors of theirs that cancel out would make it smaller.
 #pragma once
 
 #include <span>
@@ -23,8 +24,5 @@ struct StepConfidence {
 
 // Of steps like `batches`, some of a run's (StepSample). Precondition: not empty, and each has sequences.
 [[nodiscard]] StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches);
-
-// The same server, on which each step takes `scale` times its price.
-[[nodiscard]] SimulatedServer slowed(SimulatedServer server, double scale);
 
 }  // namespace dculab::sim

@@ -26,7 +26,8 @@ std::vector<Seconds> phase_times(const SimulatedServer& server, std::span<const 
   for (const Batch& batch : batches) {
     const VirtualClock clock;
     StageTimes stages(static_cast<std::size_t>(server.deployment.pipeline_parallel_size));
-    ParallelExecutor executor(server.machine, server.model, server.options, server.deployment, clock, stages);
+    ParallelExecutor executor(server.machine, server.model, server.options, server.deployment, clock, stages,
+                              server.step_scale);
     plan.batch = batch;
     plan_step_into(plan, executor.planned_model(), server.options);
     const auto prefills = [](const SequenceSlice& slice) { return slice.phase == Phase::prefill; };

@@ -24,7 +24,7 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, StageTimes& stages, Servi
                   .max_position_embeddings = parts.model.max_position_embeddings,
                   .num_host_blocks = parts.num_host_blocks},
                  BatchContents::lengths_only),
-      executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages),
+      executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages, parts.step_scale),
       loop_({executor_.planned_model(), parts.options, scheduler_, executor_, token_source(), clock_,
              RequestRecords::drop},
             watched(std::move(callbacks))) {}

@@ -22,6 +22,7 @@ struct EngineParts {
   const Deployment& deployment;
   int num_blocks;           // of one engine
   int num_host_blocks = 0;  // the same
+  double step_scale = 1;    // see ParallelExecutor
 };
 
 class VirtualEngine {

@@ -63,6 +63,10 @@ TEST_CASE("a simulation says what it rests on and between what its figures lie")
     CHECK(interval.at(0).get<double>() <= run.at(metric).get<double>());
     CHECK(interval.at(1).get<double>() >= run.at(metric).get<double>());
   }
+  for (const std::string metric : {"steps", "total_time", "ttft_p50", "tpot_p50", "latency_p99"}) {
+    INFO(metric);
+    CHECK(run.at("intervals").at(metric).at(0) < run.at("intervals").at(metric).at(1));
+  }
   const Json& tpot = run.at("intervals").at("tpot_p50");
   CHECK(tpot.at(1).get<double>() > 1.25 * run.at("tpot_p50").get<double>());  // queues make it more than the steps are
   CHECK(tpot.at(0).get<double>() < 0.8 * run.at("tpot_p50").get<double>());

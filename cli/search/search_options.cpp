@@ -1,4 +1,4 @@
-#include "cli/scenario/search_options.hpp"
+#include "cli/search/search_options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <charconv>
