@@ -68,7 +68,9 @@ class MachineReader {
     optional_figure(reader, "host_link", machine_.host_link);
     optional_figure(reader, "peer_link", machine_.peer_link);
     optional_figure(reader, "peers", machine_.peers);
+    optional_figure(reader, "direct_peers", machine_.direct_peers);
     optional_figure(reader, "peer_latency", machine_.peer_latency);
+    optional_figure(reader, "collective_start", machine_.collective_start);
     optional_figure(reader, "network_link", machine_.network_link);
     optional_figure(reader, "network_latency", machine_.network_latency);
   }

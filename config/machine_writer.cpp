@@ -66,7 +66,9 @@ class MachineWriter {
     if (machine_.host_link) figure("", "", "host_link", *machine_.host_link);
     if (machine_.peer_link) figure("", "", "peer_link", *machine_.peer_link);
     if (machine_.peers) figure("", "", "peers", *machine_.peers);
+    if (machine_.direct_peers) figure("", "", "direct_peers", *machine_.direct_peers);
     if (machine_.peer_latency) figure("", "", "peer_latency", *machine_.peer_latency);
+    if (machine_.collective_start) figure("", "", "collective_start", *machine_.collective_start);
     if (machine_.network_link) figure("", "", "network_link", *machine_.network_link);
     if (machine_.network_latency) figure("", "", "network_latency", *machine_.network_latency);
   }

@@ -91,7 +91,9 @@ template <class ByRows>
   if (key == "host_link") return stated(machine.host_link);
   if (key == "peer_link") return stated(machine.peer_link);
   if (key == "peers") return stated(machine.peers);
+  if (key == "direct_peers") return stated(machine.direct_peers);
   if (key == "peer_latency") return stated(machine.peer_latency);
+  if (key == "collective_start") return stated(machine.collective_start);
   if (key == "network_link") return stated(machine.network_link);
   if (key == "network_latency") return stated(machine.network_latency);
   return std::nullopt;

@@ -9,17 +9,31 @@
 namespace dculab::sim {
 namespace {
 
-// NCCL's ring on NVLink: LL, LL128, Simple.
+// LL, LL128, Simple: how much later each starts and hops than LL, and what it reaches of the link.
 struct Protocol {
-  Seconds base;
-  Seconds hop;
-  double share;  // of the link's bandwidth
+  Seconds later_start;
+  Seconds later_hop;
+  double share;
 };
-constexpr std::array<Protocol, 3> kRing{{
-    {Seconds(3.6e-6), Seconds(0.47e-6), 0.25},
-    {Seconds(10.0e-6), Seconds(1.9e-6), 0.92},
-    {Seconds(8.4e-6), Seconds(3.4e-6), 1.0},
+constexpr std::array<Protocol, 3> kProtocols{{
+    {Seconds(), Seconds(), 0.25},
+    {Seconds(6.4e-6), Seconds(1.43e-6), 0.92},
+    {Seconds(4.8e-6), Seconds(2.93e-6), 1.0},
 }};
+constexpr Seconds kNcclStart(3.6e-6);
+
+[[nodiscard]] Seconds time_of_passes(const Machine& machine, int devices, Bytes bytes, int passes) {
+  const DeviceLink link = *link_among(machine, devices);
+  const int others = devices - 1;
+  const bool direct = share_a_server(machine, devices) && others <= machine.direct_peers.value_or(0);
+  const double hops = passes * (direct ? 1 : others);
+  const Bytes sent = passes * static_cast<double>(others) / devices * bytes;
+  Seconds best(std::numeric_limits<double>::infinity());
+  for (const Protocol& protocol : kProtocols)
+    best = std::min(best, machine.collective_start.value_or(kNcclStart) + protocol.later_start +
+                              hops * (link.latency + protocol.later_hop) + sent / (link.bandwidth * protocol.share));
+  return best;
+}
 
 }  // namespace
 
@@ -49,22 +63,24 @@ ModelShape shard(const ModelShape& model, int devices) {
   return part;
 }
 
-Seconds all_reduce_time(BytesPerSecond link, int devices, Bytes bytes) {
-  const double hops = 2.0 * (devices - 1);
-  Seconds best(std::numeric_limits<double>::infinity());
-  for (const Protocol& protocol : kRing)
-    best = std::min(best, protocol.base + hops * protocol.hop + hops / devices * (bytes / (link * protocol.share)));
-  return best;
+Seconds all_reduce_time(const Machine& machine, int devices, Bytes bytes) {
+  return time_of_passes(machine, devices, bytes, 2);
+}
+
+Seconds gather_time(const Machine& machine, int devices, Bytes bytes) {
+  return time_of_passes(machine, devices, bytes, 1);
 }
 
 Seconds exchange_time(const Machine& machine, const ModelShape& model, const StepPlan& plan, int devices,
                       Dtype activation_dtype) {
   if (devices == 1) return {};
-  const Bytes bytes = storage(activation_dtype, static_cast<double>(plan.batch.num_tokens()) * model.hidden_size);
-  const DeviceLink link = *link_among(machine, devices);
-  Seconds each = all_reduce_time(link.bandwidth, devices, bytes);
-  if (!share_a_server(machine, devices)) each += 2.0 * (devices - 1) * link.latency;
-  return 2.0 * model.num_hidden_layers * each;
+  const double tokens = plan.batch.num_tokens();
+  const Bytes hidden = storage(activation_dtype, tokens * model.hidden_size);
+  const Seconds sums = (2.0 * model.num_hidden_layers + 1) * all_reduce_time(machine, devices, hidden);
+  double rows = 0;
+  for (const SequenceSlice& slice : plan.batch.sequences) rows += slice.num_logits;
+  if (rows == 0) return sums;
+  return sums + gather_time(machine, devices, storage(activation_dtype, rows * model.vocab_size));
 }
 
 }  // namespace dculab::sim

@@ -1,13 +1,20 @@
 // What one of several devices does when they share every layer: Megatron's split, two all-reduces a layer.
 //
-//   shard       heads, KV heads (at least one each), MLP width and vocabulary, each divided by the devices
-//   all-reduce  min over protocols of  base + 2 (p - 1) * hop + 2 (p - 1) / p * bytes / (link * share)
-//   step        2 * layers * all-reduce of tokens * hidden values
+//   shard    heads, KV heads (at least one each), MLP width and vocabulary, each divided by the devices
+//   pass     min over protocols of  start + hops * hop + (p - 1) / p * bytes / (link * share)
+//   step     2 * layers + 1 all-reduces of tokens * hidden values, each two passes with one start: every layer's two
+//   and
+//            the embedding's; then the logits of the rows that are sampled, one pass
 //
-// More devices than a server has exchange over the network, every hop with its latency on top.
+// A pass takes p - 1 hops round a ring. Where every device has a link of its own to every other (`direct_peers`), it
+// takes one, as RCCL's all-pairs algorithms and vLLM's own all-reduce do. `start` and `hop` are the machine's
+// (collective_start, peer_latency; network_latency among more devices than a server has), given for the protocol of the
+// smallest messages, LL. LL128 and Simple start and hop later by what NCCL says of NVLink; RCCL's figures differ from
+// each other by as much.
 //
-// Sources: Shoeybi et al. 2019, "Megatron-LM", section 3; NCCL's own model of its ring, src/graph/tuning.cc@01afd20
-// (NVLink; RCCL and xGMI are taken to be alike: an assumption).
+// Sources: Shoeybi et al. 2019, "Megatron-LM", section 3; NCCL's model of its ring, src/graph/tuning.cc@01afd20; the
+// same file and tools/msccl-algorithms of ROCm/rccl@9e22c79; vLLM's vocab_parallel_embedding.py and
+// logits_processor.py.
 #pragma once
 
 #include "core/model_shape.hpp"
@@ -22,9 +29,13 @@ namespace dculab::sim {
 // The part of each device. Precondition: shard_problems is empty.
 [[nodiscard]] ModelShape shard(const ModelShape& model, int devices);
 
-[[nodiscard]] Seconds all_reduce_time(BytesPerSecond link, int devices, Bytes bytes);
+// Of `bytes` on each device. Precondition: link_among(machine, devices).
+[[nodiscard]] Seconds all_reduce_time(const Machine& machine, int devices, Bytes bytes);
 
-// All-reduces of one step. Precondition: shard_problems is empty.
+// Of `bytes` on all devices together, which each of them gets. Precondition: the same.
+[[nodiscard]] Seconds gather_time(const Machine& machine, int devices, Bytes bytes);
+
+// All-reduces and the gather of one step. Precondition: shard_problems is empty.
 [[nodiscard]] Seconds exchange_time(const Machine& machine, const ModelShape& model, const StepPlan& plan, int devices,
                                     Dtype activation_dtype);
 

@@ -84,7 +84,9 @@ TEST_CASE("every shipped machine is written and read back the same") {
     CHECK(again.host_link == machine.host_link);
     CHECK(again.peer_link == machine.peer_link);
     CHECK(again.peers == machine.peers);
+    CHECK(again.direct_peers == machine.direct_peers);
     CHECK(again.peer_latency == machine.peer_latency);
+    CHECK(again.collective_start == machine.collective_start);
     CHECK(again.network_link == machine.network_link);
     CHECK(again.network_latency == machine.network_latency);
   }

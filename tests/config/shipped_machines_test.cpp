@@ -78,6 +78,7 @@ TEST_CASE("links: over the network no faster than in the server, and stated with
     INFO(machine.name);
     CHECK(machine.peer_link.has_value() == machine.peers.has_value());
     CHECK(machine.peer_link.has_value() == machine.peer_latency.has_value());
+    CHECK(machine.direct_peers.value_or(0) <= machine.peers.value_or(0));
     CHECK(machine.network_link.has_value() == machine.network_latency.has_value());
     if (machine.peer_link) CHECK(*machine.peer_link < machine.dram().bandwidth);
     if (machine.peer_link && machine.network_link) CHECK(*machine.network_link < *machine.peer_link);
