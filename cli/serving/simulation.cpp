@@ -18,7 +18,8 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kSampledSteps = 16;
+constexpr std::size_t kSampledSteps = 1024;  // to tell whether they extrapolate
+constexpr std::size_t kPricedSteps = 16;
 
 [[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
   Json json = Json::array();
@@ -57,8 +58,8 @@ constexpr std::size_t kSampledSteps = 16;
   done.slo = scenario.slo;
   const RequestWorkload workload = resolve_requests(scenario, server.model);
   done.run = sim::simulate(server, workload, scenario.slo, on_step);
-  done.steps = sample.batches();
-  done.trust = sim::step_confidence(server, done.steps);
+  done.steps = sim::thinned(sample.batches(), kPricedSteps);
+  done.trust = sim::step_confidence(server, sample.batches());
   done.figures = compared_figures(done.run.metrics, done.run.num_steps);
   if (measured) {
     const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;

@@ -87,10 +87,11 @@ std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps)
 Spread spread(const Machine& machine, std::span<const std::map<std::string, double>> features,
               const std::function<Seconds(const Machine&)>& time) {
   if (!machine.calibration) return {std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)), Basis::priors};
-  const bool known = std::ranges::all_of(
-      features, [&machine](const auto& of_step) { return inside(machine.calibration->domain, of_step); });
+  constexpr double kFew = 0.01;
+  const auto outside = std::ranges::count_if(
+      features, [&machine](const auto& of_step) { return !inside(machine.calibration->domain, of_step); });
   const double factor = machine.calibration->interval_factor;
-  if (known) return {factor, Basis::interpolated};
+  if (static_cast<double>(outside) <= kFew * static_cast<double>(features.size())) return {factor, Basis::interpolated};
   return {factor * factor, Basis::extrapolated};
 }
 

@@ -56,7 +56,8 @@ struct Spread {
   Basis basis = Basis::priors;
 };
 
-// Of `time`, that of steps with these features together.
+// Of `time`, that of steps with these features together: extrapolated when more than one in a hundred lies outside of
+// what was calibrated on.
 [[nodiscard]] Spread spread(const Machine& machine, std::span<const std::map<std::string, double>> features,
                             const std::function<Seconds(const Machine&)>& time);
 

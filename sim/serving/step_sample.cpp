@@ -20,6 +20,13 @@ void StepSample::add(const ServedStep& step) {
   batch.cold_share = step.result.cold_share;
 }
 
+std::vector<Batch> thinned(std::span<const Batch> batches, std::size_t most) {
+  const std::size_t every = (batches.size() + most - 1) / most;
+  std::vector<Batch> kept;
+  for (std::size_t index = 0; index < batches.size(); index += every) kept.push_back(batches[index]);
+  return kept;
+}
+
 std::vector<Seconds> phase_times(const SimulatedServer& server, std::span<const Batch> batches) {
   Seconds with_prefill, without;
   StepPlan plan;

@@ -30,6 +30,9 @@ class StepSample {
   std::vector<Batch> batches_;
 };
 
+// At most `most` of them, equally far apart. Precondition: most > 0.
+[[nodiscard]] std::vector<Batch> thinned(std::span<const Batch> batches, std::size_t most);
+
 // How long the batches with prefill take together, and those without, where there are any: what decides about the first
 // token, and about the others. On a replica of the server that has nothing else to do, without block copies, swaps and
 // transfers to other replicas.

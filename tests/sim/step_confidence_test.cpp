@@ -58,7 +58,7 @@ TEST_CASE("steps without traces of their machine are trusted as far as its prior
   }
 }
 
-TEST_CASE("steps of a calibrated machine are trusted by its factor, its square when one lies outside", "[simulate]") {
+TEST_CASE("steps of a calibrated machine are trusted by its factor, its square when they lie outside", "[simulate]") {
   const std::vector<Batch> steps = steps_of(small_server());
   const StepConfidence inside = step_confidence(calibrated(1.2, 16), steps);
   CHECK(inside.basis == Basis::interpolated);
@@ -67,6 +67,14 @@ TEST_CASE("steps of a calibrated machine are trusted by its factor, its square w
   const StepConfidence outside = step_confidence(calibrated(1.2, 15), steps);
   CHECK(outside.basis == Basis::extrapolated);
   CHECK_THAT(outside.high, WithinRel(1.44, 1e-12));
+}
+
+TEST_CASE("a hundredth of the steps may lie outside of what was calibrated on", "[simulate]") {
+  std::vector<Batch> steps(200, uniform_batch(Phase::decode, 8, 100));
+  for (std::size_t rare : {50, 150}) steps[rare] = uniform_batch(Phase::decode, 9, 100);
+  CHECK(step_confidence(calibrated(1.2, 8), steps).basis == Basis::interpolated);
+  steps[151] = steps[150];
+  CHECK(step_confidence(calibrated(1.2, 8), steps).basis == Basis::extrapolated);
 }
 
 TEST_CASE("no steps are trusted to be faster than the machine's floor", "[simulate]") {

@@ -34,6 +34,16 @@ TEST_CASE("a sampled step is as cold as the one that was taken", "[simulate]") {
   CHECK(all() > 1.001 * taken);
 }
 
+TEST_CASE("thinned steps are equally far apart, and all of few are kept", "[simulate]") {
+  std::vector<Batch> steps;
+  for (int sequences = 1; sequences <= 40; ++sequences) steps.push_back(uniform_batch(Phase::decode, sequences, 10));
+  const std::vector<Batch> kept = thinned(steps, 16);
+  REQUIRE(kept.size() == 14);
+  for (std::size_t index = 0; index < kept.size(); ++index) CHECK(kept[index].sequences.size() == 3 * index + 1);
+  CHECK(thinned(steps, 40).size() == 40);
+  CHECK(thinned(steps, 1).size() == 1);
+}
+
 TEST_CASE("sampled steps are spread over the whole run, and take again what they took", "[simulate]") {
   for (const int tensor_parallel : {1, 2}) {
     SimulatedServer server = small_server();
