@@ -1,5 +1,6 @@
 // The simulated schedule is the engine's: with the times of a real run's steps, the same batches, blocks and
-// preemptions, step by step.
+// preemptions, step by step. Here the loop that `simulate` runs; that its clusters run this very loop, as closely
+// looked at, is in tests/sim/cluster_soak_test.cpp.
 #include <vector>
 
 #include "core/scheduler.hpp"
@@ -10,30 +11,16 @@
 #include "engine/generate/wall_clock.hpp"
 #include "tests/engine/support/small_gpu_model.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/seen_step.hpp"
 
 using namespace dculab;
 using namespace dculab::engine;
+using dculab::test::seen;
+using dculab::test::SeenStep;
 
 namespace {
 
 constexpr int kBlocks = 24;
-
-struct SeenSlice {
-  SequenceId id = 0;
-  Phase phase = Phase::decode;
-  int computed = 0, new_tokens = 0, unwritten = 0;
-
-  friend bool operator==(const SeenSlice&, const SeenSlice&) = default;
-};
-
-struct SeenStep {
-  std::vector<SeenSlice> slices;
-  std::vector<std::vector<BlockId>> block_tables;  // of each slice
-  int running = 0, waiting = 0, free_blocks = 0, free_host_blocks = 0, preemptions = 0;
-  SwapCounts swaps;
-
-  friend bool operator==(const SeenStep&, const SeenStep&) = default;
-};
 
 struct Schedule {
   std::vector<SeenStep> steps;
@@ -41,21 +28,6 @@ struct Schedule {
   int preemptions = 0;
   std::int64_t cached_tokens = 0;
 };
-
-SeenStep seen(const ServedStep& step) {
-  SeenStep result{{},
-                  step.plan.batch.block_tables,
-                  step.scheduler.num_running(),
-                  step.scheduler.num_waiting(),
-                  step.scheduler.pool().num_free(),
-                  step.scheduler.host_pool().num_free(),
-                  step.scheduler.num_preemptions(),
-                  step.scheduler.swaps()};
-  for (const SequenceSlice& slice : step.plan.batch.sequences)
-    result.slices.push_back(
-        {slice.id, slice.phase, slice.num_computed_tokens, slice.num_new_tokens, slice.num_unwritten_tokens});
-  return result;
-}
 
 // The engine's greedy token; what it is does not matter, since eos is ignored.
 class FirstLogit final : public TokenSource {

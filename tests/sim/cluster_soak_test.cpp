@@ -6,10 +6,13 @@
 #include "sim/serving/simulated_server.hpp"
 #include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/seen_step.hpp"
 
 using namespace dculab;
 using namespace dculab::sim;
 using namespace dculab::sim::test;
+using dculab::test::seen;
+using dculab::test::SeenStep;
 
 namespace {
 
@@ -32,23 +35,23 @@ class AlwaysZero final : public TokenSource {
   TokenId next_token(const Sequence&, int) override { return 0; }
 };
 
-struct Span {
+struct TimedStep {
   Seconds begin, end;
-  int tokens;
-  bool operator==(const Span&) const = default;
+  SeenStep seen;  // batch, blocks, queues, preemptions
+  bool operator==(const TimedStep&) const = default;
 };
 
-Span span_of(const ServedStep& step) { return {step.begin, step.end, step.plan.batch.num_tokens()}; }
+TimedStep timed(const ServedStep& step) { return {step.begin, step.end, seen(step)}; }
 
-std::vector<Span> steps_of_one_loop(const SimulatedServer& server, const RequestWorkload& workload) {
-  std::vector<Span> steps;
+std::vector<TimedStep> steps_of_one_loop(const SimulatedServer& server, const RequestWorkload& workload) {
+  std::vector<TimedStep> steps;
   Scheduler scheduler(server.options, {*server.num_blocks, server.model.max_position_embeddings},
                       BatchContents::lengths_only);
   SimulatedExecutor executor(server.machine, server.model, server.options);
   AlwaysZero tokens;
   VirtualClock clock;
   ServingLoop loop({server.model, server.options, scheduler, executor, tokens, clock, RequestRecords::drop},
-                   {.on_step = [&](const ServedStep& step) { steps.push_back(span_of(step)); }});
+                   {.on_step = [&](const ServedStep& step) { steps.push_back(timed(step)); }});
   RequestSource source(workload);
   loop.run(source);
   return steps;
@@ -60,10 +63,10 @@ TEST_CASE("a single replica takes the very steps of a serving loop alone", "[clu
   for (const double rate : {2.0, 50.0}) {
     SimulatedServer one{linked(), llama_2_7b(), small_steps(), 60};
     one.options.enable_prefix_caching = rate > 10;
-    std::vector<Span> steps;
+    std::vector<TimedStep> steps;
     const ServingRun run = simulate(one, small_bursts(300, rate), {}, [&](const ServedStep& step, int engine) {
       CHECK(engine == 0);
-      steps.push_back(span_of(step));
+      steps.push_back(timed(step));
     });
     CHECK(steps == steps_of_one_loop(one, small_bursts(300, rate)));
     CHECK((run.num_preemptions > 0) == (rate > 10));
