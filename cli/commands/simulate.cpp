@@ -31,6 +31,7 @@ struct SimulateChoices {
   std::string chrome_trace_file;
   std::string trace_file;
   bool measure = false;
+  bool no_intervals = false;
   int threads = 0;  // 0: all cores
   OutputOptions output;
 };
@@ -111,7 +112,7 @@ void add_details(const Simulation& simulation, Report& report) {
                            std::to_string(run.num_blocks));
   if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
   report.tables.push_back(latency_table(run.metrics));
-  report.tables.push_back(interval_table(simulation));
+  if (!simulation.intervals.empty()) report.tables.push_back(interval_table(simulation));
   if (run.replicas.size() > 1) report.tables.push_back(replica_table(run));
   report.tables.push_back(bound_table(run));
   report.tables.push_back(timeline_table(run.timeline, run.num_blocks, run.num_engines));
@@ -242,7 +243,7 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
     if (!scenario.pareto.empty()) add_front(all, scenario.pareto, report);
     if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
     if (single) {
-      add_intervals(points.front(), choices.threads, all.front());
+      if (!choices.no_intervals) add_intervals(points.front(), choices.threads, all.front());
       add_details(all.front(), report);
     } else {
       add_sweep(scenario.question, all, report);
@@ -272,6 +273,8 @@ void add_simulate(CLI::App& app) {
   command->add_option("--threads", choices->threads, "Simulations at a time, 0 = all cores")->check(at_least(0));
   command->add_flag("--measure", choices->measure,
                     "Also serve them with this machine's engine; the scenario's machine is its calibrated file");
+  command->add_flag("--no-intervals", choices->no_intervals,
+                    "Do not serve a single simulation twice more for the intervals of its figures");
   add_output_file(*command, "--chrome-trace", choices->chrome_trace_file,
                   "Write the steps for chrome://tracing or ui.perfetto.dev");
   add_output_file(*command, "--trace", choices->trace_file,

@@ -12,6 +12,7 @@
 #include "cli/output/machine_figures.hpp"
 #include "cli/scenario/request_workload.hpp"
 #include "cli/serving/measured_serving.hpp"
+#include "cli/serving/serving_interval.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
@@ -19,12 +20,14 @@
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/serving/step_sample.hpp"
 
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kKeptSteps = 2000;   // of each run
-constexpr std::size_t kFittedSteps = 400;  // more hardly change the fit, and take longer
+constexpr std::size_t kKeptSteps = 2000;    // of each run
+constexpr std::size_t kFittedSteps = 400;   // more hardly change the fit, and take longer
+constexpr std::size_t kJudgedSteps = 1024;  // whether they lie within what was calibrated on
 
 // What is compared, and how far the simulator may be off.
 struct Limit {
@@ -44,7 +47,7 @@ struct ServedPoint {
   const config::SweepPoint* point;
   sim::SimulatedServer server;
   RequestWorkload workload;
-  std::vector<TraceStep> calibrating{};  // of the other requests
+  std::vector<std::vector<TraceStep>> calibrating{};  // of the other requests, by round
   TraceHeader header{};
   std::vector<Figures> rounds{};  // of the own requests
 };
@@ -94,10 +97,15 @@ void serve_round(ServedPoint& served) {
   MeasuredServing calibrating = measure(engine, other_requests(served.point->scenario, served.server.model));
   if (const std::string of = choices_text(*served.point); !of.empty())
     for (TraceStep& step : calibrating.trace.steps) step.id.insert(0, of + ", ");
-  std::ranges::move(calibrating.trace.steps, std::back_inserter(served.calibrating));
+  served.calibrating.push_back(std::move(calibrating.trace.steps));
   served.header = std::move(calibrating.trace.header);
   const MeasuredServing own = measure(engine, served.workload);
   served.rounds.push_back(compared_figures(own.served.metrics, own.served.num_steps));
+}
+
+[[nodiscard]] double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // Metric by metric, over the rounds.
@@ -107,8 +115,7 @@ void serve_round(ServedPoint& served) {
     std::vector<double> values;
     for (const Figures& round : rounds)
       if (round.contains(metric)) values.push_back(round.at(metric));
-    std::ranges::sort(values);
-    medians[metric] = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+    medians[metric] = median(std::move(values));
   }
   return medians;
 }
@@ -119,7 +126,8 @@ void serve_round(ServedPoint& served) {
 [[nodiscard]] std::vector<TraceStep> steps_to_fit(const std::vector<ServedPoint>& points, const sim::Machine& host) {
   std::vector<const TraceStep*> all;
   for (const ServedPoint& point : points)
-    for (const TraceStep& step : point.calibrating) all.push_back(&step);
+    for (const std::vector<TraceStep>& round : point.calibrating)
+      for (const TraceStep& step : round) all.push_back(&step);
   std::vector<Seconds> expected;
   Seconds total, passed;
   for (const TraceStep* step : all) {
@@ -141,56 +149,81 @@ void serve_round(ServedPoint& served) {
   return steps;
 }
 
-// Of the time of the calibrating steps, what they would have taken had nothing interrupted them. A single long pause
-// does not decide: a step counts as ten times its price at most.
+// Of the time of the calibrating steps, what they would have taken had nothing interrupted them: of the median round,
+// as the median round is what is compared. A single long pause does not decide: a step counts as ten times its price at
+// most.
 [[nodiscard]] double undisturbed(const std::vector<ServedPoint>& points, const sim::Machine& machine) {
   constexpr double kLongest = 10;
-  Seconds priced, measured;
-  for (const ServedPoint& point : points)
-    for (const sim::PredictedMeasured& step : sim::compare_steps(machine, point.calibrating)) {
-      priced += step.predicted;
-      measured += std::min(step.measured, kLongest * step.predicted);
-    }
-  return std::min(1.0, priced / measured);
+  std::vector<double> shares;
+  for (std::size_t round = 0; round < points.front().calibrating.size(); ++round) {
+    Seconds priced, measured;
+    for (const ServedPoint& point : points)
+      for (const sim::PredictedMeasured& step : sim::compare_steps(machine, point.calibrating[round])) {
+        priced += step.predicted;
+        measured += std::min(step.measured, kLongest * step.predicted);
+      }
+    shares.push_back(priced / measured);
+  }
+  return std::min(1.0, median(std::move(shares)));
 }
 
-[[nodiscard]] Figures simulated(const ServedPoint& served, const sim::Machine& machine) {
+// What the simulator expects of a point, and between what.
+struct Expected {
+  Figures figures;
+  Intervals intervals;
+};
+
+[[nodiscard]] Expected simulated(const ServedPoint& served, const sim::Machine& machine) {
   sim::SimulatedServer server = served.server;
   server.machine = machine;
-  const sim::ServingRun run = sim::simulate(server, served.workload, served.point->scenario.slo);
-  return compared_figures(run.metrics, run.num_steps);
+  const ServiceLevel& slo = served.point->scenario.slo;
+  sim::StepSample sample(kJudgedSteps);
+  const sim::ServingRun run =
+      sim::simulate(server, served.workload, slo, [&sample](const ServedStep& step, int) { sample.add(step); });
+  Expected expected{compared_figures(run.metrics, run.num_steps), {}};
+  expected.intervals = serving_intervals(server, served.workload, slo, sim::step_confidence(server, sample.batches()),
+                                         expected.figures, 0);
+  return expected;
 }
 
 // "12 ms .. 14 ms"
-[[nodiscard]] Cell range_cell(const std::vector<Figures>& rounds, const std::string& metric) {
+[[nodiscard]] Cell range_cell(const std::string& metric, double low, double high) {
+  return {figure_cell(metric, low).text + " .. " + figure_cell(metric, high).text};
+}
+
+[[nodiscard]] Cell rounds_cell(const std::vector<Figures>& rounds, const std::string& metric) {
   std::vector<double> values;
   for (const Figures& figures : rounds) values.push_back(figures.at(metric));
   const auto [lowest, highest] = std::ranges::minmax_element(values);
-  return {figure_cell(metric, *lowest).text + " .. " + figure_cell(metric, *highest).text};
+  return range_cell(metric, *lowest, *highest);
 }
 
-void add_point(const ServedPoint& served, const sim::Machine& machine, Table& table, Report& report, int& within) {
-  const Figures predicted = simulated(served, machine);
+struct Verdicts {
+  int within = 0;  // their limits
+  int inside = 0;  // their intervals
+};
+
+void add_point(const ServedPoint& served, const sim::Machine& machine, Table& table, Report& report, Verdicts& all) {
+  const Expected expected = simulated(served, machine);
   const Figures measured = median_figures(served.rounds);
   Json json{{"choices", Json::object()}, {"metrics", Json::object()}};
   for (const auto& [key, value] : served.point->choices) json["choices"][key] = value;
   for (const auto& [metric, most] : kLimits) {
-    if (!measured.contains(metric) || !predicted.contains(metric)) continue;
-    const double off = predicted.at(metric) / measured.at(metric) - 1;
+    if (!measured.contains(metric) || !expected.figures.contains(metric)) continue;
+    const double figure = expected.figures.at(metric), real = measured.at(metric), off = figure / real - 1;
+    const auto [low, high] = expected.intervals.at(metric);
     const bool holds = std::abs(off) <= most;
-    within += holds ? 1 : 0;
+    all.within += holds ? 1 : 0;
+    all.inside += real >= low && real <= high ? 1 : 0;
     std::vector<Cell> row;
     for (const auto& [key, value] : served.point->choices) row.emplace_back(value);
-    row.emplace_back(metric);
-    row.push_back(figure_cell(metric, predicted.at(metric)));
-    row.push_back(figure_cell(metric, measured.at(metric)));
-    row.emplace_back((off < 0 ? "" : "+") + percent(off, 2), off);
-    row.emplace_back(percent(most), most);
-    row.emplace_back(holds ? "yes" : "no");
-    row.push_back(range_cell(served.rounds, metric));
+    row.insert(row.end(),
+               {metric, figure_cell(metric, figure), range_cell(metric, low, high), figure_cell(metric, real),
+                Cell((off < 0 ? "" : "+") + percent(off, 2), off), Cell(percent(most), most), holds ? "yes" : "no"});
+    row.push_back(rounds_cell(served.rounds, metric));
     table.rows.push_back(std::move(row));
     json["metrics"][metric] = {
-        {"simulated", predicted.at(metric)}, {"measured", measured.at(metric)}, {"limit", most}, {"within", holds}};
+        {"simulated", figure}, {"interval", {low, high}}, {"measured", real}, {"limit", most}, {"within", holds}};
   }
   report.json["points"].push_back(std::move(json));
 }
@@ -199,14 +232,18 @@ void add_comparison(const std::vector<ServedPoint>& points, const sim::Machine& 
   Table table;
   table.title = "Simulated against measured on this machine";
   for (const auto& [key, value] : points.front().point->choices) table.columns.push_back(axis_title(key));
-  for (const char* column : {"metric", "simulated", "measured", "off by", "limit", "within", "all rounds measured"})
+  for (const char* column :
+       {"metric", "simulated", "90 % interval", "measured", "off by", "limit", "within", "all rounds measured"})
     table.columns.emplace_back(column);
   report.json["points"] = Json::array();
-  int within = 0;
-  for (const ServedPoint& served : points) add_point(served, machine, table, report, within);
+  Verdicts all;
+  for (const ServedPoint& served : points) add_point(served, machine, table, report, all);
+  const std::string of_all = " of " + std::to_string(table.rows.size());
   table.notes = {"The median of " + std::to_string(points.front().rounds.size()) + " rounds, metric by metric",
-                 std::to_string(within) + " of " + std::to_string(table.rows.size()) + " within their limits"};
-  report.json["within"] = within;
+                 std::to_string(all.within) + of_all + " within their limits, " + std::to_string(all.inside) + of_all +
+                     " inside their intervals: what the steps' 90 % interval, all steps wrong alike, makes of them"};
+  report.json["within"] = all.within;
+  report.json["inside_interval"] = all.inside;
   report.json["compared"] = table.rows.size();
   report.tables.push_back(std::move(table));
 }

@@ -22,7 +22,7 @@ constexpr std::array kShown{"requests_per_second",
                             "latency_p50",
                             "latency_p99"};
 
-void widen(const std::map<std::string, double>& figures, std::map<std::string, sim::Range>& intervals) {
+void widen(const std::map<std::string, double>& figures, Intervals& intervals) {
   for (const auto& [metric, figure] : figures)
     if (const auto found = intervals.find(metric); found != intervals.end()) {
       found->second.low = std::min(found->second.low, figure);
@@ -32,19 +32,27 @@ void widen(const std::map<std::string, double>& figures, std::map<std::string, s
 
 }  // namespace
 
-void add_intervals(const config::SweepPoint& point, int threads, Simulation& simulation) {
-  const RequestWorkload workload = resolve_requests(point.scenario, simulation.server.model);
+Intervals serving_intervals(const sim::SimulatedServer& server, const RequestWorkload& workload,
+                            const ServiceLevel& objective, const sim::StepConfidence& trust,
+                            const std::map<std::string, double>& figures, int threads) {
   const auto figures_at = [&](double scale) {
-    sim::SimulatedServer server = simulation.server;
-    server.step_scale = scale;
-    const sim::ServingRun run = sim::simulate(server, workload, simulation.slo);
+    sim::SimulatedServer scaled = server;
+    scaled.step_scale = scale;
+    const sim::ServingRun run = sim::simulate(scaled, workload, objective);
     return compared_figures(run.metrics, run.num_steps);
   };
-  auto fast = std::async(threads == 1 ? std::launch::deferred : std::launch::async, figures_at, simulation.trust.low);
-  const std::map<std::string, double> slow = figures_at(simulation.trust.high);
-  for (const auto& [metric, figure] : simulation.figures) simulation.intervals[metric] = {figure, figure};
-  widen(slow, simulation.intervals);
-  widen(fast.get(), simulation.intervals);
+  auto fast = std::async(threads == 1 ? std::launch::deferred : std::launch::async, figures_at, trust.low);
+  const std::map<std::string, double> slow = figures_at(trust.high);
+  Intervals intervals;
+  for (const auto& [metric, figure] : figures) intervals[metric] = {figure, figure};
+  widen(slow, intervals);
+  widen(fast.get(), intervals);
+  return intervals;
+}
+
+void add_intervals(const config::SweepPoint& point, int threads, Simulation& simulation) {
+  simulation.intervals = serving_intervals(simulation.server, resolve_requests(point.scenario, simulation.server.model),
+                                           simulation.slo, simulation.trust, simulation.figures, threads);
 }
 
 std::string trust_text(const sim::StepConfidence& trust) {

@@ -1,14 +1,21 @@
 // Between which values the figures of a simulation lie, and what they rest on.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "cli/serving/simulation.hpp"
 
 namespace dculab::cli {
 
-// Simulates the point again with all steps as fast, and as slow, as they may be. The intervals hold the figures
-// themselves too. Both at once, unless `threads` is 1.
+using Intervals = std::map<std::string, sim::Range>;
+
+// Serves the workload again with all steps as fast, and as slow, as `trust` says they may be; both at once, unless
+// `threads` is 1. The intervals hold `figures`, those of steps as they are priced, too.
+[[nodiscard]] Intervals serving_intervals(const sim::SimulatedServer& server, const RequestWorkload& workload,
+                                          const ServiceLevel& objective, const sim::StepConfidence& trust,
+                                          const std::map<std::string, double>& figures, int threads);
+
 void add_intervals(const config::SweepPoint& point, int threads, Simulation& simulation);
 
 // "0.57 to 1.75 times their price at 90 % (priors: no traces of this machine, ...)"
