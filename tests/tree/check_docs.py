@@ -33,18 +33,18 @@ def documents(root: pathlib.Path):
 
 
 def commands(block: str):
-    """(command, [lines of output]) for each "$ " line; a backslash continues the command."""
+    """(command, [lines of output]) for each "$ " line; a backslash or an open quote continues the command."""
     found = []
     continues = False
     for line in block.splitlines():
         if continues:
             found[-1][0] += " " + line.strip().rstrip("\\")
-            continues = line.endswith("\\")
         elif line.startswith("$ "):
             found.append([line[2:].rstrip("\\"), []])
-            continues = line.endswith("\\")
         elif found:
             found[-1][1].append(line.rstrip())
+            continue
+        continues = line.endswith("\\") or (bool(found) and found[-1][0].count("'") % 2 == 1)
     return found
 
 

@@ -32,6 +32,12 @@ class Documents(unittest.TestCase):
         self.assertEqual(1, verdict(EXAMPLE.format("first line\n")))
         self.assertEqual(1, verdict(EXAMPLE.format("...\nthird line\n")))
 
+    def test_commands_of_several_lines(self):
+        for command in ("show \\\n  --set a=b", "show --set 'a=[b,\n  c]'"):
+            text = EXAMPLE.replace("show", command)
+            self.assertEqual(0, verdict(text.format("...\nsecond line\n")))
+            self.assertEqual(1, verdict(text.format("...\nthird line\n")))
+
     def test_copies_are_their_files(self):
         self.assertEqual(0, verdict(COPY.format("question.yaml", FILE)))
         self.assertEqual(0, verdict(COPY.format("question.yaml", "...\nmachine: b\n")))
