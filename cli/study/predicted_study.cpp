@@ -35,14 +35,80 @@ constexpr std::size_t kDetailedPoints = 128;  // larger sweeps are told without 
   return text.empty() ? "step" : text;
 }
 
-void add_axes_columns(Table& table, const std::vector<StudyPoint>& points) {
-  for (const auto& [key, value] : points.front().choices) table.columns.push_back(axis_title(key));
+[[nodiscard]] std::vector<PricedPoint> price_points(const std::vector<StudyPoint>& points,
+                                                    const sim::Machine& machine) {
+  std::vector<PricedPoint> priced;
+  for (const StudyPoint& point : points) {
+    StepPlan plan = plan_step(point.model, point.options, point.batch);
+    sim::StepPrice price = sim::price_step(machine, plan);
+    priced.push_back({&point, std::move(price), std::move(plan)});
+  }
+  return priced;
 }
 
-[[nodiscard]] Json axes_json(const StudyPoint& point) {
-  Json json = Json::object();
-  for (const auto& [key, value] : point.choices) json[key] = value;
-  return json;
+// What is told of a point.
+struct PointFigures {
+  Seconds seconds;
+  sim::Confidence trust;
+  double tokens_per_second = 0;
+  std::string bound;
+  std::int64_t max_sequences = 0;
+};
+
+[[nodiscard]] PointFigures figures_of(const PricedPoint& priced, const sim::Machine& machine) {
+  const StudyPoint& point = *priced.point;
+  const Seconds seconds = priced.price.seconds;
+  const int context = point.batch.sequences.front().context_tokens();
+  return {seconds, sim::confidence(machine, point.model, point.options, priced.plan, seconds),
+          point.batch.num_tokens() / seconds.value(), step_bound(priced.price, machine),
+          sim::capacity(machine, point.model, point.options, context).max_sequences};
+}
+
+[[nodiscard]] Table empty_table(const StudyPoint& first, const sim::Machine& machine) {
+  Table table;
+  table.title = first.model.name + " on " + machine.name;
+  for (const auto& [key, value] : first.choices) table.columns.push_back(axis_title(key));
+  for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
+    table.columns.emplace_back(column);
+  const std::string basis = machine.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
+  table.notes.push_back(machine.name + ": " + basis + ".");
+  return table;
+}
+
+[[nodiscard]] std::vector<Cell> row_of(const StudyPoint& point, const PointFigures& figures) {
+  std::vector<Cell> row;
+  for (const auto& [key, value] : point.choices) row.emplace_back(value);
+  row.emplace_back(config::short_text(figures.seconds), figures.seconds.value());
+  row.emplace_back(config::short_text(figures.trust.low) + " .. " + config::short_text(figures.trust.high));
+  row.emplace_back(number(figures.tokens_per_second), figures.tokens_per_second);
+  row.emplace_back(figures.bound);
+  row.emplace_back(std::to_string(figures.max_sequences));
+  return row;
+}
+
+[[nodiscard]] Json json_of(const StudyPoint& point, const PointFigures& figures) {
+  Json choices = Json::object();
+  for (const auto& [key, value] : point.choices) choices[key] = value;
+  return {{"choices", choices},
+          {"step_seconds", figures.seconds.value()},
+          {"interval_seconds", {figures.trust.low.value(), figures.trust.high.value()}},
+          {"basis", sim::name(figures.trust.basis)},
+          {"tokens_per_second", figures.tokens_per_second},
+          {"bound", figures.bound},
+          {"max_sequences", figures.max_sequences}};
+}
+
+// The sweep as a table, and as JSON under "points".
+void add_points(const std::vector<PricedPoint>& priced, const sim::Machine& machine, Report& report, Json& json) {
+  Table table = empty_table(*priced.front().point, machine);
+  json["points"] = Json::array();
+  for (const PricedPoint& each : priced) {
+    const PointFigures figures = figures_of(each, machine);
+    table.rows.push_back(row_of(*each.point, figures));
+    json["points"].push_back(json_of(*each.point, figures));
+    if (priced.size() <= kDetailedPoints) json["points"].back()["ops"] = ops_json(each.plan, each.price, machine);
+  }
+  report.tables.push_back(std::move(table));
 }
 
 }  // namespace
@@ -66,42 +132,9 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::Mach
 
 void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report) {
   const std::vector<StudyPoint> points = study_points(scenario, machine.kind);
-  Table table;
-  table.title = points.front().model.name + " on " + machine.name;
-  add_axes_columns(table, points);
-  for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
-    table.columns.emplace_back(column);
-  Json json{{"machine", machine.name}, {"points", Json::array()}};
-  std::vector<PricedPoint> priced;
-  for (const StudyPoint& point : points) {
-    const StepPlan plan = plan_step(point.model, point.options, point.batch);
-    priced.push_back({&point, sim::price_step(machine, plan), plan});
-    const Seconds seconds = priced.back().price.seconds;
-    const sim::Confidence trust = sim::confidence(machine, point.model, point.options, plan, seconds);
-    const double rate = point.batch.num_tokens() / seconds.value();
-    const std::string bound = step_bound(priced.back().price, machine);
-    const auto fits = sim::capacity(machine, point.model, point.options, point.batch.sequences.front().context_tokens())
-                          .max_sequences;
-    std::vector<Cell> row;
-    for (const auto& [key, value] : point.choices) row.emplace_back(value);
-    row.emplace_back(config::short_text(seconds), seconds.value());
-    row.emplace_back(config::short_text(trust.low) + " .. " + config::short_text(trust.high));
-    row.emplace_back(number(rate), rate);
-    row.emplace_back(bound);
-    row.emplace_back(std::to_string(fits));
-    table.rows.push_back(std::move(row));
-    json["points"].push_back({{"choices", axes_json(point)},
-                              {"step_seconds", seconds.value()},
-                              {"interval_seconds", {trust.low.value(), trust.high.value()}},
-                              {"basis", sim::name(trust.basis)},
-                              {"tokens_per_second", rate},
-                              {"bound", bound},
-                              {"max_sequences", fits}});
-    if (points.size() <= kDetailedPoints) json["points"].back()["ops"] = ops_json(plan, priced.back().price, machine);
-  }
-  const std::string basis = machine.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
-  table.notes.push_back(machine.name + ": " + basis + ".");
-  report.tables.push_back(std::move(table));
+  const std::vector<PricedPoint> priced = price_points(points, machine);
+  Json json{{"machine", machine.name}};
+  add_points(priced, machine, report, json);
   add_recommendation(priced, resolve_model(scenario).num_key_value_heads, machine, report, json);
   const auto prices = [&priced](const sim::Machine& candidate) {
     std::vector<Seconds> times;

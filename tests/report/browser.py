@@ -31,6 +31,7 @@ class Browser:
         self.last_id = 0
         self.session = None
         self.events = []
+        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.profile.name, eventsEnabled=True)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -85,6 +86,19 @@ class Browser:
             details = answer["exceptionDetails"]
             raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
         return answer["result"].get("value")
+
+    def download(self, selector):
+        """Clicks what starts a download: the file's name, and its text."""
+        self.events = []
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
+        seen = {}
+        while "Browser.downloadProgress" not in seen or seen["Browser.downloadProgress"]["state"] == "inProgress":
+            event = self.events.pop(0) if self.events else self._receive()
+            seen[event.get("method")] = event.get("params")
+        assert seen["Browser.downloadProgress"]["state"] == "completed", seen
+        name = seen["Browser.downloadWillBegin"]["suggestedFilename"]
+        with open(os.path.join(self.profile.name, name), encoding="utf-8") as file:
+            return name, file.read()
 
     @property
     def problems(self):

@@ -41,7 +41,7 @@ MENUS = """(() => {
 
 EXPORTS = """Array.from(document.querySelectorAll("#charts section")).filter(each => each.querySelector(".canvas svg"))
   .map(each => [each.id, svgExport.text(each.querySelector(".canvas svg"), each.querySelector("h2").textContent),
-                each.querySelectorAll(".canvas .mark").length])"""
+                each.querySelectorAll(".canvas .mark").length, getComputedStyle(document.body).backgroundColor])"""
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -68,18 +68,28 @@ def check_layout(browser, path, size, scheme, sections):
         assert rows > 0, f"{where}: {section} has no table"
 
 
-def check_exports(browser, path):
-    """Each chart as a file: XML that stands alone, with every mark in it and no style of the page."""
-    browser.open(path)
-    for section, text, count in browser.evaluate(EXPORTS):
+def check_exports(browser):
+    """Each chart of the open page as a file: XML that stands alone, with every mark in it, no style of the page, and its
+    heading on the background of the theme that is shown."""
+    for section, text, count, background in browser.evaluate(EXPORTS):
         root = ElementTree.fromstring(text)
         assert root.tag == NAMESPACE + "svg", section
         assert "var(--" not in text and "class=" not in text and "url(" not in text, section
+        assert root[0].get("fill") == background != root[1].get("fill"), (section, root[1].text, background)
         drawn = [each for each in root.iter() if each.tag in (NAMESPACE + "path", NAMESPACE + "rect")]
         assert len(drawn) >= count > 0, (section, len(drawn), count)
         for each in drawn:
             for paint in (each.get("fill", ""), each.get("stroke", "none")):
                 assert paint == "none" or paint.startswith("rgb"), (section, paint)
+
+
+def check_download(browser, path, section):
+    """The button below a chart saves what is exported."""
+    browser.open(path)
+    exported = {name: text for name, text, *_ in browser.evaluate(EXPORTS)}
+    name, text = browser.download(f"#{section} button.download")
+    assert name == f"dculab-{section}.svg" and text == exported[section], (name, text[:200])
+    assert not browser.problems, browser.problems
 
 
 def check_theme(browser, path):

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from browser import DESKTOP, PHONE, Browser
-from page_checks import axis, check_exports, check_keyboard, check_layout, check_theme, data_of
+from page_checks import axis, check_download, check_exports, check_keyboard, check_layout, check_theme, data_of
 from step_checks import HALF_A_PIXEL, at, check_bars, check_hit_rates, check_roofline, place
 
 PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -281,8 +281,9 @@ def main():
                 for size in (PHONE, DESKTOP):
                     for scheme in ("light", "dark"):
                         check_layout(browser, page, size, scheme, SECTIONS[command])
+                        check_exports(browser)
                 CHECKS[command](browser, results[command])
-                check_exports(browser, page)
+            check_download(browser, pages["predict"], "roofline")
             check_theme(browser, pages["predict"])
             check_keyboard(browser, pages["predict"])
             check_hostile_names(browser, folder)

@@ -1,12 +1,14 @@
-"""Do the documents tell the truth? Runs the commands of their tested examples, and follows their links.
+"""Do the documents tell the truth? Runs the commands of their tested examples, compares their copies of files with the
+files, and follows their links.
 
 Usage: check_docs.py PROGRAM SOURCE_DIR [--update]. An example is a ```console block right after <!-- tested -->:
 
     $ dculab tables footprint --model llama-2-7b
     what it prints; a line "..." stands for any lines, and "..." at the end of a line for the rest of it
 
-`dculab` is PROGRAM, run in SOURCE_DIR; "[exit 2]" as the last line of an output says that the command fails. With
---update the shown lines are replaced by the lines of the real output that resemble them most; elisions stay.
+`dculab` is PROGRAM, run in SOURCE_DIR; "[exit 2]" as the last line of an output says that the command fails. A copy is a
+block right after <!-- file: scenarios/quickstart.yaml -->, elided in the same way. With --update the shown lines are
+replaced by the lines of the real output, or file, that resemble them most; elisions stay.
 """
 
 import difflib
@@ -17,8 +19,9 @@ import shlex
 import subprocess
 import sys
 
-MARK = "<!-- tested -->"
-BLOCK = re.compile(re.escape(MARK) + r"\n+```console\n(.*?)^```$", re.S | re.M)
+EXAMPLE = re.compile(r"^<!-- tested -->\n+```console\n(.*?)^```$", re.S | re.M)
+COPY = re.compile(r"^<!-- file: (\S+) -->\n+```\w*\n(.*?)^```$", re.S | re.M)
+MARK = re.compile(r"^<!-- (?:tested|file:.*) -->$", re.M)
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 ELIDED = "..."
 FEWEST_EXAMPLES = 5
@@ -30,18 +33,18 @@ def documents(root: pathlib.Path):
 
 
 def commands(block: str):
-    """(command, [lines of output]) for each "$ " line; a backslash continues the command."""
+    """(command, [lines of output]) for each "$ " line; a backslash or an open quote continues the command."""
     found = []
     continues = False
     for line in block.splitlines():
         if continues:
             found[-1][0] += " " + line.strip().rstrip("\\")
-            continues = line.endswith("\\")
         elif line.startswith("$ "):
             found.append([line[2:].rstrip("\\"), []])
-            continues = line.endswith("\\")
         elif found:
             found[-1][1].append(line.rstrip())
+            continue
+        continues = line.endswith("\\") or (bool(found) and found[-1][0].count("'") % 2 == 1)
     return found
 
 
@@ -93,22 +96,41 @@ def first_difference(expected, actual):
     return "the output goes on after the last line shown"
 
 
-def check_examples(path: pathlib.Path, text: str, program: str, root: pathlib.Path, update: bool):
-    count, complaints = 0, []
-    for block in BLOCK.finditer(text):
-        line = text[: block.start()].count("\n") + 1
+def claims(text: str, program: str, root: pathlib.Path):
+    """Of each example and each copy of a file: (line, what it is, the shown lines, the real ones)."""
+    for block in EXAMPLE.finditer(text):
         for command, expected in commands(block.group(1)):
-            count += 1
-            actual = run(program, root, command)
-            if re.fullmatch(pattern(expected), "".join(each + "\n" for each in actual)):
-                continue
-            if update:
-                text = text.replace("\n".join(expected), "\n".join(refreshed(expected, actual)), 1)
-            else:
-                complaints.append(f"{path.relative_to(root)}:{line}: {command}\n    {first_difference(expected, actual)}")
+            yield line_of(block), command, expected, run(program, root, command)
+    for block in COPY.finditer(text):
+        file = root / block.group(1)
+        actual = file.read_text(encoding="utf-8").splitlines() if file.is_file() else ["no such file"]
+        yield line_of(block), f"copy of {block.group(1)}", block.group(2).splitlines(), actual
+
+
+def line_of(found: re.Match) -> int:
+    return found.string[: found.start()].count("\n") + 1
+
+
+def check_claims(path: pathlib.Path, text: str, program: str, root: pathlib.Path, update: bool):
+    count, complaints = 0, []
+    for line, what, expected, actual in claims(text, program, root):
+        count += 1
+        if re.fullmatch(pattern(expected), "".join(each + "\n" for each in actual)):
+            continue
+        if update:
+            text = text.replace("\n".join(expected), "\n".join(refreshed(expected, actual)), 1)
+        else:
+            complaints.append(f"{path.relative_to(root)}:{line}: {what}\n    {first_difference(expected, actual)}")
     if update:
         path.write_text(text, encoding="utf-8")
     return count, complaints
+
+
+def check_marks(path: pathlib.Path, text: str, root: pathlib.Path):
+    """A mark that no block follows would test nothing."""
+    read = {block.start() for form in (EXAMPLE, COPY) for block in form.finditer(text)}
+    return [f"{path.relative_to(root)}:{line_of(mark)}: no block of its kind follows {mark.group()}"
+            for mark in MARK.finditer(text) if mark.start() not in read]
 
 
 def check_links(path: pathlib.Path, text: str, root: pathlib.Path):
@@ -123,12 +145,12 @@ def main() -> int:
     total, complaints = 0, []
     for path in documents(root):
         text = path.read_text(encoding="utf-8")
-        count, found = check_examples(path, text, program, root, "--update" in sys.argv[3:])
+        count, found = check_claims(path, text, program, root, "--update" in sys.argv[3:])
         total += count
-        complaints += found + check_links(path, text, root)
+        complaints += found + check_marks(path, text, root) + check_links(path, text, root)
     if total < FEWEST_EXAMPLES:
-        complaints.append(f"only {total} examples found, the check would prove little")
-    print("\n".join(complaints) if complaints else f"{total} examples, all true")
+        complaints.append(f"only {total} examples and copies found, the check would prove little")
+    print("\n".join(complaints) if complaints else f"{total} examples and copies, all true")
     return 1 if complaints else 0
 
 
