@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 30U;
 constexpr const char* kMachine = "machine";
+constexpr std::uint64_t kUnset = ~std::uint64_t{0};  // position of an axis
 
 // Sections that no price of a step depends on.
 constexpr std::array<std::string_view, 9> kElsewhere{"schema", "question", "sweep",       "measure", "objective",
@@ -124,7 +125,7 @@ void SweepSpace::load_requests(const std::vector<std::string>& models) {
       identity_ = fingerprint_of(tokenizer, identity_);
 }
 
-SweepCursor::SweepCursor(const SweepSpace& space) : space_(space) {
+SweepCursor::SweepCursor(const SweepSpace& space) : space_(space), order_(config::setting_order(space.axes())) {
   point_.scenario.document = base_document(space.scenario());
 }
 
@@ -171,13 +172,16 @@ void SweepCursor::plan_requests() {
   requests_key_ = std::move(key);
 }
 
-// Sets the keys that differ from the point before.
+// Sets the keys that differ from the point before. A section that is set takes its keys along, so they are set again,
+// also where the section cannot have them and the point before was refused.
 void SweepCursor::move_to(std::uint64_t point) {
   config::positions_at(space_.axes(), point, wanted_);
-  positions_.resize(wanted_.size(), ~std::uint64_t{0});
-  for (std::size_t index = 0; index < wanted_.size(); ++index) {
+  positions_.resize(wanted_.size(), kUnset);
+  for (const std::size_t index : order_) {
     if (positions_[index] == wanted_[index]) continue;
     const config::SweepAxis& axis = space_.axes()[index];
+    for (std::size_t other = 0; other < positions_.size(); ++other)
+      if (config::is_within(space_.axes()[other].key, axis.key)) positions_[other] = kUnset;
     config::set_key(point_.scenario.document, axis.key,
                     config::axis_node(space_.scenario().file, axis.key, axis.value(wanted_[index])));
     positions_[index] = wanted_[index];

@@ -82,6 +82,7 @@ class SweepCursor {
   void plan_requests();
 
   const SweepSpace& space_;
+  std::vector<std::size_t> order_;  // in which axes are set
   SweepCase point_;
   std::vector<std::uint64_t> positions_, wanted_;  // of each axis: where point_ is, where it is to be
   std::string machine_key_;                        // name and figures of point_.machine

@@ -100,6 +100,38 @@ TEST_CASE("a search over requests is the same on any number of threads, resumed 
   }
 }
 
+TEST_CASE("an axis of a section's key holds beside an axis of the section, on any number of threads") {
+  const Folder folder;
+  const std::string key = "  deployment.routing: [round_robin, random]\n";
+  const std::string section = "  deployment: [{data_parallel_size: 2}, {data_parallel_size: 3}]\n";
+  const std::string head = kRequests.substr(0, kRequests.find("  engine.max_num_seqs"));
+  for (const std::string& axes : {key + section, section + key}) {
+    const std::string scenario = folder.write("s.yaml", head + axes + "objective: {minimize: latency_mean}\n");
+    std::vector<std::string> files;
+    for (const std::string threads : {"1", "3"}) {
+      const std::string points = folder.path("points" + threads + ".csv");
+      REQUIRE(run_dculab({"study", scenario, "--points", points, "--threads", threads}).exit_code == 0);
+      files.push_back(read(points));
+    }
+    CHECK(files[0] == files[1]);
+    const auto rows = rows_of(files[0]);
+    const Json simulated = run_for_json({"simulate", scenario}).at("simulations");
+    REQUIRE(rows.size() == 4);
+    for (std::size_t index = 0; index < rows.size(); ++index) {
+      const Json& choices = simulated[index].at("choices");
+      const Json alone =
+          run_for_json({"simulate", scenario, "--set", "deployment=" + choices.at("deployment").get<std::string>(),
+                        "deployment.routing=" + choices.at("deployment.routing").get<std::string>()});
+      for (const Json& each : {simulated[index], alone.at("simulations")[0]})
+        CHECK(std::stod(rows[index].at("latency_mean")) == each.at("latency_mean").get<double>());
+    }
+    for (const auto& [one, other] : {std::pair{0, 3}, {1, 2}})  // otherwise nothing is shown
+      CHECK(rows[one].at("latency_mean") != rows[other].at("latency_mean"));
+    const std::size_t other_routing = axes.starts_with(key) ? 2 : 1;
+    CHECK(rows[0].at("latency_mean") != rows[other_routing].at("latency_mean"));
+  }
+}
+
 TEST_CASE("requests from a file are searched from a journal that lies elsewhere") {
   const Folder folder;
   folder.write("lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n0.3,50,10\n");
