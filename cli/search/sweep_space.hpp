@@ -18,7 +18,7 @@ namespace dculab::cli {
 // The axes of a scenario, and everything from files that its points need. Several machines are its slowest axis.
 class SweepSpace {
  public:
-  // Throws InputError for what cannot be found, for axes that change no price, and where `host` has no file.
+  // Throws InputError for what cannot be found, and where `host` has no file.
   explicit SweepSpace(config::Scenario scenario);
 
   [[nodiscard]] const config::Scenario& scenario() const { return scenario_; }

@@ -133,12 +133,21 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   check_refused({"study", file("constraints: [kv_bytes <= 3]\n")}, {"s.yaml:6:15: ", "without a unit"});
   check_refused({"study", file("constraints: [batch <= 3]\n")}, {"s.yaml:6:15: ", "names 'batch'"});
   check_refused({"study", file("pareto: {minimize: [step_time]}\n")}, {"s.yaml:6:", "two metrics or more"});
-  check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\nobjective: {minimize: step_time}\n")},
-                {"sweep.measure.repeats: changes no price"});
-  check_refused({"study", file("sweep: {engine.batching: [continuous, static]}\nobjective: {minimize: step_time}\n")},
-                {"sweep.engine.batching", "changes no price of a step"});
   check_refused({"study", file("sweep: {machine.memory.L7.size: [3 MiB]}\n")}, {"no figure of z100"});
   const std::string objective = "objective: {minimize: step_time}\n";
+  for (const std::string& kind : {std::string(), objective}) {
+    check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\n" + kind)},
+                  {"sweep.measure.repeats: changes no price"});
+    for (const std::string axis : {"batching: [continuous, static]", "preemption_mode: [swap]", "swap_space: [1 GiB]",
+                                   "enable_chunked_prefill: [true, false]", "enable_prefix_caching: [true, false]"})
+      check_refused({"study", file("sweep: {engine." + axis + "}\n" + kind)},
+                    {"sweep.engine." + axis.substr(0, axis.find(':')) + ": changes no price of a step"});
+  }
+  // These take memory from the KV cache.
+  for (const std::string key : {"max_num_seqs", "max_num_batched_tokens"}) {
+    const Json fits = run_for_json({"study", file("sweep: {engine." + key + ": [64, 4096]}\n")}).at("machines")[0];
+    CHECK(fits.at("points")[0].at("max_sequences") > fits.at("points")[1].at("max_sequences"));
+  }
   check_refused({"study", file(objective), "--shard", "2/8"}, {"--shard", "needs --journal"});
   check_refused({"study", file(""), "--shard", "9/8"}, {"'9/8' is not a part such as 2/8"});
 }
