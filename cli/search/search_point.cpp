@@ -10,6 +10,7 @@
 #include "cli/recommend/recommendation.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
+#include "config/little_endian.hpp"
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
@@ -18,9 +19,7 @@
 namespace dculab::cli {
 namespace {
 
-void put(std::string& bytes, std::uint64_t value) {
-  for (std::size_t shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(value >> shift & 0xffU);
-}
+void put(std::string& bytes, std::uint64_t value) { bytes += config::to_little_endian(value); }
 
 void put(std::string& bytes, const std::string& text) {
   put(bytes, text.size());
@@ -28,9 +27,8 @@ void put(std::string& bytes, const std::string& text) {
 }
 
 [[nodiscard]] std::uint64_t take_word(std::string_view& bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t index = 8; index-- > 0;) value = value << 8U | static_cast<unsigned char>(bytes[index]);
-  bytes.remove_prefix(8);
+  const std::uint64_t value = config::from_little_endian(bytes);
+  bytes.remove_prefix(config::kWordBytes);
   return value;
 }
 

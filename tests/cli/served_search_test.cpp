@@ -132,6 +132,23 @@ TEST_CASE("an axis of a section's key holds beside an axis of the section, on an
   }
 }
 
+TEST_CASE("a search goes on with its journal when its folder has moved") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.path("before"));
+  folder.write("before/lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n");
+  folder.write("before/s.yaml", kRequests.substr(0, kRequests.find("workload:")) +
+                                    "workload: {requests: 2, file: lengths.csv, arrival: replay}\n"
+                                    "sweep: {kv_cache.block_size: [16, 64]}\nobjective: {minimize: latency_mean}\n");
+  const auto study = [&](const std::string& where) {
+    return run_dculab(
+        {"study", folder.path(where + "/s.yaml"), "--journal", folder.path(where + "/journal"), "--resume"});
+  };
+  const Finished before = study("before");
+  REQUIRE(before.exit_code == 0);
+  std::filesystem::rename(folder.path("before"), folder.path("after"));
+  CHECK(study("after").out == before.out);
+}
+
 TEST_CASE("requests from a file are searched from a journal that lies elsewhere") {
   const Folder folder;
   folder.write("lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n0.3,50,10\n");
