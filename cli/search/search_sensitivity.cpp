@@ -11,6 +11,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/search/sensitivity_report.hpp"
 #include "core/error.hpp"
+#include "sim/study/recommend.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -60,7 +61,7 @@ struct Contender {
 
 // How much better than the best another answer has to be.
 [[nodiscard]] double tie_of(const SweepSpace& space, const SweepCase& best) {
-  if (!space.is_served()) return 0;
+  if (!space.is_served()) return sim::kStepTie;
   const std::string& metric = space.scenario().objective.metric;
   const bool counts = metric == "goodput" || metric == "share_within_slo";
   return counts ? std::max(kServedTie, 1.0 / best.requests.requests) : kServedTie;
@@ -154,11 +155,11 @@ void report_sensitivity(const SweepSpace& space, const SearchSummary& summary, d
   report.json["sensitivity"] = add_sensitivity(contenders.front().asked.machine, question, within,
                                                space.scenario().objective.metric, report, options);
   bar.clear();
-  if (space.is_served())
-    report.tables.back().notes.push_back(
-        "another answer: one that is better by more than " + percent(contest.tie(), 2) +
-        ", since batches form otherwise when steps take a little longer. What 1 % more brings is taken from 5 % each "
-        "way");
+  report.tables.back().notes.push_back(
+      "another answer: one that is better by more than " + percent(contest.tie(), 2) +
+      (space.is_served() ? ", since batches form otherwise when steps take a little longer. What 1 % more brings is "
+                           "taken from 5 % each way"
+                         : ""));
   if (contenders.size() < space.size())
     report.tables.back().notes.push_back("among " + std::to_string(contenders.size()) + " of " +
                                          std::to_string(space.size()) +
