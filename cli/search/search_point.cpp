@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "cli/recommend/recommendation.hpp"
+#include "cli/scenario/objective.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "config/little_endian.hpp"
@@ -50,10 +51,6 @@ void put(std::string& bytes, const std::string& text) {
 [[nodiscard]] std::string without_file(std::string reason, const std::string& file) {
   if (reason.starts_with(file + ": ")) reason.erase(0, file.size() + 2);
   return reason;
-}
-
-[[nodiscard]] bool meets(const config::Constraint& constraint, double figure) {
-  return constraint.comparison == config::Comparison::at_most ? figure <= constraint.value : figure >= constraint.value;
 }
 
 }  // namespace
@@ -151,8 +148,8 @@ void PointPricer::price(std::uint64_t point, SearchChunk& chunk) {
 
 bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::span<const double> figures) {
   const config::Scenario& study = space.scenario();
-  for (const config::Constraint& constraint : study.objective.subject_to)
-    if (!meets(constraint, figures[space.metric(constraint.metric)])) return false;
+  const auto figure_of = [&](const std::string& metric) { return figures[space.metric(metric)]; };
+  if (!is_admissible(study.objective, figure_of)) return false;
   const auto look_up = [&](const std::string& name) {
     const std::size_t metric = space.metric(name);
     if (metric < figures.size()) return whole_text(figures[metric]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -9,6 +10,7 @@
 
 #include "cli/output/axis_title.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/scenario/objective.hpp"
 #include "cli/search/sensitivity_report.hpp"
 #include "core/error.hpp"
 #include "sim/study/recommend.hpp"
@@ -76,7 +78,7 @@ class Contest {
         pricers_(static_cast<std::size_t>(threads)),
         unmoved_(contenders.size()),
         metric_(space.metric(space.scenario().objective.metric)),
-        sign_(space.scenario().objective.goal == config::Goal::minimize ? 1 : -1),
+        goal_(space.scenario().objective.goal),
         tie_(tie_of(space, contenders.front().asked)) {}
 
   [[nodiscard]] double tie() const { return tie_; }
@@ -84,12 +86,12 @@ class Contest {
   [[nodiscard]] sim::Answer answer(const sim::Machine& machine) {
     const std::vector<std::optional<double>> figures = figures_on(machine);
     sim::Answer answer{"nothing meets the constraints", 0};
-    std::optional<double> best;
+    std::optional<double> best;  // as a cost
     for (std::size_t index = 0; index < figures.size(); ++index) {
       const std::optional<double>& figure = figures[index];
       // The one that is the best now stays so unless another is better by more than a tie.
-      if (!figure || (best && sign_ * *figure >= sign_ * *best)) continue;
-      best = index == 0 ? *figure * (1 - sign_ * tie_) : *figure;
+      if (!figure || (best && cost(goal_, *figure) >= *best)) continue;
+      best = cost(goal_, *figure) - (index == 0 ? tie_ * std::abs(*figure) : 0);
       answer = {contenders_[index].label, *figure};
     }
     return answer;
@@ -134,7 +136,7 @@ class Contest {
   std::vector<CasePricer> pricers_;                            // one for each thread
   std::vector<std::optional<std::optional<double>>> unmoved_;  // by contender, once priced
   std::size_t metric_;
-  double sign_;
+  config::Goal goal_;
   double tie_;
 };
 

@@ -4,21 +4,17 @@
 #include <limits>
 #include <set>
 
+#include "cli/scenario/objective.hpp"
+
 namespace dculab::cli {
 namespace {
-
-[[nodiscard]] double sign_of(config::Goal goal) { return goal == config::Goal::minimize ? 1 : -1; }
 
 constexpr std::size_t kUntold = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
 SearchSummary::SearchSummary(const SweepSpace& space)
-    : space_(space),
-      metric_(space.metric(space.scenario().objective.metric)),
-      sign_(sign_of(space.scenario().objective.goal)) {
-  for (const config::Aim& aim : space.scenario().pareto)
-    aims_.emplace_back(space.metric(aim.metric), sign_of(aim.goal));
+    : space_(space), metric_(space.metric(space.scenario().objective.metric)) {
   for (std::size_t index = 0; index < space.axes().size(); ++index) {
     const config::SweepAxis& axis = space.axes()[index];
     const bool told = !axis.draws && axis.size() > 1 && axis.size() <= kMostValues;
@@ -29,7 +25,8 @@ SearchSummary::SearchSummary(const SweepSpace& space)
 }
 
 bool SearchSummary::better(const KeptPoint& a, const KeptPoint& b) const {
-  return sign_ * a.figures[metric_] < sign_ * b.figures[metric_];
+  const config::Goal goal = space_.scenario().objective.goal;
+  return cost(goal, a.figures[metric_]) < cost(goal, b.figures[metric_]);
 }
 
 void SearchSummary::add(std::uint64_t begin, const SearchChunk& chunk) {
@@ -51,10 +48,10 @@ void SearchSummary::keep(const KeptPoint& point) {
     if (best_.size() > kBest) best_.pop_back();
   }
   keep_of_values(point);
-  if (aims_.empty()) return;
-  std::vector<double> figures;
-  for (const auto& [metric, sign] : aims_) figures.push_back(sign * point.figures[metric]);
-  if (front_.offer(point.number, figures)) on_front_.push_back(point);
+  const auto figure_of = [&](const std::string& metric) { return point.figures[space_.metric(metric)]; };
+  const std::vector<double> weighed = costs(space_.scenario().pareto, figure_of);
+  if (weighed.empty()) return;
+  if (front_.offer(point.number, weighed)) on_front_.push_back(point);
   if (on_front_.size() > 2 * front_.size() + kBest) on_front_ = front();
 }
 

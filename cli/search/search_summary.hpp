@@ -52,8 +52,6 @@ class SearchSummary {
 
   const SweepSpace& space_;
   std::size_t metric_;
-  double sign_;  // of the objective, so that less is better
-  std::vector<std::pair<std::size_t, double>> aims_;
   std::array<std::uint64_t, 3> counts_{};
   std::string refusal_;
   std::vector<KeptPoint> best_;
