@@ -108,7 +108,7 @@ void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine)
 }
 
 void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
-  const sim::SimulatedServer server{machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
+  const sim::SimulatedServer server = asked.server_on(machine);
   require_runnable(server, asked.scenario.file);
   const sim::ServingRun run = sim::simulate(server, asked.requests, asked.scenario.slo);
   const std::map<std::string, double> figures = serving_figures(run.metrics);

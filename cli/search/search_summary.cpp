@@ -22,6 +22,21 @@ SearchSummary::SearchSummary(const SweepSpace& space)
     if (told)
       for (const std::string& value : axis.values) best_of_values_.push_back({index, value, std::nullopt});
   }
+  choose_pair_axes();
+}
+
+void SearchSummary::choose_pair_axes() {
+  const auto axis_of = [this](std::string_view key) {
+    return static_cast<std::size_t>(std::ranges::find(space_.axes(), key, &config::SweepAxis::key) -
+                                    space_.axes().begin());
+  };
+  const std::size_t heads = axis_of("model.num_key_value_heads"), block = axis_of("kv_cache.block_size");
+  for (const std::size_t axis : {heads, block})
+    if (axis == space_.axes().size() || first_value_[axis] == kUntold) return;
+  const std::size_t pairs = space_.axes()[heads].values.size() * space_.axes()[block].values.size();
+  if (pairs > kMostPairs) return;
+  pair_axes_ = {heads, block};
+  best_of_pairs_.resize(pairs);
 }
 
 bool SearchSummary::better(const KeptPoint& a, const KeptPoint& b) const {
@@ -58,11 +73,21 @@ void SearchSummary::keep(const KeptPoint& point) {
 void SearchSummary::keep_of_values(const KeptPoint& point) {
   if (best_of_values_.empty()) return;
   config::positions_at(space_.axes(), point.number, positions_);
-  for (std::size_t axis = 0; axis < positions_.size(); ++axis) {
-    if (first_value_[axis] == kUntold) continue;
-    std::optional<KeptPoint>& best = best_of_values_[first_value_[axis] + positions_[axis]].best;
+  const auto keep_better = [&](std::optional<KeptPoint>& best) {
     if (!best || better(point, *best)) best = point;
-  }
+  };
+  for (std::size_t axis = 0; axis < positions_.size(); ++axis)
+    if (first_value_[axis] != kUntold) keep_better(best_of_values_[first_value_[axis] + positions_[axis]].best);
+  if (!pair_axes_) return;
+  const auto& [rows, columns] = *pair_axes_;
+  keep_better(best_of_pairs_[positions_[rows] * space_.axes()[columns].values.size() + positions_[columns]]);
+}
+
+std::vector<KeptPoint> SearchSummary::best_of_pairs() const {
+  std::vector<KeptPoint> points;
+  for (const std::optional<KeptPoint>& best : best_of_pairs_)
+    if (best) points.push_back(*best);
+  return points;
 }
 
 std::vector<KeptPoint> SearchSummary::front() const {

@@ -12,6 +12,7 @@
 #include "core/step_plan.hpp"
 #include "core/workload.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/serving/simulated_server.hpp"
 
 namespace dculab::cli {
 
@@ -63,6 +64,9 @@ struct SweepCase {
   config::Scenario scenario;  // the point's; its document has the base's objective, pareto and constraints no more
 
   [[nodiscard]] bool is_served() const { return scenario.workload.kind == config::WorkloadKind::serving; }
+  [[nodiscard]] sim::SimulatedServer server_on(const sim::Machine& other) const {
+    return {other, model, options, std::nullopt, scenario.deployment};
+  }
 };
 
 // Goes through points in any order, fastest when only the last axes change. One for each thread.

@@ -21,8 +21,6 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kSampledSteps = 16;
-
 [[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
   Json json = Json::array();
   for (const sim::ReplicaRun& replica : run.replicas)
@@ -47,7 +45,7 @@ constexpr std::size_t kSampledSteps = 16;
   const bool measured = serving != Serving::simulated;
   sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
   if (measured) make_measurable(server, scenario, "give --set machine=FILE with a calibrated file of this machine");
-  sim::StepSample sample(kSampledSteps);
+  sim::StepSample sample(sim::kSampledSteps);
   const auto on_step = [&](const ServedStep& step, int engine) {
     sample.add(step);
     if (chrome_trace != nullptr) chrome_trace->add(step, engine);

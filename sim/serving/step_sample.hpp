@@ -12,6 +12,8 @@
 
 namespace dculab::sim {
 
+inline constexpr std::size_t kSampledSteps = 16;  // what a run's steps rest and lean on, these tell
+
 // Every n-th step, n the power of two with which at most `most` are kept.
 class StepSample {
  public:

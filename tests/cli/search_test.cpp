@@ -113,7 +113,44 @@ TEST_CASE("a point of a search is what predict says of it") {
                                     "machine.memory.DRAM.bandwidth=" + choice("machine.memory.DRAM.bandwidth")});
     CHECK(point.at("step_time").get<double>() == Approx(step.at("step_seconds").get<double>()).epsilon(1e-9));
     CHECK(point.at("max_sequences") == step.at("max_sequences"));
+    CHECK(point.at("machine") == step.at("machine"));
+    CHECK(point.at("basis") == step.at("basis"));
+    for (const int end : {0, 1})
+      CHECK(point.at("interval_seconds")[end].get<double>() == Approx(step.at("interval_seconds")[end].get<double>()));
+    if (point == study.at("best")[0]) CHECK(point.at("ops") == step.at("ops"));
   }
+  // Also of the machine that only its best point is told of.
+  for (const char* facts : {"leans_on", "machine_facts"}) {
+    CHECK(study.at(facts).contains("z100"));
+    CHECK(study.at(facts).contains("a100-80gb-sxm"));
+  }
+  for (const Json& each : study.at("best_of_values")) CHECK(each.at("best").contains("interval_seconds"));
+}
+
+TEST_CASE("with each group and block size a search tells the best point") {
+  const Folder folder;
+  const std::string objective = "objective: {maximize: tokens_per_second, subject_to: {step_time: \"<= 40 ms\"}}\n";
+  const std::string scenario =
+      folder.write("s.yaml", kHead + "workload: {phase: decode, batch: 16, context_tokens: 2000}\nsweep:\n" +
+                                 "  model.num_key_value_heads: [2, 8, 32]\n  kv_cache.block_size: [1, 16]\n"
+                                 "  workload.batch: [4, 16, 64]\n" +
+                                 objective);
+  const Json study = run_for_json({"study", scenario});
+  const Json& pairs = study.at("best_of_pairs");
+  CHECK(pairs.size() == 6);
+  int compared = 0;
+  for (const Json& each : study.at("best_of_values")) {
+    const std::string key = each.at("key");
+    if (key == "workload.batch") continue;
+    double most = 0;
+    for (const Json& pair : pairs)
+      if (pair.at("choices").at(key) == each.at("value"))
+        most = std::max(most, pair.at("tokens_per_second").get<double>());
+    CHECK(each.at("best").at("tokens_per_second").get<double>() == most);
+    ++compared;
+  }
+  CHECK(compared == 5);
+  CHECK_FALSE(run_for_json({"study", scenario, "--set", "kv_cache.block_size=16"}).contains("best_of_pairs"));
 }
 
 TEST_CASE("impossible points are counted with a reason, and what cannot be searched is refused") {

@@ -66,11 +66,29 @@ TEST_CASE("a search over requests has the figures, the best point and the front 
   CHECK(study.at("best")[0].at("point") == simulated.at("best")[0]);
   CHECK(study.at("best")[0].at("goodput") == simulations[simulated.at("best")[0].get<std::size_t>()].at("goodput"));
 
-  // The front of a search is of the points that meet its constraints, that of simulate of all.
-  const Json all = run_for_json({"study", folder.write("front.yaml", kRequests + kFront)});
-  std::vector<std::uint64_t> front;
-  for (const Json& point : all.at("pareto")) front.push_back(point.at("point"));
-  CHECK(Json(front) == simulated.at("pareto")[0]);
+  for (const char* told : {"best", "pareto"})
+    for (const Json& point : study.at(told))
+      for (const char* trust : {"basis", "step_time_interval"})
+        CHECK(point.at(trust) == simulations[point.at("point").get<std::size_t>()].at(trust));
+
+  // Fronts are of the points that meet the objective's constraints.
+  const auto front_of = [](const Json& search) {
+    std::vector<std::uint64_t> front;
+    for (const Json& point : search.at("pareto")) front.push_back(point.at("point"));
+    return Json(front);
+  };
+  CHECK(front_of(study) == simulated.at("pareto")[0]);
+  const std::string unlimited = folder.write("front.yaml", kRequests + kFront);
+  const Json all = run_for_json({"study", unlimited});
+  CHECK(front_of(all) == run_for_json({"simulate", unlimited}).at("pareto")[0]);
+  double quickest = simulations[0].at("total_time");
+  for (const Json& point : all.at("pareto")) quickest = std::min(quickest, point.at("ttft_p99").get<double>());
+  const std::string limited =
+      folder.write("limited.yaml", kRequests + kFront + "objective: {maximize: goodput, subject_to: {ttft_p99: \"<= " +
+                                       std::to_string(1.01 * quickest) + " s\"}}\n");
+  const Json front = front_of(run_for_json({"study", limited}));
+  CHECK(front == run_for_json({"simulate", limited}).at("pareto")[0]);
+  CHECK(front.size() < all.at("pareto").size());
   CHECK(all.at("objective").at("metric") == "output_tokens_per_second");
   CHECK(all.at("aims").size() == 3);
 }
