@@ -90,6 +90,7 @@ std::vector<SweepPoint> sweep_points(const Scenario& scenario) {
   const std::uint64_t count = num_points(scenario.sweep);
   if (count > kMostListedPoints)
     throw InputError(scenario.file, "sweep: more than " + std::to_string(kMostListedPoints) + " points; remove values");
+  const std::vector<std::size_t> order = setting_order(scenario.sweep);
   std::vector<SweepPoint> points;
   points.reserve(count);
   for (std::uint64_t index = 0; index < count; ++index) {
@@ -97,7 +98,10 @@ std::vector<SweepPoint> sweep_points(const Scenario& scenario) {
     point.choices = choices_at(scenario.sweep, index);
     Node document = scenario.document;
     for (const char* other : {"sweep", "compare", "accuracy", "constraints"}) erase_key(document, other);
-    for (const auto& [key, value] : point.choices) set_key(document, key, axis_node(scenario.file, key, value));
+    for (const std::size_t axis : order) {
+      const auto& [key, value] = point.choices[axis];
+      set_key(document, key, axis_node(scenario.file, key, value));
+    }
     point.scenario = read_scenario(scenario.file, document);
   }
   return points;

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "config/little_endian.hpp"
 #include "core/error.hpp"
 #include "core/fingerprint.hpp"
 
@@ -19,20 +20,9 @@ namespace {
 constexpr std::string_view kFormat = "dculab study journal 1\n";
 constexpr std::uint64_t kLargestRecord = 1 << 26;
 
-using Word = std::array<char, sizeof(std::uint64_t)>;
+using Word = std::array<char, kWordBytes>;
 
-[[nodiscard]] std::string bytes_of(std::uint64_t value) {
-  std::string bytes(sizeof value, '\0');
-  for (std::size_t index = 0; index < bytes.size(); ++index)
-    bytes[index] = static_cast<char>(value >> (8 * index) & 0xffU);
-  return bytes;
-}
-
-[[nodiscard]] std::uint64_t value_of(const Word& bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t index = bytes.size(); index-- > 0;) value = value << 8U | static_cast<unsigned char>(bytes[index]);
-  return value;
-}
+[[nodiscard]] std::uint64_t value_of(const Word& bytes) { return from_little_endian({bytes.data(), bytes.size()}); }
 
 [[nodiscard]] std::string to_text(const JournalHeader& header) {
   std::ostringstream text;
@@ -62,7 +52,7 @@ StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header,
                ? "is being written by another study"
                : std::string("cannot be locked (") + std::strerror(errno) + "); keep it on a file system with locks");
   if (::lseek(descriptor_.number, 0, SEEK_END) > 0) load();
-  if (size_ > 0 && header_ != header)
+  if (size_ > 0 && !header_.fits(header))
     refuse(header_.identity == header.identity
                ? "is of another shard"
                : "is of another scenario, machine, model or build of dculab; remove it to begin anew");
@@ -143,15 +133,16 @@ std::string StudyJournal::read(std::uint64_t index) const {
 }
 
 void StudyJournal::append(const std::string& payload) {
-  const Record record{size_ + sizeof(std::uint64_t), payload.size()};
+  const Record record{size_ + kWordBytes, payload.size()};
   write(payload);
   records_.push_back(record);
 }
 
 void StudyJournal::write(const std::string& payload) {
   const std::string start = size_ == 0 ? std::string(kFormat) : "";
-  const std::uint64_t begin = size_ + start.size() + sizeof(std::uint64_t);
-  const std::string text = start + bytes_of(payload.size()) + payload + bytes_of(fingerprint(payload, begin));
+  const std::uint64_t begin = size_ + start.size() + kWordBytes;
+  const std::string text =
+      start + to_little_endian(payload.size()) + payload + to_little_endian(fingerprint(payload, begin));
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t written =
         ::pwrite(descriptor_.number, text.data() + done, text.size() - done, static_cast<off_t>(size_ + done));

@@ -20,6 +20,12 @@ struct JournalHeader {
   int shard = 1;  // which part of the study
   int shards = 1;
 
+  // Whether both are of one part of one study. Documents of one identity differ in where the requests' file lies.
+  [[nodiscard]] bool fits(JournalHeader other) const {
+    other.document = document;
+    return *this == other;
+  }
+
   friend bool operator==(const JournalHeader&, const JournalHeader&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "core/fingerprint.hpp"
 
@@ -87,6 +88,17 @@ std::vector<Override> choices_at(std::span<const SweepAxis> axes, std::uint64_t 
   for (std::size_t index = 0; index < axes.size(); ++index)
     choices.emplace_back(axes[index].key, axes[index].value(positions[index]));
   return choices;
+}
+
+std::vector<std::size_t> setting_order(std::span<const SweepAxis> axes) {
+  std::vector<std::size_t> order(axes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [axes](std::size_t axis) { return std::ranges::count(axes[axis].key, '.'); });
+  return order;
+}
+
+bool is_within(std::string_view key, std::string_view section) {
+  return key.starts_with(section) && key.substr(section.size()).starts_with('.');
 }
 
 }  // namespace dculab::config

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,5 +53,11 @@ struct SweepAxis {
 // Which value of each axis a point has. Precondition: point < num_points(axes).
 void positions_at(std::span<const SweepAxis> axes, std::uint64_t point, std::vector<std::uint64_t>& positions);
 [[nodiscard]] std::vector<Override> choices_at(std::span<const SweepAxis> axes, std::uint64_t point);
+
+// In which order axes are to be set, wherever they stand in the file: a section before its keys, which it replaces.
+[[nodiscard]] std::vector<std::size_t> setting_order(std::span<const SweepAxis> axes);
+
+// Whether `key` is one of the keys of `section`: setting the section changes it.
+[[nodiscard]] bool is_within(std::string_view key, std::string_view section);
 
 }  // namespace dculab::config

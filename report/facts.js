@@ -28,7 +28,25 @@ const facts = (() => {
           host: result.host_seconds,
         },
       ];
-    return sweeps(result).flatMap((sweep) =>
+    return [...bestSteps(result), ...sweptSteps(result)];
+  };
+
+  // The best step of each search.
+  const bestSteps = (result) =>
+    searches(result)
+      .filter(({ best }) => best.length && best[0].ops)
+      .map(({ choices, best: [best] }) => ({
+        choices: { ...choices, machine: best.machine },
+        machine: best.machine,
+        ops: best.ops,
+        seconds: best.step_time,
+        host: hostOf(best.step_time, best.ops),
+      }));
+
+  const hostOf = (seconds, ops) => Math.max(0, seconds - d3.sum(ops, (op) => op.seconds));
+
+  const sweptSteps = (result) =>
+    sweeps(result).flatMap((sweep) =>
       sweep.points
         .filter((point) => point.ops)
         .map((point) => ({
@@ -36,10 +54,21 @@ const facts = (() => {
           machine: sweep.machine,
           ops: point.ops,
           seconds: point.step_seconds,
-          host: Math.max(0, point.step_seconds - d3.sum(point.ops, (op) => op.seconds)),
+          host: hostOf(point.step_seconds, point.ops),
           chosen: isChosen(point, sweep),
         })),
     );
+
+  // Searches: [{choices, best, pairs, objective}]; `pairs`: the best point with each pair of KV heads and block size.
+  const searches = (result) => {
+    const found = parts(result).filter((part) => part.objective && Array.isArray(part.best));
+    const several = found.length > 1;
+    return found.map((part) => ({
+      choices: several ? { question: part.question } : {},
+      best: part.best,
+      pairs: part.best_of_pairs || [],
+      objective: part.objective,
+    }));
   };
 
   // The recommended KV heads and block size, as a point of the sweep has them.
@@ -104,5 +133,5 @@ const facts = (() => {
     return Object.entries(seconds).sort((a, b) => b[1] - a[1]);
   };
 
-  return { parts, axisTitle, titled, machines, steps, sweeps, simulations, leanings, label, byBound, isChosen };
+  return { parts, axisTitle, titled, machines, steps, sweeps, searches, simulations, leanings, label, byBound, isChosen };
 })();

@@ -51,3 +51,19 @@ const format = (() => {
       unit === "s" ? scaled(value, times) : unit === "%" ? `${digits(value)} %` : `${digits(value)} ${unit}`,
   };
 })();
+
+// A metric of a search: how it is called, and how its figures read.
+const metrics = (() => {
+  const steps = {
+    tokens_per_second: ["tokens/s", (value) => format.number(value)],
+    step_time: ["time of a step", format.time],
+    max_sequences: ["sequences that fit", (value) => format.number(value)],
+    kv_bytes: ["KV cache", format.bytes],
+  };
+  const of = (name) =>
+    steps[name] ?? [
+      name.replaceAll("_", " "),
+      /^(ttft|tpot|itl|latency)_|_time$/.test(name) ? format.time : (value) => format.number(value),
+    ];
+  return { of, ofSteps: Object.keys(steps) };
+})();

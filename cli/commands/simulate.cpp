@@ -134,15 +134,18 @@ void add_choice(const std::vector<Simulation>& all, const config::Objective& obj
   if (chosen) report.json["best"].push_back(report.json["simulations"].size() + *chosen);
 }
 
-void add_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims, Report& report) {
+void add_front(const std::vector<Simulation>& all, const config::Scenario& scenario, Report& report) {
+  const std::vector<config::Aim>& aims = scenario.pareto;
   std::string told;
   for (const config::Aim& aim : aims)
     told +=
         (told.empty() ? "" : ", ") + std::string(aim.goal == config::Goal::minimize ? "small " : "large ") + aim.metric;
-  report.heading.push_back("none is better in " + told + " than:");
+  const bool limited = !scenario.objective.subject_to.empty();
+  report.heading.push_back((limited ? "of what meets objective.subject_to none is better in " : "none is better in ") +
+                           told + " than:");
   const std::size_t before = report.json["simulations"].size();
   Json front = Json::array();
-  for (const std::size_t index : pareto_front(all, aims)) {
+  for (const std::size_t index : pareto_front(all, aims, scenario.objective)) {
     std::string line = "  " + label(all[index]);
     for (const config::Aim& aim : aims)
       line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
@@ -240,7 +243,7 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
     const std::vector<SimulatedPoint> asked = points_of(scenario, points);
     std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
                                                   choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
-    if (!scenario.pareto.empty()) add_front(all, scenario.pareto, report);
+    if (!scenario.pareto.empty()) add_front(all, scenario, report);
     if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
     if (single) {
       if (!choices.no_intervals) add_intervals(points.front(), choices.threads, all.front());

@@ -7,6 +7,7 @@
 #include "cli/machine/host_machine.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/scenario/idle_axes.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/search/search_options.hpp"
@@ -99,6 +100,7 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
 
 // What neither steps nor requests answer.
 void refuse_unanswered(const config::Scenario& scenario) {
+  refuse_idle_axes(scenario);
   if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
   refuse_unsupported(scenario);
 }

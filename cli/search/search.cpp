@@ -182,9 +182,7 @@ void merge(const std::vector<std::string>& files, const SearchOptions& options, 
       throw InputError(journal.path(), "is of another study than " + files.front());
     if (index > 0 && journal.header().shard == journals[index - 1]->header().shard)
       throw InputError(journal.path(), "is the same shard as " + journals[index - 1]->path() + "; give it once");
-    config::JournalHeader expected = header_of(space, shard, first.shards);
-    expected.document = journal.header().document;  // the requests' file may lie elsewhere there; the identity is one
-    if (journal.header() != expected)
+    if (!journal.header().fits(header_of(space, shard, first.shards)))
       throw InputError("merge", "shard " + std::to_string(shard) + "/" + std::to_string(first.shards) + " is missing");
     if (!journal.is_complete())
       throw InputError(journal.path(), "has " + std::to_string(journal.num_chunks()) + " of " +

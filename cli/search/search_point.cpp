@@ -8,8 +8,10 @@
 #include <limits>
 
 #include "cli/recommend/recommendation.hpp"
+#include "cli/scenario/objective.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
+#include "config/little_endian.hpp"
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
@@ -18,9 +20,7 @@
 namespace dculab::cli {
 namespace {
 
-void put(std::string& bytes, std::uint64_t value) {
-  for (std::size_t shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(value >> shift & 0xffU);
-}
+void put(std::string& bytes, std::uint64_t value) { bytes += config::to_little_endian(value); }
 
 void put(std::string& bytes, const std::string& text) {
   put(bytes, text.size());
@@ -28,9 +28,8 @@ void put(std::string& bytes, const std::string& text) {
 }
 
 [[nodiscard]] std::uint64_t take_word(std::string_view& bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t index = 8; index-- > 0;) value = value << 8U | static_cast<unsigned char>(bytes[index]);
-  bytes.remove_prefix(8);
+  const std::uint64_t value = config::from_little_endian(bytes);
+  bytes.remove_prefix(config::kWordBytes);
   return value;
 }
 
@@ -52,10 +51,6 @@ void put(std::string& bytes, const std::string& text) {
 [[nodiscard]] std::string without_file(std::string reason, const std::string& file) {
   if (reason.starts_with(file + ": ")) reason.erase(0, file.size() + 2);
   return reason;
-}
-
-[[nodiscard]] bool meets(const config::Constraint& constraint, double figure) {
-  return constraint.comparison == config::Comparison::at_most ? figure <= constraint.value : figure >= constraint.value;
 }
 
 }  // namespace
@@ -113,7 +108,7 @@ void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine)
 }
 
 void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
-  const sim::SimulatedServer server{machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
+  const sim::SimulatedServer server = asked.server_on(machine);
   require_runnable(server, asked.scenario.file);
   const sim::ServingRun run = sim::simulate(server, asked.requests, asked.scenario.slo);
   const std::map<std::string, double> figures = serving_figures(run.metrics);
@@ -153,8 +148,8 @@ void PointPricer::price(std::uint64_t point, SearchChunk& chunk) {
 
 bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::span<const double> figures) {
   const config::Scenario& study = space.scenario();
-  for (const config::Constraint& constraint : study.objective.subject_to)
-    if (!meets(constraint, figures[space.metric(constraint.metric)])) return false;
+  const auto figure_of = [&](const std::string& metric) { return figures[space.metric(metric)]; };
+  if (!is_admissible(study.objective, figure_of)) return false;
   const auto look_up = [&](const std::string& name) {
     const std::size_t metric = space.metric(name);
     if (metric < figures.size()) return whole_text(figures[metric]);

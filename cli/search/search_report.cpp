@@ -4,20 +4,15 @@
 #include <cmath>
 
 #include "cli/output/axis_title.hpp"
-#include "cli/output/leaning_report.hpp"
-#include "cli/output/machine_figures.hpp"
+#include "cli/output/op_report.hpp"
 #include "cli/search/search_sensitivity.hpp"
+#include "cli/search/told_points.hpp"
+#include "cli/serving/serving_interval.hpp"
 #include "config/unit_text.hpp"
-#include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
-#include "sim/serving/step_sample.hpp"
 
 namespace dculab::cli {
 namespace {
-
-constexpr std::size_t kShownBest = 10;
-constexpr std::size_t kShownFront = 50;
-constexpr std::size_t kSampledSteps = 64;
 
 [[nodiscard]] std::string outcome_word(Outcome outcome) {
   return outcome == Outcome::met ? "met" : outcome == Outcome::excluded ? "excluded" : "refused";
@@ -49,12 +44,27 @@ constexpr std::size_t kSampledSteps = 64;
   return table;
 }
 
-[[nodiscard]] Json point_json(const SweepSpace& space, const KeptPoint& point) {
-  Json json{{"point", point.number}, {"choices", Json::object()}};
-  for (const auto& [key, value] : space.choices(point.number)) json["choices"][key] = value;
+[[nodiscard]] Json choices_json(const SweepSpace& space, const KeptPoint& point) {
+  Json json = Json::object();
+  for (const auto& [key, value] : space.choices(point.number)) json[key] = value;
+  return json;
+}
+
+// What there is to tell.
+struct Search {
+  const SweepSpace& space;
+  const SearchSummary& summary;
+  const std::vector<KeptPoint>& told;
+  const PointTrusts& trusts;
+};
+
+[[nodiscard]] Json point_json(const Search& search, const KeptPoint& point) {
+  const SweepSpace& space = search.space;
+  Json json{{"point", point.number}, {"choices", choices_json(space, point)}};
   for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
     if (!std::isnan(point.figures[metric])) json[std::string(space.metrics()[metric])] = point.figures[metric];
   json["bound"] = point.bound;
+  add_trust(space, search.trusts, point.number, json);
   return json;
 }
 
@@ -70,32 +80,16 @@ void report_counts(const SweepSpace& space, const SearchSummary& summary, Report
   if (refused > 0) report.json["points"]["first_refusal"] = summary.refusal();
 }
 
-// How sure the best point's step is.
-void report_interval(const SweepCase& best, Seconds seconds, Report& report) {
-  const sim::Confidence trust = sim::confidence(best.machine, best.model, best.options, best.plan, seconds);
-  report.tables.back().notes.push_back("90 % interval of the first one's step: " + config::short_text(trust.low) +
-                                       " .. " + config::short_text(trust.high) + " (" +
-                                       std::string(sim::name(trust.basis)) + ")");
-  report.json["best"][0]["interval_seconds"] = {trust.low.value(), trust.high.value()};
-  report.json["best"][0]["basis"] = sim::name(trust.basis);
+// How sure the best point is: of its step, or of the steps that serve the requests.
+void add_trust_note(const PointTrust& trust, bool is_served, Report& report) {
+  report.tables.back().notes.push_back(
+      is_served ? "steps of the first one take " + trust_text({trust.low, trust.high, trust.basis})
+                : "90 % interval of the first one's step: " + config::short_text(Seconds(trust.low)) + " .. " +
+                      config::short_text(Seconds(trust.high)) + " (" + std::string(sim::name(trust.basis)) + ")");
 }
 
-// The time of the step, or of the steps that serve the requests, by phase.
-[[nodiscard]] sim::Prices step_prices(const SweepCase& asked) {
-  sim::SimulatedServer server{asked.machine, asked.model, asked.options, std::nullopt, asked.scenario.deployment};
-  if (!asked.is_served())
-    return [plan = asked.plan](const sim::Machine& machine) {
-      return std::vector{sim::price_step(machine, plan).seconds};
-    };
-  sim::StepSample sample(kSampledSteps);
-  static_cast<void>(sim::simulate(server, asked.requests, {}, [&](const ServedStep& step, int) { sample.add(step); }));
-  return [server = std::move(server), batches = sample.batches()](const sim::Machine& machine) mutable {
-    server.machine = machine;
-    return sim::phase_times(server, batches);
-  };
-}
-
-void report_best(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+void report_best(const Search& search, Report& report) {
+  const auto& [space, summary, told, trusts] = search;
   const config::Objective& objective = space.scenario().objective;
   report.tables.push_back(points_table(space, summary.best(), kShownBest));
   report.tables.back().title = "Best: " + aim_text(objective.goal, objective.metric);
@@ -103,18 +97,20 @@ void report_best(const SweepSpace& space, const SearchSummary& summary, Report& 
   report.json["objective"] = goal_json(objective.goal, objective.metric);
   report.json["best"] = Json::array();
   for (std::size_t index = 0; index < std::min(summary.best().size(), kShownBest); ++index)
-    report.json["best"].push_back(point_json(space, summary.best()[index]));
+    report.json["best"].push_back(point_json(search, summary.best()[index]));
   if (summary.best().empty()) return;
+  report_machines(space, told, trusts, report);
+  const std::uint64_t best = summary.best().front().number;
+  add_trust_note(trusts.at(best), space.is_served(), report);
+  if (space.is_served()) return;
   PointPricer pricer(space);
-  const SweepCase& best = pricer.at(summary.best().front().number);
-  report.json["leans_on"][best.machine.name] =
-      add_leanings(best.machine, step_prices(best), report, best.is_served() ? Priced::served_steps : Priced::answer);
-  report.json["machine_facts"][best.machine.name] = machine_facts(best.machine, space.axes());
-  if (!best.is_served())
-    report_interval(best, Seconds(summary.best().front().figures[space.metric("step_time")]), report);
+  const SweepCase& step = pricer.at(best);
+  report.json["best"][0]["ops"] = ops_json(step.plan, sim::price_step(step.machine, step.plan), step.machine);
 }
 
-void report_values(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+void report_values(const Search& search, Report& report) {
+  const SweepSpace& space = search.space;
+  const SearchSummary& summary = search.summary;
   const std::size_t metric = space.metric(space.scenario().objective.metric);
   Table table;
   table.title = "Best with each value";
@@ -134,16 +130,29 @@ void report_values(const SweepSpace& space, const SearchSummary& summary, Report
       row.emplace_back(ratio == 1 ? "" : number(ratio) + " x", exact_number(ratio));
     else
       row.emplace_back("-");
-    entry["best"] = point_json(space, *each.best);
+    entry["best"] = point_json(search, *each.best);
   }
   if (table.rows.empty()) return;
   report.tables.push_back(std::move(table));
   report.json["best_of_values"] = std::move(json);
 }
 
-void report_front(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+// For the heat map: with each group and block size what the best point there has.
+void report_pairs(const Search& search, Report& report) {
+  const SweepSpace& space = search.space;
+  const std::string& metric = space.scenario().objective.metric;
+  for (const KeptPoint& point : search.summary.best_of_pairs()) {
+    Json json{{"point", point.number}, {"choices", choices_json(space, point)}};
+    json[metric] = point.figures[space.metric(metric)];
+    json["bound"] = point.bound;
+    report.json["best_of_pairs"].push_back(std::move(json));
+  }
+}
+
+void report_front(const Search& search, Report& report) {
+  const SweepSpace& space = search.space;
   if (space.scenario().pareto.empty()) return;
-  const std::vector<KeptPoint> front = summary.front();
+  const std::vector<KeptPoint> front = search.summary.front();
   std::string aims;
   for (const config::Aim& aim : space.scenario().pareto) {
     aims += (aims.empty() ? "" : ", ") + aim_text(aim.goal, aim.metric);
@@ -152,7 +161,7 @@ void report_front(const SweepSpace& space, const SearchSummary& summary, Report&
   report.tables.push_back(points_table(space, front, kShownFront));
   report.tables.back().title = "Pareto front: " + aims;
   report.json["pareto"] = Json::array();
-  for (const KeptPoint& point : front) report.json["pareto"].push_back(point_json(space, point));
+  for (const KeptPoint& point : front) report.json["pareto"].push_back(point_json(search, point));
 }
 
 }  // namespace
@@ -185,10 +194,14 @@ std::string points_rows(const SweepSpace& space, std::uint64_t begin, const Sear
 
 void report_search(const SweepSpace& space, const SearchSummary& summary, const SearchOptions& options,
                    Report& report) {
+  const std::vector<KeptPoint> told = told_points(summary);
+  const PointTrusts trusts = trusts_of(space, told, options.workers());
+  const Search search{space, summary, told, trusts};
   report_counts(space, summary, report);
-  report_best(space, summary, report);
-  report_values(space, summary, report);
-  report_front(space, summary, report);
+  report_best(search, report);
+  report_values(search, report);
+  report_pairs(search, report);
+  report_front(search, report);
   if (options.sensitivity && !summary.best().empty())
     report_sensitivity(space, summary, options.within, options.workers(), report);
 }

@@ -13,7 +13,8 @@ namespace dculab::cli {
 [[nodiscard]] std::string points_head(const SweepSpace& space);
 [[nodiscard]] std::string points_rows(const SweepSpace& space, std::uint64_t begin, const SearchChunk& chunk);
 
-// The best points, the best of each value, the front, and with --sensitivity what would change the answer.
+// The best points, the best of each value and of each group and block size, the front, and with --sensitivity what
+// would change the answer.
 void report_search(const SweepSpace& space, const SearchSummary& summary, const SearchOptions& options, Report& report);
 
 }  // namespace dculab::cli

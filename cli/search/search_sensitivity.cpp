@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -9,8 +10,10 @@
 
 #include "cli/output/axis_title.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/scenario/objective.hpp"
 #include "cli/search/sensitivity_report.hpp"
 #include "core/error.hpp"
+#include "sim/study/recommend.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -60,7 +63,7 @@ struct Contender {
 
 // How much better than the best another answer has to be.
 [[nodiscard]] double tie_of(const SweepSpace& space, const SweepCase& best) {
-  if (!space.is_served()) return 0;
+  if (!space.is_served()) return sim::kStepTie;
   const std::string& metric = space.scenario().objective.metric;
   const bool counts = metric == "goodput" || metric == "share_within_slo";
   return counts ? std::max(kServedTie, 1.0 / best.requests.requests) : kServedTie;
@@ -75,7 +78,7 @@ class Contest {
         pricers_(static_cast<std::size_t>(threads)),
         unmoved_(contenders.size()),
         metric_(space.metric(space.scenario().objective.metric)),
-        sign_(space.scenario().objective.goal == config::Goal::minimize ? 1 : -1),
+        goal_(space.scenario().objective.goal),
         tie_(tie_of(space, contenders.front().asked)) {}
 
   [[nodiscard]] double tie() const { return tie_; }
@@ -83,12 +86,12 @@ class Contest {
   [[nodiscard]] sim::Answer answer(const sim::Machine& machine) {
     const std::vector<std::optional<double>> figures = figures_on(machine);
     sim::Answer answer{"nothing meets the constraints", 0};
-    std::optional<double> best;
+    std::optional<double> best;  // as a cost
     for (std::size_t index = 0; index < figures.size(); ++index) {
       const std::optional<double>& figure = figures[index];
       // The one that is the best now stays so unless another is better by more than a tie.
-      if (!figure || (best && sign_ * *figure >= sign_ * *best)) continue;
-      best = index == 0 ? *figure * (1 - sign_ * tie_) : *figure;
+      if (!figure || (best && cost(goal_, *figure) >= *best)) continue;
+      best = cost(goal_, *figure) - (index == 0 ? tie_ * std::abs(*figure) : 0);
       answer = {contenders_[index].label, *figure};
     }
     return answer;
@@ -133,7 +136,7 @@ class Contest {
   std::vector<CasePricer> pricers_;                            // one for each thread
   std::vector<std::optional<std::optional<double>>> unmoved_;  // by contender, once priced
   std::size_t metric_;
-  double sign_;
+  config::Goal goal_;
   double tie_;
 };
 
@@ -154,11 +157,11 @@ void report_sensitivity(const SweepSpace& space, const SearchSummary& summary, d
   report.json["sensitivity"] = add_sensitivity(contenders.front().asked.machine, question, within,
                                                space.scenario().objective.metric, report, options);
   bar.clear();
-  if (space.is_served())
-    report.tables.back().notes.push_back(
-        "another answer: one that is better by more than " + percent(contest.tie(), 2) +
-        ", since batches form otherwise when steps take a little longer. What 1 % more brings is taken from 5 % each "
-        "way");
+  report.tables.back().notes.push_back(
+      "another answer: one that is better by more than " + percent(contest.tie(), 2) +
+      (space.is_served() ? ", since batches form otherwise when steps take a little longer. What 1 % more brings is "
+                           "taken from 5 % each way"
+                         : ""));
   if (contenders.size() < space.size())
     report.tables.back().notes.push_back("among " + std::to_string(contenders.size()) + " of " +
                                          std::to_string(space.size()) +

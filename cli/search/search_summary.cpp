@@ -4,21 +4,17 @@
 #include <limits>
 #include <set>
 
+#include "cli/scenario/objective.hpp"
+
 namespace dculab::cli {
 namespace {
-
-[[nodiscard]] double sign_of(config::Goal goal) { return goal == config::Goal::minimize ? 1 : -1; }
 
 constexpr std::size_t kUntold = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
 SearchSummary::SearchSummary(const SweepSpace& space)
-    : space_(space),
-      metric_(space.metric(space.scenario().objective.metric)),
-      sign_(sign_of(space.scenario().objective.goal)) {
-  for (const config::Aim& aim : space.scenario().pareto)
-    aims_.emplace_back(space.metric(aim.metric), sign_of(aim.goal));
+    : space_(space), metric_(space.metric(space.scenario().objective.metric)) {
   for (std::size_t index = 0; index < space.axes().size(); ++index) {
     const config::SweepAxis& axis = space.axes()[index];
     const bool told = !axis.draws && axis.size() > 1 && axis.size() <= kMostValues;
@@ -26,10 +22,26 @@ SearchSummary::SearchSummary(const SweepSpace& space)
     if (told)
       for (const std::string& value : axis.values) best_of_values_.push_back({index, value, std::nullopt});
   }
+  choose_pair_axes();
+}
+
+void SearchSummary::choose_pair_axes() {
+  const auto axis_of = [this](std::string_view key) {
+    return static_cast<std::size_t>(std::ranges::find(space_.axes(), key, &config::SweepAxis::key) -
+                                    space_.axes().begin());
+  };
+  const std::size_t heads = axis_of("model.num_key_value_heads"), block = axis_of("kv_cache.block_size");
+  for (const std::size_t axis : {heads, block})
+    if (axis == space_.axes().size() || first_value_[axis] == kUntold) return;
+  const std::size_t pairs = space_.axes()[heads].values.size() * space_.axes()[block].values.size();
+  if (pairs > kMostPairs) return;
+  pair_axes_ = {heads, block};
+  best_of_pairs_.resize(pairs);
 }
 
 bool SearchSummary::better(const KeptPoint& a, const KeptPoint& b) const {
-  return sign_ * a.figures[metric_] < sign_ * b.figures[metric_];
+  const config::Goal goal = space_.scenario().objective.goal;
+  return cost(goal, a.figures[metric_]) < cost(goal, b.figures[metric_]);
 }
 
 void SearchSummary::add(std::uint64_t begin, const SearchChunk& chunk) {
@@ -51,21 +63,31 @@ void SearchSummary::keep(const KeptPoint& point) {
     if (best_.size() > kBest) best_.pop_back();
   }
   keep_of_values(point);
-  if (aims_.empty()) return;
-  std::vector<double> figures;
-  for (const auto& [metric, sign] : aims_) figures.push_back(sign * point.figures[metric]);
-  if (front_.offer(point.number, figures)) on_front_.push_back(point);
+  const auto figure_of = [&](const std::string& metric) { return point.figures[space_.metric(metric)]; };
+  const std::vector<double> weighed = costs(space_.scenario().pareto, figure_of);
+  if (weighed.empty()) return;
+  if (front_.offer(point.number, weighed)) on_front_.push_back(point);
   if (on_front_.size() > 2 * front_.size() + kBest) on_front_ = front();
 }
 
 void SearchSummary::keep_of_values(const KeptPoint& point) {
   if (best_of_values_.empty()) return;
   config::positions_at(space_.axes(), point.number, positions_);
-  for (std::size_t axis = 0; axis < positions_.size(); ++axis) {
-    if (first_value_[axis] == kUntold) continue;
-    std::optional<KeptPoint>& best = best_of_values_[first_value_[axis] + positions_[axis]].best;
+  const auto keep_better = [&](std::optional<KeptPoint>& best) {
     if (!best || better(point, *best)) best = point;
-  }
+  };
+  for (std::size_t axis = 0; axis < positions_.size(); ++axis)
+    if (first_value_[axis] != kUntold) keep_better(best_of_values_[first_value_[axis] + positions_[axis]].best);
+  if (!pair_axes_) return;
+  const auto& [rows, columns] = *pair_axes_;
+  keep_better(best_of_pairs_[positions_[rows] * space_.axes()[columns].values.size() + positions_[columns]]);
+}
+
+std::vector<KeptPoint> SearchSummary::best_of_pairs() const {
+  std::vector<KeptPoint> points;
+  for (const std::optional<KeptPoint>& best : best_of_pairs_)
+    if (best) points.push_back(*best);
+  return points;
 }
 
 std::vector<KeptPoint> SearchSummary::front() const {

@@ -1,4 +1,5 @@
-// What is kept of the points of a search while they go by: the best, the best of each axis' values, the Pareto front.
+// What is kept of the points of a search while they go by: the best, the best of each axis' values and of each group
+// and block size, the Pareto front.
 #pragma once
 
 #include <array>
@@ -37,28 +38,33 @@ class SearchSummary {
   [[nodiscard]] const std::vector<KeptPoint>& best() const { return best_; }  // best first; of equals the first point
   // Of axes with at most kMostValues values.
   [[nodiscard]] const std::vector<BestOfValue>& best_of_values() const { return best_of_values_; }
+  // With each pair of KV heads and block size, where both are axes and the pairs are at most kMostPairs; those that
+  // meet the constraints.
+  [[nodiscard]] std::vector<KeptPoint> best_of_pairs() const;
   [[nodiscard]] std::vector<KeptPoint> front() const;
   // Points of which one may become the best when something changes: all, or the best and the best of each value.
   [[nodiscard]] std::vector<std::uint64_t> contenders() const;
 
   static constexpr std::size_t kBest = 64;        // points that are kept
   static constexpr std::size_t kMostValues = 64;  // of an axis, for its values to be told apart
-  static constexpr std::size_t kAll = 256;        // contenders when there are no more points
+  static constexpr std::size_t kMostPairs = 1024;
+  static constexpr std::size_t kAll = 256;  // contenders when there are no more points
 
  private:
   [[nodiscard]] bool better(const KeptPoint& a, const KeptPoint& b) const;
   void keep(const KeptPoint& point);
   void keep_of_values(const KeptPoint& point);
+  void choose_pair_axes();
 
   const SweepSpace& space_;
   std::size_t metric_;
-  double sign_;  // of the objective, so that less is better
-  std::vector<std::pair<std::size_t, double>> aims_;
   std::array<std::uint64_t, 3> counts_{};
   std::string refusal_;
   std::vector<KeptPoint> best_;
   std::vector<BestOfValue> best_of_values_;
-  std::vector<std::size_t> first_value_;  // of each axis, in best_of_values_; size(): not told apart
+  std::vector<std::size_t> first_value_;  // of each axis, in best_of_values_; kUntold: not told apart
+  std::optional<std::pair<std::size_t, std::size_t>> pair_axes_;
+  std::vector<std::optional<KeptPoint>> best_of_pairs_;  // [values of the first, values of the second]
   sim::ParetoFront front_;
   std::vector<KeptPoint> on_front_;  // has all of the front, and some that left it
   std::vector<std::uint64_t> positions_;

@@ -37,7 +37,7 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
   return {{"factor", flip->factor}, {"value", flip->value}, {"choice", flip->choice}};
 }
 
-[[nodiscard]] std::string source_of(const sim::Machine& machine, const std::string& key) {
+[[nodiscard]] std::string kind_of(const sim::Machine& machine, const std::string& key) {
   const auto source = machine.sources.find(key);
   return source == machine.sources.end() ? "prior" : source->second.substr(0, source->second.find(':'));
 }
@@ -54,12 +54,12 @@ Json add_sensitivity(const sim::Machine& machine, const sim::Question& question,
   for (const sim::Sensitivity& each : all) {
     json.push_back({{"key", each.key},
                     {"value", each.value},
-                    {"kind", source_of(machine, each.key)},
+                    {"kind", kind_of(machine, each.key)},
                     {"elasticity", each.elasticity},
                     {"down", flip_json(each.down)},
                     {"up", flip_json(each.up)}});
     if (!each.down && !each.up && std::abs(each.elasticity) < kLeastElasticity) continue;
-    table.rows.push_back({each.key, figure_text(machine, each.key, each.value), source_of(machine, each.key),
+    table.rows.push_back({each.key, figure_text(machine, each.key, each.value), kind_of(machine, each.key),
                           Cell(number(each.elasticity, 2) + " %", each.elasticity),
                           flip_cell(machine, each.key, each.down), flip_cell(machine, each.key, each.up)});
   }

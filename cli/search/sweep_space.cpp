@@ -1,7 +1,6 @@
 #include "cli/search/sweep_space.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -21,25 +20,14 @@ namespace dculab::cli {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 30U;
-constexpr const char* kMachine = "machine";
-
-// Sections that no price of a step depends on.
-constexpr std::array<std::string_view, 9> kElsewhere{"schema", "question", "sweep",       "measure", "objective",
-                                                     "slo",    "pareto",   "constraints", "then"};
+constexpr const char* kMachineKey = "machine";
+constexpr std::uint64_t kUnset = ~std::uint64_t{0};  // position of an axis
 
 void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis) {
   const std::string section = axis.key.substr(0, axis.key.find('.'));
-  const bool served = scenario.workload.kind == config::WorkloadKind::serving;
-  if (std::ranges::find(kElsewhere, section) != kElsewhere.end() &&
-      !(served && section == "slo" && axis.key != "slo.share"))
-    throw InputError(scenario.file, "sweep." + axis.key + ": changes no price; remove it");
-  for (const char* scheduled : {"engine.batching", "engine.preemption_mode", "engine.swap_space"})
-    if (axis.key == scheduled && !served)
-      throw InputError(scenario.file,
-                       "sweep." + axis.key + ": changes no price of a step; serve requests, with workload.requests");
   if (axis.key == "workload.file")
     throw InputError(scenario.file, "sweep.workload.file: a search takes one file; `dculab simulate` sweeps files");
-  if ((section == axis.key || axis.key.ends_with(".name")) && (section == "model" || section == kMachine) &&
+  if ((section == axis.key || axis.key.ends_with(".name")) && (section == "model" || section == kMachineKey) &&
       axis.values.empty())
     throw InputError(scenario.file, "sweep." + axis.key + ": needs names");
 }
@@ -59,8 +47,8 @@ void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis
 // One machine in the place of several, with the figures that the scenario changes.
 void set_first_machine(config::Scenario& scenario) {
   config::Node& document = scenario.document;
-  config::Node name = config::axis_node(scenario.file, kMachine, scenario.machines.front());
-  config::set_key(document, document.find(kMachine) == nullptr ? kMachine : "machine.name", std::move(name));
+  config::Node name = config::axis_node(scenario.file, kMachineKey, scenario.machines.front());
+  config::set_key(document, document.find(kMachineKey) == nullptr ? kMachineKey : "machine.name", std::move(name));
   config::erase_key(document, "machines");
 }
 
@@ -90,11 +78,11 @@ SweepSpace::SweepSpace(config::Scenario scenario) : scenario_(with_absolute_file
     if (metric(name) < metrics().size()) asked_.push_back(metric(name));
   document_ = config::node_json(scenario_.document);
   for (const config::SweepAxis& axis : scenario_.sweep) refuse_axis(scenario_, axis);
-  if (scenario_.machines.size() > 1 && names_of(scenario_, kMachine, {}).empty()) {
-    scenario_.sweep.insert(scenario_.sweep.begin(), {kMachine, scenario_.machines, std::nullopt});
+  if (scenario_.machines.size() > 1 && names_of(scenario_, kMachineKey, {}).empty()) {
+    scenario_.sweep.insert(scenario_.sweep.begin(), {kMachineKey, scenario_.machines, std::nullopt});
     set_first_machine(scenario_);
   }
-  load(names_of(scenario_, kMachine, scenario_.machines), names_of(scenario_, "model", {scenario_.model.name}));
+  load(names_of(scenario_, kMachineKey, scenario_.machines), names_of(scenario_, "model", {scenario_.model.name}));
 }
 
 void SweepSpace::load(const std::vector<std::string>& machines, const std::vector<std::string>& models) {
@@ -124,7 +112,7 @@ void SweepSpace::load_requests(const std::vector<std::string>& models) {
       identity_ = fingerprint_of(tokenizer, identity_);
 }
 
-SweepCursor::SweepCursor(const SweepSpace& space) : space_(space) {
+SweepCursor::SweepCursor(const SweepSpace& space) : space_(space), order_(config::setting_order(space.axes())) {
   point_.scenario.document = base_document(space.scenario());
 }
 
@@ -171,13 +159,16 @@ void SweepCursor::plan_requests() {
   requests_key_ = std::move(key);
 }
 
-// Sets the keys that differ from the point before.
+// Sets the keys that differ from the point before. A section that is set takes its keys along, so they are set again,
+// also where the section cannot have them and the point before was refused.
 void SweepCursor::move_to(std::uint64_t point) {
   config::positions_at(space_.axes(), point, wanted_);
-  positions_.resize(wanted_.size(), ~std::uint64_t{0});
-  for (std::size_t index = 0; index < wanted_.size(); ++index) {
+  positions_.resize(wanted_.size(), kUnset);
+  for (const std::size_t index : order_) {
     if (positions_[index] == wanted_[index]) continue;
     const config::SweepAxis& axis = space_.axes()[index];
+    for (std::size_t other = 0; other < positions_.size(); ++other)
+      if (config::is_within(space_.axes()[other].key, axis.key)) positions_[other] = kUnset;
     config::set_key(point_.scenario.document, axis.key,
                     config::axis_node(space_.scenario().file, axis.key, axis.value(wanted_[index])));
     positions_[index] = wanted_[index];

@@ -12,13 +12,14 @@
 #include "core/step_plan.hpp"
 #include "core/workload.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/serving/simulated_server.hpp"
 
 namespace dculab::cli {
 
 // The axes of a scenario, and everything from files that its points need. Several machines are its slowest axis.
 class SweepSpace {
  public:
-  // Throws InputError for what cannot be found, for axes that change no price, and where `host` has no file.
+  // Throws InputError for what cannot be found, and where `host` has no file.
   explicit SweepSpace(config::Scenario scenario);
 
   [[nodiscard]] const config::Scenario& scenario() const { return scenario_; }
@@ -63,6 +64,9 @@ struct SweepCase {
   config::Scenario scenario;  // the point's; its document has the base's objective, pareto and constraints no more
 
   [[nodiscard]] bool is_served() const { return scenario.workload.kind == config::WorkloadKind::serving; }
+  [[nodiscard]] sim::SimulatedServer server_on(const sim::Machine& other) const {
+    return {other, model, options, std::nullopt, scenario.deployment};
+  }
 };
 
 // Goes through points in any order, fastest when only the last axes change. One for each thread.
@@ -82,6 +86,7 @@ class SweepCursor {
   void plan_requests();
 
   const SweepSpace& space_;
+  std::vector<std::size_t> order_;  // in which axes are set
   SweepCase point_;
   std::vector<std::uint64_t> positions_, wanted_;  // of each axis: where point_ is, where it is to be
   std::string machine_key_;                        // name and figures of point_.machine

@@ -25,9 +25,8 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kKeptSteps = 2000;    // of each run
-constexpr std::size_t kFittedSteps = 400;   // more hardly change the fit, and take longer
-constexpr std::size_t kJudgedSteps = 1024;  // whether they lie within what was calibrated on
+constexpr std::size_t kKeptSteps = 2000;   // of each run
+constexpr std::size_t kFittedSteps = 400;  // more hardly change the fit, and take longer
 
 // What is compared, and how far the simulator may be off.
 struct Limit {
@@ -177,7 +176,7 @@ struct Expected {
   sim::SimulatedServer server = served.server;
   server.machine = machine;
   const ServiceLevel& slo = served.point->scenario.slo;
-  sim::StepSample sample(kJudgedSteps);
+  sim::StepSample sample(sim::kSampledSteps);
   const sim::ServingRun run =
       sim::simulate(server, served.workload, slo, [&sample](const ServedStep& step, int) { sample.add(step); });
   Expected expected{compared_figures(run.metrics, run.num_steps), {}};

@@ -1,10 +1,13 @@
 #include "cli/serving/simulation.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <thread>
 
 #include "cli/output/axis_title.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/scenario/objective.hpp"
 #include "cli/scenario/request_workload.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/serving/measured_serving.hpp"
@@ -18,9 +21,6 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kSampledSteps = 1024;  // to tell whether they extrapolate
-constexpr std::size_t kPricedSteps = 16;
-
 [[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
   Json json = Json::array();
   for (const sim::ReplicaRun& replica : run.replicas)
@@ -32,13 +32,11 @@ constexpr std::size_t kPricedSteps = 16;
   return json;
 }
 
-[[nodiscard]] bool meets(const Simulation& simulation, const std::vector<config::Constraint>& constraints) {
-  return std::ranges::all_of(constraints, [&](const config::Constraint& constraint) {
-    const auto figure = simulation.figures.find(constraint.metric);
-    if (figure == simulation.figures.end()) return false;
-    return constraint.comparison == config::Comparison::at_most ? figure->second <= constraint.value
-                                                                : figure->second >= constraint.value;
-  });
+[[nodiscard]] FigureOf figures_of(const Simulation& simulation) {
+  return [&figures = simulation.figures](const std::string& metric) {
+    const auto figure = figures.find(metric);
+    return figure == figures.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second;
+  };
 }
 
 [[nodiscard]] Simulation simulate_point(const config::SweepPoint& point, const std::string& machine_name,
@@ -47,7 +45,7 @@ constexpr std::size_t kPricedSteps = 16;
   const bool measured = serving != Serving::simulated;
   sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
   if (measured) make_measurable(server, scenario, "give --set machine=FILE with a calibrated file of this machine");
-  sim::StepSample sample(kSampledSteps);
+  sim::StepSample sample(sim::kSampledSteps);
   const auto on_step = [&](const ServedStep& step, int engine) {
     sample.add(step);
     if (chrome_trace != nullptr) chrome_trace->add(step, engine);
@@ -58,7 +56,7 @@ constexpr std::size_t kPricedSteps = 16;
   done.slo = scenario.slo;
   const RequestWorkload workload = resolve_requests(scenario, server.model);
   done.run = sim::simulate(server, workload, scenario.slo, on_step);
-  done.steps = sim::thinned(sample.batches(), kPricedSteps);
+  done.steps = sim::thinned(sample.batches(), sim::kPricedSteps);
   done.trust = sim::step_confidence(server, sample.batches());
   done.figures = compared_figures(done.run.metrics, done.run.num_steps);
   if (measured) {
@@ -112,14 +110,13 @@ std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& point
   return all;
 }
 
-std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims) {
+std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims,
+                                      const config::Objective& objective) {
   sim::ParetoFront front;
   for (std::size_t index = 0; index < all.size(); ++index) {
-    std::vector<double> figures;
-    for (const config::Aim& aim : aims)
-      if (const auto figure = all[index].figures.find(aim.metric); figure != all[index].figures.end())
-        figures.push_back(aim.goal == config::Goal::minimize ? figure->second : -figure->second);
-    if (figures.size() == aims.size()) front.offer(index, figures);
+    if (!is_admissible(objective, figures_of(all[index]))) continue;
+    const std::vector<double> weighed = costs(aims, figures_of(all[index]));
+    if (!weighed.empty()) front.offer(index, weighed);
   }
   std::vector<std::size_t> numbers;
   for (const sim::ParetoFront::Point& point : front.points()) numbers.push_back(point.number);
@@ -128,13 +125,12 @@ std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const 
 
 std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective) {
   std::optional<std::size_t> found;
+  double least = 0;
   for (std::size_t index = 0; index < all.size(); ++index) {
-    if (!all[index].figures.contains(objective.metric) || !meets(all[index], objective.subject_to)) continue;
-    const double figure = all[index].figures.at(objective.metric);
-    const bool better =
-        found && (objective.goal == config::Goal::maximize ? figure > all[*found].figures.at(objective.metric)
-                                                           : figure < all[*found].figures.at(objective.metric));
-    if (!found || better) found = index;
+    const double each = cost(objective.goal, figures_of(all[index])(objective.metric));
+    if (std::isnan(each) || !is_admissible(objective, figures_of(all[index])) || (found && each >= least)) continue;
+    found = index;
+    least = each;
   }
   return found;
 }

@@ -48,10 +48,11 @@ struct SimulatedPoint {
 // The one that the objective prefers, of those that meet its constraints.
 [[nodiscard]] std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective);
 
-// Those that no other beats in what `aims` name, by the first of them. A simulation without one of the figures is left
-// out.
+// Of those that meet the objective's constraints, the ones that no other beats in what `aims` name, by the first of
+// them. A simulation without one of the figures is left out.
 [[nodiscard]] std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all,
-                                                    const std::vector<config::Aim>& aims);
+                                                    const std::vector<config::Aim>& aims,
+                                                    const config::Objective& objective);
 
 // "z100, block 16"
 [[nodiscard]] std::string label(const Simulation& simulation);

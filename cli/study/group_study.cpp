@@ -19,7 +19,7 @@
 namespace dculab::cli {
 namespace {
 
-constexpr const char* kKvHeadsKey = "model.num_key_value_heads";
+constexpr const char* kHeadsKey = "model.num_key_value_heads";
 constexpr const char* kRate = "output_tokens_per_second";
 
 using Accuracies = std::map<int, GroupAccuracy>;
@@ -39,7 +39,7 @@ struct MachineChoices {
 }
 
 void check_sweep(const config::Scenario& scenario) {
-  if (scenario.sweep.size() != 1 || scenario.sweep.front().key != kKvHeadsKey)
+  if (scenario.sweep.size() != 1 || scenario.sweep.front().key != kHeadsKey)
     throw InputError(scenario.file, "accuracy: weighs KV heads, so sweep must be over model.num_key_value_heads alone");
   if (scenario.workload.kind != config::WorkloadKind::serving)
     throw InputError(scenario.file,

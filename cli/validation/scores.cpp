@@ -17,9 +17,9 @@ struct Score {
   double inside = 0;  // share of the measurements inside their interval
 };
 
-using Rows = std::vector<const ScoredRow*>;
+using ScoredRows = std::vector<const ScoredRow*>;
 
-[[nodiscard]] Score score(const Rows& rows) {
+[[nodiscard]] Score score(const ScoredRows& rows) {
   std::vector<double> errors;
   double inside = 0;
   for (const ScoredRow* row : rows) {
@@ -40,8 +40,8 @@ constexpr std::array<Grouping, 4> kGroupings{{{"kind", &ScoredRow::kind},
                                               {"model", &ScoredRow::model},
                                               {"software", &ScoredRow::software}}};
 
-[[nodiscard]] std::map<std::string, Rows> group(const Rows& rows, const Grouping& grouping) {
-  std::map<std::string, Rows> groups;
+[[nodiscard]] std::map<std::string, ScoredRows> group(const ScoredRows& rows, const Grouping& grouping) {
+  std::map<std::string, ScoredRows> groups;
   for (const ScoredRow* row : rows)
     if (const std::string& key = row->*grouping.key; !key.empty()) groups[key].push_back(row);
   return groups;
@@ -59,7 +59,7 @@ constexpr std::array<Grouping, 4> kGroupings{{{"kind", &ScoredRow::kind},
   return unit == "s" ? config::short_text(Seconds(value)) : number(value) + " " + unit;
 }
 
-[[nodiscard]] Table row_table(Rows rows, std::size_t worst) {
+[[nodiscard]] Table row_table(ScoredRows rows, std::size_t worst) {
   Table table;
   table.columns = {"id", "predicted", "measured", "ratio", "90 % interval", "bound", "basis"};
   if (worst > 0 && worst < rows.size()) {
@@ -86,7 +86,7 @@ void add_score_row(Table& table, const std::string& grouping, const std::string&
                         Cell(percent(score.error.bias), score.error.bias), Cell(percent(score.inside), score.inside)});
 }
 
-void add_summary(const Rows& rows, Report& report) {
+void add_summary(const ScoredRows& rows, Report& report) {
   Table table;
   table.title = "Summary: error = predicted / measured time - 1";
   table.columns = {"by", "", "rows", "median |error|", "P90 |error|", "bias", "inside interval"};
@@ -136,7 +136,7 @@ void add_left_out_rows(const Scores& scores, Report& report) {
 }
 
 void add_scores(const Scores& scores, int worst, Format format, Report& report) {
-  Rows rows;
+  ScoredRows rows;
   std::set<std::string> notes;
   for (const ScoredRow& row : scores.rows) {
     rows.push_back(&row);

@@ -54,6 +54,31 @@ charts.push(
         { measure: "output", unit: "time of an output token" },
       );
 
+    // Of a search: each cell is the best point there that meets the constraints.
+    const ofSearches = (result) =>
+      facts.searches(result).flatMap(({ choices, best, pairs, objective: { goal, metric } }) => {
+        const [title, text] = metrics.of(metric);
+        const cellOf = (point) => {
+          const named = facts.titled(point.choices);
+          return {
+            choices,
+            heads: Number(named[heads]),
+            block: Number(named[block]),
+            value: goal === "minimize" ? point[metric] : 1 / point[metric],
+            shown: text(point[metric]),
+            chosen: point.point === best[0].point,
+            bound: point.bound,
+            others: Object.entries(others(named)),
+          };
+        };
+        const says =
+          "Each cell is the best point that the search found there: in percent, " +
+          (goal === "minimize" ? `how much more ${title} it has than the best of all` : `how much more ${title} the best of all has`) +
+          "; the frame marks that one. ";
+        const cells = pairs.filter((point) => point[metric] > 0).map(cellOf);
+        return viewsOf(cells, { measure: title, unit: "behind the best", says, praise: "best" });
+      });
+
     // Black or white, whichever is told apart better (luminance as WCAG defines it).
     const inkOn = (background) => {
       const { r, g, b } = d3.rgb(background);
@@ -81,6 +106,7 @@ charts.push(
           [view.measure, cell.shown],
           ["against the best", `+${format.percent(cell.worse)}`],
           ...(cell.bound ? [["bound", cell.bound]] : []),
+          ...(cell.others || []),
           ...(cell.chosen ? [["", "recommended"]] : []),
         ],
       }));
@@ -173,7 +199,7 @@ charts.push(
       id: "heat-map",
       title: "Group size against block size",
       draw,
-      views: ({ result }) => [...ofSweeps(result), ...ofSimulations(result)],
+      views: ({ result }) => [...ofSweeps(result), ...ofSimulations(result), ...ofSearches(result)],
       says: (view) => {
         const best = view.cells.reduce((a, b) => (b.value < a.value ? b : a));
         const byBlock = spanOf(view.cells, "block", "heads"),
@@ -185,9 +211,10 @@ charts.push(
         ];
         const matters = `${byHeads > byBlock ? "the group size" : "the block size"} matters more`;
         return (
-          `How much longer the ${view.unit} is than with the best choice, in percent; the frame marks the ` +
-          `recommended one. ` +
-          `${best.heads} KV head${best.heads === 1 ? "" : "s"} in blocks of ${best.block} are fastest; ` +
+          (view.says ||
+            `How much longer the ${view.unit} is than with the best choice, in percent; the frame marks the ` +
+              `recommended one. `) +
+          `${best.heads} KV head${best.heads === 1 ? "" : "s"} in blocks of ${best.block} are ${view.praise || "fastest"}; ` +
           `from there ${costs.join(", ")}${costs.length > 1 ? `: ${matters}` : ""}.`
         );
       },

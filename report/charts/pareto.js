@@ -116,17 +116,6 @@ charts.push(
     };
 
     // Of a search with several aims: `pareto[]`, any two of `aims[]`.
-    const metrics = {
-      tokens_per_second: ["tokens/s", (value) => format.number(value)],
-      step_time: ["time of a step", format.time],
-      max_sequences: ["sequences that fit", (value) => format.number(value)],
-      kv_bytes: ["KV cache", format.bytes],
-    };
-    const metric = (name) =>
-      metrics[name] ?? [
-        name.replaceAll("_", " "),
-        /^(ttft|tpot|itl|latency)_|_time$/.test(name) ? format.time : (value) => format.number(value),
-      ];
     const best = (aim) => (aim.goal === "maximize" ? 1 : -1);
     const ofSearch = (result) =>
       facts
@@ -140,8 +129,8 @@ charts.push(
             .map(([a, b]) => searchView(pareto, ordered, a, b));
         });
     const searchView = (pareto, aims, a, b) => {
-      const [xLabel, xText] = metric(a.metric),
-        [yLabel, yText] = metric(b.metric);
+      const [xLabel, xText] = metrics.of(a.metric),
+        [yLabel, yText] = metrics.of(b.metric);
       const named = pareto.map((point) => facts.titled(point.choices));
       const points = pareto.map((point, index) => {
         const text = facts.label(named[index], named);
@@ -153,10 +142,10 @@ charts.push(
           describe: {
             title: text,
             lines: [
-              ...Object.keys(metrics)
+              ...metrics.ofSteps
                 .concat(aims.map((aim) => aim.metric))
                 .filter((key, index, all) => point[key] !== undefined && all.indexOf(key) === index)
-                .map((key) => [metric(key)[0], metric(key)[1](point[key])]),
+                .map((key) => [metrics.of(key)[0], metrics.of(key)[1](point[key])]),
               ["bound", point.bound],
             ],
           },

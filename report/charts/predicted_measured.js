@@ -36,20 +36,26 @@ charts.push(
           : /per_second|goodput/.test(metric)
             ? "requests/s"
             : "count";
-    const ofMetrics = (metrics, of) =>
+    // `intervals`: by metric, where they do not stand beside the figures.
+    const ofMetrics = (metrics, of, intervals = {}) =>
       Object.entries(metrics || {})
         .filter(([, pair]) => pair.measured > 0 && pair.simulated > 0)
-        .map(([metric, pair]) => ({
-          name: of ? `${metric}, ${of}` : metric,
-          unit: unitOf(metric),
-          measured: pair.measured,
-          predicted: pair.simulated,
-          more: [],
-        }));
+        .map(([metric, pair]) => {
+          const [low, high] = pair.interval || intervals[metric] || [];
+          return {
+            name: of ? `${metric}, ${of}` : metric,
+            unit: unitOf(metric),
+            measured: pair.measured,
+            predicted: pair.simulated,
+            low,
+            high,
+            more: [],
+          };
+        });
     const ofServing = (part) =>
       facts.simulations(part).flatMap((each, _, all) => {
         const names = all.map((other) => other.named);
-        return ofMetrics(each.measured, all.length > 1 ? facts.label(each.named, names) : "");
+        return ofMetrics(each.measured, all.length > 1 ? facts.label(each.named, names) : "", each.intervals);
       });
     const ofServedStudy = (part) =>
       (Array.isArray(part.points) ? part.points : []).flatMap((point) =>
@@ -78,17 +84,23 @@ charts.push(
       );
 
     const hasInterval = (pair) => pair.low !== undefined && pair.low !== null;
-    const inside = (pair) => !hasInterval(pair) || (pair.measured >= pair.low && pair.measured <= pair.high);
+    const inside = (pair) => pair.measured >= pair.low && pair.measured <= pair.high;
+    // Without an interval a pair is neither: nothing was promised.
+    const looks = {
+      holds: { text: "90 % interval holds the measurement", color: "var(--good)", shape: d3.symbolCircle },
+      misses: { text: "does not", color: "var(--bad)", shape: d3.symbolDiamond },
+      none: { text: "no interval", color: "var(--other)", shape: d3.symbolSquare },
+    };
+    const lookOf = (pair) => (!hasInterval(pair) ? looks.none : inside(pair) ? looks.holds : looks.misses);
     const text = (pair, value) => format.inUnit(value, pair.unit === "% change" ? "%" : pair.unit);
 
     const entriesOf = (pairs) => {
-      const intervals = pairs.some(hasInterval),
-        out = intervals && pairs.some((pair) => !inside(pair));
+      const intervals = pairs.some(hasInterval);
+      const shown = (look) => pairs.some((pair) => lookOf(pair) === look);
       return [
-        ...(intervals
-          ? [{ text: "90 % interval holds the measurement", color: "var(--good)", shape: d3.symbolCircle }]
-          : []),
-        ...(out ? [{ text: "does not", color: "var(--bad)", shape: d3.symbolDiamond }] : []),
+        ...(intervals ? [looks.holds] : []),
+        ...(shown(looks.misses) ? [looks.misses] : []),
+        ...(intervals && shown(looks.none) ? [looks.none] : []),
         { text: "predicted = measured", color: "var(--soft)", shape: "dashed" },
       ];
     };
@@ -121,7 +133,7 @@ charts.push(
         .join("path")
         .attr("class", "interval")
         .attr("d", (pair) => `M${x(pair.measured)},${y(Math.max(pair.low, y.domain()[0]))}V${y(pair.high)}`)
-        .style("stroke", (pair) => `var(--${inside(pair) ? "good" : "bad"})`)
+        .style("stroke", (pair) => lookOf(pair).color)
         .attr("stroke-width", 1.5)
         .style("opacity", 0.35);
     };
@@ -134,8 +146,8 @@ charts.push(
         .join("path")
         .attr("class", "pair")
         .attr("transform", (pair) => `translate(${x(pair.measured)},${y(pair.predicted)})`)
-        .attr("d", (pair) => axes.symbol(inside(pair) ? d3.symbolCircle : d3.symbolDiamond, size))
-        .style("fill", (pair) => `var(--${inside(pair) ? "good" : "bad"})`)
+        .attr("d", (pair) => axes.symbol(lookOf(pair).shape, size))
+        .style("fill", (pair) => lookOf(pair).color)
         .style("fill-opacity", 0.8);
       marks.describe(dots, (pair) => ({
         title: pair.name,

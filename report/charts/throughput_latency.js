@@ -113,9 +113,11 @@ charts.push(
       "whole request, P99": "latency_p99",
       "whole request, median": "latency_p50",
     };
-    const describe = (text, rate, latency, time, more) => ({
+    // Of a step all its tokens count, of a prefill the prompts'.
+    const rateTitle = (view) => (view.served ? "output tokens/s" : "tokens/s");
+    const describe = (text, rate, latency, time, more, served) => ({
       title: text,
-      lines: [["output", `${format.number(rate)} tokens/s`], [latency, format.time(time)], ...more],
+      lines: [[rateTitle({ served }), format.number(rate)], [latency, format.time(time)], ...more],
     });
     const ofSimulations = (result) => {
       const all = facts.simulations(result);
@@ -137,9 +139,14 @@ charts.push(
                 text,
                 series: each.machine,
                 goodput: each.goodput,
-                describe: describe(text, each.output_tokens_per_second, latency, each[key], [
-                  ["goodput", `${format.number(each.goodput)} requests/s`],
-                ]),
+                describe: describe(
+                  text,
+                  each.output_tokens_per_second,
+                  latency,
+                  each[key],
+                  [["goodput", `${format.number(each.goodput)} requests/s`]],
+                  true,
+                ),
               };
             }),
         }))
@@ -172,7 +179,7 @@ charts.push(
             y: point.step_seconds,
             text,
             series: sweep.machine,
-            describe: describe(text, point.tokens_per_second, "step", point.step_seconds, [["bound", point.bound]]),
+            describe: describe(text, point.tokens_per_second, "step", point.step_seconds, [["bound", point.bound]], false),
           };
         }),
       }));
@@ -201,14 +208,14 @@ charts.push(
         scatter.draw(container, "Throughput against latency", {
           points: view.points,
           front: frontOf(view),
-          xLabel: "output tokens/s",
+          xLabel: rateTitle(view),
           yLabel: `${view.latency}`,
           xBest: 1,
           xText: (value) => format.number(value),
           yText: format.time,
         }),
       table: (view) => ({
-        columns: ["", "output tokens/s", view.latency, "on the front"],
+        columns: ["", rateTitle(view), view.latency, "on the front"],
         rows: view.points.map((point) => [
           point.text,
           format.number(point.x),

@@ -36,10 +36,9 @@ namespace {
 }  // namespace
 
 StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches) {
-  constexpr std::size_t kMostPriced = 16;
   std::vector<std::map<std::string, double>> features;
   for (const Batch& batch : batches) features.push_back(step_features(server.model, server.options, batch));
-  const std::vector<Batch> priced = thinned(batches, kMostPriced);
+  const std::vector<Batch> priced = thinned(batches, kPricedSteps);
   const auto time = [&](const Machine& machine) { return time_of_all(server, machine, priced); };
   const Spread trusted = spread(server.machine, features, time);
   const double floor = floor_of_all(server, priced) / time(server.machine);

@@ -22,8 +22,8 @@ struct StepConfidence {
   Basis basis = Basis::priors;  // extrapolated when more than one step in a hundred is
 };
 
-// Of steps like `batches`, some of a run's (StepSample): the more, the surer it is whether they extrapolate; at most 16
-// are priced. Precondition: not empty, and each has sequences.
+// Of steps like `batches`, some of a run's (StepSample): the more, the surer it is whether they extrapolate;
+// kPricedSteps of them are priced. Precondition: not empty, and each has sequences.
 [[nodiscard]] StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches);
 
 }  // namespace dculab::sim

@@ -12,6 +12,9 @@
 
 namespace dculab::sim {
 
+inline constexpr std::size_t kSampledSteps = 1024;  // of a run: enough to tell whether its steps extrapolate
+inline constexpr std::size_t kPricedSteps = 16;     // of these: enough to tell what figures they lean on
+
 // Every n-th step, n the power of two with which at most `most` are kept.
 class StepSample {
  public:

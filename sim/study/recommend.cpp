@@ -8,8 +8,6 @@
 namespace dculab::sim {
 namespace {
 
-constexpr double kTie = 1e-3;
-
 [[nodiscard]] std::set<std::size_t> workloads_of(std::span<const ChoiceTime> times) {
   std::set<std::size_t> workloads;
   for (const ChoiceTime& time : times) workloads.insert(time.workload);
@@ -57,7 +55,7 @@ std::vector<ScoredChoice> rank_choices(std::span<const ChoiceTime> times) {
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const ScoredChoice& a, const ScoredChoice& b) { return a.seconds.value() < b.seconds.value(); });
   const auto tied = std::find_if(ranked.begin(), ranked.end(), [&](const ScoredChoice& each) {
-    return each.seconds > ranked.front().seconds * (1 + kTie);
+    return each.seconds > ranked.front().seconds * (1 + kStepTie);
   });
   std::stable_sort(ranked.begin(), tied, [](const ScoredChoice& a, const ScoredChoice& b) {
     return a.choice.block_size < b.choice.block_size;
@@ -77,7 +75,7 @@ ScoredChoice recommend(std::span<const ScoredChoice> ranked, double tolerance) {
       fastest_of_heads = std::min(fastest_of_heads, candidate.seconds);
   for (const ScoredChoice& candidate : ranked)
     if (candidate.choice.kv_heads == best.choice.kv_heads && candidate.choice.block_size < best.choice.block_size &&
-        candidate.seconds <= fastest_of_heads * (1 + kTie))
+        candidate.seconds <= fastest_of_heads * (1 + kStepTie))
       best = candidate;
   return best;
 }

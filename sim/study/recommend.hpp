@@ -9,6 +9,9 @@
 
 namespace dculab::sim {
 
+// Steps that differ by less are equally fast.
+inline constexpr double kStepTie = 1e-3;
+
 // What is being decided.
 struct Choice {
   int kv_heads = 0;

@@ -1,7 +1,6 @@
 // `dculab study` as a search over served requests, held against `dculab simulate` of the same points.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -66,11 +65,29 @@ TEST_CASE("a search over requests has the figures, the best point and the front 
   CHECK(study.at("best")[0].at("point") == simulated.at("best")[0]);
   CHECK(study.at("best")[0].at("goodput") == simulations[simulated.at("best")[0].get<std::size_t>()].at("goodput"));
 
-  // The front of a search is of the points that meet its constraints, that of simulate of all.
-  const Json all = run_for_json({"study", folder.write("front.yaml", kRequests + kFront)});
-  std::vector<std::uint64_t> front;
-  for (const Json& point : all.at("pareto")) front.push_back(point.at("point"));
-  CHECK(Json(front) == simulated.at("pareto")[0]);
+  for (const char* told : {"best", "pareto"})
+    for (const Json& point : study.at(told))
+      for (const char* trust : {"basis", "step_time_interval"})
+        CHECK(point.at(trust) == simulations[point.at("point").get<std::size_t>()].at(trust));
+
+  // Fronts are of the points that meet the objective's constraints.
+  const auto front_of = [](const Json& search) {
+    std::vector<std::uint64_t> front;
+    for (const Json& point : search.at("pareto")) front.push_back(point.at("point"));
+    return Json(front);
+  };
+  CHECK(front_of(study) == simulated.at("pareto")[0]);
+  const std::string unlimited = folder.write("front.yaml", kRequests + kFront);
+  const Json all = run_for_json({"study", unlimited});
+  CHECK(front_of(all) == run_for_json({"simulate", unlimited}).at("pareto")[0]);
+  double quickest = simulations[0].at("total_time");
+  for (const Json& point : all.at("pareto")) quickest = std::min(quickest, point.at("ttft_p99").get<double>());
+  const std::string limited =
+      folder.write("limited.yaml", kRequests + kFront + "objective: {maximize: goodput, subject_to: {ttft_p99: \"<= " +
+                                       std::to_string(1.01 * quickest) + " s\"}}\n");
+  const Json front = front_of(run_for_json({"study", limited}));
+  CHECK(front == run_for_json({"simulate", limited}).at("pareto")[0]);
+  CHECK(front.size() < all.at("pareto").size());
   CHECK(all.at("objective").at("metric") == "output_tokens_per_second");
   CHECK(all.at("aims").size() == 3);
 }
@@ -100,22 +117,36 @@ TEST_CASE("a search over requests is the same on any number of threads, resumed 
   }
 }
 
-TEST_CASE("requests from a file are searched from a journal that lies elsewhere") {
+TEST_CASE("an axis of a section's key holds beside an axis of the section, on any number of threads") {
   const Folder folder;
-  folder.write("lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n0.3,50,10\n");
-  const std::string head = kRequests.substr(0, kRequests.find("workload:"));
-  const std::string scenario =
-      folder.write("s.yaml", head +
-                                 "workload: {requests: 3, file: lengths.csv, arrival: replay}\n"
-                                 "sweep: {kv_cache.block_size: [16, 64]}\nobjective: {minimize: latency_mean}\n");
-  std::filesystem::create_directory(folder.path("elsewhere"));
-  const std::string elsewhere = folder.path("elsewhere/journal");
-  const Finished whole = run_dculab({"study", scenario, "--journal", elsewhere});
-  REQUIRE(whole.exit_code == 0);
-  CHECK(run_dculab({"merge", elsewhere, "--sensitivity"}).exit_code == 0);
-  CHECK(run_dculab({"merge", elsewhere}).out == whole.out);
-  folder.write("lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n0.3,50,11\n");
-  check_refused({"merge", elsewhere}, {"journal", "another here"});
+  const std::string key = "  deployment.routing: [round_robin, random]\n";
+  const std::string section = "  deployment: [{data_parallel_size: 2}, {data_parallel_size: 3}]\n";
+  const std::string head = kRequests.substr(0, kRequests.find("  engine.max_num_seqs"));
+  for (const std::string& axes : {key + section, section + key}) {
+    const std::string scenario = folder.write("s.yaml", head + axes + "objective: {minimize: latency_mean}\n");
+    std::vector<std::string> files;
+    for (const std::string threads : {"1", "3"}) {
+      const std::string points = folder.path("points" + threads + ".csv");
+      REQUIRE(run_dculab({"study", scenario, "--points", points, "--threads", threads}).exit_code == 0);
+      files.push_back(read(points));
+    }
+    CHECK(files[0] == files[1]);
+    const auto rows = rows_of(files[0]);
+    const Json simulated = run_for_json({"simulate", scenario}).at("simulations");
+    REQUIRE(rows.size() == 4);
+    for (std::size_t index = 0; index < rows.size(); ++index) {
+      const Json& choices = simulated[index].at("choices");
+      const Json alone =
+          run_for_json({"simulate", scenario, "--set", "deployment=" + choices.at("deployment").get<std::string>(),
+                        "deployment.routing=" + choices.at("deployment.routing").get<std::string>()});
+      for (const Json& each : {simulated[index], alone.at("simulations")[0]})
+        CHECK(std::stod(rows[index].at("latency_mean")) == each.at("latency_mean").get<double>());
+    }
+    for (const auto& [one, other] : {std::pair{0, 3}, {1, 2}})  // otherwise nothing is shown
+      CHECK(rows[one].at("latency_mean") != rows[other].at("latency_mean"));
+    const std::size_t other_routing = axes.starts_with(key) ? 2 : 1;
+    CHECK(rows[0].at("latency_mean") != rows[other_routing].at("latency_mean"));
+  }
 }
 
 TEST_CASE("conditions on metrics and keys exclude points, and servers that cannot be are counted") {
@@ -178,22 +209,6 @@ TEST_CASE("a model that this machine cannot hold is an answer of one with more m
   // 70 billion weights of 2 bytes in nine tenths of 64 GiB more than twice over.
   CHECK(memory->at("up").at("factor").get<double>() > 2);
   CHECK(memory->at("up").dump().find("llama-3-70b") != std::string::npos);
-}
-
-TEST_CASE("shards of a study whose requests lie elsewhere on each host are merged") {
-  const Folder folder;
-  Arguments merge{"merge"};
-  for (const std::string host : {"1", "2"}) {
-    std::filesystem::create_directory(folder.path(host));
-    folder.write(host + "/a.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n");
-    const std::string scenario = folder.write(host + "/s.yaml", kRequests.substr(0, kRequests.find("workload:")) +
-                                                                    "workload: {requests: 2, file: a.csv}\n"
-                                                                    "sweep: {kv_cache.block_size: [16, 64]}\n"
-                                                                    "objective: {minimize: latency_mean}\n");
-    merge.push_back(folder.path(host + "/journal"));
-    CHECK(run_dculab({"study", scenario, "--shard", host + "/2", "--journal", merge.back()}).exit_code == 0);
-  }
-  CHECK(run_for_json(merge).at("points").at("met") == 2);
 }
 
 TEST_CASE("what no search over requests answers is refused") {

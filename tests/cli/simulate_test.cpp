@@ -259,6 +259,7 @@ TEST_CASE("what simulate cannot answer it refuses in words") {
   check_refused({"study", "quickstart", "--set", "sweep={deployment.tensor_parallel_size: [1, 8]}"},
                 {"deployment", "several are simulated"});
   check_refused({"simulate", "quickstart"}, {"has no requests to serve"});
+  check_refused({"simulate", kServing, "--set", "sweep={measure.repeats: [1, 2]}"}, {"changes no price"});
   check_refused({"simulate", kServing, "--set", "constraints=[ttft_p99 <= 1 ms]"}, {"constraints", "subject_to"});
   check_refused({"simulate", kServing, "--set", "slo={}"}, {"goodput", "give slo"});
   check_refused({"simulate", kServing, "--set", "pareto={minimize: [ttft_p50, step_time]}"},

@@ -147,6 +147,24 @@ TEST_CASE("a sweep is every combination, first axis slowest") {
   CHECK(sweep_points(read(kServing)).size() == 1);
 }
 
+TEST_CASE("a section as an axis leaves what other axes say of its keys, in any order") {
+  const std::string section = "  deployment: [{tensor_parallel_size: 4}, {data_parallel_size: 4}]\n";
+  const std::string key = "  deployment.routing: [round_robin, random]\n";
+  for (const std::string& axes : {section + key, key + section}) {
+    const std::vector<SweepPoint> points = sweep_points(read(kServing + "sweep:\n" + axes));
+    REQUIRE(points.size() == 4);
+    for (const SweepPoint& point : points)
+      for (const auto& [axis, value] : point.choices) {
+        const sim::Deployment& deployment = point.scenario.deployment;
+        INFO(axis << " " << value);
+        if (axis == "deployment.routing")
+          CHECK((deployment.routing == sim::Routing::random) == (value == "random"));
+        else
+          CHECK((deployment.tensor_parallel_size == 4) == (value == "{tensor_parallel_size: 4}"));
+      }
+  }
+}
+
 TEST_CASE("every key can be an axis") {
   Scenario scenario = read(kStep);
   const std::vector<Override> changes{{"kv_cache.block_size", "64"},

@@ -104,6 +104,9 @@ TEST_CASE("journals of something else, in use or there already are refused") {
   other = header();
   other.shard = 1;
   CHECK_THROWS_WITH(opening(other, JournalStart::resume)(), ContainsSubstring("of another shard"));
+  other = header();
+  other.document = R"({"question":"q","workload":{"file":"/moved"}})";  // of the same identity
+  CHECK_NOTHROW(opening(other, JournalStart::resume)());
   {
     const StudyJournal journal(file.path, header(), JournalStart::resume);
     CHECK_THROWS_WITH(opening(header(), JournalStart::resume)(), ContainsSubstring("being written by another study"));

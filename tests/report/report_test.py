@@ -6,7 +6,6 @@ Usage: report_test.py DCULAB SOURCE_DIR. Exits with 77 (skipped) where there is 
 import json
 import math
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,9 @@ import tempfile
 
 from browser import DESKTOP, PHONE, Browser
 from page_checks import axis, check_download, check_exports, check_keyboard, check_layout, check_theme, data_of
+from pair_checks import check_compare, check_measured, check_served, check_validate
 from step_checks import HALF_A_PIXEL, at, check_bars, check_hit_rates, check_roofline, place
+from written_commands import measured_command, prefill_command, search_command, served_command
 
 PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 HEADS, BLOCK = "model.num_key_value_heads", "kv_cache.block_size"
@@ -42,46 +43,14 @@ SECTIONS = {
     "preemptions": ["time-by-bound", "kv-use", "assumptions"],
     "recommend": ["decisions", "assumptions"],
     "validate": ["predicted-measured", "assumptions"],
-    "search": ["pareto", "assumptions"],
+    "search": ["roofline", "time-by-op", "hit-rates", "heat-map", "pareto", "assumptions"],
+    "served": ["time-by-bound", "predicted-measured", "kv-use", "assumptions"],
+    "prefill": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "throughput-latency", "assumptions"],
 }
 
 
 def run(*arguments):
     return subprocess.run([PROGRAM, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-def measured_command(folder):
-    """A study that runs a few steps on this machine, whose file is the one of the other tests."""
-    header = (ROOT / "tests/cli/generous_cpu.hpp").read_text(encoding="utf-8")
-    machine, scenario = folder / "cpu.yaml", folder / "measured.yaml"
-    machine.write_text(re.search(r'R"\((.*?)\)"', header, re.S).group(1), encoding="utf-8")
-    scenario.write_text("""schema: dculab/scenario/1
-question: Are eight steps predicted by eight others?
-model: dculab-tiny
-machine: host
-workload: {phase: decode, batch: 1, context_tokens: 64}
-sweep:
-  model.num_key_value_heads: [1, 2, 4, 8]
-  kv_cache.block_size: [1, 16]
-  workload.batch: [1, 4]
-measure: {repeats: 3, warm_up: 1, held_out: 0.5, seed: 1}
-""", encoding="utf-8")
-    return ["study", str(scenario), "--measure", "--host", str(machine)]
-
-
-def search_command(folder):
-    scenario = folder / "search.yaml"
-    scenario.write_text("""schema: dculab/scenario/1
-question: Which batch?
-model: llama-3-8b
-machine: z100
-workload: {phase: decode, batch: 16, context_tokens: 2000}
-sweep: {workload.batch: {from: 1, to: 64, factor: 2}, kv_cache.block_size: [1, 16]}
-objective: {maximize: tokens_per_second}
-constraints: [workload.batch <= max_sequences]
-pareto: {minimize: [step_time], maximize: [tokens_per_second]}
-""", encoding="utf-8")
-    return ["study", str(scenario)]
 
 
 def write(command, page):
@@ -149,19 +118,30 @@ def check_search(browser, result):
     assert len(marks) == len(front) > 1
     shown = sorted((mark["datum"]["x"], mark["datum"]["y"]) for mark in marks)
     assert shown == sorted((point["tokens_per_second"], point["step_time"]) for point in front)
-    facts = result["machine_facts"]["z100"]
+    facts, best = result["machine_facts"]["z100"], result["best"][0]
     rows = browser.evaluate('document.querySelectorAll("#assumptions tbody tr").length')
     assert rows == len(facts["figures"]) > 40
+    step = {"step_seconds": best["step_time"], "ops": best["ops"]}
+    check_roofline(browser, step, facts)
+    check_bars(browser, step)
+    cells = data_of(browser, "#heat-map .mark")
+    most = max(point["tokens_per_second"] for point in result["best_of_pairs"])
+    worse = {(int(point["choices"][HEADS]), int(point["choices"][BLOCK])): most / point["tokens_per_second"] - 1
+             for point in result["best_of_pairs"]}
+    assert len(cells) == len(worse) == 4
+    for cell in cells:
+        assert math.isclose(cell["datum"]["worse"], worse[cell["datum"]["heads"], cell["datum"]["block"]], abs_tol=1e-12)
+    chosen = [each["datum"] for each in data_of(browser, "#heat-map .chosen")]
+    assert [(str(each["heads"]), str(each["block"])) for each in chosen] == [
+        (best["choices"][HEADS], best["choices"][BLOCK])]
 
 
-def check_compare(browser, result):
-    reported = [each for comparison in result["comparisons"] for each in comparison["reported"]]
-    marks = data_of(browser, "#predicted-measured .mark")
-    assert len(marks) == len(reported) > 5
-    x, y = axis(browser, "predicted-measured", "x"), axis(browser, "predicted-measured", "y")
-    for mark, each in zip(marks, reported):
-        assert abs(at(mark["transform"])[0] - place(x, 100 * each["reported_change"], False)) < HALF_A_PIXEL
-        assert abs(at(mark["transform"])[1] - place(y, 100 * each["predicted_change"], False)) < HALF_A_PIXEL
+def check_prefill(browser, result):
+    """Tokens of prompts are no output."""
+    assert len(data_of(browser, "#throughput-latency .mark")) == len(result["machines"][0]["points"]) == 3
+    labels = browser.evaluate("""Array.from(document.querySelectorAll("#throughput-latency .axis-label"),
+      label => label.textContent)""")
+    assert "tokens/s" in labels, labels
 
 
 def check_simulate(browser, result):
@@ -205,37 +185,6 @@ def check_recommend(browser, result):
     assert rows == len(result["machine_facts"]["z100"]["figures"]) > 40
 
 
-def check_pairs(browser, points, interval):
-    """A mark for each point, and one that is marked for each measurement outside its interval."""
-    marks = data_of(browser, "#predicted-measured .mark")
-    assert [mark["datum"]["name"] for mark in marks] == [point["id"] for point in points]
-    outside = 0
-    for point, mark in zip(points, marks):
-        low, high = interval(point)
-        assert (mark["datum"]["low"], mark["datum"]["high"]) == (low, high)
-        outside += not low <= mark["datum"]["measured"] <= high
-    bad = browser.evaluate("""Array.from(document.querySelectorAll("#predicted-measured .mark"))
-      .filter(mark => mark.style.fill === "var(--bad)").length""")
-    assert bad == outside, (bad, outside)
-
-
-def check_measured(browser, result):
-    assert len(result["points"]) == 8
-    check_pairs(browser, result["points"], lambda point: tuple(point["interval_seconds"]))
-    said = browser.evaluate('document.querySelector("#predicted-measured .says").textContent')
-    assert "Half of the 8 lie within " in said, said
-
-
-def check_validate(browser, result):
-    units = list(dict.fromkeys(point["unit"] for point in result["points"]))
-    assert len(units) > 1
-    for unit in units:
-        browser.evaluate(f"""(() => {{ const menu = document.querySelector("#predicted-measured select");
-          menu.value = {json.dumps(unit)}; menu.dispatchEvent(new Event("change")); }})()""")
-        points = [point for point in result["points"] if point["unit"] == unit]
-        check_pairs(browser, points, lambda point: (point["low"], point["high"]))
-
-
 def check_hostile_names(browser, folder):
     """What a file says stays text, whatever it says."""
     question = '</script><script>document.title = "taken"</script><!--<b>&amp; "quoted"'
@@ -262,13 +211,15 @@ def check_file(page):
 CHECKS = {"predict": check_predict, "last_level": check_last_level, "study": check_study, "accuracy": check_accuracy,
           "compare": check_compare,
           "simulate": check_simulate, "preemptions": check_preemptions,
-          "recommend": check_recommend, "measured": check_measured, "validate": check_validate, "search": check_search}
+          "recommend": check_recommend, "measured": check_measured, "validate": check_validate, "search": check_search,
+          "served": check_served, "prefill": check_prefill}
 
 
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        commands = {**COMMANDS, "measured": measured_command(folder), "search": search_command(folder)}
+        commands = {**COMMANDS, "measured": measured_command(ROOT, folder), "search": search_command(folder),
+                    "served": served_command(ROOT, folder), "prefill": prefill_command(folder)}
         pages = {command: folder / f"{command}.html" for command in commands}
         results = {command: write(arguments, pages[command]) for command, arguments in commands.items()}
         check_file(pages["predict"])

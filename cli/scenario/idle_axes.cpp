@@ -1,0 +1,44 @@
+#include "cli/scenario/idle_axes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace dculab::cli {
+namespace {
+
+// Sections that no price of a step depends on.
+constexpr std::array<std::string_view, 11> kElsewhere{"schema",      "question", "sweep",   "measure",
+                                                      "objective",   "slo",      "pareto",  "compare",
+                                                      "constraints", "then",     "accuracy"};
+
+// What decides which steps there are, and no step's price. max_num_seqs and max_num_batched_tokens take memory, so that
+// fewer sequences fit.
+constexpr std::array<std::string_view, 5> kScheduling{"engine.batching", "engine.preemption_mode", "engine.swap_space",
+                                                      "engine.enable_chunked_prefill", "engine.enable_prefix_caching"};
+
+template <class Words>
+[[nodiscard]] bool has(const Words& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+void refuse_idle(const config::Scenario& scenario, const std::string& key) {
+  const std::string section = key.substr(0, key.find('.'));
+  const bool served = scenario.workload.kind == config::WorkloadKind::serving;
+  const bool counts = served && section == "slo" && key != "slo.share";
+  if (has(kElsewhere, section) && !counts)
+    throw InputError(scenario.file, "sweep." + key + ": changes no price; remove it");
+  if (has(kScheduling, key) && !served)
+    throw InputError(scenario.file,
+                     "sweep." + key + ": changes no price of a step; serve requests, with workload.requests");
+}
+
+}  // namespace
+
+void refuse_idle_axes(const config::Scenario& scenario) {
+  for (const config::SweepAxis& axis : scenario.sweep) refuse_idle(scenario, axis.key);
+}
+
+}  // namespace dculab::cli

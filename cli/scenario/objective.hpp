@@ -1,0 +1,24 @@
+// Which points a scenario's objective admits, and which of them it prefers: of a search and of `simulate` alike.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+
+namespace dculab::cli {
+
+// What a point has of a metric; NaN: nothing, and no constraint on it holds.
+using FigureOf = std::function<double(const std::string& metric)>;
+
+// Whether a point meets objective.subject_to.
+[[nodiscard]] bool is_admissible(const config::Objective& objective, const FigureOf& figure_of);
+
+// A figure as a cost: less is better, whatever the goal.
+[[nodiscard]] double cost(config::Goal goal, double figure);
+
+// What a Pareto front weighs; empty where the point does not have all of it.
+[[nodiscard]] std::vector<double> costs(const std::vector<config::Aim>& aims, const FigureOf& figure_of);
+
+}  // namespace dculab::cli

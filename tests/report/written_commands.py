@@ -1,0 +1,62 @@
+"""Commands whose scenario or machine is written for them."""
+
+import re
+
+
+def measured_command(root, folder):
+    """A study that runs a few steps on this machine, whose file is the one of the other tests."""
+    header = (root / "tests/cli/generous_cpu.hpp").read_text(encoding="utf-8")
+    machine, scenario = folder / "cpu.yaml", folder / "measured.yaml"
+    machine.write_text(re.search(r'R"\((.*?)\)"', header, re.S).group(1), encoding="utf-8")
+    scenario.write_text("""schema: dculab/scenario/1
+question: Are eight steps predicted by eight others?
+model: dculab-tiny
+machine: host
+workload: {phase: decode, batch: 1, context_tokens: 64}
+sweep:
+  model.num_key_value_heads: [1, 2, 4, 8]
+  kv_cache.block_size: [1, 16]
+  workload.batch: [1, 4]
+measure: {repeats: 3, warm_up: 1, held_out: 0.5, seed: 1}
+""", encoding="utf-8")
+    return ["study", str(scenario), "--measure", "--host", str(machine)]
+
+
+def search_command(folder):
+    scenario = folder / "search.yaml"
+    scenario.write_text("""schema: dculab/scenario/1
+question: Which batch?
+model: llama-3-8b
+machine: z100
+workload: {phase: decode, batch: 16, context_tokens: 2000}
+sweep:
+  workload.batch: {from: 1, to: 64, factor: 2}
+  model.num_key_value_heads: [2, 8]
+  kv_cache.block_size: [1, 16]
+objective: {maximize: tokens_per_second}
+constraints: [workload.batch <= max_sequences]
+pareto: {minimize: [step_time], maximize: [tokens_per_second]}
+""", encoding="utf-8")
+    return ["study", str(scenario)]
+
+
+def served_command(root, folder):
+    """A few requests, simulated and served by one core of this machine."""
+    machine = folder / "server.yaml"
+    text = (root / "hwmodels/x86-server.yaml").read_text(encoding="utf-8")
+    machine.write_text(re.sub(r"compute_units: {value: \d+", "compute_units: {value: 1", text), encoding="utf-8")
+    return ["simulate", "serving/llama3_on_z100", "--measure", "--set", "model=dculab-tiny", "weights=checkpoint",
+            f"machine={machine}", "workload.requests=12", "workload.prompt_tokens=40", "workload.output_tokens=10",
+            "workload.requests_per_second=500"]
+
+
+def prefill_command(folder):
+    scenario = folder / "prefill.yaml"
+    scenario.write_text("""schema: dculab/scenario/1
+question: How many prompts at a time?
+model: llama-3-8b
+machine: z100
+workload: {phase: prefill, batch: 1, context_tokens: 128}
+sweep: {workload.batch: [1, 4, 16]}
+""", encoding="utf-8")
+    return ["study", str(scenario)]
