@@ -1,7 +1,7 @@
 #include "cli/recommend/recommend_report.hpp"
 
 #include "cli/output/leaning_report.hpp"
-#include "cli/recommend/recommendation.hpp"
+#include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/study/serving_setting.hpp"

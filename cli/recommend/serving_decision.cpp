@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/recommend/recommendation.hpp"
+#include "cli/output/op_report.hpp"
+#include "cli/study/recommendation.hpp"
 #include "core/error.hpp"
 
 namespace dculab::cli {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <tuple>
 
-#include "cli/recommend/recommendation.hpp"
 #include "cli/scenario/request_workload.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/study/measured_accuracy.hpp"

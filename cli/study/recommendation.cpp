@@ -1,4 +1,4 @@
-#include "cli/recommend/recommendation.hpp"
+#include "cli/study/recommendation.hpp"
 
 #include <algorithm>
 #include <map>
@@ -161,14 +161,6 @@ std::string attention_difference(const PricedPoint& from, const PricedPoint& to)
   add_to(after, to, 1);
   return after.attention >= before.attention ? "more " + largest_cause(before, after)
                                              : "less " + largest_cause(after, before);
-}
-
-std::string step_bound(const sim::StepPrice& price, const sim::Machine& machine) {
-  std::map<std::string_view, double> seconds;
-  for (const sim::OpPrice& op : price.ops) seconds[sim::name(op.bound, machine)] += op.all_executions().value();
-  const auto largest = std::max_element(seconds.begin(), seconds.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  return std::string(largest->first);
 }
 
 sim::Question recommendation_of(const std::vector<PricedPoint>& points) {
