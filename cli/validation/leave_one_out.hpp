@@ -14,9 +14,8 @@ namespace dculab::cli {
 [[nodiscard]] const std::vector<std::string>& left_out_groups();
 
 // For each of `by` a table: left out x kind with rows, errors (of times: ScoredRow::time_error), coverage and the naive
-// roofline's errors. Programs are
-// left out with all their versions. Points that are refused or not priced are listed and in no table. Throws InputError
-// when the points have fewer than two of what is left out.
+// roofline's errors. Programs are left out with all their versions. Points that are refused or not priced are listed
+// and in no table. Throws InputError when the points have fewer than two of what is left out.
 void add_left_out_scores(const PointSet& set, const std::vector<std::string>& by, Report& report);
 
 }  // namespace dculab::cli
