@@ -19,7 +19,8 @@ namespace {
 
 [[nodiscard]] std::vector<Cell> decision_row(const Decision& decision) {
   const Candidate* other = decision.runner_up();
-  if (other == nullptr) return {decision.what, decision.choice().value, "given", "", "", "", ""};
+  const char* alone = decision.candidates.size() > 1 ? "no other serves" : "given";
+  if (other == nullptr) return {decision.what, decision.choice().value, alone, "", "", "", ""};
   const sim::Margin& margin = decision.margin;
   return {decision.what,
           decision.choice().value,
@@ -96,6 +97,14 @@ namespace {
          std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
 }
 
+// A KV cache of 16 bits a value would do too.
+[[nodiscard]] bool half_serves(const Recommendation& result) {
+  for (const Decision& decision : result.decisions)
+    for (const Candidate& candidate : decision.candidates)
+      if (bits(candidate.setting.kv_cache_dtype) >= 16 && candidate.served.batch > 0) return true;
+  return false;
+}
+
 // A format of the KV cache that the machine's file says nothing of.
 [[nodiscard]] std::string unknown_format(const Recommendation& result) {
   const Dtype dtype = result.setting.kv_cache_dtype;
@@ -105,7 +114,7 @@ namespace {
   return "warning: whether " + machine.name + " computes in " + format +
          " is not known, its file has no rate for it: " +
          "values are taken to be stored so and converted before they are multiplied, by a kernel that " +
-         "its build of vLLM may lack; --kv-cache-dtype f16 does without";
+         "its build of vLLM may lack" + (half_serves(result) ? "; --kv-cache-dtype f16 does without" : "");
 }
 
 // Fewer of the simulated requests meet the service level than the nine of ten that P90 speaks of.
@@ -119,7 +128,8 @@ namespace {
 void add_notes(const Recommendation& result, Table& table) {
   table.notes.push_back(summary(result));
   const std::string options = vllm_options(result);
-  table.notes.push_back(options.empty() ? "vLLM: none of its kernels takes these sizes" : "vLLM: " + options);
+  table.notes.push_back(options.empty() ? "vLLM: none of its kernels serves this load with these sizes"
+                                        : "vLLM: " + options);
   if (result.offered_requests_per_second > result.tokens().full_requests_per_second)
     table.notes.push_back("warning: " + number(result.offered_requests_per_second) +
                           " requests/s arrive, more than are served: the queue grows");

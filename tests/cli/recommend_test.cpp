@@ -129,6 +129,40 @@ TEST_CASE("a KV dtype that the machine's file knows nothing of is warned of") {
   CHECK_THAT(run_dculab(recommend("mi300x", fp8)).out, !ContainsSubstring("is not known, its file"));
 }
 
+TEST_CASE("where 16 bits of KV do not fit, fewer are recommended, whatever other kernels cannot do") {
+  // 13.5 of 14.4 GiB are weights: no room for 4000 tokens of 512 KiB, for half of that there is.
+  const Arguments mi50{"recommend",       "--model", "llama-2-7b",      "--machine", "mi50",
+                       "--prompt-tokens", "3500",    "--output-tokens", "500"};
+  const Json found = run_for_json(mi50).at("recommendations").at(0);
+  CHECK(decision(found, "kv_cache.dtype").at("choice") == "fp8_e4m3");
+  CHECK(decision(found, "kv_cache.dtype").at("candidates")[0].at("max_num_seqs") == 0);
+  CHECK_THAT(run_dculab(mi50).out, ContainsSubstring("no other serves") && !ContainsSubstring("f16 does without"));
+  Arguments half = mi50;
+  half.insert(half.end(), {"--kv-cache-dtype", "f16"});
+  check_refused(half, {"not one sequence fits", "with KV in f16;"});
+  Arguments none = mi50;
+  none.insert(none.end(), {"--set", "engine.gpu_memory_utilization=0.8"});
+  check_refused(none, {"not one sequence fits", "f16 or fp8_e4m3"});
+}
+
+TEST_CASE("a kernel that cannot serve the load says why, and the others are compared") {
+  // As much memory as an MI50 has: FlashAttention knows no FP8.
+  const Json found = run_for_json({"recommend", "--model", "llama-2-7b", "--machine", "a100-40gb", "--prompt-tokens",
+                                   "3500", "--output-tokens", "500", "--set", "engine.gpu_memory_utilization=0.36"})
+                         .at("recommendations")
+                         .at(0);
+  int without = 0;
+  for (const Json& kernel : found.at("kernels")) {
+    if (kernel.at("kernel") == "FlashAttention 2") {
+      CHECK_FALSE(kernel.contains("best"));
+      CHECK(kernel.at("why_not") == "not one sequence fits beside the weights with KV in f16");
+    } else {
+      without += kernel.contains("best") ? 1 : 0;
+    }
+  }
+  CHECK(without == 2);  // dculab's and vLLM's paged one; vLLM ROCm is for AMD
+}
+
 TEST_CASE("a service level that most requests miss is said to be missed") {
   const Arguments busy = recommend(
       "z100", {"--weights", "gptq-int4", "--ttft", "100 ms", "--tpot", "100 ms", "--requests-per-second", "2"});
