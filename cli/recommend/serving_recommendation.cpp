@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 
+#include "cli/scenario/refusals.hpp"
 #include "cli/scenario/request_workload.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/study/measured_accuracy.hpp"
 #include "core/error.hpp"
 #include "engine/executors/partition_choice.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/study/measured_choices.hpp"
 
 namespace dculab::cli {
 namespace {
-
-constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
 
 [[nodiscard]] sim::SteadyLoad mean_load(const RequestWorkload& workload, const RecommendationQuestion& question) {
   double prompt = 0, output = 0;
@@ -209,22 +211,15 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
                                       model.name + "; leave --trace out");
 }
 
-// Steps that differ in KV heads and block size only are one workload.
-[[nodiscard]] std::optional<sim::Regret> measured_regret(const sim::Machine& machine, const Trace& trace) {
-  std::vector<sim::ChoiceTime> predicted, measured;
-  std::map<std::string, std::size_t> workloads;
-  for (const TraceStep& step : trace.steps) {
-    std::string key(name(step.options.kv_cache_dtype));
-    for (const auto& [feature, value] : sim::step_features(step.model, step.options, step.batch))
-      if (feature == "new_tokens" || feature == "context_tokens" || feature == "sequences")
-        key += " " + std::to_string(value);
-    const std::size_t workload = workloads.try_emplace(key, workloads.size()).first->second;
-    const sim::Choice choice{step.model.num_key_value_heads, step.options.block_size};
-    const StepPlan plan = plan_step(step.model, step.options, step.batch);
-    predicted.push_back({choice, workload, sim::price_step(machine, plan).seconds});
-    measured.push_back({choice, workload, step.duration});
-  }
-  return sim::decision_regret(predicted, measured);
+// Of the steps that can be true.
+[[nodiscard]] MeasuredRegret measured_regret(const sim::Machine& machine, const Trace& trace) {
+  const std::vector<sim::FloorViolation> violations = sim::floor_violations(machine, trace.steps);
+  std::set<std::size_t> refused;
+  for (const sim::FloorViolation& violation : violations) refused.insert(violation.row);
+  std::vector<TraceStep> accepted;
+  for (std::size_t row = 0; row < trace.steps.size(); ++row)
+    if (!refused.contains(row)) accepted.push_back(trace.steps[row]);
+  return {sim::decision_regret(sim::measured_choices(machine, accepted)), refusal_lines(violations, trace)};
 }
 
 }  // namespace
@@ -238,6 +233,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   serving.options = resolve_options(scenario, serving.model, serving.machine.kind);
   const RequestWorkload workload = resolve_requests(scenario, serving.model);
   serving.load = mean_load(workload, question);
+  result.slo_share = scenario.slo.share;
   require_context(serving, scenario.file);
   if (scenario.accuracy)
     for (const auto& [group, accuracy] : measured_accuracy(scenario)) result.losses[group] = accuracy.loss;
@@ -255,7 +251,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   choose_limits(question, workload, result);
   if (question.trace) {
     require_own(*question.trace, serving.model, serving.machine);
-    result.regret = measured_regret(serving.machine, *question.trace);
+    result.measured = measured_regret(serving.machine, *question.trace);
   }
   return result;
 }

@@ -1,6 +1,9 @@
 // `dculab recommend`: choices that can be checked by pricing them, and refusals.
 #include <algorithm>
+#include <map>
+#include <sstream>
 
+#include "tests/cli/generous_cpu.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -39,6 +42,7 @@ TEST_CASE("the machines that are asked about most get settings that vLLM can be 
     CHECK(found.at("vllm_options").get<std::string>().starts_with("--block-size "));
     CHECK(found.at("regret").is_null());
     CHECK(found.at("basis") == "priors");
+    CHECK(decision(found, "kv_cache.dtype").at("margin_basis") == "priors");
     CHECK(found.at("interval_seconds")[0] < found.at("step_seconds"));
     CHECK(found.at("kernels").size() == 4);
     CHECK(found.at("max_num_seqs").get<int>() % 8 == 0);
@@ -168,10 +172,14 @@ TEST_CASE("a service level that most requests miss is said to be missed") {
       "z100", {"--weights", "gptq-int4", "--ttft", "100 ms", "--tpot", "100 ms", "--requests-per-second", "2"});
   const Json found = run_for_json(busy).at("recommendations").at(0).at("max_num_batched_tokens");
   for (const Json& each : found.at("candidates")) CHECK(each.at("slo_attainment") < 0.9);
-  CHECK_THAT(run_dculab(busy).out, ContainsSubstring("of the simulated requests 0 % meet the slo; TTFT P90 is "));
+  CHECK_THAT(run_dculab(busy).out,
+             ContainsSubstring("of the simulated requests 0 % meet the slo, where 90 % should; TTFT P90 is "));
   const Arguments idle =
       recommend("z100", {"--weights", "gptq-int4", "--ttft", "100 s", "--tpot", "1 s", "--requests-per-second", "0.1"});
   CHECK_THAT(run_dculab(idle).out, !ContainsSubstring("meet the slo"));
+  Arguments any = busy;
+  any.insert(any.end(), {"--set", "slo.share=0.5"});
+  CHECK_THAT(run_dculab(any).out, ContainsSubstring("where 50 % should"));
 }
 
 TEST_CASE("on a GPU the partition that fills it is a candidate") {
@@ -207,6 +215,47 @@ TEST_CASE("KV heads change only when they may, and what others would bring is sh
   CHECK(own.at("kv_heads").size() == 6);  // 32, 16, 8, 4, 2, 1
   const Json any = recommendation("z100", {"--any-kv-heads", "--prompt-tokens", "6000", "--output-tokens", "2000"});
   CHECK(std::stoi(decision(any, "model.num_key_value_heads").at("choice").get<std::string>()) < 8);
+}
+
+// The lines of a trace with other times, by the steps' block size.
+std::string retimed(const std::string& trace, const std::map<int, double>& seconds) {
+  std::istringstream lines(trace);
+  std::string line, result;
+  while (std::getline(lines, line)) {
+    Json json = Json::parse(line);
+    if (json.contains("options")) {
+      json["seconds"] = seconds.at(json.at("options").at("block_size"));
+      json["ops"] = Json::array();
+    }
+    result += json.dump() + "\n";
+  }
+  return result;
+}
+
+TEST_CASE("decision regret is what the predicted block took more in the trace, without steps that cannot be true") {
+  const Folder folder;
+  const std::string trace = folder.path("t.jsonl");
+  (void)run_for_json({"bench", "--model", "dculab-tiny", "--batch", "1", "--context", "32", "--block-size", "16,64,128",
+                      "--repeats", "1", "--warm-up", "0", "--trace", trace});
+  std::string host = kGenerousCpu;
+  host.replace(host.find("generous-cpu"), 12, "host");
+  const std::string machine = folder.write("host.yaml", host);
+  const auto recommended = [&](const std::map<int, double>& seconds) {
+    const std::string file = folder.write("retimed.jsonl", retimed(read(trace), seconds));
+    return run_for_json({"recommend", "--model", "dculab-tiny", "--prompt-tokens", "100", "--output-tokens", "20",
+                         "--machine", machine, "--trace", file})
+        .at("recommendations")[0];
+  };
+  const auto regret = [](const Json& found) { return found.at("regret").at("regret").get<double>(); };
+  // No step can take 1 fs, so blocks of 128 are not among the choices. Of the other two either may be predicted best.
+  const Json small = recommended({{16, 1}, {64, 1.5}, {128, 1e-15}});
+  const Json large = recommended({{16, 1.5}, {64, 1}, {128, 1e-15}});
+  CHECK(std::max(regret(small), regret(large)) == Approx(0.5));
+  CHECK(std::min(regret(small), regret(large)) == 0);
+  REQUIRE(small.at("refused").size() == 2);  // a prefill and a decode
+  CHECK_THAT(small.at("refused")[0].get<std::string>(), ContainsSubstring("below the"));
+  const Json refused = recommended({{16, 1}, {64, 1e-15}, {128, 1e-15}});
+  CHECK(refused.at("regret").is_null());  // one choice is left
 }
 
 TEST_CASE("a scenario with requests is recommended for; other questions are refused") {
