@@ -1,5 +1,5 @@
-// `validate --leave-one-out`: the points of each machine (or program) predicted from those of all others, beside the
-// naive roofline.
+// `validate --leave-one-out`: the points of each machine (or family of them, or program) predicted from those of all
+// others, beside the naive roofline.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace dculab::cli {
 
-// What can be left out: "machine", "software".
+// What can be left out: "machine", "family" (sim/compute/gpu_family.hpp), "software".
 [[nodiscard]] const std::vector<std::string>& left_out_groups();
 
 // For each of `by` a table: left out x kind with rows, errors (of times: ScoredRow::time_error), coverage and the naive

@@ -134,6 +134,19 @@ with tempfile.TemporaryDirectory() as name:
         changed += not same_prediction
     assert changed > 0
 
+    # A near twin goes with its family: what is told of a100-40gb changes nothing for a100-80gb-sxm then, and does otherwise.
+    def twins(scale):
+        return [dict(row, machine="a100-40gb", value=str(scale * float(row["value"])))
+                if row["machine"] == "a100-80gb-sxm" and number % 2 else row for number, row in enumerate(kernels)]
+    told = [validate("--points", write(folder / "twins.csv", twins(scale)), "--leave-one-out", "machine,family")["leave_one_out"]
+            for scale in (1, 3)]
+    assert {point["left_out"] for point in told[0]["family"]["points"]} == {"compute capability 8.0", "compute capability 9.0"}
+    def changed_for(machine, by):
+        first, second = ({p["id"]: p["predicted"] for p in each[by]["points"] if p["machine"] == machine} for each in told)
+        return sum(abs(second[key] / first[key] - 1) > 1e-9 for key in first)
+    assert changed_for("a100-80gb-sxm", "machine") > 0 and changed_for("h100-sxm", "family") > 0
+    assert changed_for("a100-80gb-sxm", "family") == 0
+
     # An attention kernel is its engine's: vLLM's paged ones read K and V for each query head, on AMD and in small blocks.
     def kernel_time(machine, software, block):
         row = dict(attention, id="kernel", machine=machine, software=software, kv_block_size=block)
