@@ -167,6 +167,25 @@ TEST_CASE("a kernel that cannot serve the load says why, and the others are comp
   CHECK(without == 2);  // dculab's and vLLM's paged one; vLLM ROCm is for AMD
 }
 
+TEST_CASE("a kernel that misses a TPOT which another meets says so") {
+  const Arguments alone{"--concurrency", "1", "--prompt-tokens", "7900", "--output-tokens", "100"};
+  const auto kernel = [](const Json& found, const char* name) {
+    for (const Json& each : found.at("kernels"))
+      if (each.at("kernel") == name) return each;
+    return Json();
+  };
+  const auto tpot = [](const Json& of_kernel) { return of_kernel.at("best").at("tpot_seconds").get<double>(); };
+  const Json free = recommendation("z100", alone);
+  const double ours = tpot(kernel(free, "dculab")), paged = tpot(kernel(free, "vLLM paged v2"));
+  REQUIRE(ours < paged);
+  Arguments limited = alone;
+  limited.insert(limited.end(), {"--tpot", std::to_string((ours + paged) / 2 * 1e6) + " us"});
+  const Json found = recommendation("z100", limited);
+  CHECK(kernel(found, "dculab").contains("best"));
+  CHECK_THAT(kernel(found, "vLLM paged v2").at("why_not").get<std::string>(), ContainsSubstring("slo.tpot"));
+  CHECK(found.at("vllm_options") == "");
+}
+
 TEST_CASE("a service level that most requests miss is said to be missed") {
   const Arguments busy = recommend(
       "z100", {"--weights", "gptq-int4", "--ttft", "100 ms", "--tpot", "100 ms", "--requests-per-second", "2"});
