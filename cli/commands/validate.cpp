@@ -182,15 +182,15 @@ void add_validate(CLI::App& app) {
       command->add_option("--calibrate-on", choices->calibrate_on, "CSV of published points to learn from first")
           ->option_text("FILE")
           ->needs(points);
-  CLI::Option* leave_one_out =
-      command
-          ->add_option(
-              "--leave-one-out", choices->leave_one_out,
-              "Predict the points of each machine, or of each program, from those of all others: machine, software")
-          ->delimiter(',')
-          ->check(CLI::IsMember(left_out_groups()))
-          ->needs(points)
-          ->excludes(calibrate_on);
+  CLI::Option* leave_one_out = command
+                                   ->add_option("--leave-one-out", choices->leave_one_out,
+                                                "Predict the points of each machine, family of machines or program "
+                                                "from those of all others: machine, family, "
+                                                "software")
+                                   ->delimiter(',')
+                                   ->check(CLI::IsMember(left_out_groups()))
+                                   ->needs(points)
+                                   ->excludes(calibrate_on);
   command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
       ->check(CLI::NonNegativeNumber)
       ->excludes(leave_one_out);

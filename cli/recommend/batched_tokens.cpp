@@ -9,8 +9,6 @@
 namespace dculab::cli {
 namespace {
 
-constexpr double kTie = 0.02;
-
 // Of as many prompts as fit into a step, or a part of one.
 [[nodiscard]] Seconds prompt_token(const sim::SimulatedServer& server, int tokens, int prompt_tokens) {
   const int prompts = std::max(1, tokens / prompt_tokens), each = std::min(tokens, prompt_tokens);
@@ -76,16 +74,16 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
                      "no max_num_batched_tokens leaves room for a request; take weights of fewer bits");
   double most = 0;
   for (const BatchedTokens& each : choice.candidates) most = std::max(most, each.full_requests_per_second);
-  const double enough = std::min(carried.value_or(most), most / (1 + kTie));
+  const double enough = std::min(carried.value_or(most), most / (1 + kBatchedTokensTie));
   for (const BatchedTokens& each : choice.candidates) {
     const bool carries = each.full_requests_per_second >= enough;
     goodputs.push_back(carries ? each.goodput : 0);
     speeds.push_back(carries ? 1 / each.latency_mean.value() : 0);
   }
   const bool has_objective = objective.ttft || objective.tpot || objective.latency || objective.slowdown;
-  auto preferred = has_objective ? sim::prefer(goodputs, kTie) : std::nullopt;
+  auto preferred = has_objective ? sim::prefer(goodputs, kBatchedTokensTie) : std::nullopt;
   choice.by_goodput = preferred.has_value();
-  if (!preferred) preferred = sim::prefer(speeds, kTie);
+  if (!preferred) preferred = sim::prefer(speeds, kBatchedTokensTie);
   if (preferred) {
     choice.chosen = preferred->chosen;
     choice.runner_up = preferred->runner_up;

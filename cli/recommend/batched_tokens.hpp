@@ -11,6 +11,8 @@
 
 namespace dculab::cli {
 
+inline constexpr double kBatchedTokensTie = 0.02;  // given up for the usual ones
+
 struct BatchedTokens {
   int max_num_batched_tokens = 0;
   double goodput = 0;         // requests per second that meet the service level; without one all do
@@ -33,8 +35,8 @@ struct BatchedTokensChoice {
 using CarriedRate = std::optional<double>;
 
 // Of those that carry the rate: with a service level the candidate of the highest goodput, without one, or where none
-// meets it, that of the smallest mean latency; the usual one where it is within 2 %. Candidates that leave no room for
-// a request of the load are left out. Throws InputError for a request that cannot be served.
+// meets it, that of the smallest mean latency; the usual one where it is within the tie. Candidates that leave no room
+// for a request of the load are left out. Throws InputError for a request that cannot be served.
 [[nodiscard]] BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server,
                                                         const RequestWorkload& workload, const sim::SteadyLoad& load,
                                                         const ServiceLevel& objective, CarriedRate carried);

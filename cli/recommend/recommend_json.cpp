@@ -28,6 +28,7 @@ namespace {
   json["runner_up"] = decision.runner_up()->value;
   json["margin"] = decision.margin.value;
   json["margin_interval"] = {decision.margin.low, decision.margin.high};
+  json["margin_basis"] = sim::name(sim::Basis::priors);  // of a calibrated machine too
   json["difference"] = decision.difference;
   json["step_agrees"] = decision.step_agrees;
   json["flips"] = flips_json(decision.by_batch, decision.by_context);
@@ -63,6 +64,10 @@ namespace {
   return json;
 }
 
+[[nodiscard]] Json to_json(const sim::Regret& regret) {
+  return {{"regret", regret.regret}, {"worst_single", regret.worst_single}};
+}
+
 }  // namespace
 
 Json to_json(const Recommendation& result) {
@@ -90,9 +95,9 @@ Json to_json(const Recommendation& result) {
   for (const Decision& decision : result.decisions) json["decisions"].push_back(to_json(decision));
   for (const Candidate& candidate : result.kv_heads) json["kv_heads"].push_back(to_json(candidate));
   for (const KernelChoice& kernel : result.kernels) json["kernels"].push_back(to_json(kernel));
-  json["regret"] = result.regret
-                       ? Json{{"regret", result.regret->regret}, {"worst_single", result.regret->worst_single}}
-                       : Json(nullptr);
+  const bool has_regret = result.measured && result.measured->regret;
+  json["regret"] = has_regret ? to_json(*result.measured->regret) : Json(nullptr);
+  if (result.measured) json["refused"] = result.measured->refused;
   return json;
 }
 

@@ -1,7 +1,7 @@
 #include "cli/recommend/recommend_report.hpp"
 
 #include "cli/output/leaning_report.hpp"
-#include "cli/recommend/recommendation.hpp"
+#include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/study/serving_setting.hpp"
@@ -19,7 +19,8 @@ namespace {
 
 [[nodiscard]] std::vector<Cell> decision_row(const Decision& decision) {
   const Candidate* other = decision.runner_up();
-  if (other == nullptr) return {decision.what, decision.choice().value, "given", "", "", "", ""};
+  const char* alone = decision.candidates.size() > 1 ? "no other serves" : "given";
+  if (other == nullptr) return {decision.what, decision.choice().value, alone, "", "", "", ""};
   const sim::Margin& margin = decision.margin;
   return {decision.what,
           decision.choice().value,
@@ -41,8 +42,7 @@ namespace {
   const double gain = value(*choice.runner_up) / value(choice.chosen) - 1;
   row.emplace_back(std::to_string(choice.candidates[*choice.runner_up].max_num_batched_tokens));
   row.emplace_back(signed_percent(gain, 2), gain);
-  for (const char* rest : {"", "2 %", ""}) row.emplace_back(rest);
-  row.back() = choice.by_goodput ? "by goodput" : "by mean latency";
+  row.insert(row.end(), {"", percent(kBatchedTokensTie, 1), choice.by_goodput ? "by goodput" : "by mean latency"});
   return row;
 }
 
@@ -58,7 +58,7 @@ namespace {
   Table table;
   table.title = serving.model.name + " on " + serving.machine.name + ": " + std::to_string(serving.load.prompt_tokens) +
                 " + " + std::to_string(serving.load.output_tokens) + " tokens a request";
-  table.columns = {"setting", "choice", "runner-up", "it serves", "90 % interval", "tie", "its attention"};
+  table.columns = {"setting", "choice", "runner-up", "it serves", "90 % by priors", "tie", "its attention"};
   for (const Decision& decision : result.decisions) table.rows.push_back(decision_row(decision));
   table.rows.push_back(
       {"max_num_seqs", std::to_string(result.served.batch), "", "", "", "", limit_text(result.served)});
@@ -67,13 +67,15 @@ namespace {
 }
 
 [[nodiscard]] std::string regret_text(const Recommendation& result) {
-  if (result.regret)
+  const auto& measured = result.measured;
+  if (measured && measured->regret)
     return "decision regret over the measured steps, of what is predicted best among them: " +
-           percent(result.regret->regret, 2) + " (predicted best " +
-           heads_text(result.regret->predicted_best.kv_heads) + ", block " +
-           std::to_string(result.regret->predicted_best.block_size) + "; measured best " +
-           heads_text(result.regret->measured_best.kv_heads) + ", block " +
-           std::to_string(result.regret->measured_best.block_size) + ")";
+           percent(measured->regret->regret, 2) + " (predicted best " +
+           heads_text(measured->regret->predicted_best.kv_heads) + ", block " +
+           std::to_string(measured->regret->predicted_best.block_size) + "; measured best " +
+           heads_text(measured->regret->measured_best.kv_heads) + ", block " +
+           std::to_string(measured->regret->measured_best.block_size) + ")";
+  if (measured) return "decision regret: no two choices were measured on the same workloads";
   return std::string("decision regret: not measured") +
          (result.serving.machine.calibration ? "; give --trace with the steps that were measured on this machine"
                                              : ", and the machine is known from its data sheet alone");
@@ -96,6 +98,14 @@ namespace {
          std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
 }
 
+// A KV cache of 16 bits a value would do too.
+[[nodiscard]] bool half_serves(const Recommendation& result) {
+  for (const Decision& decision : result.decisions)
+    for (const Candidate& candidate : decision.candidates)
+      if (bits(candidate.setting.kv_cache_dtype) >= 16 && candidate.served.batch > 0) return true;
+  return false;
+}
+
 // A format of the KV cache that the machine's file says nothing of.
 [[nodiscard]] std::string unknown_format(const Recommendation& result) {
   const Dtype dtype = result.setting.kv_cache_dtype;
@@ -105,26 +115,30 @@ namespace {
   return "warning: whether " + machine.name + " computes in " + format +
          " is not known, its file has no rate for it: " +
          "values are taken to be stored so and converted before they are multiplied, by a kernel that " +
-         "its build of vLLM may lack; --kv-cache-dtype f16 does without";
+         "its build of vLLM may lack" + (half_serves(result) ? "; --kv-cache-dtype f16 does without" : "");
 }
 
-// Fewer of the simulated requests meet the service level than the nine of ten that P90 speaks of.
+// Fewer of the simulated requests meet the service level than should.
 [[nodiscard]] std::string missed_objective(const Recommendation& result) {
   const BatchedTokens& chosen = result.tokens();
-  if (chosen.slo_attainment >= 0.9) return "";
-  return "warning: of the simulated requests " + percent(chosen.slo_attainment, 2) + " meet the slo; TTFT P90 is " +
-         config::short_text(chosen.ttft_p90) + ", TPOT P90 " + config::short_text(chosen.tpot_p90);
+  if (chosen.slo_attainment >= result.slo_share) return "";
+  return "warning: of the simulated requests " + percent(chosen.slo_attainment, 2) + " meet the slo, where " +
+         percent(result.slo_share, 2) + " should; TTFT P90 is " + config::short_text(chosen.ttft_p90) + ", TPOT P90 " +
+         config::short_text(chosen.tpot_p90);
 }
 
 void add_notes(const Recommendation& result, Table& table) {
   table.notes.push_back(summary(result));
   const std::string options = vllm_options(result);
-  table.notes.push_back(options.empty() ? "vLLM: none of its kernels takes these sizes" : "vLLM: " + options);
+  table.notes.push_back(options.empty() ? "vLLM: none of its kernels serves this load with these sizes"
+                                        : "vLLM: " + options);
   if (result.offered_requests_per_second > result.tokens().full_requests_per_second)
     table.notes.push_back("warning: " + number(result.offered_requests_per_second) +
                           " requests/s arrive, more than are served: the queue grows");
   for (const std::string& warning : {missed_objective(result), unknown_format(result)})
     if (!warning.empty()) table.notes.push_back(warning);
+  if (result.measured)
+    table.notes.insert(table.notes.end(), result.measured->refused.begin(), result.measured->refused.end());
   table.notes.push_back(regret_text(result));
 }
 
@@ -208,7 +222,7 @@ void add_notes(const Recommendation& result, Table& table) {
   table.title = "max_num_batched_tokens, requests simulated";
   if (result.offered_requests_per_second > 0)
     table.title += " at " + number(result.offered_requests_per_second) + " requests/s" +
-                   (result.offered_by_us ? ", 80 % of the closed form's rate" : "");
+                   (result.offered_by_us ? ", " + percent(kOfferedShare, 1) + " of the closed form's rate" : "");
   table.columns = {"tokens",   "a prompt's token", "at most",      "goodput",
                    "TTFT P90", "TPOT P90",         "mean latency", "preemptions"};
   for (std::size_t index = 0; index < result.batched_tokens.candidates.size(); ++index) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/recommend/recommendation.hpp"
-#include "core/error.hpp"
+#include "cli/output/op_report.hpp"
+#include "cli/study/recommendation.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -27,25 +27,28 @@ namespace {
 
 }  // namespace
 
-Decision decide(const sim::ServingCase& serving, Decision decision) {
+bool decide(const sim::ServingCase& serving, Decision& decision) {
   std::vector<double> rates;
   for (Candidate& candidate : decision.candidates) {
     candidate.served = sim::serve(serving, candidate.setting);
     rates.push_back(candidate.served.output_tokens_per_second);
   }
   const auto preferred = sim::prefer(rates, decision.tie);
-  if (!preferred) {
-    const bool too_slow = std::ranges::any_of(decision.candidates, [](const Candidate& candidate) {
-      return candidate.served.limit == sim::SequenceLimit::tpot;
-    });
-    throw InputError(serving.model.name + " on " + serving.machine.name,
-                     too_slow ? "a single sequence already takes longer a token than slo.tpot; allow more, or take "
-                                "weights of fewer bits or another machine"
-                              : "not one sequence fits beside the weights; take weights of fewer bits, shorter "
-                                "requests or a larger machine");
+  if (preferred) decision.preferred = *preferred;
+  return preferred.has_value();
+}
+
+std::string why_none_serves(const Decision& decision) {
+  bool too_slow = false;
+  std::string dtypes;
+  for (const Candidate& candidate : decision.candidates) {
+    const std::string dtype(name(candidate.setting.kv_cache_dtype));
+    too_slow = too_slow || candidate.served.limit == sim::SequenceLimit::tpot;
+    if (dtypes.find(dtype) == std::string::npos) dtypes += (dtypes.empty() ? "" : " or ") + dtype;
   }
-  decision.preferred = *preferred;
-  return decision;
+  return (too_slow ? "a single sequence already takes longer a token than slo.tpot"
+                   : "not one sequence fits beside the weights") +
+         (" with KV in " + dtypes);
 }
 
 bool step_prefers_choice(const sim::ServingCase& serving, const Decision& decision, int batch, int context) {

@@ -33,8 +33,12 @@ struct Decision {
   }
 };
 
-// Serves the load with every candidate and takes the preferred one. Throws InputError when none can serve it.
-[[nodiscard]] Decision decide(const sim::ServingCase& serving, Decision decision);
+// Serves the load with every candidate and takes the preferred one. False when none can serve it.
+[[nodiscard]] bool decide(const sim::ServingCase& serving, Decision& decision);
+
+// Why none of the decision's candidates serves: "not one sequence fits beside the weights with KV in f16 or fp8_e4m3".
+// Precondition: decide() said so.
+[[nodiscard]] std::string why_none_serves(const Decision& decision);
 
 // Adds margin, difference and flips around `batch` sequences of the load's mean context.
 void explain(const sim::ServingCase& serving, int batch, Decision& decision);

@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 
-#include "cli/recommend/recommendation.hpp"
+#include "cli/scenario/refusals.hpp"
 #include "cli/scenario/request_workload.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/study/measured_accuracy.hpp"
 #include "core/error.hpp"
 #include "engine/executors/partition_choice.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/study/measured_choices.hpp"
 
 namespace dculab::cli {
 namespace {
-
-constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
 
 [[nodiscard]] sim::SteadyLoad mean_load(const RequestWorkload& workload, const RecommendationQuestion& question) {
   double prompt = 0, output = 0;
@@ -98,40 +99,73 @@ template <class Value, class Text>
   return tokens;
 }
 
-// Decides and keeps what was decided.
+void keep(Recommendation& result, Decision decision) {
+  result.setting = decision.choice().setting;
+  result.served = decision.choice().served;
+  result.decisions.push_back(std::move(decision));
+}
+
+[[noreturn]] void refuse(const Recommendation& result, const Decision& decision) {
+  throw InputError(result.serving.model.name + " on " + result.serving.machine.name,
+                   why_none_serves(decision) + "; take weights of fewer bits, shorter requests or another machine");
+}
+
 void take(Recommendation& result, Decision decision) {
-  result.decisions.push_back(decide(result.serving, std::move(decision)));
-  result.setting = result.decisions.back().choice().setting;
-  result.served = result.decisions.back().choice().served;
+  if (!decide(result.serving, decision)) refuse(result, decision);
+  keep(result, std::move(decision));
+}
+
+// With the first KV dtype that serves at all: where 16 bits do not fit, fewer may.
+void take_kv_heads(Recommendation& result, const std::vector<int>& heads, const std::vector<Dtype>& dtypes,
+                   double speed_tie) {
+  std::vector<Candidate> tried;
+  for (const Dtype dtype : dtypes) {
+    result.setting.kv_cache_dtype = dtype;
+    Decision decision{"KV heads", "model.num_key_value_heads", speed_tie,
+                      candidates(result.serving, result.setting, &sim::Setting::kv_heads, heads, size_text)};
+    if (decide(result.serving, decision)) return keep(result, std::move(decision));
+    tried.insert(tried.end(), decision.candidates.begin(), decision.candidates.end());
+  }
+  refuse(result, {"KV heads", "model.num_key_value_heads", speed_tie, std::move(tried)});
 }
 
 void decide_all(const RecommendationQuestion& question, const KernelLimits& own, Recommendation& result) {
   using sim::Setting;
   const sim::ServingCase& serving = result.serving;
-  Setting base{serving.model.num_key_value_heads, question.kv_cache_dtype.value_or(own.kv_dtypes.front()),
-               question.block_size.value_or(own.block_sizes.front()), own.partition_tokens.front()};
+  const std::vector<Dtype> dtypes =
+      question.kv_cache_dtype ? std::vector<Dtype>{*question.kv_cache_dtype} : own.kv_dtypes;
+  const std::vector<int> blocks = question.block_size ? std::vector<int>{*question.block_size} : own.block_sizes;
   const double speed_tie = question.scenario.accuracy ? question.scenario.accuracy->speed_tie : sim::kAccuracyTie;
   const auto with = [&](auto field, const auto& values, auto text) {
     return candidates(serving, result.setting, field, values, text);
   };
-  result.setting = base;
-  take(result, {"KV heads",
-                "model.num_key_value_heads",
-                speed_tie,
-                with(&Setting::kv_heads, allowed_kv_heads(question, result), size_text),
-                {}});
-  const std::vector<Dtype> dtypes =
-      question.kv_cache_dtype ? std::vector<Dtype>{*question.kv_cache_dtype} : own.kv_dtypes;
-  take(result,
-       {"KV dtype", "kv_cache.dtype", sim::kAccuracyTie, with(&Setting::kv_cache_dtype, dtypes, dtype_text), {}});
-  const std::vector<int> blocks = question.block_size ? std::vector<int>{*question.block_size} : own.block_sizes;
-  take(result, {"block size", "kv_cache.block_size", sim::kSizeTie, with(&Setting::block_size, blocks, size_text), {}});
-  take(result, {"partition",
-                "attention.partition_tokens",
-                sim::kSizeTie,
-                with(&Setting::partition_tokens, partitions(own, result), size_text),
-                {}});
+  result.setting = {serving.model.num_key_value_heads, dtypes.front(), blocks.front(), own.partition_tokens.front()};
+  take_kv_heads(result, allowed_kv_heads(question, result), dtypes, speed_tie);
+  take(result, {"KV dtype", "kv_cache.dtype", sim::kAccuracyTie, with(&Setting::kv_cache_dtype, dtypes, dtype_text)});
+  take(result, {"block size", "kv_cache.block_size", sim::kSizeTie, with(&Setting::block_size, blocks, size_text)});
+  take(result, {"partition", "attention.partition_tokens", sim::kSizeTie,
+                with(&Setting::partition_tokens, partitions(own, result), size_text)});
   for (Decision& decision : result.decisions) explain(serving, result.served.batch, decision);
+}
+
+// What was decided where the kernel takes it, else its usual sizes.
+void choose_for(const Recommendation& result, KernelChoice& kernel) {
+  const KernelLimits& limits = kernel.limits;
+  sim::ServingCase serving = result.serving;
+  serving.options.tiling.query_heads_per_workgroup = limits.query_heads_per_workgroup;
+  sim::Setting base = result.setting;
+  const auto knows = [](const auto& list, auto value) { return std::ranges::find(list, value) != list.end(); };
+  const bool is_own = limits.name == "dculab";  // takes what was decided
+  if (!is_own && !knows(limits.partition_tokens, base.partition_tokens))
+    base.partition_tokens = limits.partition_tokens.front();
+  if (!is_own && !knows(limits.kv_dtypes, base.kv_cache_dtype)) base.kv_cache_dtype = limits.kv_dtypes.front();
+  std::vector<int> blocks = limits.block_sizes;
+  if (knows(blocks, base.block_size)) blocks = {base.block_size};
+  Decision decision{"", "", sim::kSizeTie, candidates(serving, base, &sim::Setting::block_size, blocks, size_text)};
+  if (decide(serving, decision))
+    kernel.best = decision.choice();
+  else
+    kernel.limits.why_not = why_none_serves(decision);
 }
 
 [[nodiscard]] std::vector<KernelChoice> choose_for_kernels(const std::vector<KernelLimits>& kernels,
@@ -139,21 +173,7 @@ void decide_all(const RecommendationQuestion& question, const KernelLimits& own,
   std::vector<KernelChoice> choices;
   for (const KernelLimits& limits : kernels) {
     choices.push_back({limits, std::nullopt});
-    if (!limits.why_not.empty()) continue;
-    sim::ServingCase serving = result.serving;
-    serving.options.tiling.query_heads_per_workgroup = limits.query_heads_per_workgroup;
-    sim::Setting base = result.setting;
-    const auto knows = [](const auto& list, auto value) { return std::ranges::find(list, value) != list.end(); };
-    const bool is_own = limits.name == "dculab";  // takes what was decided
-    if (!is_own && !knows(limits.partition_tokens, base.partition_tokens))
-      base.partition_tokens = limits.partition_tokens.front();
-    if (!is_own && !knows(limits.kv_dtypes, base.kv_cache_dtype)) base.kv_cache_dtype = limits.kv_dtypes.front();
-    std::vector<int> blocks = limits.block_sizes;
-    if (knows(blocks, base.block_size)) blocks = {base.block_size};
-    choices.back().best =
-        decide(serving,
-               {"", "", sim::kSizeTie, candidates(serving, base, &sim::Setting::block_size, blocks, size_text), {}})
-            .choice();
+    if (limits.why_not.empty()) choose_for(result, choices.back());
   }
   return choices;
 }
@@ -191,22 +211,15 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
                                       model.name + "; leave --trace out");
 }
 
-// Steps that differ in KV heads and block size only are one workload.
-[[nodiscard]] std::optional<sim::Regret> measured_regret(const sim::Machine& machine, const Trace& trace) {
-  std::vector<sim::ChoiceTime> predicted, measured;
-  std::map<std::string, std::size_t> workloads;
-  for (const TraceStep& step : trace.steps) {
-    std::string key(name(step.options.kv_cache_dtype));
-    for (const auto& [feature, value] : sim::step_features(step.model, step.options, step.batch))
-      if (feature == "new_tokens" || feature == "context_tokens" || feature == "sequences")
-        key += " " + std::to_string(value);
-    const std::size_t workload = workloads.try_emplace(key, workloads.size()).first->second;
-    const sim::Choice choice{step.model.num_key_value_heads, step.options.block_size};
-    const StepPlan plan = plan_step(step.model, step.options, step.batch);
-    predicted.push_back({choice, workload, sim::price_step(machine, plan).seconds});
-    measured.push_back({choice, workload, step.duration});
-  }
-  return sim::decision_regret(predicted, measured);
+// Of the steps that can be true.
+[[nodiscard]] MeasuredRegret measured_regret(const sim::Machine& machine, const Trace& trace) {
+  const std::vector<sim::FloorViolation> violations = sim::floor_violations(machine, trace.steps);
+  std::set<std::size_t> refused;
+  for (const sim::FloorViolation& violation : violations) refused.insert(violation.row);
+  std::vector<TraceStep> accepted;
+  for (std::size_t row = 0; row < trace.steps.size(); ++row)
+    if (!refused.contains(row)) accepted.push_back(trace.steps[row]);
+  return {sim::decision_regret(sim::measured_choices(machine, accepted)), refusal_lines(violations, trace)};
 }
 
 }  // namespace
@@ -220,6 +233,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   serving.options = resolve_options(scenario, serving.model, serving.machine.kind);
   const RequestWorkload workload = resolve_requests(scenario, serving.model);
   serving.load = mean_load(workload, question);
+  result.slo_share = scenario.slo.share;
   require_context(serving, scenario.file);
   if (scenario.accuracy)
     for (const auto& [group, accuracy] : measured_accuracy(scenario)) result.losses[group] = accuracy.loss;
@@ -237,7 +251,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   choose_limits(question, workload, result);
   if (question.trace) {
     require_own(*question.trace, serving.model, serving.machine);
-    result.regret = measured_regret(serving.machine, *question.trace);
+    result.measured = measured_regret(serving.machine, *question.trace);
   }
   return result;
 }

@@ -16,6 +16,8 @@
 
 namespace dculab::cli {
 
+inline constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
+
 // What is asked besides the scenario.
 struct RecommendationQuestion {
   config::Scenario scenario;
@@ -33,6 +35,12 @@ struct KernelChoice {
   std::optional<Candidate> best;
 };
 
+// What following the predictions costs over the steps of a trace.
+struct MeasuredRegret {
+  std::optional<sim::Regret> regret;  // nothing where no two choices were measured on the same workloads
+  std::vector<std::string> refused;   // steps that cannot be true, and why
+};
+
 struct Recommendation {
   sim::ServingCase serving;
   std::vector<Decision> decisions;  // KV heads, KV dtype, block size, partition
@@ -46,8 +54,9 @@ struct Recommendation {
   std::vector<KernelChoice> kernels;
   BatchedTokensChoice batched_tokens;
   double offered_requests_per_second = 0;  // 0: as the workload's file says
-  bool offered_by_us = false;              // 80 % of what is served steadily: the workload has no rate
-  std::optional<sim::Regret> regret;
+  bool offered_by_us = false;              // kOfferedShare of what is served steadily
+  double slo_share = 0.9;                  // of the requests that should meet the slo
+  std::optional<MeasuredRegret> measured;  // with a trace
 
   // In closed form, which candidates are compared by.
   [[nodiscard]] double requests_per_second() const {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/recommend/recommendation.hpp"
+#include "cli/output/op_report.hpp"
 #include "cli/scenario/objective.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "cli/output/leaning_report.hpp"
-#include "cli/recommend/recommendation.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/study/compared_study.hpp"
 #include "cli/study/measured_accuracy.hpp"
+#include "cli/study/recommendation.hpp"
 #include "cli/study/variant_cost.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"

@@ -2,39 +2,23 @@
 
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "sim/cost/step_price.hpp"
-#include "sim/study/recommend.hpp"
+#include "sim/study/measured_choices.hpp"
 
 namespace dculab::cli {
 namespace {
 
-// What a step is measured on, whatever the KV heads and the block size: name of the model, KV dtype, lengths.
-[[nodiscard]] std::string workload_of(const TraceStep& step) {
-  std::string text = step.model.name + " " + std::string(name(step.options.kv_cache_dtype));
-  for (const SequenceSlice& slice : step.batch.sequences)
-    text += " " + std::to_string(slice.num_new_tokens) + "/" + std::to_string(slice.context_tokens());
-  return text;
-}
-
-struct BlockSizeTimes {
-  std::vector<sim::ChoiceTime> predicted, measured;
-};
-
 // By the number of KV heads.
-[[nodiscard]] std::map<int, BlockSizeTimes> times_by_kv_heads(const sim::Machine& machine,
-                                                              const std::vector<TraceStep>& steps) {
-  const std::vector<sim::PredictedMeasured> pairs = sim::compare_steps(machine, steps);
-  std::map<std::string, std::size_t> workloads;
-  std::map<int, BlockSizeTimes> by_kv_heads;
+[[nodiscard]] std::map<int, sim::MeasuredChoices> choices_by_kv_heads(const sim::Machine& machine,
+                                                                      const std::vector<TraceStep>& steps) {
+  const sim::MeasuredChoices all = sim::measured_choices(machine, steps);
+  std::map<int, sim::MeasuredChoices> by_kv_heads;
   for (std::size_t row = 0; row < steps.size(); ++row) {
-    const int kv_heads = steps[row].model.num_key_value_heads;
-    const std::size_t workload = workloads.emplace(workload_of(steps[row]), workloads.size()).first->second;
-    const sim::Choice choice{kv_heads, steps[row].options.block_size};
-    by_kv_heads[kv_heads].predicted.push_back({choice, workload, pairs[row].predicted});
-    by_kv_heads[kv_heads].measured.push_back({choice, workload, pairs[row].measured});
+    sim::MeasuredChoices& part = by_kv_heads[all.measured[row].choice.kv_heads];
+    part.predicted.push_back(all.predicted[row]);
+    part.measured.push_back(all.measured[row]);
   }
   return by_kv_heads;
 }
@@ -72,9 +56,8 @@ void add_block_size_regret(const sim::HoldOutScore& score, const std::vector<Tra
   Table table;
   table.title = "KV block size by prediction: what following it costs in measured time, over all steps";
   table.columns = {"KV heads", "predicted best", "measured best", "regret", "worst of single batches"};
-  for (const auto& [kv_heads, times] : times_by_kv_heads(score.fit.machine, steps)) {
-    if (sim::rank_choices(times.measured).size() < 2) continue;
-    const auto regret = sim::decision_regret(times.predicted, times.measured);
+  for (const auto& [kv_heads, choices] : choices_by_kv_heads(score.fit.machine, steps)) {
+    const auto regret = sim::decision_regret(choices);
     if (!regret) continue;
     table.rows.push_back({std::to_string(kv_heads), std::to_string(regret->predicted_best.block_size),
                           std::to_string(regret->measured_best.block_size),

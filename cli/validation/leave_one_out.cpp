@@ -1,43 +1,39 @@
 #include "cli/validation/leave_one_out.hpp"
 
-#include <functional>
 #include <map>
-#include <set>
 
 #include "cli/validation/point_scores.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/errors.hpp"
+#include "sim/compute/gpu_family.hpp"
 
 namespace dculab::cli {
 namespace {
 
-using Rows = std::vector<const ReadPoint*>;
-using Scored = std::vector<ScoredRow>;
+struct LeftOut {
+  std::string name;
+  ScoredRow row;
+};
 
-[[nodiscard]] std::string left_out_name(const ReadPoint& read, const std::string& by) {
-  return by == "machine" ? read.point.machine : engine_of(read.point.software);
+[[nodiscard]] std::string left_out_name(const PointSet& set, const ReadPoint& read, const std::string& by) {
+  if (by == "machine") return read.point.machine;
+  if (by == "family") return sim::family(set.machine_of(read));
+  return engine_of(read.point.software);
 }
 
-// Every point that can be scored, predicted by a calibration that saw none of its machine's (or program's).
-[[nodiscard]] Scored predict_left_out(const PointSet& set, const std::string& by) {
-  std::vector<sim::MeasuredPoint> all;
-  std::map<std::string, Rows> groups;
-  for (const ReadPoint& read : set.points) {
-    if (!read.is_scored()) continue;
-    all.push_back(measured(set, read));
-    groups[left_out_name(read, by)].push_back(&read);
-  }
+// Every point that can be scored, predicted by a calibration that saw none of its machine's (or family's, program's).
+[[nodiscard]] std::vector<LeftOut> predict_left_out(const PointSet& set, const std::string& by) {
+  std::map<std::string, std::vector<const ReadPoint*>> groups;
+  for (const ReadPoint& read : set.points)
+    if (read.is_scored()) groups[left_out_name(set, read, by)].push_back(&read);
   if (groups.size() < 2) throw InputError("--leave-one-out " + by + ": the points have fewer than two of them");
-  Scored scored;
+  std::vector<LeftOut> scored;
   for (const auto& [name, rows] : groups) {
     std::vector<sim::MeasuredPoint> others;
-    for (const sim::MeasuredPoint& point : all)
-      if ((by == "machine" ? point.origin.machine : point.origin.engine) != name) others.push_back(point);
+    for (const ReadPoint& read : set.points)
+      if (read.is_scored() && left_out_name(set, read, by) != name) others.push_back(measured(set, read));
     const sim::PointCalibration calibration(others);
-    for (const ReadPoint* read : rows) {
-      scored.push_back(score_point(set, *read, &calibration, false));
-      if (by != "machine") scored.back().software = name;
-    }
+    for (const ReadPoint* read : rows) scored.push_back({name, score_point(set, *read, &calibration, false)});
   }
   return scored;
 }
@@ -73,13 +69,12 @@ void add_row(Table& table, Json& json, const std::string& name, const std::strin
                   {"naive_bias", naive.bias}});
 }
 
-void add_table(const Scored& scored, const std::string& by, Report& report) {
+void add_table(const std::vector<LeftOut>& scored, const std::string& by, Report& report) {
   std::map<std::pair<std::string, std::string>, Errors> parts;
   std::map<std::string, Errors> kinds;
   Errors all;
   Json rows = Json::array();
-  for (const ScoredRow& row : scored) {
-    const std::string& name = by == "machine" ? row.machine : row.software;
+  for (const auto& [name, row] : scored) {
     for (Errors* errors : {&parts[{name, row.kind}], &kinds[row.kind], &all}) add(*errors, row);
     rows.push_back({{"id", row.id},
                     {"predicted", row.predicted},
@@ -88,6 +83,7 @@ void add_table(const Scored& scored, const std::string& by, Report& report) {
                     {"high", row.high},
                     {"naive", row.naive},
                     {"kind", row.kind},
+                    {"machine", row.machine},
                     {"left_out", name}});
   }
   Table table;
@@ -105,7 +101,7 @@ void add_table(const Scored& scored, const std::string& by, Report& report) {
 }  // namespace
 
 const std::vector<std::string>& left_out_groups() {
-  static const std::vector<std::string> groups{"machine", "software"};
+  static const std::vector<std::string> groups{"machine", "family", "software"};
   return groups;
 }
 

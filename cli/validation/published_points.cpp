@@ -37,7 +37,7 @@ using config::PublishedPoint;
 
 // What an engine does unless told otherwise.
 struct EngineDefaults {
-  std::string_view software;  // how its name starts
+  std::string_view software;  // how its name starts, in any case
   int max_num_batched_tokens;
   int max_num_seqs;
   sim::Split split;
@@ -46,27 +46,32 @@ struct EngineDefaults {
 };
 // llama.cpp's graph of a Llama layer has 31 kernels where the plan has 10: norms and their weights, Q, K, V, gate and
 // up apart, activations rounded before each product, residuals added apart (src/llama.cpp build_llama, ggml-cuda.cu).
-constexpr std::array<EngineDefaults, 5> kEngines{{
+constexpr std::array<EngineDefaults, 7> kEngines{{
     {"TensorRT-LLM", 8192, 2048, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // max_num_tokens, max_batch_size
     {"llama.cpp", 512, 256, sim::Split::layers, sim::DecodeKernel::per_head, 3},    // n_ubatch; --split-mode layer
     {"gpt-fast", 1 << 20, 1, sim::Split::tensor, sim::DecodeKernel::flash, 1},      // the whole prompt at once
-    {"vLLM", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // max_num_batched_tokens, max_num_seqs
+    {"vLLM", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},     // max_num_batched_tokens, max_num_seqs
+    {"PyTorch", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // kernels, as those of vidur
+    {"vidur", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},
     {"", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},
 }};
 
 [[nodiscard]] const EngineDefaults& engine_defaults(const std::string& software) {
-  return *std::find_if(kEngines.begin(), kEngines.end(),
-                       [&software](const EngineDefaults& engine) { return software.starts_with(engine.software); });
+  const std::string written = lower_case(software);
+  return *std::ranges::find_if(kEngines, [&written](const EngineDefaults& engine) {
+    return written.starts_with(lower_case(std::string(engine.software)));
+  });
 }
 
-// vLLM's FlashAttention takes blocks of a multiple of 16 tokens (vllm/attention/backends/flash_attn.py); other blocks
-// are walked by its own paged kernels. On AMD it walks all blocks with those
-// (vllm/attention/backends/rocm_flash_attn.py); AMD's own builds bring kernels that serve a group at once.
+// vLLM's FlashAttention takes blocks of a multiple of 16 tokens: vllm/attention/backends/flash_attn.py. Others are
+// walked by its own paged kernels, on AMD all blocks: vllm/attention/backends/rocm_flash_attn.py. AMD's own builds,
+// which have ROCm in their names, bring kernels that serve a group at once.
 [[nodiscard]] sim::DecodeKernel decode_kernel(const PublishedPoint& point, const EngineOptions& options,
                                               const sim::Machine& machine) {
   const EngineDefaults& engine = engine_defaults(point.software);
   const bool amd = machine.waves.wave_size == 64;
-  const bool paged = options.block_size % 16 != 0 || (amd && point.software.find("ROCm") == std::string::npos);
+  const bool amds_build = lower_case(point.software).find("rocm") != std::string::npos;
+  const bool paged = options.block_size % 16 != 0 || (amd && !amds_build);
   return engine.software == "vLLM" && paged ? sim::DecodeKernel::paged : engine.decode_kernel;
 }
 
@@ -125,10 +130,12 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
   options.block_size = point.kv_block_size.value_or(options.block_size);
   options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   options.activation_dtype = bits(options.kv_cache_dtype) >= 16 ? options.kv_cache_dtype : Dtype::bf16;
-  options.tiling = sim::library_tiling(machine, model, batch);
+  const sim::DecodeKernel kernel = decode_kernel(point, options, machine);
+  options.tiling = sim::library_tiling(machine, model, batch, kernel);
   const Op attention = plan_attention(model, options, batch, phase);
   sim::Recipe recipe = sim::kernel_recipe(attention);
-  recipe.steps.front().chained_loads = sim::combining_loads(machine, attention);
+  if (kernel != sim::DecodeKernel::per_head)
+    recipe.steps.front().chained_loads = sim::combining_loads(machine, attention);
   if (engine_of(point.software) == "vLLM") recipe.steps.front().plan.ops.push_back(cache_write(model, options, batch));
   return recipe;
 }
@@ -223,7 +230,7 @@ constexpr std::array<EngineDefaults, 5> kEngines{{
 
 std::string engine_of(const std::string& software) {
   const std::string_view known = engine_defaults(software).software;
-  return known.empty() ? software.substr(0, software.find(' ')) : std::string(known);
+  return known.empty() ? lower_case(software.substr(0, software.find(' '))) : std::string(known);
 }
 
 sim::Machine as_run_by(const std::string& software, const sim::Machine& machine) {

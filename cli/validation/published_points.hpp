@@ -25,7 +25,7 @@ struct PricedAs {
 };
 
 // "vLLM 0.14.0 vllm_flash_attn" -> "vLLM", "llama.cpp-gfx906 repack" -> "llama.cpp": the program without version and
-// build.
+// build; one that nothing is known of in lower case.
 [[nodiscard]] std::string engine_of(const std::string& software);
 
 // `machine` with what is known of the engine before anything is measured: how many kernels it launches.

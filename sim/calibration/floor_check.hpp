@@ -1,11 +1,12 @@
 // Which measurements cannot be: faster than the machine's peaks allow. They are refused before anything is fitted.
 //
 //   step >= FLOP / peak of the format they are multiplied in
-//   step >= (distinct weight and KV bytes - what the levels above l can hold) / peak bandwidth of l,   for every level
-//   l
+//   step >= bytes from a memory level / its peak bandwidth
 //
-// and the same for every op. These floors need no hit rates: whatever a cache did, bytes beyond its size came from
-// below. Published tables that read KV faster than the memory's peak exist (docs/reference/calibration.md).
+// for every level, and the same for every op. From a level come the distinct weights and KV, less what the levels above
+// it can hold: that needs no hit rates, since whatever a cache did, bytes beyond its size came from below. Published
+// tables that read KV faster than the memory's peak exist (docs/reference/calibration.md).
+//
 // An embedding or rope_and_cache of 0 s was not timed on its own (a profiled engine may fuse it) and is not checked;
 // any other op of 0 s is refused.
 #pragma once

@@ -1,11 +1,13 @@
 // The devices of one replica as an executor that answers how long a step takes: a shard's price, the all-reduces, and,
 // with several stages, the way through a pipeline whose stages other batches use too.
 //
-//   stage    layers of the stage / layers * (layer ops + all-reduces), embedding and host on the first, head on the
-//   last through  begin = max(arrival, when the stage is free); the next arrival = begin + stage + transfer transfer
-//   tokens * hidden values / link + latency
+//   stage        = its share of the layers * (layer ops + all-reduces)
+//   begin        = max(arrival, when the stage is free)
+//   next arrival = begin + stage + transfer
+//   transfer     = tokens * hidden values / link + latency
 //
-// An op costs on its stage what it costs in the whole model.
+// Embedding and host are the first stage's, the head is the last one's. An op costs on its stage what it costs in the
+// whole model.
 #pragma once
 
 #include <map>
@@ -42,8 +44,8 @@ class ParallelExecutor final : public Executor {
   StepResult run(const StepPlan& plan) override;
 
   // Of the steps so far: what limits the ops ("compute", "latency", "launch" or a memory level), "host", "cold caches"
-  // that others have driven weights and KV out of, "exchange"
-  // between devices, "pipeline" for waiting until a stage is free, "block copies", "swap" and "pauses".
+  // that others have driven weights and KV out of, "exchange" between devices, "pipeline" for waiting until a stage is
+  // free, "block copies", "swap" and "pauses".
   [[nodiscard]] const std::map<std::string, Seconds>& time_by_bound() const { return time_by_bound_; }
 
   // Of each device on average, without waiting.

@@ -30,6 +30,34 @@ namespace {
   return step.chained_loads * machine.memory[levels > 1 ? levels - 2 : 0].latency;
 }
 
+// Time by what bounds it.
+using Shares = std::map<std::string, Seconds>;
+
+[[nodiscard]] Shares shares_alone(const Machine& machine, const Recipe& recipe) {
+  Shares shares;
+  const RecipeStep& step = recipe.steps.front();
+  shares["latency"] += chain_of(machine, step);
+  const Bytes footprint = footprint_alone(machine, recipe);
+  for (const Op& op : step.plan.ops) {
+    const OpPrice price = price_op(machine, op, footprint);
+    shares[std::string(name(price.bound, machine))] += price.seconds;
+  }
+  return shares;
+}
+
+[[nodiscard]] Shares shares_of_engine(const Machine& machine, const Recipe& recipe) {
+  Shares shares;
+  for (const RecipeStep& step : recipe.steps) {
+    const StepPrice price = price_step(machine, step.plan);
+    shares["host"] += step.times * price.host;
+    shares["exchange"] += step.times * step.exchange;
+    shares["latency"] += step.times * chain_of(machine, step);
+    for (const OpPrice& op : price.ops)
+      shares[std::string(name(op.bound, machine))] += step.times * op.all_executions();
+  }
+  return shares;
+}
+
 }  // namespace
 
 Recipe kernel_recipe(const Op& op) {
@@ -62,20 +90,9 @@ Seconds recipe_floor(const Machine& machine, const Recipe& recipe) {
 }
 
 std::string recipe_bound(const Machine& machine, const Recipe& recipe) {
-  if (recipe.timed != Timed::engine) {
-    const Op& op = recipe.steps.front().plan.ops.front();
-    return std::string(name(price_op(machine, op, footprint_alone(machine, recipe)).bound, machine));
-  }
-  std::map<std::string, Seconds> share;
-  for (const RecipeStep& step : recipe.steps) {
-    const StepPrice price = price_step(machine, step.plan);
-    share["host"] += step.times * price.host;
-    share["exchange"] += step.times * step.exchange;
-    share["latency"] += step.times * chain_of(machine, step);
-    for (const OpPrice& op : price.ops) share[std::string(name(op.bound, machine))] += step.times * op.all_executions();
-  }
-  return std::max_element(share.begin(), share.end(), [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
+  const Shares shares =
+      recipe.timed == Timed::engine ? shares_of_engine(machine, recipe) : shares_alone(machine, recipe);
+  return std::ranges::max_element(shares, {}, [](const auto& share) { return share.second; })->first;
 }
 
 double recipe_log_sigma(const Machine& machine, const Recipe& recipe) {

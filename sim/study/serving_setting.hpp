@@ -89,7 +89,8 @@ struct Preferred {
 [[nodiscard]] std::optional<Preferred> prefer(std::span<const double> rates, double tie);
 
 // By how much `other` serves more than `chosen`, each at its batch: the ratio of rates - 1, and what 90 % of machines
-// with the priors' spread make of it. What the cost law leaves out is taken to be the same for both.
+// with the priors' spread make of it, whether or not this one was calibrated: what held-out steps say is of the time of
+// one step, not of the ratio of two. What the cost law leaves out is taken to be the same for both.
 struct Margin {
   double value = 0, low = 0, high = 0;
 };

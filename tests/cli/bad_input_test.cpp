@@ -199,9 +199,6 @@ TEST_CASE("a trace of other layers or of another machine gives no decision regre
   const std::string host = folder.write("host.yaml", own);
   check_refused({"recommend", "--model", "llama-3.2-1b", "--machine", host, "--trace", trace},
                 {"--trace", "measured with dculab-tiny", "llama-3.2-1b"});
-  const Json measured = run_for_json({"recommend", "--model", "dculab-tiny", "--prompt-tokens", "100",
-                                      "--output-tokens", "20", "--machine", host, "--trace", trace});
-  CHECK(measured.at("recommendations")[0].at("regret").at("regret").get<double>() >= 0);
 }
 
 }  // namespace

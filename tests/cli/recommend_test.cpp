@@ -1,6 +1,9 @@
 // `dculab recommend`: choices that can be checked by pricing them, and refusals.
 #include <algorithm>
+#include <map>
+#include <sstream>
 
+#include "tests/cli/generous_cpu.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -39,6 +42,7 @@ TEST_CASE("the machines that are asked about most get settings that vLLM can be 
     CHECK(found.at("vllm_options").get<std::string>().starts_with("--block-size "));
     CHECK(found.at("regret").is_null());
     CHECK(found.at("basis") == "priors");
+    CHECK(decision(found, "kv_cache.dtype").at("margin_basis") == "priors");
     CHECK(found.at("interval_seconds")[0] < found.at("step_seconds"));
     CHECK(found.at("kernels").size() == 4);
     CHECK(found.at("max_num_seqs").get<int>() % 8 == 0);
@@ -129,15 +133,72 @@ TEST_CASE("a KV dtype that the machine's file knows nothing of is warned of") {
   CHECK_THAT(run_dculab(recommend("mi300x", fp8)).out, !ContainsSubstring("is not known, its file"));
 }
 
+TEST_CASE("where 16 bits of KV do not fit, fewer are recommended, whatever other kernels cannot do") {
+  // 13.5 of 14.4 GiB are weights: no room for 4000 tokens of 512 KiB, for half of that there is.
+  const Arguments mi50{"recommend",       "--model", "llama-2-7b",      "--machine", "mi50",
+                       "--prompt-tokens", "3500",    "--output-tokens", "500"};
+  const Json found = run_for_json(mi50).at("recommendations").at(0);
+  CHECK(decision(found, "kv_cache.dtype").at("choice") == "fp8_e4m3");
+  CHECK(decision(found, "kv_cache.dtype").at("candidates")[0].at("max_num_seqs") == 0);
+  CHECK_THAT(run_dculab(mi50).out, ContainsSubstring("no other serves") && !ContainsSubstring("f16 does without"));
+  Arguments half = mi50;
+  half.insert(half.end(), {"--kv-cache-dtype", "f16"});
+  check_refused(half, {"not one sequence fits", "with KV in f16;"});
+  Arguments none = mi50;
+  none.insert(none.end(), {"--set", "engine.gpu_memory_utilization=0.8"});
+  check_refused(none, {"not one sequence fits", "f16 or fp8_e4m3"});
+}
+
+TEST_CASE("a kernel that cannot serve the load says why, and the others are compared") {
+  // As much memory as an MI50 has: FlashAttention knows no FP8.
+  const Json found = run_for_json({"recommend", "--model", "llama-2-7b", "--machine", "a100-40gb", "--prompt-tokens",
+                                   "3500", "--output-tokens", "500", "--set", "engine.gpu_memory_utilization=0.36"})
+                         .at("recommendations")
+                         .at(0);
+  int without = 0;
+  for (const Json& kernel : found.at("kernels")) {
+    if (kernel.at("kernel") == "FlashAttention 2") {
+      CHECK_FALSE(kernel.contains("best"));
+      CHECK(kernel.at("why_not") == "not one sequence fits beside the weights with KV in f16");
+    } else {
+      without += kernel.contains("best") ? 1 : 0;
+    }
+  }
+  CHECK(without == 2);  // dculab's and vLLM's paged one; vLLM ROCm is for AMD
+}
+
+TEST_CASE("a kernel that misses a TPOT which another meets says so") {
+  const Arguments alone{"--concurrency", "1", "--prompt-tokens", "7900", "--output-tokens", "100"};
+  const auto kernel = [](const Json& found, const char* name) {
+    for (const Json& each : found.at("kernels"))
+      if (each.at("kernel") == name) return each;
+    return Json();
+  };
+  const auto tpot = [](const Json& of_kernel) { return of_kernel.at("best").at("tpot_seconds").get<double>(); };
+  const Json free = recommendation("z100", alone);
+  const double ours = tpot(kernel(free, "dculab")), paged = tpot(kernel(free, "vLLM paged v2"));
+  REQUIRE(ours < paged);
+  Arguments limited = alone;
+  limited.insert(limited.end(), {"--tpot", std::to_string((ours + paged) / 2 * 1e6) + " us"});
+  const Json found = recommendation("z100", limited);
+  CHECK(kernel(found, "dculab").contains("best"));
+  CHECK_THAT(kernel(found, "vLLM paged v2").at("why_not").get<std::string>(), ContainsSubstring("slo.tpot"));
+  CHECK(found.at("vllm_options") == "");
+}
+
 TEST_CASE("a service level that most requests miss is said to be missed") {
   const Arguments busy = recommend(
       "z100", {"--weights", "gptq-int4", "--ttft", "100 ms", "--tpot", "100 ms", "--requests-per-second", "2"});
   const Json found = run_for_json(busy).at("recommendations").at(0).at("max_num_batched_tokens");
   for (const Json& each : found.at("candidates")) CHECK(each.at("slo_attainment") < 0.9);
-  CHECK_THAT(run_dculab(busy).out, ContainsSubstring("of the simulated requests 0 % meet the slo; TTFT P90 is "));
+  CHECK_THAT(run_dculab(busy).out,
+             ContainsSubstring("of the simulated requests 0 % meet the slo, where 90 % should; TTFT P90 is "));
   const Arguments idle =
       recommend("z100", {"--weights", "gptq-int4", "--ttft", "100 s", "--tpot", "1 s", "--requests-per-second", "0.1"});
   CHECK_THAT(run_dculab(idle).out, !ContainsSubstring("meet the slo"));
+  Arguments any = busy;
+  any.insert(any.end(), {"--set", "slo.share=0.5"});
+  CHECK_THAT(run_dculab(any).out, ContainsSubstring("where 50 % should"));
 }
 
 TEST_CASE("on a GPU the partition that fills it is a candidate") {
@@ -173,6 +234,47 @@ TEST_CASE("KV heads change only when they may, and what others would bring is sh
   CHECK(own.at("kv_heads").size() == 6);  // 32, 16, 8, 4, 2, 1
   const Json any = recommendation("z100", {"--any-kv-heads", "--prompt-tokens", "6000", "--output-tokens", "2000"});
   CHECK(std::stoi(decision(any, "model.num_key_value_heads").at("choice").get<std::string>()) < 8);
+}
+
+// The lines of a trace with other times, by the steps' block size.
+std::string retimed(const std::string& trace, const std::map<int, double>& seconds) {
+  std::istringstream lines(trace);
+  std::string line, result;
+  while (std::getline(lines, line)) {
+    Json json = Json::parse(line);
+    if (json.contains("options")) {
+      json["seconds"] = seconds.at(json.at("options").at("block_size"));
+      json["ops"] = Json::array();
+    }
+    result += json.dump() + "\n";
+  }
+  return result;
+}
+
+TEST_CASE("decision regret is what the predicted block took more in the trace, without steps that cannot be true") {
+  const Folder folder;
+  const std::string trace = folder.path("t.jsonl");
+  (void)run_for_json({"bench", "--model", "dculab-tiny", "--batch", "1", "--context", "32", "--block-size", "16,64,128",
+                      "--repeats", "1", "--warm-up", "0", "--trace", trace});
+  std::string host = kGenerousCpu;
+  host.replace(host.find("generous-cpu"), 12, "host");
+  const std::string machine = folder.write("host.yaml", host);
+  const auto recommended = [&](const std::map<int, double>& seconds) {
+    const std::string file = folder.write("retimed.jsonl", retimed(read(trace), seconds));
+    return run_for_json({"recommend", "--model", "dculab-tiny", "--prompt-tokens", "100", "--output-tokens", "20",
+                         "--machine", machine, "--trace", file})
+        .at("recommendations")[0];
+  };
+  const auto regret = [](const Json& found) { return found.at("regret").at("regret").get<double>(); };
+  // No step can take 1 fs, so blocks of 128 are not among the choices. Of the other two either may be predicted best.
+  const Json small = recommended({{16, 1}, {64, 1.5}, {128, 1e-15}});
+  const Json large = recommended({{16, 1.5}, {64, 1}, {128, 1e-15}});
+  CHECK(std::max(regret(small), regret(large)) == Approx(0.5));
+  CHECK(std::min(regret(small), regret(large)) == 0);
+  REQUIRE(small.at("refused").size() == 2);  // a prefill and a decode
+  CHECK_THAT(small.at("refused")[0].get<std::string>(), ContainsSubstring("below the"));
+  const Json refused = recommended({{16, 1}, {64, 1e-15}, {128, 1e-15}});
+  CHECK(refused.at("regret").is_null());  // one choice is left
 }
 
 TEST_CASE("a scenario with requests is recommended for; other questions are refused") {

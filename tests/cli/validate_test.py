@@ -134,6 +134,42 @@ with tempfile.TemporaryDirectory() as name:
         changed += not same_prediction
     assert changed > 0
 
+    # A near twin goes with its family: what is told of a100-40gb changes nothing for a100-80gb-sxm then, and does otherwise.
+    def twins(scale):
+        return [dict(row, machine="a100-40gb", value=str(scale * float(row["value"])))
+                if row["machine"] == "a100-80gb-sxm" and number % 2 else row for number, row in enumerate(kernels)]
+    told = [validate("--points", write(folder / "twins.csv", twins(scale)), "--leave-one-out", "machine,family")["leave_one_out"]
+            for scale in (1, 3)]
+    assert {point["left_out"] for point in told[0]["family"]["points"]} == {"compute capability 8.0", "compute capability 9.0"}
+    def changed_for(machine, by):
+        first, second = ({p["id"]: p["predicted"] for p in each[by]["points"] if p["machine"] == machine} for each in told)
+        return sum(abs(second[key] / first[key] - 1) > 1e-9 for key in first)
+    assert changed_for("a100-80gb-sxm", "machine") > 0 and changed_for("h100-sxm", "family") > 0
+    assert changed_for("a100-80gb-sxm", "family") == 0
+
+    # An attention kernel is its engine's: vLLM's paged ones read K and V for each query head, on AMD and in small blocks.
+    def kernel_time(machine, software, block):
+        row = dict(attention, id="kernel", machine=machine, software=software, kv_block_size=block)
+        return validate("--points", write(folder / "attention.csv", [row]))["points"][0]["predicted"]
+    attention = next(row for row in rows if row["kind"] == "attention_decode" and row["heads"] != row["kv_heads"])
+    attention = dict(attention, batch="64", context_tokens="4096", value="1")
+    flash = kernel_time("mi300x", "vLLM (ROCm dev docker)", "16")
+    assert kernel_time("mi300x", "vLLM", "16") > 1.1 * flash
+    assert kernel_time("mi300x", "vllm 0.6 (rocm)", "16") == flash
+    own = kernel_time("a100-80gb-sxm", "PyTorch", "8")
+    assert kernel_time("a100-80gb-sxm", "vLLM", "8") > 1.1 * own > kernel_time("a100-80gb-sxm", "vLLM", "16")
+    assert kernel_time("a100-80gb-sxm", "llama.cpp", "8") > 1.1 * own
+
+    # Names of programs are read in any case.
+    for kind, names in (("decode_rate", ("llama.cpp CUDA", "Llama.cpp CUDA")), ("matmul", ("vidur profiler", "Vidur profiler")),
+                        ("request_latency", ("vLLM 0.6", "VLLM 0.6"))):
+        row = next(row for row in rows if row["kind"] == kind and row["devices"] == "1" and row["machine"].startswith("a100"))
+        named = validate("--points", write(folder / "named.csv", [dict(row, id=name, software=name) for name in names]))
+        first, second = named["points"]
+        assert first["predicted"] == second["predicted"], named["points"]
+        other = validate("--points", write(folder / "other.csv", [dict(row, software="Another")]))["points"][0]
+        assert kind == "request_latency" or other["predicted"] != first["predicted"], other
+
     alone = run("--points", write(folder / "alone.csv", kernels[:2]), "--leave-one-out", "machine")
     assert alone.returncode == 2 and "fewer than two" in alone.stderr, alone.stderr
     both = run("--points", points_file, "--leave-one-out", "machine", "--calibrate-on", points_file)

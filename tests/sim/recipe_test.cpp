@@ -123,6 +123,23 @@ TEST_CASE("the bound names the host and the exchange when they dominate") {
   CHECK(recipe_bound(server.machine, decode(server, 1, 10, 10)) == "exchange");
 }
 
+TEST_CASE("the bound of a kernel counts what comes with it: chained loads, a second kernel") {
+  const Machine machine = test::a100_like();
+  const StepPlan plan = plan_step(test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 64, 4096));
+  const auto op = [&plan](OpKind kind) {
+    return *std::ranges::find_if(plan.ops, [kind](const Op& each) { return each.kind == kind; });
+  };
+  Recipe attention = kernel_recipe(op(OpKind::attention_decode));
+  CHECK(recipe_bound(machine, attention) == "DRAM");
+  attention.steps.front().chained_loads = 1e6;
+  CHECK(recipe_bound(machine, attention) == "latency");
+  // A norm of 64 rows is over before the attention behind it has read its KV.
+  Recipe norm_first = kernel_recipe(op(OpKind::rms_norm));
+  CHECK(recipe_bound(machine, norm_first) != "DRAM");
+  norm_first.steps.front().plan.ops.push_back(op(OpKind::attention_decode));
+  CHECK(recipe_bound(machine, norm_first) == "DRAM");
+}
+
 TEST_CASE("FlashAttention splits until the machine is full") {
   CHECK(flash_splits(200, 216, 64) == 1);
   CHECK(flash_splits(1, 216, 8) == 8);     // 7 would leave one empty; 8 is the most there are pieces for

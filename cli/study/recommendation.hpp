@@ -1,4 +1,4 @@
-// What to choose on a machine, and the table that shows why.
+// Which KV heads and block size of a sweep to choose on a machine, and the table that shows why.
 #pragma once
 
 #include <vector>
@@ -14,9 +14,6 @@ struct PricedPoint {
   sim::StepPrice price;
   StepPlan plan;
 };
-
-// What limits most of the step: the bound with the largest share of its time.
-[[nodiscard]] std::string step_bound(const sim::StepPrice& price, const sim::Machine& machine);
 
 // Adds the recommended KV heads and block size, and how the alternatives compare, to the report and to `json`; a line
 // that there is nothing to choose when neither of the two varies. `own_kv_heads`: the model's, before the sweep.

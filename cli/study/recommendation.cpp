@@ -1,4 +1,4 @@
-#include "cli/recommend/recommendation.hpp"
+#include "cli/study/recommendation.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,13 +7,10 @@
 
 #include "config/unit_text.hpp"
 #include "sim/memory/capacity.hpp"
+#include "sim/study/serving_setting.hpp"
 
 namespace dculab::cli {
 namespace {
-
-// Fewer KV heads are always faster and never more accurate, so speed within this share of the best is given up for
-// them.
-constexpr double kTolerance = 0.05;
 
 // What attention costs in a step, by cause; means over the workloads.
 struct Causes {
@@ -146,7 +143,7 @@ struct Verdict {
   const auto own = std::find_if(ranked.begin(), ranked.end(), [own_kv_heads](const sim::ScoredChoice& each) {
     return each.choice.kv_heads == own_kv_heads;
   });
-  Verdict verdict{sim::recommend(ranked, kTolerance), ranked.front(), {}, query_heads};
+  Verdict verdict{sim::recommend(ranked, sim::kAccuracyTie), ranked.front(), {}, query_heads};
   if (own != ranked.end()) verdict.own = *own;
   return verdict;
 }
@@ -163,14 +160,6 @@ std::string attention_difference(const PricedPoint& from, const PricedPoint& to)
                                              : "less " + largest_cause(after, before);
 }
 
-std::string step_bound(const sim::StepPrice& price, const sim::Machine& machine) {
-  std::map<std::string_view, double> seconds;
-  for (const sim::OpPrice& op : price.ops) seconds[sim::name(op.bound, machine)] += op.all_executions().value();
-  const auto largest = std::max_element(seconds.begin(), seconds.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  return std::string(largest->first);
-}
-
 sim::Question recommendation_of(const std::vector<PricedPoint>& points) {
   return [&points](const sim::Machine& machine) {
     std::vector<sim::ChoiceTime> times;
@@ -179,7 +168,7 @@ sim::Question recommendation_of(const std::vector<PricedPoint>& points) {
       sim::price_step(machine, priced.plan, price);
       times.push_back({priced.point->choice, priced.point->workload, price.seconds});
     }
-    const sim::ScoredChoice best = sim::recommend(sim::rank_choices(times), kTolerance);
+    const sim::ScoredChoice best = sim::recommend(sim::rank_choices(times), sim::kAccuracyTie);
     return sim::Answer{heads_text(best.choice.kv_heads) + ", block " + std::to_string(best.choice.block_size),
                        best.seconds.value()};
   };
