@@ -20,6 +20,7 @@
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/serving/pauses.hpp"
 #include "sim/serving/step_sample.hpp"
 
 namespace dculab::cli {
@@ -46,7 +47,8 @@ struct ServedPoint {
   const config::SweepPoint* point;
   sim::SimulatedServer server;
   RequestWorkload workload;
-  std::vector<std::vector<TraceStep>> calibrating{};  // of the other requests, by round
+  std::vector<std::vector<TraceStep>> other_rounds{};  // steps of the other requests
+  std::vector<TraceStep> calibrating{};                // of these, those of the middle rounds
   TraceHeader header{};
   std::vector<Figures> rounds{};  // of the own requests
 };
@@ -96,15 +98,26 @@ void serve_round(ServedPoint& served) {
   MeasuredServing calibrating = measure(engine, other_requests(served.point->scenario, served.server.model));
   if (const std::string of = choices_text(*served.point); !of.empty())
     for (TraceStep& step : calibrating.trace.steps) step.id.insert(0, of + ", ");
-  served.calibrating.push_back(std::move(calibrating.trace.steps));
+  served.other_rounds.push_back(std::move(calibrating.trace.steps));
   served.header = std::move(calibrating.trace.header);
   const MeasuredServing own = measure(engine, served.workload);
   served.rounds.push_back(compared_figures(own.served.metrics, own.served.num_steps));
 }
 
-[[nodiscard]] double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+// The round, or the two, whose steps took neither longest nor shortest together: what is compared is the median of the
+// rounds, and a round that others disturbed would make the machine slower than it was then.
+void calibrate_on_middle_rounds(std::vector<ServedPoint>& points) {
+  std::vector<std::pair<Seconds, std::size_t>> rounds;  // time, number
+  for (std::size_t round = 0; round < points.front().other_rounds.size(); ++round) {
+    Seconds taken;
+    for (const ServedPoint& point : points)
+      for (const TraceStep& step : point.other_rounds[round]) taken += step.duration;
+    rounds.emplace_back(taken, round);
+  }
+  std::ranges::sort(rounds);
+  for (const std::size_t middle : std::set{(rounds.size() - 1) / 2, rounds.size() / 2})
+    for (ServedPoint& point : points)
+      std::ranges::move(point.other_rounds[rounds[middle].second], std::back_inserter(point.calibrating));
 }
 
 // Metric by metric, over the rounds.
@@ -114,7 +127,8 @@ void serve_round(ServedPoint& served) {
     std::vector<double> values;
     for (const Figures& round : rounds)
       if (round.contains(metric)) values.push_back(round.at(metric));
-    medians[metric] = median(std::move(values));
+    std::ranges::sort(values);
+    medians[metric] = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
   }
   return medians;
 }
@@ -125,8 +139,7 @@ void serve_round(ServedPoint& served) {
 [[nodiscard]] std::vector<TraceStep> steps_to_fit(const std::vector<ServedPoint>& points, const sim::Machine& host) {
   std::vector<const TraceStep*> all;
   for (const ServedPoint& point : points)
-    for (const std::vector<TraceStep>& round : point.calibrating)
-      for (const TraceStep& step : round) all.push_back(&step);
+    for (const TraceStep& step : point.calibrating) all.push_back(&step);
   std::vector<Seconds> expected;
   Seconds total, passed;
   for (const TraceStep* step : all) {
@@ -148,22 +161,17 @@ void serve_round(ServedPoint& served) {
   return steps;
 }
 
-// Of the time of the calibrating steps, what they would have taken had nothing interrupted them: of the median round,
-// as the median round is what is compared. A single long pause does not decide: a step counts as ten times its price at
-// most.
+// How much longer than typical the calibrating steps took on average: of a short one, what was not pauses. A single
+// long pause does not decide: a step counts as ten times its price at most.
 [[nodiscard]] double undisturbed(const std::vector<ServedPoint>& points, const sim::Machine& machine) {
   constexpr double kLongest = 10;
-  std::vector<double> shares;
-  for (std::size_t round = 0; round < points.front().calibrating.size(); ++round) {
-    Seconds priced, measured;
-    for (const ServedPoint& point : points)
-      for (const sim::PredictedMeasured& step : sim::compare_steps(machine, point.calibrating[round])) {
-        priced += step.predicted;
-        measured += std::min(step.measured, kLongest * step.predicted);
-      }
-    shares.push_back(priced / measured);
-  }
-  return std::min(1.0, median(std::move(shares)));
+  Seconds open, pauses;
+  for (const ServedPoint& point : points)
+    for (const sim::PredictedMeasured& step : sim::compare_steps(machine, point.calibrating)) {
+      open += sim::open_to_pauses(step.predicted);
+      pauses += std::min(step.measured, kLongest * step.predicted) - step.predicted;
+    }
+  return 1 / (1 + std::max(0.0, pauses / open));
 }
 
 // What the simulator expects of a point, and between what.
@@ -255,6 +263,7 @@ MeasuredStudy measure_serving_study(const config::Scenario& scenario, const sim:
   MeasuredStudy study;
   for (int round = 0; round < scenario.measure.repeats; ++round)
     for (ServedPoint& served : points) serve_round(served);
+  calibrate_on_middle_rounds(points);
   study.trace.header = points.front().header;
   study.trace.steps = steps_to_fit(points, host);
   sim::Fit fit = sim::calibrate(host, study.trace.steps);
@@ -264,10 +273,10 @@ MeasuredStudy measure_serving_study(const config::Scenario& scenario, const sim:
                            " steps of other requests at the same rates: median |error| " +
                            percent(fit.error.median_abs_error) + ", P90 " + percent(fit.error.p90_abs_error) +
                            ", bias " + percent(fit.error.bias) + "; pauses take " +
-                           percent(1 - fit.machine.efficiencies.undisturbed) + " of the steps' time");
+                           percent(1 - fit.machine.efficiencies.undisturbed) + " of short steps' time");
   add_comparison(points, fit.machine, report);
   config::cite(fit.machine, "efficiencies.undisturbed", sim::Evidence::measured,
-               "dculab: priced over measured time of the served steps");
+               "dculab: how much longer than priced the served steps took on average");
   cite_fit(fit.machine, std::to_string(study.trace.steps.size()) + " served steps");
   study.machine = fit.machine;
   report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);

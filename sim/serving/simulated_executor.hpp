@@ -5,9 +5,7 @@
 //
 //   time = blocks * 2 * layers * kernel_launch + bytes / host_link
 //
-// Pauses lengthen steps as often and as long as they did when requests were served on the machine, all steps alike:
-//
-//   step = price / undisturbed
+// Pauses lengthen steps as often and as long as they did when requests were served on the machine (sim/serving/pauses).
 //
 // host_link counts as its peak. A CPU's host memory is its own: bytes are read and written in DRAM, and no transfer
 // is started.
@@ -21,6 +19,7 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/driven_out.hpp"
+#include "sim/serving/pauses.hpp"
 
 namespace dculab::sim {
 
@@ -48,7 +47,9 @@ class SimulatedExecutor : public Executor {
   [[nodiscard]] const StepPrice& price() const { return price_; }
   [[nodiscard]] Seconds copies() const { return copies_; }  // of its duration, as are the swaps
   [[nodiscard]] Seconds swaps() const { return swaps_; }
-  [[nodiscard]] Seconds pauses() const { return (1 / machine_.efficiencies.undisturbed - 1) * price_.seconds; }
+  [[nodiscard]] Seconds pauses() const {
+    return (1 / machine_.efficiencies.undisturbed - 1) * open_to_pauses(price_.seconds);
+  }
   [[nodiscard]] const Machine& machine() const { return machine_; }
 
  private:

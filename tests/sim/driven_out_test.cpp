@@ -115,9 +115,16 @@ TEST_CASE("pauses lengthen a step by their share, and are told apart") {
   const Seconds price = price_step(machine, plan).seconds;
   machine.efficiencies.undisturbed = 0.8;
   SimulatedExecutor executor(machine, tiny_llama(), EngineOptions{});
-  CHECK(executor.run(plan).duration / price == Approx(1 / 0.8));
-  CHECK(executor.pauses() / price == Approx(0.25));
+  const double open = 1 / (1 + price / Seconds(0.1));
+  CHECK(executor.run(plan).duration / price == Approx(1 + 0.25 * open));
+  CHECK(executor.pauses() / price == Approx(0.25 * open));
   CHECK(executor.price().seconds == price);
+}
+
+TEST_CASE("short steps are open to pauses, long ones have theirs in their price") {
+  CHECK(open_to_pauses(Seconds(1e-3)).value() == Approx(1e-3 / 1.01));
+  CHECK(open_to_pauses(Seconds(0.1)).value() == Approx(0.05));
+  CHECK(open_to_pauses(Seconds(10)).value() == Approx(10 / 101.0));
 }
 
 }  // namespace
