@@ -122,6 +122,10 @@ struct BenchChoices {
 
 // A scenario says itself what these options say of conversations, and nothing of a grid has a trace of its own.
 void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
+  const std::string& file = choices.workload.file;
+  if (file.ends_with(".csv"))
+    throw InputError("--workload", file + " is a trace of requests; give a scenario with workload: {file: " + file +
+                                       ", arrival: replay}");
   const bool scenario = names_scenario(choices.workload.file);
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
   for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device",

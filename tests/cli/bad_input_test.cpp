@@ -51,6 +51,7 @@ TEST_CASE("values that an option does not take") {
   check_refused({"tables", "footprint", "--model", "llama-2-7b", "--kv-heads", "0"}, {"--kv-heads"});
   check_refused({"bench", "--model", "dculab-tiny", "--warm-up", "-1"}, {"--warm-up"});
   check_refused({"bench", "--model", "dculab-tiny", "--context", "16,0"}, {"--context"});
+  check_refused({"bench", "--workload", "requests.csv"}, {"requests.csv is a trace of requests; give a scenario"});
 }
 
 TEST_CASE("--set that is broken") {

@@ -70,6 +70,10 @@ TEST_CASE("figures scale under their keys; counts by one at least, lines by a po
   machine.efficiencies.dram_bandwidth = 0.95;
   REQUIRE(scale_figure(machine, "efficiencies.dram_bandwidth", 1.1));
   CHECK(machine.efficiencies.dram_bandwidth == 1);
+  REQUIRE(scale_figure(machine, "efficiencies.undisturbed", 0.9));
+  CHECK_THAT(machine.efficiencies.undisturbed, WithinRel(0.9, 1e-12));
+  REQUIRE(scale_figure(machine, "efficiencies.refill_bandwidth", 0.9));
+  CHECK_THAT(machine.efficiencies.refill_bandwidth, WithinRel(0.45, 1e-12));
   for (const char* key : {"peaks.f16.matrix", "peaks.fp8_e4m3.vector", "memory.L3.size", "waves.wave_size", "peer_link",
                           "memory.L1.ways", "name", ""}) {
     INFO(key);
