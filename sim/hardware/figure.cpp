@@ -28,15 +28,15 @@ constexpr Members<Overheads, 4> kOverheads{{{"kernel_launch", &Overheads::kernel
                                             {"host_per_sequence", &Overheads::host_per_sequence},
                                             {"workgroup_start", &Overheads::workgroup_start}}};
 constexpr Members<Efficiencies, 10> kEfficiencies{{{"matmul_compute", &Efficiencies::matmul_compute},
-                                                  {"attention_compute", &Efficiencies::attention_compute},
-                                                  {"elementwise_compute", &Efficiencies::elementwise_compute},
-                                                  {"conversion_compute", &Efficiencies::conversion_compute},
-                                                  {"dram_bandwidth", &Efficiencies::dram_bandwidth},
-                                                  {"cache_bandwidth", &Efficiencies::cache_bandwidth},
-                                                  {"overlap", &Efficiencies::overlap},
-                                                  {"block_lookup", &Efficiencies::block_lookup},
-                                                  {"refill_bandwidth", &Efficiencies::refill_bandwidth},
-                                                  {"undisturbed", &Efficiencies::undisturbed}}};
+                                                   {"attention_compute", &Efficiencies::attention_compute},
+                                                   {"elementwise_compute", &Efficiencies::elementwise_compute},
+                                                   {"conversion_compute", &Efficiencies::conversion_compute},
+                                                   {"dram_bandwidth", &Efficiencies::dram_bandwidth},
+                                                   {"cache_bandwidth", &Efficiencies::cache_bandwidth},
+                                                   {"overlap", &Efficiencies::overlap},
+                                                   {"block_lookup", &Efficiencies::block_lookup},
+                                                   {"refill_bandwidth", &Efficiencies::refill_bandwidth},
+                                                   {"undisturbed", &Efficiencies::undisturbed}}};
 
 template <class Part, std::size_t N>
 [[nodiscard]] Found find_member(Part& part, const Members<Part, N>& members, std::string_view name) {

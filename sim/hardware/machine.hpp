@@ -107,8 +107,9 @@ struct Efficiencies {
   // Of DRAM's peak: how fast a step fetches what strangers drove out of a cache, on top of all else it does. The prior
   // is what the engine reached on two virtual cores of an AMD EPYC.
   double refill_bandwidth = 0.5;
-  // Of a short served step's time, what is not pauses: the law and its fit say how long a typical step takes, `simulate`
-  // what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1 where they were not.
+  // Of a short served step's time, what is not pauses: the law and its fit say how long a typical step takes,
+  // `simulate` what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1 where they were
+  // not.
   double undisturbed = 1;
 };
 
