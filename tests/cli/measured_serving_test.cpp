@@ -63,7 +63,7 @@ TEST_CASE("a study that serves compares engine and simulator metric by metric at
                                        kFewAtOnce));
   REQUIRE(study.at("points").size() == 2);
   CHECK(study.at("compared") == 10);
-  int within = 0;
+  int within = 0, inside = 0;
   for (const Json& point : study.at("points"))
     for (const char* metric : {"output_tokens_per_second", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"}) {
       const Json& both = point.at("metrics").at(metric);
@@ -72,8 +72,13 @@ TEST_CASE("a study that serves compares engine and simulator metric by metric at
       CHECK(measured > 0);
       CHECK(both.at("within").get<bool>() == (std::abs(simulated / measured - 1) <= limit));
       within += both.at("within").get<bool>() ? 1 : 0;
+      const double low = both.at("interval").at(0), high = both.at("interval").at(1);
+      CHECK(low <= simulated);
+      CHECK(high >= simulated);
+      inside += measured >= low && measured <= high ? 1 : 0;
     }
   CHECK(study.at("within") == within);
+  CHECK(study.at("inside_interval") == inside);
   CHECK(run_for_json({"simulate", kChat, "--set", "machine=" + machine}).at("simulations").size() == 3);
   check_refused({"study", kChat, "--measure", "--set", "deployment={data_parallel_size: 2}", "--host", machine},
                 {"--measure", "one engine"});
