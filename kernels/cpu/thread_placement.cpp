@@ -31,23 +31,24 @@ namespace {
 
 }  // namespace
 
-void bind_to_share(int worker, int workers) {
+bool bind_to_share(int worker, int workers) {
   const std::vector<int> cpus = numbers(cpus_of_process());
   const int count = static_cast<int>(cpus.size());
-  if (workers > count) return;
+  if (workers > count) return false;
   cpu_set_t share;
   CPU_ZERO(&share);
   for (int index = count * worker / workers; index < count * (worker + 1) / workers; ++index)
     CPU_SET(cpus[static_cast<std::size_t>(index)], &share);
   // A refusal (CPUs taken away since) leaves the thread where it was, which is slower and no less right.
   sched_setaffinity(0, sizeof share, &share);
+  return true;
 }
 
 void release_binding() { sched_setaffinity(0, sizeof(cpu_set_t), &cpus_of_process()); }
 
 #else
 
-void bind_to_share(int, int) {}
+bool bind_to_share(int, int) { return false; }
 void release_binding() {}
 
 #endif
