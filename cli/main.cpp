@@ -8,6 +8,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "core/error.hpp"
+#include "engine/executors/thread_shortage.hpp"
 
 namespace {
 
@@ -46,6 +47,9 @@ int main(int argc, char* argv[]) {
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("dculab ") + DCULAB_VERSION);
   dculab::cli::add_commands(app);
+  dculab::engine::set_thread_shortage_handler([](int had, int wanted) {
+    std::cerr << "dculab: only " << had << " of " << wanted << " threads can be had; going on with " << had << '\n';
+  });
   try {
     app.parse(argc, argv);
     return 0;

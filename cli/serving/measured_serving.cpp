@@ -77,8 +77,7 @@ MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& wor
       *executor, server.options, workload, scenario.slo,
       {.on_finished = [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); },
        .on_step = [&](const ServedStep& step) { sample.add(step, warmth ? warmth->cold_share(step.begin) : 0); }});
-  result.trace = {engine::trace_header(*executor, server.threads, "steps of a run that served requests, each once"),
-                  sample.steps()};
+  result.trace = {engine::trace_header(*executor, "steps of a run that served requests, each once"), sample.steps()};
   return result;
 }
 

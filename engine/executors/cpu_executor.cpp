@@ -10,6 +10,7 @@
 #include "engine/executors/alibi_slopes.hpp"
 #include "engine/executors/layer_requirements.hpp"
 #include "engine/executors/plan_checks.hpp"
+#include "engine/executors/thread_shortage.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -49,7 +50,9 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
       rope_(weights_.shape),
       alibi_slopes_(alibi_slopes(weights_.shape)),
       sinks_(weights_.shape),
-      heavy_hitters_(weights_.shape) {}
+      heavy_hitters_(weights_.shape) {
+  report_threads(threads_.num_threads(), num_threads);
+}
 
 void CpuExecutor::make_room(int tokens, int logits_rows) {
   const ModelShape& shape = weights_.shape;

@@ -48,7 +48,8 @@ class CpuExecutor final : public ModelExecutor {
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
   [[nodiscard]] std::string device_name() const override;
   [[nodiscard]] std::string build_name() const override;
-  [[nodiscard]] int num_threads() const { return threads_.num_threads(); }
+  [[nodiscard]] int num_threads() const override { return threads_.num_threads(); }
+  [[nodiscard]] kernels::cpu::ThreadPool& threads() { return threads_; }  // while no op runs: for an observer
   [[nodiscard]] const HeavyHitters& heavy_hitters() const { return heavy_hitters_; }
 
   // For calibration, before each matmul, rope_and_cache and attention op: `input` is what it reads, [m, k]

@@ -43,6 +43,7 @@ class GpuExecutor final : public ModelExecutor {
   [[nodiscard]] std::span<const float> logits(int row) const override;
   [[nodiscard]] const ModelShape& shape() const override { return shape_; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
+  [[nodiscard]] int num_threads() const override { return 0; }
   [[nodiscard]] std::string device_name() const override { return device_->info().name; }
   [[nodiscard]] std::string build_name() const override;
 

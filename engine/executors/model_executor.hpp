@@ -28,6 +28,9 @@ class ModelExecutor : public Executor {
   // OpTiming::off leaves StepResult::op_durations empty where timing costs time. Default: on.
   virtual void set_op_timing(OpTiming timing) = 0;
 
+  // CPU threads that compute: those that could be had, which may be fewer than were asked for. 0 on a GPU.
+  [[nodiscard]] virtual int num_threads() const = 0;
+
   // What runs it, in words: "CPU, 2 threads"; and how it was built: "g++ 12.2.0, Highway AVX3".
   [[nodiscard]] virtual std::string device_name() const = 0;
   [[nodiscard]] virtual std::string build_name() const = 0;

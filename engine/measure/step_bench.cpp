@@ -113,13 +113,13 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
   return variants;
 }
 
-[[nodiscard]] TraceHeader make_header(const BenchOptions& options, const ModelExecutor& executor, int threads) {
+[[nodiscard]] TraceHeader make_header(const BenchOptions& options, const ModelExecutor& executor) {
   const bool on_cpu = options.device.kind == DeviceKind::cpu;
   std::string timing = "median of " + std::to_string(options.repeats) + " rounds, each after " +
                        std::to_string(options.warm_up) + " warm-up steps the best of " +
                        std::to_string(kStepsPerRound) + " (steps over 20 ms: of one), std::chrono::steady_clock";
   if (!on_cpu) timing += "; ops by the device's events, in a step of their own";
-  return trace_header(executor, on_cpu ? threads : 0, std::move(timing));
+  return trace_header(executor, std::move(timing));
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ Trace measure_steps(const ModelWeights& weights, std::span<const BenchPoint> poi
       const KvCacheOptions kv{variant.num_blocks, block_size, kv_dtype, variant.options.max_num_seqs, residual_tokens};
       const auto executor = make_executor(device, regrouped_weights.at(kv_heads), kv, variant.options, threads);
       executor->fill_kv_cache(random());
-      trace.header = make_header(options, *executor, threads);
+      trace.header = make_header(options, *executor);
       for (const std::size_t index : variant.points) {
         measure_point(*executor, points[index], options, random, samples[index]);
         progress("measuring " + points[index].id, ++done / total);

@@ -19,11 +19,11 @@ namespace {
 
 }  // namespace
 
-TraceHeader trace_header(const ModelExecutor& executor, int threads, std::string timing) {
+TraceHeader trace_header(const ModelExecutor& executor, std::string timing) {
   return {.machine = "host",
           .device = executor.device_name(),
           .build = executor.build_name(),
-          .threads = threads,
+          .threads = executor.num_threads(),
           .timing = std::move(timing),
           .created = now_iso8601()};
 }

@@ -8,7 +8,6 @@
 
 namespace dculab::engine {
 
-// `threads`: of a CPU executor, else 0.
-[[nodiscard]] TraceHeader trace_header(const ModelExecutor& executor, int threads, std::string timing);
+[[nodiscard]] TraceHeader trace_header(const ModelExecutor& executor, std::string timing);
 
 }  // namespace dculab::engine

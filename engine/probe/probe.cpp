@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/executors/thread_shortage.hpp"
 #include "engine/probe/core_probe.hpp"
 #include "engine/probe/explanation.hpp"
 #include "engine/probe/foreign_load.hpp"
@@ -39,9 +40,7 @@ class HostProbe {
   explicit HostProbe(const ProbeOptions& options)
       : options_(options), effort_(choose_effort(options.mode)), topology_(read_topology()) {
     const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    for (const int threads : thread_counts(options.threads > 0 ? options.threads : cpus)) {
-      teams_.push_back(std::make_unique<Team>(threads));
-    }
+    make_teams(options.threads > 0 ? options.threads : cpus);
   }
 
   HostMeasurements run() {
@@ -57,6 +56,7 @@ class HostProbe {
   }
 
  private:
+  void make_teams(int wanted);
   Team& all_threads() { return *teams_.back(); }
 
   void report(std::string_view label, double fraction) const {
@@ -78,6 +78,27 @@ class HostProbe {
   std::vector<std::unique_ptr<Team>> teams_;  // 1, 2, 4, ... threads
   HostMeasurements result_;
 };
+
+// All teams live at once. Where the system grants too few threads for that, the largest becomes as large as fits.
+void HostProbe::make_teams(int wanted) {
+  const auto started_for = [](int all) {
+    int sum = 0;
+    for (const int threads : thread_counts(all)) sum += threads - 1;
+    return sum;
+  };
+  int all = wanted;
+  for (;;) {
+    teams_.clear();
+    int had = 0;
+    for (const int threads : thread_counts(all)) {
+      teams_.push_back(std::make_unique<Team>(threads));
+      had += teams_.back()->num_threads() - 1;
+    }
+    if (had == started_for(all)) break;
+    while (started_for(all) > had) --all;
+  }
+  report_threads(all, wanted);
+}
 
 void HostProbe::describe_host() {
   result_.cpu = topology_.cpu;

@@ -34,6 +34,7 @@ class Calibration {
   void advance(int layer);
 
   [[nodiscard]] ModelWeights& weights() { return executor_.weights(); }
+  [[nodiscard]] kernels::cpu::ThreadPool& threads() { return executor_.threads(); }
   [[nodiscard]] bool has_text() const { return !plans_.empty(); }
 
  private:

@@ -39,8 +39,7 @@ class ModelQuantizer {
       : options_(options),
         grid_(grid_options(options)),
         original_(weights),
-        calibration_(widened_to_f32(weights), tokens, options.num_threads),
-        threads_(options.num_threads) {}
+        calibration_(widened_to_f32(weights), tokens, options.num_threads) {}
 
   void quantize_layer(int layer) {
     if (options_.method == QuantizationMethod::smooth_quant) smooth_layer(layer);
@@ -57,7 +56,8 @@ class ModelQuantizer {
     const std::vector<WeightSlot> slots = weight_slots(calibration_.weights());
     const auto head = std::ranges::find(slots, &calibration_.weights().lm_head, &WeightSlot::view);
     InputStatistics statistics(head->columns);
-    calibration_.observe_head([&](const Op&, std::span<const float> input) { statistics.add(threads_, input); });
+    calibration_.observe_head(
+        [&](const Op&, std::span<const float> input) { statistics.add(calibration_.threads(), input); });
     quantize_matmul({"lm_head", {*head}}, statistics);
   }
 
@@ -71,7 +71,7 @@ class ModelQuantizer {
       const auto found = statistics.find(op.name);
       if (found == statistics.end()) return;
       try {
-        found->second.add(threads_, input);
+        found->second.add(calibration_.threads(), input);
       } catch (const InputError& error) {
         throw InputError("layer " + std::to_string(layer) + ", input of " + std::string(op.name), error.what());
       }
@@ -111,7 +111,7 @@ class ModelQuantizer {
     QuantizedModule module;
     module.name = module_name(any);
     module.matrix = factor == nullptr ? round_to_nearest(weights, grid_, group_size)
-                                      : gptq(threads_, weights, *factor, grid_, group_size);
+                                      : gptq(calibration_.threads(), weights, *factor, grid_, group_size);
     module.dead_columns = factor == nullptr ? 0 : factor->dead_columns;
     const std::vector<float> values = dequantized(module.matrix);
     module.relative_error = relative_output_error(weights, values, hessian);
@@ -171,7 +171,6 @@ class ModelQuantizer {
   GridOptions grid_;
   ModelWeights original_;
   Calibration calibration_;
-  kernels::cpu::ThreadPool threads_;
   QuantizedModel result_;
 };
 

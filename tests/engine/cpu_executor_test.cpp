@@ -5,10 +5,13 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/model_loader.hpp"
+#include "engine/executors/thread_shortage.hpp"
+#include "engine/measure/trace_header.hpp"
 #include "tests/engine/support/allocation_counter.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/few_threads.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -38,6 +41,28 @@ TEST_CASE("every op is timed, and their times fit into the step's") {
   }
   REQUIRE(sum <= result.duration);
 }
+
+#ifdef __linux__
+TEST_CASE("without further threads an executor works with the first one, says so once, and traces record it") {
+  static int told = 0, had = 0, wanted = 0;
+  const ModelWeights weights = load_weights(kGoldenFolder / "gqa");
+  const int failed_check = with_few_threads(0, [&] {
+    set_thread_shortage_handler([](int threads, int asked_for) {
+      ++told;
+      had = threads;
+      wanted = asked_for;
+    });
+    const KvCacheOptions kv{.num_blocks = 4, .block_size = 16};
+    const CpuExecutor first(weights, kv, 1);
+    if (told != 0) return 1;
+    const CpuExecutor second(weights, kv, 8), third(weights, kv, 4);
+    if (told != 1 || had != 1 || wanted != 8) return 2;
+    if (trace_header(second, "").threads != 1 || second.device_name() != "CPU, 1 threads") return 3;
+    return 0;
+  });
+  CHECK(failed_check == 0);
+}
+#endif
 
 TEST_CASE("the plan decides what runs") {
   const ModelWeights weights = load_weights(kGoldenFolder / "gqa");
