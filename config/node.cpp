@@ -4,35 +4,32 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "core/error.hpp"
 
 namespace dculab::config {
 
-const Node* Node::find(std::string_view wanted_key) const {
-  if (kind != NodeKind::map) return nullptr;
-  for (const Node& child : children)
-    if (child.key == wanted_key) return &child;
-  return nullptr;
-}
-
-Node* Node::find(std::string_view wanted_key) {
-  return const_cast<Node*>(static_cast<const Node&>(*this).find(wanted_key));
+NextPiece read_text_pieces(const std::string& path, std::size_t limit) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) throw InputError(path, "is a folder, not a file");
+  const auto stream = std::make_shared<std::ifstream>(path, std::ios::binary);
+  if (!*stream) throw InputError(path, std::string("cannot be opened (") + std::strerror(errno) + ")");
+  return [path, limit, stream, read = std::size_t{0}, piece = std::string(1 << 16, '\0')]() mutable {
+    stream->read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    const auto size = static_cast<std::size_t>(stream->gcount());
+    read += size;
+    if (read > limit)
+      throw InputError(path, "is larger than " + std::to_string(limit) + " bytes; is it the right file?");
+    if (stream->bad()) throw InputError(path, "cannot be read to its end");
+    return std::string_view(piece).substr(0, size);
+  };
 }
 
 std::string read_text_file(const std::string& path, std::size_t limit) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw InputError(path, "is a folder, not a file");
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw InputError(path, std::string("cannot be opened (") + std::strerror(errno) + ")");
+  const NextPiece next_piece = read_text_pieces(path, limit);
   std::string text;
-  std::string chunk(1 << 16, '\0');
-  while (stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || stream.gcount() > 0) {
-    text.append(chunk, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > limit)
-      throw InputError(path, "is larger than " + std::to_string(limit) + " bytes; is it the right file?");
-  }
-  if (stream.bad()) throw InputError(path, "cannot be read to its end");
+  for (std::string_view piece = next_piece(); !piece.empty(); piece = next_piece()) text += piece;
   return text;
 }
 

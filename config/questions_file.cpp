@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/map_reader.hpp"
+#include "fields/json_text.hpp"
 
 namespace dculab::config {
 namespace {

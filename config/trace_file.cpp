@@ -6,6 +6,7 @@
 #include "config/model_fields.hpp"
 #include "config/step_words.hpp"
 #include "config/weight_format_text.hpp"
+#include "fields/json_text.hpp"
 
 namespace dculab::config {
 namespace {

@@ -7,8 +7,9 @@
 #include <sstream>
 
 #include "config/node.hpp"
-#include "config/node_builder.hpp"
 #include "core/error.hpp"
+#include "fields/node_builder.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -51,7 +52,7 @@ class YamlEvents final : public YAML::EventHandler {
   void refuse_extras(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
     if (anchor != YAML::NullAnchor) refuse_anchor(mark);
     if (!tag.empty() && tag != "?" && tag != "!")
-      throw InputError(file_, mark.line + 1, "tags such as '" + tag + "' are not used here; remove it");
+      throw InputError(file_, mark.line + 1, "tags such as " + in_quotes(tag) + " are not used here; remove it");
   }
   [[noreturn]] void refuse_anchor(const YAML::Mark& mark) const {
     throw InputError(file_, mark.line + 1, "anchors and aliases are not used here; write the value out");

@@ -103,10 +103,10 @@ void add_family(Report& report, const ModelShape& model) {
   return report;
 }
 
-void add_document(Report& report, const config::Node& node, const std::string& path, const std::string& file) {
-  for (const config::Node& child : node.children) {
+void add_document(Report& report, const Node& node, const std::string& path, const std::string& file) {
+  for (const Node& child : node.children) {
     const std::string key = path.empty() ? child.key : child.key.empty() ? path + "[]" : path + "." + child.key;
-    if (child.kind == config::NodeKind::scalar)
+    if (child.kind == NodeKind::scalar)
       add_value(report, key, child.text, "",
                 child.origin.empty() ? file + ":" + std::to_string(child.place.line) : child.origin);
     else
@@ -178,8 +178,8 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
 [[nodiscard]] Report show_anything(const ShowChoices& choices) {
   if (std::filesystem::is_directory(choices.what)) return show_unchanged_model(choices, find_model(choices.what));
   if (std::filesystem::is_regular_file(choices.what)) {
-    const config::Node document = config::read_yaml_file(choices.what);
-    const config::Node* schema = document.find("schema");
+    const Node document = config::read_yaml_file(choices.what);
+    const Node* schema = document.find("schema");
     if (schema != nullptr && schema->text == config::kScenarioSchema) return show_scenario(choices.what, choices.set);
     return show_unchanged_machine(choices, choices.what);
   }

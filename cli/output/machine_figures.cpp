@@ -10,24 +10,24 @@ namespace {
 constexpr std::size_t kMostShownValues = 12;
 
 // The figures of a machine document: maps with `value`, `kind` and `source`, wherever they stand.
-void add_figures(const config::Node& node, const std::string& path, std::vector<MachineFigure>& figures) {
-  if (const config::Node* value = node.find("value")) {
+void add_figures(const Node& node, const std::string& path, std::vector<MachineFigure>& figures) {
+  if (const Node* value = node.find("value")) {
     figures.push_back({path, value->text, node.find("kind")->text, node.find("source")->text});
     return;
   }
-  if (node.kind == config::NodeKind::list && !node.children.empty() && node.children.front().children.empty()) {
+  if (node.kind == NodeKind::list && !node.children.empty() && node.children.front().children.empty()) {
     std::string ends;  // "1 .. 16", of a feature that the machine was calibrated on
-    for (const config::Node& end : node.children) ends += (ends.empty() ? "" : " .. ") + end.text;
+    for (const Node& end : node.children) ends += (ends.empty() ? "" : " .. ") + end.text;
     figures.push_back({path, ends, "", ""});
     return;
   }
-  const config::Node* level_name = node.find("name");
-  for (const config::Node& child : node.children) {
+  const Node* level_name = node.find("name");
+  for (const Node& child : node.children) {
     std::string key = child.key;
-    if (node.kind == config::NodeKind::list) key = child.find("name")->text;
-    if (child.kind == config::NodeKind::scalar && !(level_name && child.key == "name" && !path.empty()))
+    if (node.kind == NodeKind::list) key = child.find("name")->text;
+    if (child.kind == NodeKind::scalar && !(level_name && child.key == "name" && !path.empty()))
       figures.push_back({path.empty() ? key : path + "." + key, child.text, "", ""});
-    else if (child.kind != config::NodeKind::scalar)
+    else if (child.kind != NodeKind::scalar)
       add_figures(child, path.empty() ? key : path + "." + key, figures);
   }
 }

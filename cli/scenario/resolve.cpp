@@ -34,8 +34,8 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
 namespace {
 
 // So that a refusal names what was typed: the option, not the key that it stands for.
-void set_origin(config::Node& document, const std::string& key, const std::string& origin) {
-  config::Node* node = &document;
+void set_origin(Node& document, const std::string& key, const std::string& origin) {
+  Node* node = &document;
   for (std::size_t start = 0; node != nullptr && start < key.size();) {
     const std::size_t end = std::min(key.find('.', start), key.size());
     node = node->find(key.substr(start, end - start));
@@ -47,7 +47,7 @@ void set_origin(config::Node& document, const std::string& key, const std::strin
 }  // namespace
 
 config::Scenario to_scenario(const StepChoices& choices) {
-  config::Node document =
+  Node document =
       config::parse_yaml("command line", "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
   const auto set = [&document](const std::string& option, const char* key, const std::string& value) {
     if (value.empty()) return;

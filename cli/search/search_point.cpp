@@ -153,7 +153,7 @@ bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::spa
   const auto look_up = [&](const std::string& name) {
     const std::size_t metric = space.metric(name);
     if (metric < figures.size()) return whole_text(figures[metric]);
-    const config::Node* node = config::find_key(asked.scenario.document, name);
+    const Node* node = config::find_key(asked.scenario.document, name);
     return node == nullptr ? std::string() : node->text;
   };
   return std::ranges::all_of(study.constraints,

@@ -35,7 +35,7 @@ struct Contender {
   const auto& right = b.scenario.machine_figures;
   return a.scenario.machines == b.scenario.machines &&
          std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                    [](const config::Node& x, const config::Node& y) { return x.key == y.key && x.text == y.text; });
+                    [](const Node& x, const Node& y) { return x.key == y.key && x.text == y.text; });
 }
 
 // The best first.

@@ -15,6 +15,7 @@
 #include "config/scenario_reader.hpp"
 #include "core/fingerprint.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "fields/json_text.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -46,15 +47,15 @@ void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis
 
 // One machine in the place of several, with the figures that the scenario changes.
 void set_first_machine(config::Scenario& scenario) {
-  config::Node& document = scenario.document;
-  config::Node name = config::axis_node(scenario.file, kMachineKey, scenario.machines.front());
+  Node& document = scenario.document;
+  Node name = config::axis_node(scenario.file, kMachineKey, scenario.machines.front());
   config::set_key(document, document.find(kMachineKey) == nullptr ? kMachineKey : "machine.name", std::move(name));
   config::erase_key(document, "machines");
 }
 
 // The base document of the points.
-[[nodiscard]] config::Node base_document(const config::Scenario& scenario) {
-  config::Node document = scenario.document;
+[[nodiscard]] Node base_document(const config::Scenario& scenario) {
+  Node document = scenario.document;
   for (const char* other : {"sweep", "compare", "accuracy", "constraints", "objective", "pareto", "then"})
     config::erase_key(document, other);
   return document;
@@ -76,7 +77,7 @@ SweepSpace::SweepSpace(config::Scenario scenario) : scenario_(with_absolute_file
     scenario_.objective = {config::Goal::maximize, "output_tokens_per_second", {}};
   for (const std::string& name : asked_metrics(scenario_))
     if (metric(name) < metrics().size()) asked_.push_back(metric(name));
-  document_ = config::node_json(scenario_.document);
+  document_ = json_text(scenario_.document);
   for (const config::SweepAxis& axis : scenario_.sweep) refuse_axis(scenario_, axis);
   if (scenario_.machines.size() > 1 && names_of(scenario_, kMachineKey, {}).empty()) {
     scenario_.sweep.insert(scenario_.sweep.begin(), {kMachineKey, scenario_.machines, std::nullopt});
@@ -86,10 +87,10 @@ SweepSpace::SweepSpace(config::Scenario scenario) : scenario_(with_absolute_file
 }
 
 void SweepSpace::load(const std::vector<std::string>& machines, const std::vector<std::string>& models) {
-  config::Node lasting = scenario_.document;  // wherever the requests' file lies: what it holds counts
+  Node lasting = scenario_.document;  // wherever the requests' file lies: what it holds counts
   if (!scenario_.workload.file.empty())
     config::set_key(lasting, "workload.file", config::axis_node(scenario_.file, "workload.file", "there"));
-  identity_ = fingerprint_of("/proc/self/exe", fingerprint(config::node_json(lasting)));
+  identity_ = fingerprint_of("/proc/self/exe", fingerprint(json_text(lasting)));
   for (const std::string& name : machines) {
     if (name == "host")
       throw InputError(scenario_.file, "machine: host is this machine, which has no file; give one of `dculab probe`");
@@ -152,7 +153,7 @@ void SweepCursor::plan_requests() {
   point_.options = describe_server(scenario, point_.model, point_.machine).options;
   std::string key;
   for (const char* section : {"model", "workload"})
-    if (const config::Node* node = config::find_key(scenario.document, section)) key += config::node_json(*node);
+    if (const Node* node = config::find_key(scenario.document, section)) key += json_text(*node);
   if (!scenario.workload.file.empty() && key == requests_key_) return;  // counting a file's tokens takes long
   requests_key_.clear();
   point_.requests = resolve_requests(scenario, point_.model);
@@ -188,7 +189,7 @@ void SweepCursor::read_scenario() {
 void SweepCursor::set_machine() {
   const config::Scenario& scenario = point_.scenario;
   std::string key = scenario.machines.front();
-  for (const config::Node& figure : scenario.machine_figures) key += "\n" + figure.key + "\n" + figure.text;
+  for (const Node& figure : scenario.machine_figures) key += "\n" + figure.key + "\n" + figure.text;
   if (key == machine_key_) return;
   machine_key_.clear();
   point_.machine = space_.machine(scenario.machines.front());

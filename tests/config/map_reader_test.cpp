@@ -109,16 +109,16 @@ TEST_CASE("nesting of a million brackets is refused quickly") {
 }
 
 TEST_CASE("JSON gives the same tree, with the line of its text") {
-  const Node node = parse_json("t.jsonl", 7, R"({"a": [1, -2.50, true, null, "x\ny"], "a": {}})");
+  const Node node = parse_json("t.jsonl", 7, R"({"a": [1, -2.50, true, null, "x\ny"], "b": {}})");
   REQUIRE(node.children.size() == 2);
-  CHECK(node.children[1].key == "a");
+  CHECK(node.children[1].key == "b");
   const Node& list = node.children[0];
   REQUIRE(list.children.size() == 5);
   CHECK(list.children[1].text == "-2.50");
   CHECK(list.children[3].kind == NodeKind::null);
   CHECK(list.children[4].text == "x\ny");
   CHECK(list.place.line == 7);
-  CHECK_THROWS_WITH(parse_json("t.jsonl", 7, "{\"a\": }"), ContainsSubstring("t.jsonl:7:7: not valid JSON"));
+  CHECK_THROWS_WITH(parse_json("t.jsonl", 7, "{\"a\": }"), ContainsSubstring("t.jsonl:7:7: is not valid JSON ("));
   CHECK_THROWS_WITH(parse_json("t.jsonl", 7, std::string(100000, '[')), ContainsSubstring("nested deeper"));
 }
 
