@@ -9,6 +9,7 @@
 
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -65,19 +66,20 @@ class ConditionParser {
     condition.relation_ = relation();
     condition.right_ = sum(0);
     skip_blanks();
-    if (!rest_.empty()) refuse("has '" + std::string(rest_) + "' left over");
+    if (!rest_.empty()) refuse("has " + in_quotes(rest_) + " left over");
     const bool takes_words = (condition.relation_ == Relation::equal || condition.relation_ == Relation::unequal) &&
                              condition.left_.size() == 1 && condition.right_.size() == 1;
     for (const Condition::Sum* side : {&condition.left_, &condition.right_})
       for (const Condition::Token& token : *side)
         if (token.kind == Condition::Kind::word && !takes_words)
-          refuse("names '" + token.text + "', which is neither a metric nor a key that the scenario states or sweeps");
+          refuse("names " + in_quotes(token.text) +
+                 ", which is neither a metric nor a key that the scenario states or sweeps");
     return condition;
   }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    throw InputError("'" + whole_ + "' " + why + "; write for example 'workload.batch <= max_sequences'");
+    throw InputError(in_quotes(whole_) + " " + why + "; write for example 'workload.batch <= max_sequences'");
   }
 
   void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size())); }
@@ -168,7 +170,7 @@ double Condition::value(const Sum& sum, const LookUp& look_up) {
       const std::string text = look_up(token.text);
       std::string_view rest = text;
       if (!read_number(rest, stack.back()) || !rest.empty())
-        throw InputError(token.text + " is '" + text + "', which is not a number");
+        throw InputError(token.text + " is " + in_quotes(text) + ", which is not a number");
       continue;
     }
     const double right = stack.back();
@@ -214,7 +216,7 @@ void Condition::require_unit(const std::string& name, Dimension dimension) const
     const Token &named = one->front(), &number = other->front();
     if (named.kind != Kind::name || named.text != name || number.kind != Kind::number || number.number == 0) continue;
     if (number.dimension != dimension)
-      throw InputError("'" + text_ + "' compares " + name + " with a number " +
+      throw InputError(in_quotes(text_) + " compares " + name + " with a number " +
                        (number.dimension ? "in another unit" : "without a unit") + "; write for example '" + name +
                        (dimension == Dimension::seconds ? " <= 50 ms'" : " <= 2 GB'"));
   }

@@ -5,14 +5,10 @@
 #include <cmath>
 #include <sstream>
 
+#include "fields/printable_text.hpp"
+
 namespace dculab::config {
 namespace {
-
-std::string quoted(std::string_view text) {
-  std::string result(1, '\'');
-  result.append(text).push_back('\'');
-  return result;
-}
 
 const std::string& scalar_text(const Node& node, const std::string& wanted) {
   if (node.kind == NodeKind::null) throw InputError("has no value; write " + wanted);
@@ -27,10 +23,10 @@ void read_integer(const Node& node, T& value) {
   const std::string& text = scalar_text(node, "a whole number");
   const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
   const bool plain = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!plain) throw InputError(quoted(text) + " is not a whole number");
-  if (digits.size() > 1 && digits.front() == '0') throw InputError(quoted(text) + " begins with a zero; remove it");
+  if (!plain) throw InputError(in_quotes(text) + " is not a whole number");
+  if (digits.size() > 1 && digits.front() == '0') throw InputError(in_quotes(text) + " begins with a zero; remove it");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) throw InputError(quoted(text) + " is too large");
+  if (error != std::errc() || end != text.data() + text.size()) throw InputError(in_quotes(text) + " is too large");
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -59,7 +55,7 @@ std::string describe(Range range) {
 }
 
 std::string suggestion(const std::string& guess, const std::string& otherwise) {
-  return guess.empty() ? otherwise : std::string("did you mean ").append(quoted(guess)).append("?");
+  return guess.empty() ? otherwise : std::string("did you mean ").append(in_quotes(guess)).append("?");
 }
 
 std::string listed(const std::vector<std::string_view>& words) {
@@ -88,22 +84,33 @@ void ProblemList::add(Place place, const std::string& origin, const std::string&
   std::string text = origin.empty() ? file_ : origin;
   if (origin.empty() && place.line > 0) text.append(":").append(std::to_string(place.line));
   if (origin.empty() && place.column > 0) text.append(":").append(std::to_string(place.column));
-  problems_.push_back({place, text + ": " + message});
+  keep({place, text + ": " + message});
+}
+
+void ProblemList::add(const ProblemList& more) {
+  for (const Problem& problem : more.problems_) keep(problem);
+  num_hidden_ += more.num_hidden_;
+}
+
+void ProblemList::keep(Problem problem) {
+  const auto before = [](const Problem& a, const Problem& b) {
+    return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+  };
+  const auto [same, behind] = std::equal_range(problems_.begin(), problems_.end(), problem, before);
+  // Every value of an axis may find the same fault.
+  if (std::any_of(same, behind, [&](const Problem& other) { return other.text == problem.text; })) return;
+  problems_.insert(behind, std::move(problem));
+  if (problems_.size() <= kMostShown) return;
+  problems_.pop_back();
+  ++num_hidden_;
 }
 
 void ProblemList::throw_if_any() const {
   if (problems_.empty()) return;
-  std::vector<Problem> sorted = problems_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
-    return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
-  });
   std::string text;
-  const Problem* previous = nullptr;
-  for (const Problem& problem : sorted) {
-    // Every value of an axis may find the same fault.
-    if (previous == nullptr || previous->text != problem.text) text += (text.empty() ? "" : "\n") + problem.text;
-    previous = &problem;
-  }
+  for (const Problem& problem : problems_) text += (text.empty() ? "" : "\n") + problem.text;
+  if (num_hidden_ > 0)
+    text += "\nand " + grouped_digits(num_hidden_) + (num_hidden_ == 1 ? " more problem" : " more problems");
   throw InputError(text);
 }
 
@@ -114,7 +121,7 @@ void read_scalar(const Node& node, std::string& value) {
 
 void read_scalar(const Node& node, bool& value) {
   const std::string& text = scalar_text(node, "true or false");
-  if (text != "true" && text != "false") throw InputError(quoted(text) + " is neither true nor false");
+  if (text != "true" && text != "false") throw InputError(in_quotes(text) + " is neither true nor false");
   value = text == "true";
 }
 
@@ -125,14 +132,14 @@ void read_scalar(const Node& node, double& value) {
   const std::string& text = scalar_text(node, "a number");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || !std::isfinite(value)) throw InputError(quoted(text) + " is not a number");
+  if (!whole || !std::isfinite(value)) throw InputError(in_quotes(text) + " is not a number");
 }
 
 void read_scalar(const Node& node, Dtype& value) {
   const std::string& text = scalar_text(node, "a dtype such as f16");
   const std::optional<Dtype> dtype = parse_dtype(text);
   if (!dtype)
-    throw InputError(quoted(text) + " is not a dtype; use one of f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4");
+    throw InputError(in_quotes(text) + " is not a dtype; use one of f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4");
   value = *dtype;
 }
 
@@ -167,7 +174,7 @@ void MapReader::finish() {
   const std::vector<std::string_view> candidates(known_.begin(), known_.end());
   std::set<std::string_view> seen;
   for (const Node& child : node_->children) {
-    const std::string path = path_to(child.key);
+    const std::string path = path_to(shortened(child.key));
     if (!seen.insert(child.key).second) {
       problems_->add(child.key_place, child.origin, path + ": stands twice; keep one");
     } else if (!known_.contains(child.key)) {
@@ -181,7 +188,7 @@ void MapReader::finish() {
 bool MapReader::check_range(const Node& node, double value, Range range) {
   const bool high_enough = range.low_end == LowEnd::included ? value >= range.low : value > range.low;
   if (high_enough && value <= range.high) return true;
-  report(node, quoted(node.text) + " is out of range; it must be " + describe(range));
+  report(node, in_quotes(node.text) + " is out of range; it must be " + describe(range));
   return false;
 }
 
@@ -199,7 +206,7 @@ void MapReader::report(const Node& node, const std::string& message) {
 
 void MapReader::report_choice(const Node& node, const std::vector<std::string_view>& words) {
   const std::string guess = node.kind == NodeKind::scalar ? closest(node.text, words) : "";
-  const std::string given = node.kind == NodeKind::scalar ? quoted(node.text) + " is not known" : "must be a word";
+  const std::string given = node.kind == NodeKind::scalar ? in_quotes(node.text) + " is not known" : "must be a word";
   const std::string known = std::string("use one of ").append(listed(words));
   report(node, given + "; " + suggestion(guess, known));
 }

@@ -30,11 +30,12 @@ class ProblemList {
 
   void add(const Node& at, const std::string& message) { add(at.place, at.origin, message); }
   void add(Place place, const std::string& origin, const std::string& message);
-  void add(const ProblemList& more) { problems_.insert(problems_.end(), more.problems_.begin(), more.problems_.end()); }
-  void clear() { problems_.clear(); }
+  void add(const ProblemList& more);
+  void clear() { problems_.clear(), num_hidden_ = 0; }
   [[nodiscard]] bool empty() const { return problems_.empty(); }
 
-  // Throws InputError with one line per problem, in the order of the file.
+  // Throws InputError with one line per problem, in the order of the file. The first 20 are shown, and how many more
+  // there are.
   void throw_if_any() const;
 
  private:
@@ -42,8 +43,12 @@ class ProblemList {
     Place place;
     std::string text;
   };
+  static constexpr std::size_t kMostShown = 20;
+  void keep(Problem problem);
+
   std::string file_;
-  std::vector<Problem> problems_;
+  std::vector<Problem> problems_;  // in the order of the file; those that will be shown
+  std::size_t num_hidden_ = 0;
 };
 
 enum class LowEnd : std::uint8_t { included, excluded };

@@ -4,6 +4,7 @@
 
 #include "config/map_reader.hpp"
 #include "fields/json_text.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -41,7 +42,7 @@ Question read_question(const Node& node, ProblemList& list) {
   reader.required("answerKey", key);
   const auto found = std::ranges::find(labels, key);
   if (found == labels.end() && !labels.empty() && !key.empty())
-    list.add(node, "answerKey: no choice has the label '" + key + "'");
+    list.add(node, "answerKey: no choice has the label " + in_quotes(key));
   question.answer = static_cast<int>(found - labels.begin());
   return question;
 }

@@ -9,6 +9,7 @@
 #include "config/step_words.hpp"
 #include "config/weight_format_text.hpp"
 #include "config/workload_reader.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -103,11 +104,11 @@ void read_kv_cache(MapReader reader, EngineOptions& options) {
   reader.optional("block_size", options.block_size, between(1, 256));
   const Node* block_size = reader.optional("block_size");
   if (block_size != nullptr && !std::has_single_bit(static_cast<unsigned>(options.block_size)))
-    reader.complain(*block_size, "kv_cache.block_size: '" + block_size->text + "' is not a power of two");
+    reader.complain(*block_size, "kv_cache.block_size: " + in_quotes(block_size->text) + " is not a power of two");
   reader.optional("residual_tokens", options.kv_residual_tokens, between(32, 128));
   const Node* residual = reader.optional("residual_tokens");
   if (residual != nullptr && options.kv_residual_tokens % 32 != 0)
-    reader.complain(*residual, "kv_cache.residual_tokens: '" + residual->text + "' is not a multiple of 32");
+    reader.complain(*residual, "kv_cache.residual_tokens: " + in_quotes(residual->text) + " is not a multiple of 32");
   reader.finish();
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "config/scenario_document.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -61,7 +62,7 @@ double parse_figure(MetricKind kind, const std::string& text) {
 Constraint parse_constraint(const Metric& metric, const std::string& text) {
   Constraint constraint{.metric = std::string(metric.name)};
   const bool at_most = text.starts_with("<=");
-  if (!at_most && !text.starts_with(">=")) throw InputError("'" + text + "' must begin with <= or >=");
+  if (!at_most && !text.starts_with(">=")) throw InputError(in_quotes(text) + " must begin with <= or >=");
   constraint.comparison = at_most ? Comparison::at_most : Comparison::at_least;
   const std::size_t begin = text.find_first_not_of(' ', 2);
   constraint.value = parse_figure(metric.kind, begin == std::string::npos ? "" : text.substr(begin));

@@ -7,6 +7,7 @@
 
 #include "config/scenario_document.hpp"
 #include "config/scenario_reader.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -43,7 +44,7 @@ void read_range(MapReader& reader, const Node& from, const Node* to, NumberRange
   reader.optional("scale", range.scale, kScales);
   range.whole = is_whole(&from) && is_whole(to) && is_whole(reader.optional("step"));
   if (unit != range.unit)
-    reader.complain(*to, reader.path_to("to") + ": needs the unit of from, '" + range.unit + "'");
+    reader.complain(*to, reader.path_to("to") + ": needs the unit of from, " + in_quotes(range.unit));
   else if (range.high < range.low)
     reader.complain(*to, reader.path_to("to") + ": must not be below from");
   if (range.scale == Scale::log && range.low <= 0)

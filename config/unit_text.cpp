@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -79,13 +80,9 @@ DimensionWords words(Dimension dimension) {
   return {"", ""};
 }
 
-std::string quoted(std::string_view text) {
-  std::string result(1, '\'');
-  result.append(text).push_back('\'');
-  return result;
+[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+  throw InputError(in_quotes(text) + " " + why);
 }
-
-[[noreturn]] void refuse(std::string_view text, const std::string& why) { throw InputError(quoted(text) + " " + why); }
 
 const Unit* find_unit(Dimension dimension, std::string_view symbol) {
   for (const Unit& unit : units())
@@ -114,14 +111,14 @@ std::string normalised(std::string_view symbol) {
   const DimensionWords wanted = words(dimension);
   for (const Unit& unit : units())
     if (unit.dimension == dimension && normalised(unit.symbol) == normalised(symbol))
-      refuse(text, "has the unit " + quoted(symbol) + " (units are case-sensitive, and bits are not used); write " +
-                       quoted(unit.symbol));
+      refuse(text, "has the unit " + in_quotes(symbol) + " (units are case-sensitive, and bits are not used); write " +
+                       in_quotes(unit.symbol));
   for (const Unit& unit : units())
     if (unit.symbol == symbol)
       refuse(text, "is " + std::string(words(unit.dimension).noun) + ", not " + std::string(wanted.noun) +
-                       "; write for example " + quoted(wanted.example));
-  refuse(text, "has the unknown unit " + quoted(symbol) + "; write " + std::string(wanted.noun) + " like " +
-                   quoted(wanted.example));
+                       "; write for example " + in_quotes(wanted.example));
+  refuse(text, "has the unknown unit " + in_quotes(symbol) + "; write " + std::string(wanted.noun) + " like " +
+                   in_quotes(wanted.example));
 }
 
 std::string shortest(double value) {
@@ -155,7 +152,7 @@ double parse_in(Dimension dimension, std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view noun = words(dimension).noun;
-  const std::string example = "; write for example " + quoted(words(dimension).example);
+  const std::string example = "; write for example " + in_quotes(words(dimension).example);
   if (error == std::errc::result_out_of_range) refuse(text, "is too large or too small for a number");
   if (error != std::errc()) refuse(text, "is not " + std::string(noun) + example);
   if (!std::isfinite(number)) refuse(text, "is not finite" + example);

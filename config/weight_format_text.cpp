@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -39,7 +40,8 @@ WeightFormat parse_weight_format(const std::string& text) {
   const bool grouped =
       gptq && (dtype == Dtype::int2 || dtype == Dtype::int3 || dtype == Dtype::int4 || dtype == Dtype::int8);
   if (!dtype || (gptq && !grouped) || (group != 0 && !gptq))
-    throw InputError("'" + text + "' is not a weight format; write a dtype such as bf16, or gptq-int4, gptq-int4-g32");
+    throw InputError(in_quotes(text) +
+                     " is not a weight format; write a dtype such as bf16, or gptq-int4, gptq-int4-g32");
   return {*dtype, !gptq ? 0 : group == 0 ? kGptqGroup : group};
 }
 

@@ -9,13 +9,13 @@
 #include "config/map_reader.hpp"
 #include "config/profile/hipprof_json.hpp"
 #include "config/profile/profile_columns.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
 
 constexpr std::size_t kLargestProfile = std::size_t{1} << 30;
 constexpr int kLastHeaderLine = 64;   // nsys and wrapper scripts print a few lines before the table
-constexpr int kMostProblems = 20;     // a wrong file would name every line
 constexpr double kLatestTime = 9e18;  // ns that fit in 63 bits
 
 // Nanoseconds, in whole or decimal figures of `unit_ns`. Throws InputError without a place.
@@ -28,7 +28,7 @@ std::int64_t read_time(std::string_view column, std::string_view text, double un
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_time = failure == std::errc() && stop == text.data() + text.size() && value >= 0;
   if (!is_time || !(value * unit_ns < kLatestTime))
-    throw InputError(std::string(column) + ": '" + std::string(text) + "' is not a time; export the table again");
+    throw InputError(std::string(column) + ": " + in_quotes(text) + " is not a time; export the table again");
   return std::llround(value * unit_ns);
 }
 
@@ -87,8 +87,7 @@ ProfileColumns read_header(const std::string& file, CsvReader& reader, Profiler 
 void read_rows(const std::string& file, CsvReader& reader, const ProfileColumns& columns, Profile& profile) {
   ProblemList problems(file);
   CsvRecord record;
-  int found = 0;
-  for (bool more = true; more && found < kMostProblems;) {
+  for (bool more = true; more;) {
     try {
       more = reader.next(record);
       if (!more) break;
@@ -97,7 +96,6 @@ void read_rows(const std::string& file, CsvReader& reader, const ProfileColumns&
       if (is_kernel) profile.kernels.push_back(read_record(record, columns));
     } catch (const InputError& error) {
       problems.add({record.line, 0}, "", error.what());
-      ++found;
     }
   }
   problems.throw_if_any();

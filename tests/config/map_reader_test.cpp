@@ -108,6 +108,31 @@ TEST_CASE("nesting of a million brackets is refused quickly") {
   CHECK_THAT(complaints(deep, nothing), ContainsSubstring("nested deeper"));
 }
 
+TEST_CASE("the first 20 problems are shown, in the order of the file, and the others counted") {
+  ProblemList problems("f.csv");
+  for (int line = 3'000; line > 0; --line) problems.add({line, 0}, "", "is wrong");
+  std::string expected;
+  for (int line = 1; line <= 20; ++line) expected += "f.csv:" + std::to_string(line) + ": is wrong\n";
+  CHECK_THROWS_WITH(problems.throw_if_any(), expected + "and 2,980 more problems");
+  ProblemList both("f.csv");
+  both.add({7, 0}, "", "is wrong");  // the same as one of those that are shown
+  both.add(problems);
+  CHECK_THROWS_WITH(both.throw_if_any(), expected + "and 2,980 more problems");
+  both.clear();
+  CHECK(both.empty());
+  CHECK_NOTHROW(both.throw_if_any());
+}
+
+TEST_CASE("a long value or key is shown in part") {
+  const std::string told = complaints(std::string(1000, 'k') + ": " + std::string(1000, 'v'), [](MapReader& reader) {
+    int value = 0;
+    reader.optional(std::string(1000, 'k'), value);
+  });
+  CHECK_THAT(told, ContainsSubstring("'" + std::string(200, 'v') + "...' is not a whole number"));
+  CHECK_THAT(complaints(std::string(1000, 'k') + ": 1", [](MapReader&) {}),
+             ContainsSubstring(": " + std::string(200, 'k') + "...: unknown key"));
+}
+
 TEST_CASE("JSON gives the same tree, with the line of its text") {
   const Node node = parse_json("t.jsonl", 7, R"({"a": [1, -2.50, true, null, "x\ny"], "b": {}})");
   REQUIRE(node.children.size() == 2);

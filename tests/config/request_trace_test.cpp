@@ -1,5 +1,8 @@
 #include "config/request_trace_file.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include "core/error.hpp"
 #include "tests/support/catch.hpp"
 
@@ -22,4 +25,17 @@ TEST_CASE("what is wrong with recorded requests is said with the line") {
       ContainsSubstring("t.csv:2") && ContainsSubstring("arrived_at") && ContainsSubstring("num_prefill_tokens"));
   CHECK_THROWS_WITH(read_request_trace("t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n"),
                     ContainsSubstring("has no requests"));
+}
+
+TEST_CASE("of a wrong file of any length 20 lines are told") {
+  std::string text = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
+  for (int row = 0; row < 100'000; ++row) text += "x,y,z\n";
+  try {
+    static_cast<void>(read_request_trace("t.csv", text));
+    FAIL("100,000 wrong rows are accepted");
+  } catch (const InputError& error) {
+    const std::string told = error.what();
+    CHECK(std::count(told.begin(), told.end(), '\n') == 20);
+    CHECK_THAT(told, ContainsSubstring("and 299,980 more problems"));
+  }
 }
