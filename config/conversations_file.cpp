@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "config/map_reader.hpp"
+#include "fields/json_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -49,38 +50,45 @@ std::optional<Exchange> first_exchange(const std::vector<Turn>& turns) {
   return std::nullopt;
 }
 
-}  // namespace
+std::optional<Exchange> read_conversation(const Node& conversation, std::size_t index, ProblemList& problems) {
+  const std::string path = item_path("", index);
+  MapReader reader(&conversation, path, problems);
+  std::string id;
+  if (const Node* node = reader.optional("id"); node != nullptr && !node->text.empty()) reader.read(*node, id);
+  const Node* turns = reader.required("conversations");
+  if (turns == nullptr) return std::nullopt;
+  if (turns->kind != NodeKind::list) {
+    reader.complain(*turns, path + ".conversations: must be a list of {from, value}");
+    return std::nullopt;
+  }
+  auto exchange = first_exchange(read_turns(*turns, path + ".conversations", problems));
+  if (exchange) exchange->id = id;
+  return exchange;
+}
 
-std::vector<Exchange> read_conversations(const std::string& file, const std::string& text) {
-  const Node document = parse_json(file, 1, text);
+std::vector<Exchange> read_pieces(const std::string& file, const NextPiece& next_piece) {
+  ProblemList problems(file);
+  std::vector<Exchange> exchanges;
+  std::size_t index = 0;
+  const Node document = read_json_items(file, next_piece, {.kind = NodeKind::list}, [&](const Node& conversation) {
+    if (auto exchange = read_conversation(conversation, index++, problems)) exchanges.push_back(std::move(*exchange));
+  });
   if (document.kind != NodeKind::list)
     throw InputError(file,
                      "must be a list of conversations, as in ShareGPT's files: [{\"id\", \"conversations\"}, ...]");
-  ProblemList problems(file);
-  std::vector<Exchange> exchanges;
-  for (std::size_t index = 0; index < document.children.size(); ++index) {
-    const std::string path = item_path("", index);
-    MapReader reader(&document.children[index], path, problems);
-    std::string id;
-    if (const Node* node = reader.optional("id"); node != nullptr && !node->text.empty()) reader.read(*node, id);
-    const Node* turns = reader.required("conversations");
-    if (turns == nullptr) continue;
-    if (turns->kind != NodeKind::list) {
-      reader.complain(*turns, path + ".conversations: must be a list of {from, value}");
-      continue;
-    }
-    if (auto exchange = first_exchange(read_turns(*turns, path + ".conversations", problems))) {
-      exchange->id = id;
-      exchanges.push_back(std::move(*exchange));
-    }
-  }
   problems.throw_if_any();
   if (exchanges.empty()) throw InputError(file, "has no turn of a human that a model answers");
   return exchanges;
 }
 
+}  // namespace
+
+std::vector<Exchange> read_conversations(const std::string& file, const std::string& text) {
+  return read_pieces(file, one_piece(text));
+}
+
 std::vector<Exchange> read_conversations_file(const std::string& path) {
-  return read_conversations(path, read_text_file(path, kLargestConversationsFile));
+  return read_pieces(path, read_text_pieces(path, kLargestConversationsFile));
 }
 
 }  // namespace dculab::config

@@ -18,7 +18,7 @@ struct Exchange {
 };
 
 // The first turn of a human that a model answers, of each conversation that has one. Turns are "human" or "user", and
-// "gpt", "chatgpt", "bing", "bard" or "assistant". Throws InputError.
+// "gpt", "chatgpt", "bing", "bard" or "assistant". Nothing else of the file is kept. Throws InputError.
 [[nodiscard]] std::vector<Exchange> read_conversations(const std::string& file, const std::string& text);
 [[nodiscard]] std::vector<Exchange> read_conversations_file(const std::string& path);
 

@@ -2,23 +2,21 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "core/error.hpp"
+#include "fields/json_text.hpp"
 
 namespace dculab::config {
 namespace {
 
-using Json = nlohmann::json;
-
 // hipprof writes times as texts of digits; a whole number is taken as well.
-std::int64_t read_time(const Json& arguments, const char* key) {
-  const auto found = arguments.find(key);
+std::int64_t read_time(const Node& arguments, const char* key) {
+  const Node* found = arguments.find(key);
   std::int64_t time = -1;
-  if (found != arguments.end() && found->is_number_integer()) {
-    time = found->get<std::int64_t>();
-  } else if (found != arguments.end() && found->is_string()) {
-    const std::string& text = found->get_ref<const std::string&>();
+  if (found != nullptr && (found->is(ScalarType::integer) || found->is(ScalarType::text))) {
+    const std::string& text = found->text;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time);
     if (error != std::errc() || end != text.data() + text.size()) time = -1;
   }
@@ -26,15 +24,15 @@ std::int64_t read_time(const Json& arguments, const char* key) {
   return time;
 }
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) return "";
-  return found->is_string() ? found->get<std::string>() : found->dump();
+std::string text_of(const Node& object, const char* key) {
+  const Node* found = object.find(key);
+  if (found == nullptr) return "";
+  return found->kind == NodeKind::scalar ? found->text : json_text(*found);
 }
 
-KernelRecord read_event(const Json& event) {
-  const auto arguments = event.find("args");
-  if (arguments == event.end() || !arguments->is_object()) throw InputError("no args; export the trace again");
+KernelRecord read_event(const Node& event) {
+  const Node* arguments = event.find("args");
+  if (arguments == nullptr || arguments->kind != NodeKind::map) throw InputError("no args; export the trace again");
   KernelRecord kernel;
   kernel.name = text_of(*arguments, "name");
   if (kernel.name.empty()) kernel.name = text_of(event, "name");
@@ -47,13 +45,13 @@ KernelRecord read_event(const Json& event) {
   return kernel;
 }
 
-Json parse(const std::string& file, const std::string& text) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw InputError(file, "not valid JSON at byte " + std::to_string(error.byte) +
-                               " (a run that was stopped leaves half a file); record again");
-  }
+// The kernel or copy that an event is, if it is one.
+std::optional<KernelRecord> kernel_of(const Node& event) {
+  const std::string category = text_of(event, "ph") == "X" ? text_of(event, "cat") : "";
+  if (category != "HIPOPS" && category != "HIPCOPY") return std::nullopt;
+  KernelRecord kernel = read_event(event);
+  if (category == "HIPCOPY") kernel.name = "hipMemcpy " + kernel.name;
+  return kernel;
 }
 
 }  // namespace
@@ -67,30 +65,28 @@ bool is_hipprof_json(std::string_view text) {
 }
 
 std::vector<KernelRecord> read_hipprof_json(const std::string& file, const std::string& text) {
-  const Json document = parse(file, text);
-  const Json* events = &document;
-  if (document.is_object()) {
-    const auto found = document.find("traceEvents");
-    if (found == document.end() || !found->is_array())
-      throw InputError(file,
-                       "no traceEvents (it is not a trace of hipprof); record with hipprof --hip-trace "
-                       "--output-type 0");
-    events = &*found;
-  }
+  constexpr const char* kEvents = "traceEvents";
   std::vector<KernelRecord> kernels;
-  for (std::size_t index = 0; index < events->size(); ++index) {
-    const Json& event = (*events)[index];
-    const bool is_slice = event.is_object() && text_of(event, "ph") == "X";
-    const std::string category = is_slice ? text_of(event, "cat") : "";
-    if (category != "HIPOPS" && category != "HIPCOPY") continue;
+  std::size_t index = 0;
+  const auto visit = [&](const Node& event) {
     try {
-      kernels.push_back(read_event(event));
-      if (category == "HIPCOPY") kernels.back().name = "hipMemcpy " + kernels.back().name;
+      if (auto kernel = kernel_of(event)) kernels.push_back(std::move(*kernel));
+      ++index;
     } catch (const InputError& error) {
       throw InputError(file, "traceEvents[" + std::to_string(index) + "]: " + error.what());
     }
+  };
+  const bool is_list = text.find('[') < text.find('{');
+  try {
+    const Node root = read_json_items(file, one_piece(text), {.member = is_list ? "" : kEvents}, visit);
+    const Node* events = is_list ? &root : root.find(kEvents);
+    if (events != nullptr && events->kind == NodeKind::list) return kernels;
+  } catch (const JsonSyntaxError& error) {
+    throw InputError(std::string(error.what()) + "; a run that was stopped leaves half a file: record again");
   }
-  return kernels;
+  throw InputError(file,
+                   "no traceEvents (it is not a trace of hipprof); record with hipprof --hip-trace "
+                   "--output-type 0");
 }
 
 }  // namespace dculab::config

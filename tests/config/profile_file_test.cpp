@@ -116,7 +116,8 @@ TEST_CASE("kernels are put in order of their begin") {
 
 TEST_CASE("JSON that is no trace of hipprof is refused") {
   CHECK(refusal("{\"traceEvents\": [") ==
-        "p.csv: not valid JSON at byte 18 (a run that was stopped leaves half a file); record again");
+        "p.csv:1:18: is not valid JSON (syntax error while parsing value - unexpected end of input; expected '[', '{', or a "
+        "literal); a run that was stopped leaves half a file: record again");
   CHECK_THAT(refusal("{}"), ContainsSubstring("p.csv: no traceEvents"));
   CHECK(refusal(R"([{"ph":"X","cat":"HIPOPS","name":"k","args":{"BeginNs":"50","EndNs":"sixty"}}])") ==
         "p.csv: traceEvents[0]: EndNs is no time in ns; export the trace again");

@@ -2,6 +2,7 @@
 // mistake.
 #include "config/questions_file.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "config/conversations_file.hpp"
@@ -91,6 +92,16 @@ TEST_CASE("a file that is no list of conversations is refused") {
   CHECK_THAT(conversation_error(R"([{"id": "a"}])"), ContainsSubstring("conversations"));
   CHECK_THAT(conversation_error(R"([{"conversations": 3}])"), ContainsSubstring("[0].conversations: must be a list"));
   CHECK_THAT(conversation_error(R"([{"conversations": [{"from": "human"}]}])"), ContainsSubstring("value"));
+}
+
+TEST_CASE("conversations that are none are refused with their lines, in few words") {
+  CHECK_THAT(conversation_error("[{\"conversations\": []},\n {\"id\": 1}]"),
+             ContainsSubstring("c.json:2: [1].conversations: missing"));
+  std::string text = "[[]";
+  for (int item = 1; item < 100'000; ++item) text += ",[]";
+  const std::string told = conversation_error(text + "]");
+  CHECK(std::count(told.begin(), told.end(), '\n') == 20);
+  CHECK_THAT(told, ContainsSubstring("and 99,980 more problems"));
 }
 
 }  // namespace dculab::config
