@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "fields/printable_text.hpp"
+
 namespace dculab::engine {
 namespace {
 
@@ -15,7 +17,7 @@ RopeScaling read_rope_scaling(const JsonFields& rope) {
   RopeScaling scaling;
   if (type == "default") return scaling;
   if (type != "linear" && type != "llama3")
-    rope.refuse(key, "'" + type + "' is not a supported RoPE scaling (default, linear, llama3)");
+    rope.refuse(key, in_quotes(type) + " is not a supported RoPE scaling (default, linear, llama3)");
   scaling.kind = type == "linear" ? RopeScalingKind::linear : RopeScalingKind::llama3;
   scaling.factor = rope.number("factor");
   if (!(scaling.factor >= 1.0)) rope.refuse("factor", "must be at least 1");
@@ -83,7 +85,7 @@ ActivationKind read_gelu(const JsonFields& config, const char* key) {
   const std::string activation = config.text(key, "gelu");
   if (activation == "gelu") return ActivationKind::gelu;
   if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") return ActivationKind::gelu_tanh;
-  config.refuse(key, "'" + activation + "' is not supported (gelu, gelu_new, gelu_pytorch_tanh)");
+  config.refuse(key, in_quotes(activation) + " is not supported (gelu, gelu_new, gelu_pytorch_tanh)");
 }
 
 }  // namespace dculab::engine

@@ -1,29 +1,29 @@
 // JSON text to fields of known type, with one message per mistake: file, line, what is wrong.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace dculab::engine {
+#include "fields/node.hpp"
 
-// Parses strictly: a duplicate key is an error. Throws InputError with `file` and the line.
-[[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::string& file);
+namespace dculab::engine {
 
 // A whole file as text. Throws InputError when it cannot be read.
 [[nodiscard]] std::string read_text(const std::string& path);
 
-// Fields of a JSON object by name. A field that is null counts as absent, as in Hugging Face configurations.
+// Fields of a JSON object by name. A field that is null counts as absent, as in Hugging Face configurations. Copies and
+// the fields of an object inside share the document.
 class JsonFields {
  public:
   // Throws InputError when `text` is not a JSON object.
-  JsonFields(std::string file, std::string text);
+  JsonFields(std::string file, std::string_view text);
 
   [[nodiscard]] bool has(std::string_view key) const;
   [[nodiscard]] bool mentions(std::string_view key) const;  // also as null
-  [[nodiscard]] std::vector<std::string> keys() const;
+  [[nodiscard]] const std::vector<Node>& members() const { return object_->children; }
   [[nodiscard]] int integer(std::string_view key) const;  // within [-kLimit, kLimit]
   [[nodiscard]] int integer(std::string_view key, int fallback) const;
   [[nodiscard]] double number(std::string_view key) const;
@@ -33,20 +33,26 @@ class JsonFields {
   [[nodiscard]] std::vector<int> integers(std::string_view key) const;       // a number, or a list of them
   [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;  // a list of strings
   [[nodiscard]] std::optional<JsonFields> object(std::string_view key) const;
-  [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] const std::string& file() const { return document_->file; }
 
+  // Names the field, and its line where it is there.
   [[noreturn]] void refuse(std::string_view key, const std::string& message) const;
+  [[noreturn]] void refuse(const Node& member, const std::string& message) const;
 
   static constexpr int kLimit = 1 << 30;  // no size of a model comes near it
 
  private:
-  JsonFields(std::string file, std::string text, nlohmann::json value);
-  [[nodiscard]] const nlohmann::json& at(std::string_view key) const;
-  [[nodiscard]] int as_integer(std::string_view key, const nlohmann::json& value) const;
+  struct Document {
+    std::string file;
+    Node root;
+  };
+  JsonFields(std::shared_ptr<const Document> document, const Node& object)
+      : document_(std::move(document)), object_(&object) {}
+  [[nodiscard]] const Node& at(std::string_view key) const;
+  [[nodiscard]] int as_integer(const Node& member, const Node& value) const;
 
-  std::string file_;
-  std::string text_;  // to find the line of a key
-  nlohmann::json value_;
+  std::shared_ptr<const Document> document_;
+  const Node* object_;  // in the document
 };
 
 }  // namespace dculab::engine

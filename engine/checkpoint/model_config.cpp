@@ -7,6 +7,7 @@
 #include "engine/checkpoint/families/families.hpp"
 #include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/quantization_config.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -33,7 +34,7 @@ const Family& family_of(const JsonFields& config) {
     if (type == family.model_type) return family;
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
-  config.refuse("model_type", "'" + type + "' is not supported (" + known + ")");
+  config.refuse("model_type", in_quotes(type) + " is not supported (" + known + ")");
 }
 
 // Absent means F32, as in transformers.
@@ -41,7 +42,7 @@ Dtype read_dtype(const JsonFields& config) {
   const char* key = config.has("dtype") ? "dtype" : "torch_dtype";
   const std::string text = config.text(key, "float32");
   const auto dtype = parse_dtype(text);
-  if (!dtype) config.refuse(key, "'" + text + "' is not a supported dtype (float32, float16, bfloat16)");
+  if (!dtype) config.refuse(key, in_quotes(text) + " is not a supported dtype (float32, float16, bfloat16)");
   return *dtype;
 }
 

@@ -1,12 +1,12 @@
 #include "engine/checkpoint/model_writer.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
+#include "fields/json_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -31,9 +31,9 @@ std::vector<TensorToWrite> tensors_of(ModelWeights& weights) {
 }
 
 std::string with_kv_heads(const fs::path& config, int num_key_value_heads) {
-  nlohmann::ordered_json fields = nlohmann::ordered_json::parse(read_text(config.string()));  // load_weights checked it
-  fields["num_key_value_heads"] = num_key_value_heads;
-  return fields.dump(2) + '\n';
+  Node fields = parse_json(config.string(), 1, read_text(config.string()));
+  set_member(fields, "num_key_value_heads", parse_json(config.string(), 1, std::to_string(num_key_value_heads)));
+  return json_text(fields, 2) + '\n';
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"
+#include "fields/json_text.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -35,13 +37,13 @@ constexpr int kDefaultGroupSize = 128;
   const char* key = fields.has("checkpoint_format") ? "checkpoint_format" : "format";
   const std::string format = fields.text(key, "gptq");
   if (format != "gptq" && format != "gptq_v2")
-    fields.refuse(key, "'" + format + "' is not supported (gptq, gptq_v2); convert the checkpoint to one of them");
+    fields.refuse(key, in_quotes(format) + " is not supported (gptq, gptq_v2); convert the checkpoint to one of them");
   config.format = format == "gptq" ? QuantizedFormat::gptq : QuantizedFormat::gptq_v2;
   if (fields.flag("is_marlin_format", false))
     fields.refuse("is_marlin_format", "is true: weights repacked for one GPU kernel are not supported");
   config.lm_head = fields.flag("lm_head", false);
   if (fields.text("pack_dtype", "int32") != "int32") fields.refuse("pack_dtype", "must be int32");
-  if (const auto dynamic = fields.object("dynamic"); dynamic && !dynamic->keys().empty())
+  if (const auto dynamic = fields.object("dynamic"); dynamic && !dynamic->members().empty())
     fields.refuse("dynamic", "gives some matrices settings of their own, which is not supported");
   return config;
 }
@@ -55,7 +57,7 @@ constexpr int kDefaultGroupSize = 128;
   config.sym = false;
   const char* key = fields.has("version") ? "version" : "format";
   const std::string version = fields.text(key, "gemm");
-  if (version != "gemm" && version != "GEMM") fields.refuse(key, "'" + version + "' is not supported (gemm)");
+  if (version != "gemm" && version != "GEMM") fields.refuse(key, in_quotes(version) + " is not supported (gemm)");
   if (!fields.flag("zero_point", true))
     fields.refuse("zero_point", "is false: AWQ without zero points is not supported");
   return config;
@@ -66,7 +68,7 @@ constexpr int kDefaultGroupSize = 128;
   const std::string method = text_of(fields, "quant_method", "method");
   if (method.empty() || method == "gptq") return read_gptq(fields);
   if (method == "awq") return read_awq(fields);
-  fields.refuse(key, "'" + method + "' is not supported (gptq, awq); use the F16 or BF16 checkpoint");
+  fields.refuse(key, in_quotes(method) + " is not supported (gptq, awq); use the F16 or BF16 checkpoint");
 }
 
 [[nodiscard]] Json to_json(const QuantizationRecord& record) {
@@ -128,9 +130,9 @@ std::optional<QuantizationConfig> read_quantization_config(const std::filesystem
 }
 
 std::string with_quantization_config(const std::string& config_json, const QuantizationRecord& record) {
-  Json config = Json::parse(config_json);
-  config["quantization_config"] = to_json(record);
-  return config.dump(2) + "\n";
+  Node config = parse_json("config.json", 1, config_json);
+  set_member(config, "quantization_config", parse_json("quantization_config", 1, to_json(record).dump()));
+  return json_text(config, 2) + "\n";
 }
 
 std::string quantize_config_json(const QuantizationRecord& record) { return to_json(record).dump(2) + "\n"; }

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/packed_integers.hpp"
+#include "fields/printable_text.hpp"
 #include "kernels/number_format.hpp"
 
 namespace dculab::engine {
@@ -28,7 +29,8 @@ class ModuleReader {
   [[nodiscard]] std::vector<T> read(const char* name, const char* dtype, const Shape& shape) const {
     const auto [tensor, file] = checkpoint_.find(module_ + name);
     if (tensor == nullptr) throw InputError(file, "tensor '" + module_ + name + "' is missing; the model is quantized");
-    if (tensor->dtype != dtype) refuse(name, "has dtype " + tensor->dtype + ", but a quantized matrix needs " + dtype);
+    if (tensor->dtype != dtype)
+      refuse(name, "has dtype " + shortened(tensor->dtype) + ", but a quantized matrix needs " + dtype);
     if (tensor->shape != shape)
       refuse(name,
              "has shape " + to_string(tensor->shape) + ", but its matrix and its settings make it " + to_string(shape));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -9,14 +10,15 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"
+#include "fields/json_text.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the safetensors library
+constexpr std::size_t kMostTensors = 1'000'000;
 
 // Formats whose values fill whole bytes; the sub-byte ones (F4, F6) are refused as unknown.
 constexpr std::array<std::pair<std::string_view, int>, 16> kDtypeBytes{{{"BOOL", 1},
@@ -36,13 +38,12 @@ constexpr std::array<std::pair<std::string_view, int>, 16> kDtypeBytes{{{"BOOL",
                                                                         {"I64", 8},
                                                                         {"U64", 8}}};
 
-// Reads one entry of the header. `file` and `name` say where a mistake is.
+// Reads one entry of the header. `file` says where a mistake is.
 class EntryReader {
  public:
-  EntryReader(const std::string& file, const std::string& name, const json& entry)
-      : file_(file), name_(name), entry_(entry) {
-    if (!entry.is_object()) refuse("must be an object with dtype, shape and data_offsets");
-    if (entry.size() != 3) refuse("must have dtype, shape and data_offsets and nothing else");
+  EntryReader(const std::string& file, const Node& entry) : file_(file), entry_(entry) {
+    if (entry.kind != NodeKind::map) refuse("must be an object with dtype, shape and data_offsets");
+    if (entry.children.size() != 3) refuse("must have dtype, shape and data_offsets and nothing else");
   }
 
   [[nodiscard]] StoredTensor read(std::span<const std::byte> data) const {
@@ -61,41 +62,51 @@ class EntryReader {
   }
 
  private:
-  [[nodiscard]] const json& field(const char* key) const {
-    const auto found = entry_.find(key);
-    if (found == entry_.end()) refuse(std::string("has no ") + key);
+  [[nodiscard]] const Node& field(const char* key) const {
+    const Node* found = entry_.find(key);
+    if (found == nullptr) refuse(std::string("has no ") + key);
     return *found;
   }
 
   [[nodiscard]] std::string read_dtype() const {
-    const json& dtype = field("dtype");
-    if (!dtype.is_string()) refuse("has a dtype that is not a string");
-    return dtype.get<std::string>();
+    const Node& dtype = field("dtype");
+    if (!dtype.is(ScalarType::text)) refuse("has a dtype that is not a string");
+    return dtype.text;
   }
 
   [[nodiscard]] std::vector<std::int64_t> read_shape() const {
-    const json& shape = field("shape");
-    if (!shape.is_array()) refuse("has a shape that is not a list");
+    const Node& shape = field("shape");
+    if (shape.kind != NodeKind::list) refuse("has a shape that is not a list");
     std::vector<std::int64_t> sizes;
-    for (const json& size : shape) {
-      if (!size.is_number_unsigned() || size.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-        refuse("has a shape with something else than sizes");
-      sizes.push_back(size.get<std::int64_t>());
+    for (const Node& size : shape.children) {
+      const auto number = count<std::int64_t>(size);
+      if (!number) refuse("has a shape with something else than sizes");
+      sizes.push_back(*number);
     }
     return sizes;
   }
 
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> read_offsets() const {
-    const json& offsets = field("data_offsets");
-    const bool well_formed =
-        offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned();
-    if (!well_formed) refuse("has data_offsets that are not [begin, end]");
-    return {offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
+    const Node& offsets = field("data_offsets");
+    const bool is_pair = offsets.kind == NodeKind::list && offsets.children.size() == 2;
+    const auto begin = is_pair ? count<std::uint64_t>(offsets.children[0]) : std::nullopt;
+    const auto end = is_pair ? count<std::uint64_t>(offsets.children[1]) : std::nullopt;
+    if (!begin || !end) refuse("has data_offsets that are not [begin, end]");
+    return {*begin, *end};
+  }
+
+  // A whole number that is not negative.
+  template <class T>
+  [[nodiscard]] static std::optional<T> count(const Node& node) {
+    if (!node.is(ScalarType::integer) || node.text.starts_with('-')) return std::nullopt;
+    T number = 0;
+    const auto [end, error] = std::from_chars(node.text.data(), node.text.data() + node.text.size(), number);
+    return error == std::errc() ? std::optional(number) : std::nullopt;
   }
 
   [[nodiscard]] std::uint64_t byte_count(const StoredTensor& tensor) const {
     const auto bytes = dtype_bytes(tensor.dtype);
-    if (!bytes) refuse("has the unknown dtype '" + tensor.dtype + "'");
+    if (!bytes) refuse("has the unknown dtype " + in_quotes(tensor.dtype));
     std::uint64_t total = *bytes;
     for (const std::int64_t size : tensor.shape)
       if (__builtin_mul_overflow(total, static_cast<std::uint64_t>(size), &total))
@@ -104,12 +115,11 @@ class EntryReader {
   }
 
   [[noreturn]] void refuse(const std::string& message) const {
-    throw InputError(file_, "tensor '" + name_ + "' " + message);
+    throw InputError(file_, "tensor " + in_quotes(entry_.key) + " " + message);
   }
 
   const std::string& file_;
-  const std::string& name_;
-  const json& entry_;
+  const Node& entry_;
 };
 
 // The header's text and the data behind it.
@@ -143,7 +153,7 @@ void require_tiling(const TensorTable& table, std::span<const std::byte> data, c
   for (const auto* entry : order) {
     const auto [begin, end] = range(entry);
     if (begin != covered)
-      throw InputError(file, "tensor '" + entry->first + "' begins at byte " + std::to_string(begin) +
+      throw InputError(file, "tensor " + in_quotes(entry->first) + " begins at byte " + std::to_string(begin) +
                                  " of the data, but the tensors before it end at " + std::to_string(covered) +
                                  (begin < covered ? " (overlap)" : " (hole)"));
     covered = end;
@@ -168,11 +178,14 @@ std::string to_string(const std::vector<std::int64_t>& shape) {
 
 TensorTable read_tensor_table(std::span<const std::byte> contents, const std::string& file) {
   const auto [header, data] = split(contents, file);
-  const json entries = parse_json(header, file);
-  if (!entries.is_object()) throw InputError(file, "has a header that is not a JSON object");
   TensorTable table;
-  for (const auto& [name, entry] : entries.items())
-    if (name != "__metadata__") table.emplace(name, EntryReader(file, name, entry).read(data));
+  const auto read_entry = [&](const Node& entry) {
+    if (entry.key == "__metadata__") return;
+    if (table.size() == kMostTensors) throw InputError(file, "has more than 1,000,000 tensors; is it the right file?");
+    table.emplace(entry.key, EntryReader(file, entry).read(data));
+  };
+  const Node root = read_json_items(file, one_piece(header), {.kind = NodeKind::map}, read_entry);
+  if (root.kind != NodeKind::map) throw InputError(file, "has a header that is not a JSON object");
   require_tiling(table, data, file);
   return table;
 }
@@ -206,18 +219,20 @@ void Checkpoint::open_indexed(const std::filesystem::path& folder, const std::fi
   const auto weight_map = fields.object("weight_map");
   if (!weight_map) throw InputError(index.string(), "has no weight_map");
   std::map<std::string, const Shard*> by_file;
-  for (const std::string& tensor : weight_map->keys()) {
-    const std::string file = weight_map->text(tensor, "");
+  for (const Node& member : weight_map->members()) {
+    if (!member.is(ScalarType::text)) weight_map->refuse(member, "must be a string");
+    const std::string& tensor = member.key;
+    const std::string& file = member.text;
     if (file.empty() || file.find('/') != std::string::npos || file.find('\\') != std::string::npos)
-      weight_map->refuse(tensor, "must name a file beside the index, not '" + file + "'");
+      weight_map->refuse(member, "must name a file beside the index, not " + in_quotes(file));
     const auto [entry, is_new] = by_file.try_emplace(file, nullptr);
     if (is_new) {
       if (!std::filesystem::exists(folder / file))
-        weight_map->refuse(tensor, "is in the shard '" + file + "', which is missing; download it again");
+        weight_map->refuse(member, "is in the shard " + in_quotes(file) + ", which is missing; download it again");
       entry->second = &open_shard(folder / file);
     }
     if (!entry->second->tensors.contains(tensor))
-      weight_map->refuse(tensor, "is not in the shard '" + file + "' that should hold it");
+      weight_map->refuse(member, "is not in the shard " + in_quotes(file) + " that should hold it");
     owner_.emplace(tensor, entry->second);
   }
 }

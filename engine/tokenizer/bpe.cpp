@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "engine/tokenizer/byte_alphabet.hpp"
 #include "engine/tokenizer/utf8.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -25,7 +26,8 @@ struct Candidate {
 
 TokenId token_of(const StringMap<TokenId>& vocabulary, const std::string& token) {
   const auto found = vocabulary.find(token);
-  if (found == vocabulary.end()) throw InputError("model.merges: the token '" + token + "' is not in model.vocab");
+  if (found == vocabulary.end())
+    throw InputError("model.merges: the token " + in_quotes(token) + " is not in model.vocab");
   return found->second;
 }
 
@@ -54,7 +56,7 @@ Bpe::Bpe(BpeModel model) : model_(std::move(model)), merges_(model_.merges.size(
     needs_unknown = needs_unknown || found == nullptr;
   }
   if (needs_unknown && unknown_ == kNoToken && !model_.unknown_token.empty())
-    throw InputError("model.unk_token: '" + model_.unknown_token + "' is not in model.vocab");
+    throw InputError("model.unk_token: " + in_quotes(model_.unknown_token) + " is not in model.vocab");
 }
 
 const TokenId* Bpe::find(std::string_view token) const {

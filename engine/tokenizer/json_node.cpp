@@ -1,49 +1,60 @@
 #include "engine/tokenizer/json_node.hpp"
 
-namespace dculab::engine {
+#include <charconv>
+#include <optional>
 
-using nlohmann::json;
+namespace dculab::engine {
+namespace {
+
+// An integer within the range, or nothing.
+std::optional<std::int64_t> integer_within(const Node& node, std::int64_t low, std::int64_t high) {
+  if (!node.is(ScalarType::integer)) return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(node.text.data(), node.text.data() + node.text.size(), number);
+  return error == std::errc() && number >= low && number <= high ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
 
 JsonNode JsonNode::operator[](const char* key) const {
-  static const json kNull;
-  if (!value_->is_object()) fail("must be an object");
-  const auto member = value_->find(key);
-  return {member == value_->end() ? kNull : *member, path_.empty() ? key : path_ + "." + key};
+  static const Node kNull;
+  if (value_->kind != NodeKind::map) fail("must be an object");
+  const Node* member = value_->find(key);
+  return {member == nullptr ? kNull : *member, path_.empty() ? key : path_ + "." + key};
 }
 
 std::vector<JsonNode> JsonNode::items() const {
-  if (!value_->is_array()) fail("must be a list");
+  if (value_->kind != NodeKind::list) fail("must be a list");
   std::vector<JsonNode> nodes;
-  for (std::size_t i = 0; i < value_->size(); ++i) nodes.emplace_back((*value_)[i], item_path(i));
+  for (std::size_t i = 0; i < value_->children.size(); ++i) nodes.emplace_back(value_->children[i], item_path(i));
   return nodes;
 }
 
 const std::string& JsonNode::text() const {
-  if (!value_->is_string()) fail("must be a string");
-  return value_->get_ref<const std::string&>();
+  if (!value_->is(ScalarType::text)) fail("must be a string");
+  return value_->text;
 }
 
 bool JsonNode::flag_or(bool absent) const {
   if (is_null()) return absent;
-  if (!value_->is_boolean()) fail("must be true or false");
-  return value_->get<bool>();
+  if (!value_->is(ScalarType::flag)) fail("must be true or false");
+  return value_->text == "true";
 }
 
 TokenId JsonNode::token_id() const {
   constexpr std::int64_t kMaxTokenId = (1 << 21) - 1;  // eight times the largest vocabulary known; bounds the memory
-  if (!value_->is_number_integer()) fail("must be a token id");
-  // An unsigned number beyond int64 wraps to a negative one, which is refused as well.
-  const auto id = value_->get<std::int64_t>();
-  if (id < 0 || id > kMaxTokenId) fail("the token id is outside 0 ... " + std::to_string(kMaxTokenId));
-  return static_cast<TokenId>(id);
+  if (!value_->is(ScalarType::integer)) fail("must be a token id");
+  const auto id = integer_within(*value_, 0, kMaxTokenId);
+  if (!id) fail("the token id is outside 0 ... " + std::to_string(kMaxTokenId));
+  return static_cast<TokenId>(*id);
 }
 
 int JsonNode::count_or(int absent) const {
   constexpr std::int64_t kLargest = 1000;
   if (is_null()) return absent;
-  const std::int64_t count = value_->is_number_integer() ? value_->get<std::int64_t>() : -1;
-  if (count < 0 || count > kLargest) fail("must be a number from 0 to " + std::to_string(kLargest));
-  return static_cast<int>(count);
+  const auto count = integer_within(*value_, 0, kLargest);
+  if (!count) fail("must be a number from 0 to " + std::to_string(kLargest));
+  return static_cast<int>(*count);
 }
 
 std::vector<JsonNode> steps_of(const JsonNode& component, const char* list_key) {

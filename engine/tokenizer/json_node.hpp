@@ -1,7 +1,6 @@
 // A value of a JSON document and where it stands in it, so that every message can say so.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,13 +8,14 @@
 
 #include "core/batch.hpp"
 #include "core/error.hpp"
+#include "fields/node.hpp"
 
 namespace dculab::engine {
 
 // Points into the document, which must outlive it.
 class JsonNode {
  public:
-  JsonNode(const nlohmann::json& value, std::string path) : value_(&value), path_(std::move(path)) {}
+  JsonNode(const Node& value, std::string path) : value_(&value), path_(std::move(path)) {}
 
   [[noreturn]] void fail(const std::string& what) const {
     throw InputError(path_.empty() ? what : path_ + ": " + what);
@@ -25,8 +25,8 @@ class JsonNode {
   [[nodiscard]] JsonNode operator[](const char* key) const;
   [[nodiscard]] std::vector<JsonNode> items() const;
   [[nodiscard]] std::string item_path(std::size_t i) const { return path_ + "[" + std::to_string(i) + "]"; }
-  [[nodiscard]] const nlohmann::json& value() const { return *value_; }
-  [[nodiscard]] bool is_null() const { return value_->is_null(); }
+  [[nodiscard]] const Node& value() const { return *value_; }
+  [[nodiscard]] bool is_null() const { return value_->kind == NodeKind::null; }
 
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] std::string text_or(const std::string& absent) const { return is_null() ? absent : text(); }
@@ -35,7 +35,7 @@ class JsonNode {
   [[nodiscard]] int count_or(int absent) const;  // a small number, not negative
 
  private:
-  const nlohmann::json* value_;
+  const Node* value_;
   std::string path_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "engine/tokenizer/regex.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -47,7 +48,7 @@ class Translation {
     position_ += count;
   }
   [[noreturn]] void refuse(const std::string& what) const {
-    throw InputError("the pattern '" + std::string(pattern_) + "' uses " + what + ", which is not supported");
+    throw InputError("the pattern " + in_quotes(pattern_) + " uses " + what + ", which is not supported");
   }
 
   void item() {

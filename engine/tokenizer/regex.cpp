@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "engine/tokenizer/utf8.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -36,7 +37,8 @@ pcre2_code* compile(const std::string& pattern, PatternKind kind) {
   PCRE2_SIZE offset = 0;
   pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options, &error,
                                    &offset, context.get());
-  if (code == nullptr) throw InputError("the pattern '" + pattern + "' is not usable (" + error_text(error) + ")");
+  if (code == nullptr)
+    throw InputError("the pattern " + in_quotes(pattern) + " is not usable (" + error_text(error) + ")");
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where there is no JIT the interpreter runs
   return code;
 }

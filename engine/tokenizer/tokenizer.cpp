@@ -8,6 +8,7 @@
 #include "engine/tokenizer/byte_alphabet.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "engine/tokenizer/utf8.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 
@@ -53,10 +54,11 @@ void Tokenizer::enter(TokenId id, const std::string& token) {
 void Tokenizer::enter(const AddedToken& added) {
   const std::optional<TokenId> known = token_id(added.content);
   if (known && *known != added.id) {
-    throw InputError("added_tokens: '" + added.content + "' has the id " + std::to_string(added.id) + ", but also " +
-                     std::to_string(*known));
+    throw InputError("added_tokens: " + in_quotes(added.content) + " has the id " + std::to_string(added.id) +
+                     ", but also " + std::to_string(*known));
   }
-  const std::string pattern = added.normalized ? normalized(added.content, normalizer_) : added.content;
+  const std::string pattern =
+      added.normalized ? normalized(added.content, normalizer_) : added.content;
   (added.normalized ? in_normalized_text_ : in_raw_text_).add(pattern, added);
   added_ids_.emplace(added.content, added.id);
   // The library looks for the decoded form among the special tokens, so one that normalizing changes is never skipped.

@@ -1,25 +1,23 @@
 #include "engine/tokenizer/tokenizer_file.hpp"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/json.hpp"
 #include "engine/tokenizer/json_node.hpp"
 #include "engine/tokenizer/tokenizer_steps.hpp"
+#include "fields/json_text.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
 
-using nlohmann::json;
-
 std::pair<std::string, std::string> read_merge(const JsonNode& merges, std::size_t i) {
-  const json& merge = merges.value()[i];
-  if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
-    return {merge[0].get<std::string>(), merge[1].get<std::string>()};
-  }
-  if (merge.is_string()) {
-    const auto& text = merge.get_ref<const std::string&>();
+  const Node& merge = merges.value().children[i];
+  const std::vector<Node>& pair = merge.children;
+  if (pair.size() == 2 && pair[0].is(ScalarType::text) && pair[1].is(ScalarType::text) && merge.kind == NodeKind::list)
+    return {pair[0].text, pair[1].text};
+  if (merge.is(ScalarType::text)) {
+    const std::string& text = merge.text;
     const std::size_t space = text.find(' ');
     if (space != std::string::npos && text.find(' ', space + 1) == std::string::npos) {
       return {text.substr(0, space), text.substr(space + 1)};
@@ -30,28 +28,30 @@ std::pair<std::string, std::string> read_merge(const JsonNode& merges, std::size
 
 void refuse_unsupported_model(const JsonNode& model) {
   const std::string type = model["type"].text_or("BPE");
-  if (type != "BPE") model.fail("the type '" + type + "' is not supported (only BPE is)");
+  if (type != "BPE") model.fail("the type " + in_quotes(type) + " is not supported (only BPE is)");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!model[key].text_or("").empty()) model[key].fail("is not supported");
   }
-  const json& dropout = model["dropout"].value();
-  if (!dropout.is_null() && dropout != 0) model["dropout"].fail("must be null (tokens must not depend on chance)");
+  const Node& dropout = model["dropout"].value();
+  const bool is_number = dropout.is(ScalarType::integer) || dropout.is(ScalarType::real);
+  if (dropout.kind != NodeKind::null && !(is_number && number_of(dropout) == 0))
+    model["dropout"].fail("must be null (tokens must not depend on chance)");
 }
 
 BpeModel read_model(const JsonNode& node) {
   refuse_unsupported_model(node);
   BpeModel model;
   const JsonNode vocabulary = node["vocab"];
-  if (!vocabulary.value().is_object() || vocabulary.value().empty()) vocabulary.fail("must be an object of token ids");
-  for (const auto& [token, id] : vocabulary.value().items()) {
-    model.vocabulary.emplace(token, JsonNode(id, "model.vocab[\"" + token + "\"]").token_id());
-  }
+  const Node& ids = vocabulary.value();
+  if (ids.kind != NodeKind::map || ids.children.empty()) vocabulary.fail("must be an object of token ids");
+  for (const Node& id : ids.children)
+    model.vocabulary.emplace(id.key, JsonNode(id, "model.vocab[\"" + shortened(id.key) + "\"]").token_id());
   const JsonNode merges = node["merges"];
-  if (!merges.value().is_array()) merges.fail("must be a list");
-  model.merges.reserve(merges.value().size());
-  for (std::size_t i = 0; i < merges.value().size(); ++i) {
-    const json& merge = merges.value()[i];
-    const bool is_header = merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version");
+  const std::vector<Node>& list = merges.value().children;
+  if (merges.value().kind != NodeKind::list) merges.fail("must be a list");
+  model.merges.reserve(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool is_header = list[i].is(ScalarType::text) && list[i].text.starts_with("#version");
     if (!is_header) model.merges.push_back(read_merge(merges, i));
   }
   model.unknown_token = node["unk_token"].text_or("");
@@ -79,8 +79,11 @@ std::vector<AddedToken> read_added_tokens(const JsonNode& node) {
 }
 
 void read_template(const JsonNode& node, TokenizerFile& file) {
+  constexpr std::size_t kMostPieces = 1000;  // each looks for its token among all
   bool past_text = false;
-  for (const JsonNode& piece : node["single"].items()) {
+  const std::vector<JsonNode> pieces = node["single"].items();
+  if (pieces.size() > kMostPieces) node["single"].fail("has more than " + std::to_string(kMostPieces) + " pieces");
+  for (const JsonNode& piece : pieces) {
     if (const JsonNode sequence = piece["Sequence"]; !sequence.is_null()) {
       if (past_text || sequence["id"].text() != "A") piece.fail("the text must stand in the template once, as A");
       past_text = true;
@@ -100,7 +103,8 @@ void read_post_processor(const JsonNode& node, TokenizerFile& file) {
     const std::string& type = step["type"].text();
     if (type == "ByteLevel") continue;  // moves offsets only
     if (type != "TemplateProcessing") {
-      step.fail("the post-processor '" + type + "' is not supported (only TemplateProcessing and ByteLevel are)");
+      step.fail("the post-processor " + in_quotes(type) +
+                " is not supported (only TemplateProcessing and ByteLevel are)");
     }
     if (std::exchange(has_template, true)) step.fail("only one template is supported");
     read_template(step, file);
@@ -120,8 +124,8 @@ void settle_spelling(TokenizerFile& file, const JsonNode& root) {
 
 }  // namespace
 
-TokenizerFile read_tokenizer_file(std::string_view json_text, const std::string& file) {
-  const json document = parse_json(json_text, file);
+TokenizerFile read_tokenizer_file(std::string_view json, const std::string& file) {
+  const Node document = parse_json(file, 1, json);
   const JsonNode root(document, "");
   try {
     TokenizerFile result;

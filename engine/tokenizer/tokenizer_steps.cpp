@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/tokenizer/utf8.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -14,7 +15,7 @@ Value named(const JsonNode& node, const std::string& word, const std::array<std:
             const std::string& what) {
   for (const auto& [name, value] : all)
     if (word == name) return value;
-  node.fail("'" + word + "' is not a " + what);
+  node.fail(in_quotes(word) + " is not a " + what);
 }
 
 SplitBehavior read_behavior(const JsonNode& node) {
@@ -30,7 +31,8 @@ SplitBehavior read_behavior(const JsonNode& node) {
 
 // A pattern that must be a text; what it stands in knows no regex.
 const std::string& literal_pattern(const JsonNode& pattern) {
-  if (pattern.value().is_object() && pattern["String"].is_null()) pattern.fail("only a String is supported here");
+  if (pattern.value().kind == NodeKind::map && pattern["String"].is_null())
+    pattern.fail("only a String is supported here");
   const std::string& text = pattern["String"].text();
   if (text.empty()) pattern.fail("must not be empty");
   return text;
@@ -85,8 +87,8 @@ void add_step(PreTokenizerRules& rules, const JsonNode& step) {
   if (type == "Digits") return add_split(rules, step, read_digits(step));
   if (type == "Punctuation") return add_split(rules, step, read_punctuation(step));
   if (type != "Metaspace" && type != "ByteLevel")
-    step.fail("the pre-tokenizer '" + type +
-              "' is not supported (only ByteLevel, Metaspace, Split, Digits and Punctuation are)");
+    step.fail("the pre-tokenizer " + in_quotes(type) +
+              " is not supported (only ByteLevel, Metaspace, Split, Digits and Punctuation are)");
   if (rules.metaspace || rules.byte_level) step.fail("only one ByteLevel or Metaspace is supported");
   if (type == "Metaspace")
     rules.metaspace = read_metaspace(step);
@@ -123,8 +125,8 @@ DecoderPlace read_piece_step(const JsonNode& step, PieceDecoder& decoder, bool i
   }
   if (type == "Fuse") return DecoderPlace::fuse;
   if (type != "Strip")
-    step.fail("the decoder '" + type +
-              "' is not supported (only ByteLevel, Metaspace, Replace, ByteFallback, Fuse and Strip are)");
+    step.fail("the decoder " + in_quotes(type) +
+              " is not supported (only ByteLevel, Metaspace, Replace, ByteFallback, Fuse and Strip are)");
   if (!is_fused) step.fail("Strip is supported behind Fuse only");
   decoder.strip = read_stripped(step);
   decoder.strip_at_most = step["start"].count_or(0);
@@ -146,7 +148,7 @@ Normalizer read_normalizer(const JsonNode& node) {
                             .pattern = literal_pattern(step["pattern"]),
                             .content = step["content"].text()});
     } else {
-      step.fail("the normalizer '" + type + "' is not supported (only NFC, Prepend and Replace are)");
+      step.fail("the normalizer " + in_quotes(type) + " is not supported (only NFC, Prepend and Replace are)");
     }
   }
   return normalizer;
@@ -164,7 +166,7 @@ DecoderRules read_decoder(const JsonNode& node) {
   if (steps.front()["type"].text() == "ByteLevel") {
     for (const JsonNode& step : steps)
       if (&step != &steps.front() && step["type"].text() != "Fuse")
-        step.fail("the decoder '" + step["type"].text() + "' is not supported behind ByteLevel");
+        step.fail("the decoder " + in_quotes(step["type"].text()) + " is not supported behind ByteLevel");
     return std::nullopt;
   }
   PieceDecoder decoder;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/error.hpp"
@@ -21,7 +22,7 @@ const std::string kModel = std::string(DCULAB_SOURCE_DIR) + "/scenarios/models/d
 
 json golden() {
   const std::string path = std::string(DCULAB_SOURCE_DIR) + "/tests/golden/evaluation/dculab-tiny.json";
-  return parse_json(read_text(path), path);
+  return json::parse(read_text(path));
 }
 
 Generator tiny(Dtype kv_cache_dtype, int num_threads = 2) {

@@ -1,6 +1,7 @@
 // A model written as a folder is the model that was read.
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"

@@ -41,6 +41,28 @@ TEST_CASE("tensors are found where the header says, in any order, with padding a
 
 TEST_CASE("a file without tensors is valid") { REQUIRE(read_tensor_table(file_of("{}", 0), "file").empty()); }
 
+TEST_CASE("a header of many tensors is read, and one of more than any model has is refused") {
+  const auto header_of = [](int tensors) {
+    std::string header;
+    for (int index = 0; index < tensors; ++index)
+      header += (index == 0 ? "{" : ",") + ("\"t" + std::to_string(index)) +
+                R"(":{"dtype":"F16","shape":[0],"data_offsets":[0,0]})";
+    return header + "}";
+  };
+  REQUIRE(read_tensor_table(file_of(header_of(40'000), 0), "file").size() == 40'000);
+  const std::string last = R"(,"t7":{"dtype":"F16","shape":[0],"data_offsets":[0,0]}})";
+  std::string twice = header_of(40'000);
+  twice.replace(twice.size() - 1, 1, last);
+  REQUIRE_THROWS_WITH(read_tensor_table(file_of(twice, 0), "file"), ContainsSubstring("key 't7' stands twice"));
+}
+
+TEST_CASE("a tensor's name is told in part, on one line") {
+  const std::string name = "a\\n" + std::string(1000, 'x');
+  REQUIRE_THROWS_WITH(
+      read_tensor_table(file_of("{\"" + name + "\":1}", 0), "file"),
+      "file: tensor 'a\\n" + std::string(198, 'x') + "...' must be an object with dtype, shape and data_offsets");
+}
+
 TEST_CASE("tensors of a sharded checkpoint are found in their shards") {
   const Checkpoint checkpoint(kGoldenFolder / "sharded");
   const auto embedding = checkpoint.find("model.embed_tokens.weight");

@@ -62,12 +62,12 @@ json small_tokenizer() {
 
 TEST_CASE("Broken JSON is reported with file and line", "[tokenizer]") {
   CHECK_THAT(error_of("{\n  \"model\": {\n    \"vocab\" 1\n"),
-             ContainsSubstring("tokenizer.json:3: is not valid JSON ("));
-  CHECK_THAT(error_of(""), ContainsSubstring("tokenizer.json:1: is not valid JSON ("));
-  CHECK_THAT(error_of("{\"a\": \"\xFF\"}"), ContainsSubstring("tokenizer.json:1: is not valid JSON ("));
-  CHECK_THAT(error_of("[1e999]"), ContainsSubstring("tokenizer.json: is not valid JSON ("));
+             ContainsSubstring("tokenizer.json:3:13: is not valid JSON ("));
+  CHECK_THAT(error_of(""), ContainsSubstring("tokenizer.json:1:1: is not valid JSON ("));
+  CHECK_THAT(error_of("{\"a\": \"\xFF\"}"), ContainsSubstring("tokenizer.json:1:8: is not valid JSON ("));
+  CHECK_THAT(error_of("[1e999]"), ContainsSubstring("tokenizer.json:1:6: is not valid JSON (number overflow"));
   CHECK_THAT(error_of(R"({"model": 1, "model": 2})"), ContainsSubstring("key 'model' stands twice"));
-  CHECK_THAT(error_of(std::string(100'000, '[')), ContainsSubstring("tokenizer.json:1: is not valid JSON ("));
+  CHECK_THAT(error_of(std::string(100'000, '[')), ContainsSubstring("tokenizer.json:1: nested deeper than 64 levels"));
   CHECK_THAT(error_of(std::string(100'000, '[') + std::string(100'000, ']')), ContainsSubstring("must be an object"));
   CHECK_THROWS_WITH(Tokenizer::load(kGoldens), ContainsSubstring("tokenizer/: is a folder"));
   CHECK_THROWS_WITH(Tokenizer::load(kGoldens + "none.json"), ContainsSubstring("none.json: cannot be opened"));
@@ -167,6 +167,14 @@ TEST_CASE("Wrong types anywhere in the file give a message, never a crash", "[to
       }
     }
   }
+}
+
+TEST_CASE("A hundred thousand added tokens are read", "[tokenizer]") {
+  json content = small_tokenizer();
+  json& added = content["added_tokens"];
+  for (int id = 259; id < 100'000; ++id) added.push_back({{"id", id}, {"content", "<" + std::to_string(id) + ">"}});
+  const Tokenizer tokenizer = Tokenizer::parse(content.dump(), "tokenizer.json");
+  CHECK(tokenizer.encode("<99999>", SpecialTokens::omit) == std::vector<TokenId>{99'999});
 }
 
 }  // namespace dculab::engine

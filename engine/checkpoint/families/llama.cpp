@@ -5,6 +5,7 @@
 
 #include "engine/checkpoint/config_fields.hpp"
 #include "engine/checkpoint/families/families.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -15,7 +16,7 @@ constexpr int kDefaultMaxWindowLayers = 28;
 
 void read_sizes(const JsonFields& config, ModelShape& shape, int default_positions) {
   const std::string activation = config.text("hidden_act", "silu");
-  if (activation != "silu") config.refuse("hidden_act", "'" + activation + "' is not supported (silu)");
+  if (activation != "silu") config.refuse("hidden_act", in_quotes(activation) + " is not supported (silu)");
   shape.hidden_size = read_size(config, {"hidden_size"});
   shape.intermediate_size = read_size(config, {"intermediate_size"});
   shape.num_hidden_layers = read_size(config, {"num_hidden_layers"});

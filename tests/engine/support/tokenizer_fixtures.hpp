@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ inline Tokenizer fixture(const std::string& kind, const std::string& folder = kG
 
 inline nlohmann::json fixture_json(const std::string& kind, const std::string& folder = kGoldens) {
   const std::string path = folder + kind + ".json";
-  return parse_json(read_text(path), path);
+  return nlohmann::json::parse(read_text(path));
 }
 
 inline std::vector<nlohmann::json> read_lines(const std::string& path) {
