@@ -30,26 +30,37 @@ std::string composed(std::string_view text) {
   return {reinterpret_cast<const char*>(result), static_cast<std::size_t>(size)};
 }
 
+void require_room(std::size_t size, std::size_t more, std::size_t most) {
+  if (more > most - std::min(size, most))
+    throw InputError("the tokenizer's rules turn a text into more than " + std::to_string(most) +
+                     " bytes; is tokenizer.json the model's own?");
+}
+
 }  // namespace
 
-std::string replaced(std::string_view text, std::string_view pattern, std::string_view content) {
+std::string replaced(std::string_view text, std::string_view pattern, std::string_view content, std::size_t most) {
   std::string result;
-  result.reserve(text.size());
+  result.reserve(std::min(text.size(), most));
   for (std::size_t begin = 0;;) {
-    const std::size_t found = text.find(pattern, begin);
-    result += text.substr(begin, found - begin);
-    if (found == std::string_view::npos) return result;
-    result += content;
+    const std::size_t found = std::min(text.find(pattern, begin), text.size());
+    const std::string_view kept = text.substr(begin, found - begin);
+    const std::string_view added = found == text.size() ? std::string_view() : content;
+    require_room(result.size(), kept.size() + added.size(), most);
+    result.append(kept).append(added);
+    if (found == text.size()) return result;
     begin = found + pattern.size();
   }
 }
 
-std::string normalized(std::string_view text, const Normalizer& normalizer) {
+std::string normalized(std::string_view text, const Normalizer& normalizer, GrowthRoom room) {
+  const std::size_t most = most_bytes(text, room);
   std::string result(text);
   for (const NormalizerStep& step : normalizer) {
     if (step.kind == NormalizerKind::nfc) result = composed(result);
-    if (step.kind == NormalizerKind::replace) result = replaced(result, step.pattern, step.content);
-    if (step.kind == NormalizerKind::prepend && !result.empty()) result.insert(0, step.content);
+    if (step.kind == NormalizerKind::replace) result = replaced(result, step.pattern, step.content, most);
+    if (step.kind != NormalizerKind::prepend || result.empty()) continue;
+    require_room(result.size(), step.content.size(), most);
+    result.insert(0, step.content);
   }
   return result;
 }

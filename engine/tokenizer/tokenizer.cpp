@@ -58,7 +58,7 @@ void Tokenizer::enter(const AddedToken& added) {
                      ", but also " + std::to_string(*known));
   }
   const std::string pattern =
-      added.normalized ? normalized(added.content, normalizer_) : added.content;
+      added.normalized ? normalized(added.content, normalizer_, GrowthRoom::token) : added.content;
   (added.normalized ? in_normalized_text_ : in_raw_text_).add(pattern, added);
   added_ids_.emplace(added.content, added.id);
   // The library looks for the decoded form among the special tokens, so one that normalizing changes is never skipped.
@@ -74,7 +74,8 @@ void Tokenizer::set_token(TokenId id, const std::string& written, bool special) 
     token.bytes = from_byte_alphabet(written);
     return;
   }
-  for (const auto& [pattern, content] : decoder_->replaces) token.bytes = replaced(token.bytes, pattern, content);
+  for (const auto& [pattern, content] : decoder_->replaces)
+    token.bytes = replaced(token.bytes, pattern, content, most_bytes(written, GrowthRoom::token));
   const auto byte = decoder_->byte_fallback ? fallback_byte(token.bytes) : std::nullopt;
   token.is_byte = byte.has_value();
   if (byte) token.bytes = std::string(1, static_cast<char>(*byte));

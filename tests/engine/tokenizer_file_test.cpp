@@ -169,6 +169,28 @@ TEST_CASE("Wrong types anywhere in the file give a message, never a crash", "[to
   }
 }
 
+TEST_CASE("Rules that blow a text up are refused before they take the memory", "[tokenizer]") {
+  json content = small_tokenizer();
+  json steps = json::array();
+  const json step = {{"type", "Replace"}, {"pattern", {{"String", "e"}}}, {"content", std::string(100, 'e')}};
+  for (int times = 0; times < 8; ++times) steps.push_back(step);
+  content["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+  content["added_tokens"] = json::array();
+  content["post_processor"] = nullptr;
+  const Tokenizer tokenizer = Tokenizer::parse(content.dump(), "tokenizer.json");
+  REQUIRE_THROWS_WITH(tokenizer.encode("eeee", SpecialTokens::omit),
+                      ContainsSubstring("turn a text into more than 1048832 bytes"));
+  REQUIRE(tokenizer.encode("th th", SpecialTokens::omit).size() > 2);
+  const json prepend = {{"type", "Prepend"}, {"prepend", std::string(3 << 20, 'e')}};
+  content["normalizer"] = prepend;
+  const Tokenizer prepending = Tokenizer::parse(content.dump(), "tokenizer.json");
+  REQUIRE_THROWS_WITH(prepending.encode("th", SpecialTokens::omit), ContainsSubstring("turn a text into more than"));
+  // A token has less room: there may be many.
+  content["normalizer"] = step;
+  content["added_tokens"] = {{{"id", 258}, {"content", std::string(100, 'e')}, {"normalized", true}}};
+  CHECK_THAT(error_of(content.dump()), ContainsSubstring("tokenizer.json: the tokenizer's rules turn a text"));
+}
+
 TEST_CASE("A hundred thousand added tokens are read", "[tokenizer]") {
   json content = small_tokenizer();
   json& added = content["added_tokens"];
