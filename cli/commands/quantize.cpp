@@ -14,7 +14,6 @@
 #include "cli/scenario/locate.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/quantized_model_writer.hpp"
@@ -199,7 +198,6 @@ void run_quantize(const QuantizeChoices& choices) {
   const engine::QuantizeOptions options = to_options(choices);
   const engine::ModelWeights weights = engine::load_weights(folder, engine::WeightMemory::mapped);
   if (const auto found = problems(options, weights); !found.empty()) throw InputError(found.front());
-  engine::require_finite(weights);
   const std::vector<TokenId> tokens = read_calibration(choices, folder);
   ProgressBar bar;
   const engine::QuantizedModel model = engine::quantize_model(

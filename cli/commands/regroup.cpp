@@ -12,7 +12,6 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/locate.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_folder.hpp"
@@ -179,7 +178,6 @@ void run_regroup(const RegroupChoices& choices) {
   std::vector<TokenId> ids;
   if (!choices.calibration.empty()) ids = calibration_ids(choices, model);
   const engine::ModelWeights weights = engine::load_weights(model);
-  engine::require_finite(weights);
   const engine::Regrouping result = engine::regroup(weights, options, calibrate_heads(choices, weights, ids));
   engine::write_model(choices.folder, result.weights, model);
   show(make_report(choices, weights.shape, result, ids.size()), choices.output);

@@ -1,27 +1,35 @@
 #include "engine/checkpoint/finite_weights.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "core/error.hpp"
-#include "engine/checkpoint/stored_values.hpp"
+#include <array>
+#include <cstdint>
+#include <cstring>
 
 namespace dculab::engine {
+namespace {
 
-void require_finite(const ModelWeights& weights) {
-  ModelWeights copy = weights;  // weight_slots wants to be able to set the views
-  std::vector<float> row;
-  for (const WeightSlot& slot : weight_slots(copy)) {
-    row.resize(static_cast<std::size_t>(std::max(slot.columns, 1)));
-    const std::size_t row_bytes = row.size() * static_cast<std::size_t>(bits(slot.view->dtype)) / 8;
-    const auto* stored = static_cast<const std::byte*>(slot.view->data);
-    for (int index = 0; index < slot.rows; ++index, stored += row_bytes) {
-      widen(stored, slot.view->dtype, row);
-      if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); }))
-        throw InputError(slot.name, "has a weight that is NaN or infinite; the checkpoint is damaged");
-    }
+// A value whose exponent has all bits set is NaN or infinite. Blocks are copied since the format promises no alignment,
+// and have no early end so that the compiler uses vectors: this keeps up with the memory.
+template <class Word>
+bool none_has_exponent(std::span<const std::byte> stored, Word exponent) {
+  std::array<Word, 4096 / sizeof(Word)> block{};
+  while (!stored.empty()) {
+    const std::size_t bytes = std::min(stored.size(), sizeof block);
+    std::memcpy(block.data(), stored.data(), bytes);
+    stored = stored.subspan(bytes);
+    unsigned found = 0;
+    for (std::size_t index = 0; index < bytes / sizeof(Word); ++index)
+      found |= static_cast<unsigned>((block[index] & exponent) == exponent);
+    if (found != 0) return false;
   }
+  return true;
+}
+
+}  // namespace
+
+bool all_finite(std::span<const std::byte> stored, Dtype dtype) {
+  if (dtype == Dtype::f32) return none_has_exponent<std::uint32_t>(stored, 0x7F800000);
+  return none_has_exponent<std::uint16_t>(stored, dtype == Dtype::f16 ? 0x7C00 : 0x7F80);
 }
 
 }  // namespace dculab::engine

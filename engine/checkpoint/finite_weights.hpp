@@ -1,11 +1,14 @@
-// Whether all weights of a model are numbers: what is made of a model would carry a NaN on.
+// Whether the weights of a checkpoint are numbers. A damaged one would run, and print text.
 #pragma once
 
-#include "engine/checkpoint/model_weights.hpp"
+#include <cstddef>
+#include <span>
+
+#include "core/dtype.hpp"
 
 namespace dculab::engine {
 
-// Throws InputError with the tensor's name where a weight is NaN or infinite.
-void require_finite(const ModelWeights& weights);
+// Whether none of the stored values is NaN or infinite. `stored` need not be aligned; `dtype` is F32, F16 or BF16.
+[[nodiscard]] bool all_finite(std::span<const std::byte> stored, Dtype dtype);
 
 }  // namespace dculab::engine

@@ -5,14 +5,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
 #include "engine/checkpoint/quantization_config.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/memory/anonymous_memory.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -37,8 +40,8 @@ kernels::WeightView checked_view(const Checkpoint& checkpoint, const WeightSlot&
                                ", but config.json makes it " + to_string(expected));
   const auto dtype = parse_dtype(tensor->dtype);
   if (!dtype || (*dtype != Dtype::f32 && *dtype != Dtype::f16 && *dtype != Dtype::bf16))
-    throw InputError(
-        file, "tensor '" + slot.name + "' has dtype " + tensor->dtype + ", which is not supported (F32, F16, BF16)");
+    throw InputError(file, "tensor '" + slot.name + "' has dtype " + shortened(tensor->dtype) +
+                               ", which is not supported (F32, F16, BF16)");
   return {tensor->bytes.data(), *dtype, slot.rows};
 }
 
@@ -67,6 +70,18 @@ std::size_t value_bytes(Dtype dtype) { return static_cast<std::size_t>(bits(dtyp
 Dtype copied_dtype(const WeightSlot& slot) { return slot.widened ? Dtype::f32 : slot.view->dtype; }
 
 std::size_t copied_bytes(const WeightSlot& slot) { return slot.values() * value_bytes(copied_dtype(slot)); }
+
+void require_finite(const Checkpoint& checkpoint, const std::vector<WeightSlot>& slots) {
+  std::string checked;
+  for (const WeightSlot& slot : slots) {
+    if (std::exchange(checked, slot.name) == slot.name) continue;  // Q, K and V may be parts of one tensor
+    const auto [tensor, file] = checkpoint.find(slot.name);
+    if (!all_finite(tensor->bytes, slot.view->dtype))
+      throw InputError(file,
+                       "tensor " + in_quotes(slot.name) +
+                           " has a weight that is NaN or infinite (the checkpoint is damaged); download it again");
+  }
+}
 
 // Kernels read whole values; the format promises no alignment.
 void require_alignment(const WeightSlot& slot, const std::string& file) {
@@ -126,6 +141,7 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   for (const WeightSlot& slot : slots) *slot.view = checked_view(*checkpoint, slot);
   weights.shape.dtype = weights.embed_tokens.dtype;  // what is stored, whatever config.json says
   require_one_dtype(*checkpoint, slots, weights.shape.dtype);
+  require_finite(*checkpoint, slots);
   if (quantization) load_packed_layers(*checkpoint, *quantization, quantized_slots, weights);
   if (memory == WeightMemory::mapped) {
     for (const WeightSlot& slot : slots)

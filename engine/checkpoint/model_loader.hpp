@@ -15,8 +15,8 @@ enum class WeightMemory : std::uint8_t {
 };
 
 // Reads `folder` (config.json and safetensors); quantized matrices are packed for the CPU kernels. Throws InputError
-// naming file and tensor. Huge pages are the default because decode is bound by streaming the weights, and 4 KB pages
-// stream about a tenth slower.
+// naming file and tensor, also for a weight that is NaN or infinite. Huge pages are the default because decode is bound
+// by streaming the weights, and 4 KB pages stream about a tenth slower.
 [[nodiscard]] ModelWeights load_weights(const std::filesystem::path& folder,
                                         WeightMemory memory = WeightMemory::huge_pages);
 

@@ -1,6 +1,7 @@
 // A model written as a folder is the model that was read.
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -8,6 +9,7 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/model_writer.hpp"
+#include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/regroup/mean_pool.hpp"
 #include "tests/engine/support/golden_model.hpp"
@@ -109,6 +111,26 @@ TEST_CASE("a folder in use, and a place that is not there, are refused and left 
   REQUIRE(scratch.entries() == 1);
   fs::create_directory(scratch / "empty");
   REQUIRE_NOTHROW(write_model(scratch / "empty", weights, kGoldenFolder / "mha"));
+}
+
+TEST_CASE("a damaged weight is refused when it is loaded, copied or mapped") {
+  const Scratch scratch("damaged");
+  const fs::path folder = scratch / "model";
+  fs::copy(kGoldenFolder / "mha", folder);
+  const auto offset = [&] {
+    const MappedFile file(folder / "model.safetensors");
+    return read_tensor_table(file.bytes(), "x").at("model.layers.1.mlp.up_proj.weight").bytes.data() -
+           file.bytes().data();
+  }();
+  const float damage = std::numeric_limits<float>::infinity();
+  std::fstream file(folder / "model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(offset + 40);
+  file.write(reinterpret_cast<const char*>(&damage), sizeof damage);
+  file.close();
+  for (const WeightMemory memory : {WeightMemory::huge_pages, WeightMemory::mapped})
+    REQUIRE_THROWS_WITH(load_weights(folder, memory),
+                        ContainsSubstring("model.safetensors: tensor ") &&
+                            ContainsSubstring("up_proj.weight' has a weight that is NaN"));
 }
 
 }  // namespace dculab::engine

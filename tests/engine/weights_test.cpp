@@ -1,8 +1,12 @@
 // Weights in memory: loaded, random, regrouped.
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <span>
+#include <vector>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
@@ -44,6 +48,27 @@ TEST_CASE("weights keep the dtype and the bytes of the file") {
       REQUIRE(weights->layers[1].down_proj.dtype == dtype);
       REQUIRE(std::memcmp(weights->layers[1].down_proj.data, bytes.data(), bytes.size()) == 0);
     }
+  }
+}
+
+TEST_CASE("a weight that is no number is refused with its tensor, wherever it is") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+    INFO(name(dtype));
+    std::vector<float> values(5000, 1.0F);
+    std::vector<std::byte> stored(values.size() * static_cast<std::size_t>(bits(dtype)) / 8 + 1);
+    const std::span<std::byte> unaligned = std::span(stored).subspan(1);
+    values[7] = 65504;  // the largest of F16
+    narrow(values, dtype, stored.data());
+    std::memmove(unaligned.data(), stored.data(), unaligned.size());
+    REQUIRE(all_finite(unaligned, dtype));
+    for (const std::size_t place : {std::size_t{0}, std::size_t{2500}, values.size() - 1})
+      for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+        std::vector<float> damaged = values;
+        damaged[place] = wrong;
+        narrow(damaged, dtype, stored.data());
+        std::memmove(unaligned.data(), stored.data(), unaligned.size());
+        REQUIRE_FALSE(all_finite(unaligned, dtype));
+      }
   }
 }
 
