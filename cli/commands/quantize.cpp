@@ -195,6 +195,7 @@ void add_totals(Report& report, const engine::QuantizedModel& model, const Quant
 void run_quantize(const QuantizeChoices& choices) {
   const std::filesystem::path folder = find_model(choices.model);
   engine::require_new_folder(choices.output);
+  (void)engine::companion_files(folder);  // refused now rather than after the work
   const engine::QuantizeOptions options = to_options(choices);
   const engine::ModelWeights weights = engine::load_weights(folder, engine::WeightMemory::mapped);
   if (const auto found = problems(options, weights); !found.empty()) throw InputError(found.front());

@@ -175,6 +175,7 @@ void run_regroup(const RegroupChoices& choices) {
   const std::filesystem::path model = find_model(choices.model);
   require_regroupable(model, choices);
   engine::require_new_folder(choices.folder);
+  (void)engine::companion_files(model);  // refused now rather than after the work
   std::vector<TokenId> ids;
   if (!choices.calibration.empty()) ids = calibration_ids(choices, model);
   const engine::ModelWeights weights = engine::load_weights(model);

@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <system_error>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/json.hpp"
+#include "fields/json_text.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -25,6 +28,27 @@ constexpr std::array kCompanionFiles{"generation_config.json",
                                      "chat_template.jinja"};
 
 fs::path without_trailing_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+
+bool is_inside(const fs::path& file, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
+}
+
+// The folder itself, or "models--who--what/blobs" where it is "models--who--what/snapshots/<commit>".
+void require_own_file(const fs::path& source, const fs::path& file) {
+  const fs::path folder = fs::canonical(source);
+  std::error_code error;
+  const fs::path target = fs::canonical(file, error);
+  if (error) throw InputError(file.string(), "is a link that leads nowhere (" + error.message() + "); remove it");
+  const fs::path repository = folder.parent_path().parent_path();
+  const bool is_snapshot =
+      folder.parent_path().filename() == "snapshots" && repository.filename().string().starts_with("models--");
+  if (!is_inside(target, folder) && !(is_snapshot && is_inside(target, repository / "blobs")))
+    throw InputError(file.string(), "is a link to " + target.string() +
+                                        ", outside the model's folder (it would be copied into the new model); "
+                                        "replace it with the file, if it belongs to the model");
+  if (!fs::is_regular_file(target))
+    throw InputError(file.string(), "is not a regular file and cannot be copied into the new model; remove it");
+}
 
 }  // namespace
 
@@ -56,9 +80,21 @@ void make_folder(const fs::path& asked, const std::function<void(const fs::path&
   }
 }
 
+std::vector<std::string> companion_files(const fs::path& source) {
+  std::vector<std::string> names;
+  for (const char* name : kCompanionFiles) {
+    const fs::path file = source / name;
+    std::error_code ignored;
+    if (fs::symlink_status(file, ignored).type() == fs::file_type::not_found) continue;
+    require_own_file(source, file);
+    if (file.extension() == ".json") (void)parse_json(file.string(), 1, read_text(file.string()));
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 void copy_companion_files(const fs::path& source, const fs::path& folder) {
-  for (const char* name : kCompanionFiles)
-    if (fs::exists(source / name)) fs::copy_file(source / name, folder / name);
+  for (const std::string& name : companion_files(source)) fs::copy_file(source / name, folder / name);
 }
 
 void write_text(const fs::path& file, const std::string& text) {

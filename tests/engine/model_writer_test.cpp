@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/model_writer.hpp"
 #include "engine/checkpoint/safetensors.hpp"
@@ -111,6 +112,54 @@ TEST_CASE("a folder in use, and a place that is not there, are refused and left 
   REQUIRE(scratch.entries() == 1);
   fs::create_directory(scratch / "empty");
   REQUIRE_NOTHROW(write_model(scratch / "empty", weights, kGoldenFolder / "mha"));
+}
+
+TEST_CASE("what a model takes over is its own, and no link to anything else") {
+  const Scratch scratch("companions");
+  const auto write = [](const fs::path& file, const char* text) { std::ofstream(file) << text; };
+  write(scratch / "secret.key", "secret");
+  const fs::path plain = scratch / "plain";
+  fs::create_directory(plain);
+  write(plain / "merges.txt", "a b\n");
+  write(plain / "vocab.json", "{}");
+  fs::create_symlink("merges.txt", plain / "chat_template.jinja");
+  REQUIRE(companion_files(plain) == std::vector<std::string>{"vocab.json", "merges.txt", "chat_template.jinja"});
+  fs::remove(plain / "chat_template.jinja");
+  fs::create_symlink("../secret.key", plain / "chat_template.jinja");
+  REQUIRE_THROWS_WITH(companion_files(plain), ContainsSubstring("chat_template.jinja: is a link to ") &&
+                                                  ContainsSubstring("outside the model's folder"));
+  fs::remove(plain / "chat_template.jinja");
+  fs::create_symlink("nowhere", plain / "chat_template.jinja");
+  REQUIRE_THROWS_WITH(companion_files(plain), ContainsSubstring("leads nowhere"));
+  fs::remove(plain / "chat_template.jinja");
+  fs::create_directory(plain / "chat_template.jinja");
+  REQUIRE_THROWS_WITH(companion_files(plain), ContainsSubstring("not a regular file"));
+  fs::remove(plain / "chat_template.jinja");
+  write(plain / "tokenizer_config.json", "{\"a\": ");
+  REQUIRE_THROWS_WITH(companion_files(plain), ContainsSubstring("tokenizer_config.json:1:8: is not valid JSON"));
+}
+
+TEST_CASE("a snapshot of a Hub cache takes over the blobs of its own repository") {
+  const Scratch scratch("hub");
+  const auto make = [&](const char* repository) {
+    const fs::path root = scratch / repository;
+    fs::create_directories(root / "blobs");
+    fs::create_directories(root / "snapshots" / "0123");
+    std::ofstream(root / "blobs" / "abcd") << "a b\n";
+    return root / "snapshots" / "0123";
+  };
+  const fs::path snapshot = make("models--who--what");
+  fs::create_symlink("../../blobs/abcd", snapshot / "merges.txt");
+  REQUIRE(companion_files(snapshot) == std::vector<std::string>{"merges.txt"});
+  fs::create_directory(scratch / "copy");
+  copy_companion_files(snapshot, scratch / "copy");
+  REQUIRE(fs::symlink_status(scratch / "copy" / "merges.txt").type() == fs::file_type::regular);
+  make("models--another--one");
+  fs::create_symlink("../../../models--another--one/blobs/abcd", snapshot / "vocab.json");
+  REQUIRE_THROWS_WITH(companion_files(snapshot), ContainsSubstring("vocab.json: is a link to "));
+  const fs::path lookalike = make("other");
+  fs::create_symlink("../../blobs/abcd", lookalike / "merges.txt");
+  REQUIRE_THROWS_WITH(companion_files(lookalike), ContainsSubstring("merges.txt: is a link to "));
 }
 
 TEST_CASE("a damaged weight is refused when it is loaded, copied or mapped") {
