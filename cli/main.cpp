@@ -9,6 +9,7 @@
 #include "cli/commands/commands.hpp"
 #include "core/error.hpp"
 #include "engine/executors/thread_shortage.hpp"
+#include "fields/printable_text.hpp"
 
 namespace {
 
@@ -58,7 +59,7 @@ int main(int argc, char* argv[]) {
     std::cerr << explain(app, error) << '\n';
     return kBadInput;
   } catch (const dculab::InputError& error) {
-    std::cerr << "dculab: " << error.what() << '\n';
+    std::cerr << "dculab: " << dculab::printable(error.what()) << '\n';
     return kBadInput;
   } catch (const std::exception& error) {
     std::cerr << "dculab: " << error.what() << '\n';

@@ -15,6 +15,7 @@
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "fields/printable_text.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/hold_out.hpp"
 
@@ -49,7 +50,7 @@ struct CalibrateChoices {
       if (!refused.contains(row)) accepted.push_back(trace.steps[row]);
   }
   if (accepted.size() < sim::kFewestSteps) {
-    for (const std::string& line : report.heading) std::cerr << line << '\n';
+    for (const std::string& line : report.heading) std::cerr << printable(line) << '\n';
     throw InputError("only " + std::to_string(accepted.size()) + " steps of these traces can be used, " +
                      std::to_string(sim::kFewestSteps) + " are needed; run a larger grid with `dculab bench --trace`");
   }

@@ -140,14 +140,11 @@ class TextStream {
   explicit TextStream(const std::string& prompt) : prompt_(prompt) {}
 
   void add(std::string_view text) {
-    if (!started_) std::cout << prompt_;
+    if (!started_) print(prompt_);
     started_ = true;
-    std::cout << text << std::flush;
+    print(text);
   }
-  void finish() {
-    add("");
-    std::cout << std::endl;
-  }
+  void finish() { add("\n"); }
 
  private:
   const std::string& prompt_;

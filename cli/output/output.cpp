@@ -15,6 +15,7 @@
 
 #include "cli/output/html_page.hpp"
 #include "config/text_output.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -130,10 +131,18 @@ void add_output_file(CLI::App& command, const std::string& option, std::string& 
   command.add_option(option, file, help)->check(CLI::Validator(why_not_writable, ""))->option_text("FILE");
 }
 
+void print(std::string_view text) {
+  static const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  if (is_terminal)
+    std::cout << printable(text) << std::flush;
+  else
+    std::cout << text << std::flush;
+}
+
 void show(const Report& report, const OutputOptions& options) {
   const std::string text = render(report, options.format);
   if (options.file.empty())
-    std::cout << text << std::flush;
+    print(text);
   else
     config::write_file_atomically(options.file, text);
   if (!options.report_file.empty()) config::write_file_atomically(options.report_file, html_page(report));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -61,6 +62,10 @@ struct Report {
   std::vector<Table> tables;         // CSV prints the first
   Json json;                         // without `schema`, which is added
 };
+
+// Writes text to standard output. A terminal gets it as printable(), since texts of files are in it; a pipe or a file
+// gets it as it is.
+void print(std::string_view text);
 
 // Prints or writes the report, whole or not at all.
 void show(const Report& report, const OutputOptions& options);
