@@ -39,6 +39,7 @@ std::vector<std::string> read_columns(const std::string& file, CsvReader& reader
 }  // namespace
 
 std::vector<Node> csv_rows(const std::string& file, const std::string& text, ProblemList& problems) {
+  require_utf8(file, text);
   CsvReader reader(text);
   const std::vector<std::string> columns = read_columns(file, reader);
   std::vector<Node> rows;

@@ -1,5 +1,6 @@
 #include "config/node.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -7,8 +8,18 @@
 #include <memory>
 
 #include "core/error.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::config {
+
+void require_utf8(const std::string& file, std::string_view text) {
+  const std::size_t valid = valid_prefix(text);
+  if (valid == text.size()) return;
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(valid), '\n');
+  throw InputError(
+      file, static_cast<int>(line),
+      "is not UTF-8 (byte " + std::to_string(static_cast<unsigned char>(text[valid])) + "); save it as UTF-8");
+}
 
 NextPiece read_text_pieces(const std::string& path, std::size_t limit) {
   std::error_code error;

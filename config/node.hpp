@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "fields/json_text.hpp"
 #include "fields/node.hpp"
@@ -11,6 +12,9 @@ namespace dculab::config {
 // Throws InputError for broken syntax, for what is refused on purpose (anchors, aliases, tags, more than one document,
 // nesting deeper than 32, more than 1 MiB), and never anything else. `file` is for messages.
 [[nodiscard]] Node parse_yaml(const std::string& file, const std::string& text);
+
+// Throws InputError, with the line, for bytes that are not UTF-8: what is read is shown and written again.
+void require_utf8(const std::string& file, std::string_view text);
 
 // Both throw InputError when the file cannot be read or is larger than `limit` bytes. In pieces, or whole.
 [[nodiscard]] NextPiece read_text_pieces(const std::string& path, std::size_t limit);

@@ -68,7 +68,7 @@ void refuse_control_characters(const std::string& file, const std::string& text)
   for (const char letter : text) {
     if (letter == '\n') ++line;
     const auto code = static_cast<unsigned char>(letter);
-    if ((code < 0x20 && letter != '\n' && letter != '\r' && letter != '\t') || code == 0xFE || code == 0xFF)
+    if ((code < 0x20 && letter != '\n' && letter != '\r' && letter != '\t'))
       throw InputError(file, line, "not a text file (byte " + std::to_string(code) + "); save it as UTF-8");
   }
 }
@@ -78,6 +78,7 @@ void refuse_control_characters(const std::string& file, const std::string& text)
 Node parse_yaml(const std::string& file, const std::string& text) {
   if (text.size() > kLargestYaml) throw InputError(file, "is larger than 1 MiB; is it the right file?");
   refuse_control_characters(file, text);
+  require_utf8(file, text);
   NodeBuilder builder(file);
   YamlEvents events(file, builder);
   try {

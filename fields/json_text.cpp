@@ -1,6 +1,7 @@
 // The only file that reads JSON. It listens to the events of the parser, which neither recurses nor keeps anything.
 #include "fields/json_text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <iterator>

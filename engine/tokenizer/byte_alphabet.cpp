@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-#include "engine/tokenizer/utf8.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::engine {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "core/error.hpp"
-#include "engine/tokenizer/utf8.hpp"
 #include "fields/printable_text.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::engine {
 namespace {

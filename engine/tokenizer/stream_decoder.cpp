@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/tokenizer/utf8.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::engine {
 namespace {

@@ -7,8 +7,8 @@
 #include "engine/checkpoint/json.hpp"
 #include "engine/tokenizer/byte_alphabet.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
-#include "engine/tokenizer/utf8.hpp"
 #include "fields/printable_text.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::engine {
 

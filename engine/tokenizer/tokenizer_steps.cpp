@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/tokenizer/utf8.hpp"
 #include "fields/printable_text.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::engine {
 namespace {

@@ -93,6 +93,7 @@ TEST_CASE("syntax that hides meaning is refused") {
   CHECK_THAT(complaints(std::string(100, '[') + std::string(100, ']'), nothing),
              ContainsSubstring("nested deeper than 32"));
   CHECK_THAT(complaints(std::string("a: \x04") + "b", nothing), ContainsSubstring("not a text file"));
+  CHECK(complaints("a: 1\nb: caf\xe9\n", nothing) == "f.yaml:2: is not UTF-8 (byte 233); save it as UTF-8");
   CHECK_THAT(complaints(std::string(2 << 20, 'a'), nothing), ContainsSubstring("larger than 1 MiB"));
   CHECK_THAT(complaints("", nothing), ContainsSubstring("is empty"));
   CHECK_THAT(complaints("- 1\n", nothing), ContainsSubstring("must be a map"));

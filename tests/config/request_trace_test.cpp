@@ -39,3 +39,8 @@ TEST_CASE("of a wrong file of any length 20 lines are told") {
     CHECK_THAT(told, ContainsSubstring("and 299,980 more problems"));
   }
 }
+
+TEST_CASE("a table that is not UTF-8 is refused with the line") {
+  CHECK_THROWS_WITH(read_request_trace("t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n1,2,\xe9\n"),
+                    "t.csv:2: is not UTF-8 (byte 233); save it as UTF-8");
+}

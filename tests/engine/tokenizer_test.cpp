@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/tokenizer/stream_decoder.hpp"
-#include "engine/tokenizer/utf8.hpp"
+#include "fields/utf8.hpp"
 #include "tests/engine/support/tokenizer_fixtures.hpp"
 #include "tests/support/catch.hpp"
 

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
-#include "engine/tokenizer/utf8.hpp"
+#include "fields/utf8.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
-#include "engine/tokenizer/utf8.hpp"
+#include "fields/utf8.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 namespace {
 
 // What may follow a first byte: Unicode standard, table 3-7, "Well-Formed UTF-8 Byte Sequences".
@@ -89,4 +89,4 @@ bool is_white_space(char32_t c) {
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-}  // namespace dculab::engine
+}  // namespace dculab

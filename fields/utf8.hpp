@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace dculab::engine {
+namespace dculab {
 
 enum class Utf8Kind : std::uint8_t {
   character,
@@ -36,4 +36,4 @@ void append_character(std::string& text, char32_t code_point);
 // The property White_Space.
 [[nodiscard]] bool is_white_space(char32_t code_point);
 
-}  // namespace dculab::engine
+}  // namespace dculab
