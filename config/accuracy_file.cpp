@@ -1,6 +1,7 @@
 #include "config/accuracy_file.hpp"
 
 #include "config/csv_rows.hpp"
+#include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
@@ -39,7 +40,7 @@ std::optional<double> AccuracyRow::figure(const std::string& metric) const {
 }
 
 std::vector<AccuracyRow> read_accuracy_file(const std::string& path) {
-  const std::string text = read_text_file(path, kLargestAccuracyFile);
+  const std::string text = files::read_text(path, kLargestAccuracyFile);
   ProblemList problems(path);
   std::vector<AccuracyRow> rows;
   for (const Node& node : csv_rows(path, text, problems)) rows.push_back(read_row(node, problems));

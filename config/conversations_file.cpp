@@ -6,6 +6,7 @@
 
 #include "config/map_reader.hpp"
 #include "fields/json_text.hpp"
+#include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
@@ -88,7 +89,7 @@ std::vector<Exchange> read_conversations(const std::string& file, const std::str
 }
 
 std::vector<Exchange> read_conversations_file(const std::string& path) {
-  return read_pieces(path, read_text_pieces(path, kLargestConversationsFile));
+  return read_pieces(path, files::read_text_pieces(path, kLargestConversationsFile));
 }
 
 }  // namespace dculab::config

@@ -1,4 +1,4 @@
-// YAML files as trees of nodes, and the texts of files.
+// YAML files as trees of nodes.
 #pragma once
 
 #include <string>
@@ -16,9 +16,6 @@ namespace dculab::config {
 // Throws InputError, with the line, for bytes that are not UTF-8: what is read is shown and written again.
 void require_utf8(const std::string& file, std::string_view text);
 
-// Both throw InputError when the file cannot be read or is larger than `limit` bytes. In pieces, or whole.
-[[nodiscard]] NextPiece read_text_pieces(const std::string& path, std::size_t limit);
-[[nodiscard]] std::string read_text_file(const std::string& path, std::size_t limit);
 [[nodiscard]] Node read_yaml_file(const std::string& path);
 
 }  // namespace dculab::config

@@ -5,6 +5,7 @@
 
 #include "config/csv_rows.hpp"
 #include "config/map_reader.hpp"
+#include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
@@ -92,7 +93,7 @@ std::vector<PublishedPoint> read_points(const std::string& file, const std::stri
 }
 
 std::vector<PublishedPoint> read_points_file(const std::string& path) {
-  return read_points(path, read_text_file(path, kLargestPointsFile));
+  return read_points(path, files::read_text_or_pipe(path, kLargestPointsFile));
 }
 
 }  // namespace dculab::config

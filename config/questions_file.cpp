@@ -5,6 +5,7 @@
 #include "config/map_reader.hpp"
 #include "fields/json_text.hpp"
 #include "fields/printable_text.hpp"
+#include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
@@ -67,7 +68,7 @@ std::vector<Question> read_questions(const std::string& file, const std::string&
 }
 
 std::vector<Question> read_questions_file(const std::string& path) {
-  return read_questions(path, read_text_file(path, kLargestQuestionsFile));
+  return read_questions(path, files::read_text_or_pipe(path, kLargestQuestionsFile));
 }
 
 }  // namespace dculab::config

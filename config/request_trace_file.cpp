@@ -5,6 +5,7 @@
 #include "config/csv_rows.hpp"
 #include "config/map_reader.hpp"
 #include "config/workload_reader.hpp"
+#include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
@@ -36,7 +37,7 @@ std::vector<RecordedRequest> read_request_trace(const std::string& file, const s
 }
 
 std::vector<RecordedRequest> read_request_trace_file(const std::string& path) {
-  return read_request_trace(path, read_text_file(path, kLargestRequestTrace));
+  return read_request_trace(path, files::read_text(path, kLargestRequestTrace));
 }
 
 }  // namespace dculab::config

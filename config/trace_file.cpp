@@ -7,6 +7,7 @@
 #include "config/step_words.hpp"
 #include "config/weight_format_text.hpp"
 #include "fields/json_text.hpp"
+#include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
@@ -243,6 +244,8 @@ Trace read_trace(const std::string& file, const std::string& text) {
   return trace;
 }
 
-Trace read_trace_file(const std::string& path) { return read_trace(path, read_text_file(path, kLargestTrace)); }
+Trace read_trace_file(const std::string& path) {
+  return read_trace(path, files::read_text_or_pipe(path, kLargestTrace));
+}
 
 }  // namespace dculab::config

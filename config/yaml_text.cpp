@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "fields/node_builder.hpp"
 #include "fields/printable_text.hpp"
+#include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
@@ -93,6 +94,6 @@ Node parse_yaml(const std::string& file, const std::string& text) {
   }
 }
 
-Node read_yaml_file(const std::string& path) { return parse_yaml(path, read_text_file(path, kLargestYaml)); }
+Node read_yaml_file(const std::string& path) { return parse_yaml(path, files::read_text(path, kLargestYaml)); }
 
 }  // namespace dculab::config

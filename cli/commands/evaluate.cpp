@@ -19,6 +19,7 @@
 #include "core/kivi.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
+#include "files/input.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -26,7 +27,6 @@ namespace {
 constexpr int kLongestDefaultWindow = 4096;  // the logits of a reference grow with it
 constexpr int kDefaultDecodeContext = 512;
 constexpr int kMostPositions = 1 << 20;
-constexpr std::size_t kLargestText = std::size_t{1} << 30U;
 constexpr double kMostReferenceLogits = 1U << 30U;  // values: 4 GiB
 constexpr double kMemoryShareBesideReference = 0.45;
 
@@ -64,7 +64,7 @@ struct Material {
 
 [[nodiscard]] Material read_material(const EvaluationTasks& tasks) {
   Material material;
-  if (!tasks.text_file.empty()) material.text = config::read_text_file(tasks.text_file, kLargestText);
+  if (!tasks.text_file.empty()) material.text = files::read_text_or_pipe(tasks.text_file, files::kLargestText);
   for (const std::string& file : tasks.question_files) material.items.push_back(read_items(file));
   return material;
 }

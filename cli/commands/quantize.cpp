@@ -1,10 +1,8 @@
 // `dculab quantize`: writes a model with quantized matrices.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <thread>
 
 #include "cli/commands/commands.hpp"
@@ -19,6 +17,7 @@
 #include "engine/checkpoint/quantized_model_writer.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
+#include "files/input.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -91,12 +90,9 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
 [[nodiscard]] std::vector<TokenId> read_calibration(const QuantizeChoices& choices,
                                                     const std::filesystem::path& folder) {
   if (choices.calibration_file.empty()) return {};
-  std::ifstream file(choices.calibration_file, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw InputError(choices.calibration_file, "cannot be read, or is empty");
+  const std::string text = files::read_text_or_pipe(choices.calibration_file, files::kLargestText);
   const auto tokenizer = engine::Tokenizer::load(folder / "tokenizer.json");
-  std::vector<TokenId> tokens = tokenizer.encode(text.str(), engine::SpecialTokens::omit);
+  std::vector<TokenId> tokens = tokenizer.encode(text, engine::SpecialTokens::omit);
   if (tokens.empty()) throw InputError(choices.calibration_file, "holds no text");
   if (tokens.size() > static_cast<std::size_t>(choices.calibration_tokens))
     tokens.resize(static_cast<std::size_t>(choices.calibration_tokens));

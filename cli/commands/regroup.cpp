@@ -21,6 +21,7 @@
 #include "engine/regroup/head_merge.hpp"
 #include "engine/regroup/regroup.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
+#include "files/input.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -58,7 +59,8 @@ struct RegroupChoices {
 
 [[nodiscard]] std::vector<TokenId> calibration_ids(const RegroupChoices& choices, const std::filesystem::path& model) {
   const auto tokenizer = engine::Tokenizer::load(model / "tokenizer.json");
-  std::vector<TokenId> ids = tokenizer.encode(engine::read_text(choices.calibration), engine::SpecialTokens::omit);
+  const std::string text = files::read_text_or_pipe(choices.calibration, files::kLargestText);
+  std::vector<TokenId> ids = tokenizer.encode(text, engine::SpecialTokens::omit);
   if (ids.size() < kFewestTokens)
     throw InputError(choices.calibration, "has only " + std::to_string(ids.size()) +
                                               " tokens, too few to compare heads; give at least " +

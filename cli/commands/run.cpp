@@ -1,10 +1,10 @@
 // `dculab run`: generates text with the real engine.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/memory/anonymous_memory.hpp"
+#include "files/input.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -44,8 +45,7 @@ struct RunChoices {
 
 [[nodiscard]] std::vector<std::string> read_prompts(const RunChoices& choices) {
   if (choices.prompts_file.empty()) return {choices.prompt};
-  std::ifstream file(choices.prompts_file);
-  if (!file) throw InputError(choices.prompts_file, "cannot be read");
+  std::istringstream file(files::read_text_or_pipe(choices.prompts_file, files::kLargestText));
   std::vector<std::string> prompts;
   for (std::string line; std::getline(file, line);)
     if (!line.empty()) prompts.push_back(line);

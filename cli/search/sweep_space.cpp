@@ -16,11 +16,11 @@
 #include "core/fingerprint.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "fields/json_text.hpp"
+#include "files/input.hpp"
 
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 30U;
 constexpr const char* kMachineKey = "machine";
 constexpr std::uint64_t kUnset = ~std::uint64_t{0};  // position of an axis
 
@@ -42,7 +42,7 @@ void refuse_axis(const config::Scenario& scenario, const config::SweepAxis& axis
 }
 
 [[nodiscard]] std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uint64_t start) {
-  return fingerprint(config::read_text_file(file.string(), kLargestFile), start);
+  return fingerprint(files::read_text(file.string(), files::kLargestText), start);
 }
 
 // One machine in the place of several, with the figures that the scenario changes.

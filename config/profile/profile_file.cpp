@@ -10,6 +10,7 @@
 #include "config/profile/hipprof_json.hpp"
 #include "config/profile/profile_columns.hpp"
 #include "fields/printable_text.hpp"
+#include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
@@ -154,7 +155,7 @@ Profile read_profile(const std::string& file, const std::string& text, Profiler 
 }
 
 Profile read_profile_file(const std::string& path, Profiler profiler) {
-  return read_profile(path, read_text_file(path, kLargestProfile), profiler);
+  return read_profile(path, files::read_text_or_pipe(path, kLargestProfile), profiler);
 }
 
 }  // namespace dculab::config

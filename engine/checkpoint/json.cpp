@@ -1,23 +1,21 @@
 #include "engine/checkpoint/json.hpp"
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "core/error.hpp"
 #include "fields/json_text.hpp"
 #include "fields/printable_text.hpp"
+#include "files/input.hpp"
 
 namespace dculab::engine {
+namespace {
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(path, "cannot be opened");
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw InputError(path, "cannot be read");
-  return text;
-}
+constexpr std::size_t kLargestJson = 100'000'000;  // bytes, as of the header of a .safetensors file
+
+}  // namespace
+
+std::string read_text(const std::string& path) { return files::read_text(path, kLargestJson); }
 
 JsonFields::JsonFields(std::string file, std::string_view text) {
   Node root = parse_json(file, 1, text);

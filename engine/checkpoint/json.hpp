@@ -11,7 +11,8 @@
 
 namespace dculab::engine {
 
-// A whole file as text. Throws InputError when it cannot be read.
+// A whole file of a model as text. Throws InputError when it cannot be read, is no regular file or is larger than 100
+// MB.
 [[nodiscard]] std::string read_text(const std::string& path);
 
 // Fields of a JSON object by name. A field that is null counts as absent, as in Hugging Face configurations. Copies and

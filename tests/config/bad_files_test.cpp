@@ -7,6 +7,7 @@
 #include "config/node.hpp"
 #include "config/scenario_file.hpp"
 #include "core/error.hpp"
+#include "files/input.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -30,7 +31,7 @@ TEST_CASE("every bad file gives the message it names") {
   std::size_t count = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(DCULAB_SOURCE_DIR "/tests/bad/yaml")) {
     INFO(entry.path().string());
-    const std::string text = read_text_file(entry.path(), 1 << 20);
+    const std::string text = files::read_text(entry.path(), 1 << 20);
     const std::string mark = "# expect: ";
     REQUIRE(text.starts_with(mark));
     const std::string message = text.substr(mark.size(), text.find('\n') - mark.size());

@@ -5,6 +5,7 @@
 
 #include "config/node.hpp"
 #include "core/error.hpp"
+#include "files/input.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -146,7 +147,7 @@ TEST_CASE("every bad profile gives the message it names") {
   for (const auto& entry : std::filesystem::directory_iterator(DCULAB_SOURCE_DIR "/tests/bad/profile")) {
     const std::string file = entry.path().string();
     INFO(file);
-    const std::string text = read_text_file(file, 1 << 20);
+    const std::string text = files::read_text(file, 1 << 20);
     const std::string mark = "# expect: ";
     REQUIRE(text.starts_with(mark));
     const std::string expected = file + text.substr(mark.size(), text.find('\n') - mark.size());

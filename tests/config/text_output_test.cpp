@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "config/node.hpp"
 #include "core/error.hpp"
+#include "files/input.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -33,9 +33,9 @@ TEST_CASE("a file is written whole and replaced whole") {
   const TemporaryFolder folder;
   const std::string file = folder.path / "out.json";
   write_file_atomically(file, "one");
-  CHECK(read_text_file(file, 100) == "one");
+  CHECK(files::read_text(file, 100) == "one");
   write_file_atomically(file, std::string(300000, 'x'));
-  CHECK(read_text_file(file, 1 << 20) == std::string(300000, 'x'));
+  CHECK(files::read_text(file, 1 << 20) == std::string(300000, 'x'));
   CHECK(folder.count() == 1);
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("the next write takes what a killed one left") {
   const std::string file = folder.path / "out.json";
   std::ofstream(file + ".part") << "half of an answer that is longer than the next";
   write_file_atomically(file, "whole");
-  CHECK(read_text_file(file, 100) == "whole");
+  CHECK(files::read_text(file, 100) == "whole");
   CHECK(folder.count() == 1);
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("programs that write one file take turns") {
     });
   }
   for (std::thread& writer : writers) writer.join();
-  const std::string left = read_text_file(file, 1 << 20);
+  const std::string left = files::read_text(file, 1 << 20);
   CHECK(left == text(left.at(0)));
   CHECK(folder.count() == 1);
 }
@@ -83,12 +83,12 @@ TEST_CASE("a file grows beside its place, over what a killed program left, and o
     growing.write("one,");
     CHECK_THROWS_WITH(GrowingFile(file), ContainsSubstring("another program is writing it"));
     growing.write("two");
-    CHECK(read_text_file(file, 100) == "old");
+    CHECK(files::read_text(file, 100) == "old");
     growing.keep();
   }
-  CHECK(read_text_file(file, 100) == "one,two");
+  CHECK(files::read_text(file, 100) == "one,two");
   GrowingFile(file).write("dropped");
-  CHECK(read_text_file(file, 100) == "one,two");
+  CHECK(files::read_text(file, 100) == "one,two");
   CHECK(folder.count() == 1);
 }
 
@@ -98,15 +98,7 @@ TEST_CASE("a link keeps pointing to the file that is replaced") {
   fs::create_symlink("target", folder.path / "link");
   write_file_atomically(folder.path / "link", "new");
   CHECK(fs::is_symlink(folder.path / "link"));
-  CHECK(read_text_file(folder.path / "target", 100) == "new");
-}
-
-TEST_CASE("files that cannot be read are named") {
-  const TemporaryFolder folder;
-  CHECK_THROWS_WITH(read_text_file(folder.path / "none", 10), ContainsSubstring("cannot be opened (No such file"));
-  CHECK_THROWS_WITH(read_text_file(folder.path, 10), ContainsSubstring("is a folder"));
-  write_file_atomically(folder.path / "big", "0123456789X");
-  CHECK_THROWS_WITH(read_text_file(folder.path / "big", 10), ContainsSubstring("larger than 10 bytes"));
+  CHECK(files::read_text(folder.path / "target", 100) == "new");
 }
 
 }  // namespace

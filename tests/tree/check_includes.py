@@ -13,9 +13,10 @@ ALLOWED = {
     "fields": {"core"},
     "sim": {"core"},
     "kernels": {"core"},
-    "engine": {"kernels", "fields", "core"},
-    "config": {"sim", "fields", "core"},
-    "cli": {"config", "sim", "engine", "fields", "core"},
+    "files": {"core"},
+    "engine": {"kernels", "fields", "files", "core"},
+    "config": {"sim", "fields", "files", "core"},
+    "cli": {"config", "sim", "engine", "fields", "files", "core"},
 }
 
 # Include prefix of a third party -> path prefixes of the files that may use it.

@@ -1,0 +1,108 @@
+#include "files/input.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace dculab::files {
+namespace {
+
+constexpr std::size_t kPiece = 1 << 16;
+
+[[nodiscard]] const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+[[noreturn]] void refuse_kind(const std::string& path, mode_t mode) {
+  throw InputError(path, std::string("is ") + kind_of(mode) + ", not a file");
+}
+
+[[nodiscard]] Descriptor open_to_read(const std::string& path, int flags) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
+  if (file.number() >= 0) return file;
+  const int reason = errno;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) refuse_kind(path, status.st_mode);
+  throw InputError(path, std::string("cannot be opened (") + std::strerror(reason) + ")");
+}
+
+[[nodiscard]] std::size_t read_some(int descriptor, const std::string& path, char* to, std::size_t size) {
+  for (;;) {
+    const ssize_t got = ::read(descriptor, to, size);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) throw InputError(path, std::string("cannot be read to its end (") + std::strerror(errno) + ")");
+  }
+}
+
+[[noreturn]] void refuse_size(const std::string& path, std::size_t limit) {
+  throw InputError(path, "is larger than " + std::to_string(limit) + " bytes; is it the right file?");
+}
+
+[[nodiscard]] std::string read_to_end(int descriptor, const std::string& path, std::size_t limit) {
+  struct stat status {};
+  const std::size_t expected = ::fstat(descriptor, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
+  std::string text(std::min(expected, limit) + 1, '\0');  // one more, to see the end without another piece
+  for (std::size_t size = 0;;) {
+    if (size == text.size()) text.resize(size + std::min(std::max(kPiece, size), limit + 1 - size));
+    const std::size_t got = read_some(descriptor, path, text.data() + size, text.size() - size);
+    size += got;
+    if (size > limit) refuse_size(path, limit);
+    if (got == 0) {
+      text.resize(size);
+      return text;
+    }
+  }
+}
+
+// A descriptor that this program was started with, under its name in the file system.
+[[nodiscard]] bool is_handed_over(std::string_view path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+}  // namespace
+
+void require_regular(int descriptor, const std::string& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0)
+    throw InputError(path, std::string("cannot be read (") + std::strerror(errno) + ")");
+  if (!S_ISREG(status.st_mode)) refuse_kind(path, status.st_mode);
+}
+
+Descriptor open_regular(const std::string& path) {
+  Descriptor file = open_to_read(path, O_NONBLOCK);  // or opening a FIFO would wait for a writer
+  require_regular(file.number(), path);
+  return file;
+}
+
+std::string read_text(const std::string& path, std::size_t limit) {
+  const Descriptor file = open_regular(path);
+  return read_to_end(file.number(), path, limit);
+}
+
+std::function<std::string_view()> read_text_pieces(const std::string& path, std::size_t limit) {
+  const auto file = std::make_shared<Descriptor>(open_regular(path));
+  return [path, limit, file, read = std::size_t{0}, piece = std::string(kPiece, '\0')]() mutable {
+    const std::size_t size = read_some(file->number(), path, piece.data(), piece.size());
+    read += size;
+    if (read > limit) refuse_size(path, limit);
+    return std::string_view(piece).substr(0, size);
+  };
+}
+
+std::string read_text_or_pipe(const std::string& path, std::size_t limit) {
+  if (!is_handed_over(path)) return read_text(path, limit);
+  const Descriptor file = open_to_read(path, 0);
+  return read_to_end(file.number(), path, limit);
+}
+
+}  // namespace dculab::files

@@ -1,0 +1,33 @@
+// Opens and reads files that somebody else made: never waits for one, and never reads more than asked for.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "files/descriptor.hpp"
+
+namespace dculab::files {
+
+inline constexpr std::size_t kLargestText = std::size_t{1} << 30U;  // bytes of a text that a command reads whole
+
+// Throws InputError when `path` is missing, cannot be opened, or is no regular file: a FIFO nobody writes to would stop
+// the program for ever, and a device never ends.
+[[nodiscard]] Descriptor open_regular(const std::string& path);
+
+// Throws InputError when `descriptor` is no regular file; `path` is for the message.
+void require_regular(int descriptor, const std::string& path);
+
+// The whole file. Throws InputError as open_regular, and when it is larger than `limit` bytes.
+[[nodiscard]] std::string read_text(const std::string& path, std::size_t limit);
+
+// The same in pieces, for a file that is not to be held: each call gives the next piece, valid until the call after it,
+// and an empty one at the end.
+[[nodiscard]] std::function<std::string_view()> read_text_pieces(const std::string& path, std::size_t limit);
+
+// The whole of a file that is read once and that a command names. What the shell hands over may be a pipe as well:
+// /dev/stdin, and the /dev/fd/63 of <(command). A FIFO with a name of its own is refused here too.
+[[nodiscard]] std::string read_text_or_pipe(const std::string& path, std::size_t limit);
+
+}  // namespace dculab::files
