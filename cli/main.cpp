@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "engine/executors/thread_shortage.hpp"
 #include "fields/printable_text.hpp"
+#include "files/interruption.hpp"
 
 namespace {
 
@@ -41,6 +42,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int main(int argc, char* argv[]) {
+  dculab::files::undo_when_interrupted();
   CLI::App app{
       "How fast will this LLM run on that machine, what holds it back, and which GQA group size and KV block\n"
       "size should it use? dculab runs LLM inference for real and prices the same work on machines in YAML."};

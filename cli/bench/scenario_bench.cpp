@@ -8,10 +8,10 @@
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
-#include "config/text_output.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "engine/generate/open_model.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -79,7 +79,7 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
       for (TraceStep& step : run.trace.steps) step.id.insert(0, of + ", ");
     trace.steps.insert(trace.steps.end(), run.trace.steps.begin(), run.trace.steps.end());
   }
-  if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
+  if (!choices.trace_file.empty()) files::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
   return report;
 }
 

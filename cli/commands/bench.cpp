@@ -13,12 +13,12 @@
 #include "cli/scenario/engine_weights.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
-#include "config/text_output.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -163,7 +163,7 @@ void run_bench(BenchChoices choices) {
   const Trace trace = engine::measure_steps(weights, points, choices.options,
                                             [&bar](const auto& label, double share) { bar.update(label, share); });
   bar.clear();
-  if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
+  if (!choices.trace_file.empty()) files::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
   show(make_report(trace), choices.output);
 }
 

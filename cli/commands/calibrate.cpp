@@ -11,11 +11,11 @@
 #include "cli/scenario/resolve.hpp"
 #include "cli/validation/held_out_report.hpp"
 #include "config/machine_file.hpp"
-#include "config/text_output.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "fields/printable_text.hpp"
+#include "files/output.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/hold_out.hpp"
 
@@ -119,7 +119,7 @@ void run_calibrate(const CalibrateChoices& choices) {
   report.json["interval_factor"] = factor;
   cite_fit(fit.machine, std::to_string(steps.size()) + " measured steps");
   if (!choices.machine_file.empty())
-    config::write_file_atomically(choices.machine_file, config::machine_yaml(fit.machine));
+    files::write_file_atomically(choices.machine_file, config::machine_yaml(fit.machine));
   show(report, choices.output);
 }
 

@@ -11,10 +11,10 @@
 #include "cli/scenario/resolve.hpp"
 #include "config/profile/kernel_map.hpp"
 #include "config/profile/step_import.hpp"
-#include "config/text_output.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -224,7 +224,7 @@ void run_import(const ImportCommand& command) {
     if (given->empty()) throw CLI::RequiredError(option);
   const Import import = import_profile(command);
   if (!command.trace_file.empty())
-    config::write_file_atomically(command.trace_file, config::trace_json_lines(import.trace));
+    files::write_file_atomically(command.trace_file, config::trace_json_lines(import.trace));
   show(make_report(import), command.output);
 }
 

@@ -10,11 +10,11 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/machine_file.hpp"
-#include "config/text_output.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -150,7 +150,7 @@ void run_cpu_probe(const ProbeChoices& choices) {
        .progress = [&bar](std::string_view label, double share) { bar.update(std::string(label), share); }});
   bar.clear();
   const sim::Machine machine = to_machine(host);
-  if (!choices.machine_file.empty()) config::write_file_atomically(choices.machine_file, config::machine_yaml(machine));
+  if (!choices.machine_file.empty()) files::write_file_atomically(choices.machine_file, config::machine_yaml(machine));
   show(make_report(host, machine), choices.output);
 }
 

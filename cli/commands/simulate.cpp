@@ -17,10 +17,10 @@
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "cli/serving/simulation.hpp"
-#include "config/text_output.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -261,8 +261,8 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
       add_steps(simulation, trace);
     }
   }
-  if (!choices.chrome_trace_file.empty()) config::write_file_atomically(choices.chrome_trace_file, chrome_trace.json());
-  if (!choices.trace_file.empty()) config::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
+  if (!choices.chrome_trace_file.empty()) files::write_file_atomically(choices.chrome_trace_file, chrome_trace.json());
+  if (!choices.trace_file.empty()) files::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
   return report;
 }
 

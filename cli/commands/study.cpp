@@ -19,10 +19,10 @@
 #include "cli/study/measured_study.hpp"
 #include "cli/study/predicted_study.hpp"
 #include "config/machine_file.hpp"
-#include "config/text_output.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -74,9 +74,9 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
                                                       : resolve_machine(choices.host_file);
   const MeasuredStudy study = measure_on(host, scenario, report, bar);
   if (!choices.trace_file.empty())
-    config::write_file_atomically(choices.trace_file, config::trace_json_lines(study.trace));
+    files::write_file_atomically(choices.trace_file, config::trace_json_lines(study.trace));
   if (!choices.machine_file.empty())
-    config::write_file_atomically(choices.machine_file, config::machine_yaml(study.machine));
+    files::write_file_atomically(choices.machine_file, config::machine_yaml(study.machine));
 }
 
 [[nodiscard]] bool names_host(const config::Scenario& scenario) {

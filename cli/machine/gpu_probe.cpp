@@ -5,9 +5,9 @@
 #include "cli/machine/gpu_machine.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/machine_file.hpp"
-#include "config/text_output.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -85,7 +85,7 @@ void run_gpu_probe(const GpuProbeChoices& choices) {
                            " compute units, waves of " + std::to_string(gpu.device.wave_size) + ", " +
                            config::short_text(gpu.device.memory) + " memory");
   if (emulated) report.heading.emplace_back(kEmulated);
-  if (like) config::write_file_atomically(choices.machine_file, config::machine_yaml(to_machine(gpu, *like)));
+  if (like) files::write_file_atomically(choices.machine_file, config::machine_yaml(to_machine(gpu, *like)));
   show(report, choices.output);
 }
 

@@ -14,8 +14,8 @@
 #include <sstream>
 
 #include "cli/output/html_page.hpp"
-#include "config/text_output.hpp"
 #include "fields/printable_text.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -144,8 +144,8 @@ void show(const Report& report, const OutputOptions& options) {
   if (options.file.empty())
     print(text);
   else
-    config::write_file_atomically(options.file, text);
-  if (!options.report_file.empty()) config::write_file_atomically(options.report_file, html_page(report));
+    files::write_file_atomically(options.file, text);
+  if (!options.report_file.empty()) files::write_file_atomically(options.report_file, html_page(report));
 }
 
 std::string number(double value, int digits) {

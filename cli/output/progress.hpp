@@ -2,7 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+
+#include "files/interruption.hpp"
 
 namespace dculab::cli {
 
@@ -21,7 +24,7 @@ class ProgressBar {
 
  private:
   bool is_terminal_;
-  bool drawn_ = false;
+  std::optional<files::Undo> drawn_;  // leaves a clean line also when the program is interrupted
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point last_drawn_;
 };

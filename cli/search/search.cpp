@@ -11,9 +11,9 @@
 #include "cli/search/search_summary.hpp"
 #include "cli/search/sweep_space.hpp"
 #include "config/study_journal.hpp"
-#include "config/text_output.hpp"
 #include "core/error.hpp"
 #include "fields/json_text.hpp"
+#include "files/output.hpp"
 #include "sim/study/ordered_chunks.hpp"
 
 namespace dculab::cli {
@@ -84,7 +84,7 @@ class Answer {
   const SweepSpace& space_;
   const SearchOptions& options_;
   SearchSummary summary_;
-  std::optional<config::GrowingFile> points_;
+  std::optional<files::GrowingFile> points_;
 };
 
 void refuse_metric(const config::Scenario& scenario, const std::string& key, const std::string& metric) {

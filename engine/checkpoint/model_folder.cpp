@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <system_error>
 
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"
 #include "fields/json_text.hpp"
+#include "files/output.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -65,18 +65,12 @@ void require_new_folder(const fs::path& asked) {
 void make_folder(const fs::path& asked, const std::function<void(const fs::path&)>& fill) {
   require_new_folder(asked);
   const fs::path folder = without_trailing_slash(asked);
-  const fs::path temporary = folder.string() + ".part-" + std::to_string(::getpid());
-  std::error_code ignored;
   try {
-    fs::create_directory(temporary);
-    fill(temporary);
-    fs::rename(temporary, folder);  // onto an empty folder, if there is one
+    files::NewFolder made(folder.string());
+    fill(made.path());
+    made.keep();
   } catch (const fs::filesystem_error& error) {
-    fs::remove_all(temporary, ignored);
     throw InputError(folder.string(), "cannot be written (" + error.code().message() + ")");
-  } catch (...) {
-    fs::remove_all(temporary, ignored);
-    throw;
   }
 }
 
@@ -95,13 +89,6 @@ std::vector<std::string> companion_files(const fs::path& source) {
 
 void copy_companion_files(const fs::path& source, const fs::path& folder) {
   for (const std::string& name : companion_files(source)) fs::copy_file(source / name, folder / name);
-}
-
-void write_text(const fs::path& file, const std::string& text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw InputError(file.string(), "cannot be written; is there room?");
 }
 
 }  // namespace dculab::engine

@@ -12,8 +12,8 @@ namespace dculab::engine {
 // write to. For checks before the work.
 void require_new_folder(const std::filesystem::path& folder);
 
-// Makes `folder` with what `fill` puts into it: a temporary folder beside it, which is then renamed. Nothing is left
-// when `fill` throws. Throws InputError.
+// Makes `folder` with what `fill` puts into the folder that it gets: whole or not at all (files/output.hpp). Throws
+// InputError.
 void make_folder(const std::filesystem::path& folder, const std::function<void(const std::filesystem::path&)>& fill);
 
 // Names of the files with tokenizer and generation configuration that a new model takes over: regular files of
@@ -23,8 +23,5 @@ void make_folder(const std::filesystem::path& folder, const std::function<void(c
 [[nodiscard]] std::vector<std::string> companion_files(const std::filesystem::path& source);
 
 void copy_companion_files(const std::filesystem::path& source, const std::filesystem::path& folder);
-
-// Throws InputError.
-void write_text(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace dculab::engine

@@ -7,6 +7,7 @@
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "fields/json_text.hpp"
+#include "files/output.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -41,7 +42,8 @@ std::string with_kv_heads(const fs::path& config, int num_key_value_heads) {
 void write_model(const fs::path& folder, const ModelWeights& weights, const fs::path& source) {
   ModelWeights written = weights;  // weight_slots wants to be able to set the views
   make_folder(folder, [&](const fs::path& to) {
-    write_text(to / "config.json", with_kv_heads(source / "config.json", weights.shape.num_key_value_heads));
+    files::write_file_atomically(to / "config.json",
+                                 with_kv_heads(source / "config.json", weights.shape.num_key_value_heads));
     copy_companion_files(source, to);
     write_safetensors(to / "model.safetensors", tensors_of(written));
   });

@@ -9,6 +9,7 @@
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/checkpoint/stored_values.hpp"
+#include "files/output.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -71,9 +72,10 @@ class TensorCollector {
 };
 
 void fill_folder(const QuantizedFolder& model, const fs::path& folder) {
-  write_text(folder / "config.json",
-             with_quantization_config(read_text((model.source / "config.json").string()), model.record));
-  write_text(folder / "quantize_config.json", quantize_config_json(model.record));
+  files::write_file_atomically(
+      folder / "config.json",
+      with_quantization_config(read_text((model.source / "config.json").string()), model.record));
+  files::write_file_atomically(folder / "quantize_config.json", quantize_config_json(model.record));
   copy_companion_files(model.source, folder);
   TensorCollector tensors(model);
   write_safetensors(folder / "model.safetensors", tensors.collect());

@@ -1,18 +1,13 @@
 #include "engine/checkpoint/safetensors_writer.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
-#include "core/error.hpp"
 #include "engine/checkpoint/safetensors.hpp"
+#include "files/output.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -51,16 +46,6 @@ void require_consistent(const std::vector<TensorToWrite>& tensors) {
   return length + text;
 }
 
-void write_file(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors) {
-  std::ofstream file(path, std::ios::binary);
-  const std::string header = make_header(tensors);
-  file.write(header.data(), static_cast<std::streamsize>(header.size()));
-  for (const TensorToWrite& tensor : tensors)
-    file.write(reinterpret_cast<const char*>(tensor.bytes.data()), static_cast<std::streamsize>(tensor.bytes.size()));
-  file.close();
-  if (!file) throw InputError(path.string(), std::string("cannot be written (") + std::strerror(errno) + ")");
-}
-
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors) {
@@ -68,16 +53,11 @@ void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWr
   std::ranges::sort(tensors, [](const TensorToWrite& a, const TensorToWrite& b) {
     return std::pair{value_bytes(b), a.name} < std::pair{value_bytes(a), b.name};
   });
-  std::filesystem::path temporary = path;
-  temporary += ".part-" + std::to_string(::getpid());
-  try {
-    write_file(temporary, tensors);
-    std::filesystem::rename(temporary, path);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw;
-  }
+  files::GrowingFile file(path.string());
+  file.write(make_header(tensors));
+  for (const TensorToWrite& tensor : tensors)
+    file.write({reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()});
+  file.keep();
 }
 
 }  // namespace dculab::engine

@@ -18,8 +18,8 @@ struct TensorToWrite {
 };
 
 // Tensors lie in the order of falling value size, so that each is aligned to its values. The metadata is
-// {"format": "pt"}, which transformers asks for. Writes a temporary file beside `path` and renames it. Throws
-// InputError when the file cannot be written, std::invalid_argument for tensors whose bytes contradict their shape or
+// {"format": "pt"}, which transformers asks for. Throws InputError when the
+// file cannot be written, std::invalid_argument for tensors whose bytes contradict their shape or
 // two of one name.
 void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors);
 

@@ -1,0 +1,99 @@
+#include "files/temporary.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "files/temporary_name.hpp"
+
+namespace dculab::files {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kRights = 0777, kGroupRights = 0070;
+
+[[noreturn]] void fail(int reason) { throw std::system_error(reason, std::generic_category()); }
+
+// Some file systems and all devices have nothing to sync.
+void sync(int descriptor) {
+  while (::fsync(descriptor) != 0) {
+    if (errno == EINVAL || errno == ENOTSUP) return;
+    if (errno != EINTR) fail(errno);
+  }
+}
+
+}  // namespace
+
+void sync_file(int descriptor) { sync(descriptor); }
+
+// A folder that one may write to and not read cannot be synced.
+void sync_folder(const std::string& path) {
+  const Descriptor folder(::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.number() >= 0) sync(folder.number());
+}
+
+Temporary::Temporary(std::string target, TemporaryKind kind)
+    : target_(std::move(target)), path_(new_temporary_name(target_)), kind_(kind) {
+  remove_stale_temporaries(target_);
+  const auto lock = without_interruption();
+  undo_.emplace([this] { remove(); });
+  make();
+  if (kind_ == TemporaryKind::file) copy_rights();
+}
+
+Temporary::~Temporary() {
+  if (undo_) remove();
+}
+
+void Temporary::make() {
+  if (kind_ == TemporaryKind::folder) {
+    if (::mkdir(path_.c_str(), kRights) != 0) fail(errno);
+    return;
+  }
+  struct stat old {};
+  const mode_t mode = ::stat(target_.c_str(), &old) == 0 ? old.st_mode & kRights : 0666;
+  descriptor_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (descriptor_.number() < 0) fail(errno);
+}
+
+// A group that may not be given keeps no rights, or those would be another group's.
+void Temporary::copy_rights() const {
+  struct stat old {};
+  if (::stat(target_.c_str(), &old) != 0) return;
+  mode_t mode = old.st_mode & kRights;
+  struct stat now {};
+  ::fstat(descriptor(), &now);
+  const bool is_anothers = old.st_uid != now.st_uid || old.st_gid != now.st_gid;
+  if (is_anothers && ::fchown(descriptor(), old.st_uid, old.st_gid) != 0 &&
+      ::fchown(descriptor(), static_cast<uid_t>(-1), old.st_gid) != 0)
+    mode &= ~kGroupRights;
+  ::fchmod(descriptor(), mode);
+}
+
+void Temporary::remove() const {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string Temporary::earlier() const { return earlier_temporary(target_, path_); }
+
+void Temporary::take_place() {
+  const std::string beside = fs::path(target_).parent_path();
+  if (kind_ == TemporaryKind::file)
+    sync_file(descriptor());
+  else
+    sync_folder(path_);
+  {
+    const auto lock = without_interruption();
+    if (::rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
+    undo_.reset();
+  }
+  sync_folder(beside);
+}
+
+}  // namespace dculab::files
