@@ -1,28 +1,19 @@
 #include "config/study_journal.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <sstream>
 #include <string_view>
 
 #include "config/little_endian.hpp"
 #include "core/error.hpp"
-#include "core/fingerprint.hpp"
 
 namespace dculab::config {
 namespace {
 
-constexpr std::string_view kFormat = "dculab study journal 1\n";
-constexpr std::uint64_t kLargestRecord = 1 << 26;
-
-using Word = std::array<char, kWordBytes>;
-
-[[nodiscard]] std::uint64_t value_of(const Word& bytes) { return from_little_endian({bytes.data(), bytes.size()}); }
+constexpr std::string_view kFormat = "dculab study journal 2\n";
+constexpr std::string_view kOlderFormat = "dculab study journal 1\n";
 
 [[nodiscard]] std::string to_text(const JournalHeader& header) {
   std::ostringstream text;
@@ -39,118 +30,89 @@ using Word = std::array<char, kWordBytes>;
          header.begin <= header.end && header.shard >= 1 && header.shard <= header.shards;
 }
 
+// Whether `bytes` are what a stopped program left of `whole`: its beginning, and zeros behind it where the disk had
+// not got the rest. A file that is nothing but zeros may be anything else, and must be said to be a journal.
+[[nodiscard]] bool is_torn(std::string_view bytes, std::string_view whole, JournalStart start) {
+  if (bytes.size() > whole.size()) return false;
+  const auto same = static_cast<std::size_t>(std::ranges::mismatch(bytes, whole).in1 - bytes.begin());
+  const bool is_known = same == bytes.size() || same >= kFormat.size() || start == JournalStart::salvage;
+  return is_known && bytes.find_first_not_of('\0', same) == std::string_view::npos;
+}
+
 }  // namespace
 
-StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start) : path_(path) {
-  const int exclusive = start == JournalStart::create ? O_EXCL : 0;
-  descriptor_.number = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | exclusive, 0666);
-  if (descriptor_.number < 0 && errno == EEXIST)
-    refuse("is there already; add --resume to go on with it, or remove it to begin anew");
-  if (descriptor_.number < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
-  if (::flock(descriptor_.number, LOCK_EX | LOCK_NB) != 0)
-    refuse(errno == EWOULDBLOCK
-               ? "is being written by another study"
-               : std::string("cannot be locked (") + std::strerror(errno) + "); keep it on a file system with locks");
-  if (::lseek(descriptor_.number, 0, SEEK_END) > 0) load();
-  if (size_ > 0 && !header_.fits(header))
-    refuse(header_.identity == header.identity
-               ? "is of another shard"
-               : "is of another scenario, machine, model or build of dculab; remove it to begin anew");
-  if (::ftruncate(descriptor_.number, static_cast<off_t>(size_)) != 0) refuse("cannot be written");
-  if (size_ > 0) return;
+StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start)
+    : file_(path, O_RDWR | O_CREAT | (start == JournalStart::create ? O_EXCL : 0)) {
+  file_.lock();
+  if (!load(start))
+    begin(header, start);
+  else if (!header_.fits(header))
+    file_.refuse(header_.identity == header.identity
+                     ? "is of another shard"
+                     : "is of another scenario, machine, model or build of dculab; remove it to begin anew");
+  file_.cut(size_);
+}
+
+StudyJournal::StudyJournal(const std::string& path) : file_(path, O_RDONLY) {
+  if (load(JournalStart::resume)) return;
+  if (!kFormat.starts_with(file_.read(0, kFormat.size()))) file_.refuse("is no journal of a study");
+  file_.refuse("has no study in it yet; go on with it: study --journal --resume");
+}
+
+void StudyJournal::begin(const JournalHeader& header, JournalStart start) {
+  const std::string whole = std::string(kFormat) + record_bytes(kFormat.size(), to_text(header));
+  const std::string there = file_.read(0, whole.size() + 1);
+  if (!is_torn(there, whole, start))
+    file_.refuse(there.starts_with(kFormat) ? "is damaged before its first chunk; remove it to begin anew"
+                 : there.find_first_not_of('\0') == std::string::npos
+                     ? "holds nothing but zeros; add --salvage if it is one, to begin it anew"
+                     : "is no journal of a study");
+  file_.cut(0);
+  file_.write(0, whole);
+  file_.sync();
+  file_.sync_new();
+  size_ = whole.size();
   header_ = header;
-  write(to_text(header));
 }
 
-StudyJournal::StudyJournal(const std::string& path) : path_(path) {
-  descriptor_.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_.number < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
-  load();
-  if (size_ == 0) refuse("has no study in it yet; go on with it: study --journal --resume");
-}
-
-StudyJournal::Descriptor::~Descriptor() {
-  if (number >= 0) ::close(number);
-}
-
-void StudyJournal::refuse(const std::string& why) const { throw InputError(path_, "this journal " + why); }
-
-void StudyJournal::refuse_damaged() const {
-  refuse("is damaged at byte " + std::to_string(size_) + ", after " + std::to_string(records_.size()) +
-         (records_.size() == 1 ? " whole chunk" : " whole chunks") + "; restore it, or remove it to begin anew");
-}
-
-// False at the end of the file. An error is none: what could not be read may be whole, and must not be written over.
-bool StudyJournal::read_all(char* target, std::size_t size, std::uint64_t begin) const {
-  while (size > 0) {
-    const ssize_t got = ::pread(descriptor_.number, target, size, static_cast<off_t>(begin));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(std::string("cannot be read (") + std::strerror(errno) + ")");
-    if (got == 0) return false;
-    target += got;
-    begin += static_cast<std::uint64_t>(got);
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-// Nothing of a file whose first record is torn: its study had not begun.
-void StudyJournal::load() {
-  std::string format(kFormat.size(), '\0');
-  const bool whole = read_all(format.data(), format.size(), 0);
-  if (!whole && std::string_view(kFormat).starts_with(format.c_str())) return;
-  if (format != kFormat) throw InputError(path_, "is no journal of a study");
-  size_ = kFormat.size();
-  Record record;
+bool StudyJournal::load(JournalStart start) {
+  const std::string format = file_.read(0, kFormat.size());
+  if (format == kOlderFormat)
+    file_.refuse("is of an older dculab; finish it with that one, or remove it to begin anew");
   std::string payload;
-  if (!load_record(record, payload)) {
-    size_ = 0;
-    return;
+  if (format != kFormat) return false;
+  const auto head = file_.record_at(kFormat.size(), payload);
+  if (!head) return false;
+  if (!parse(payload, header_)) file_.refuse("has a header that cannot be read; remove it to begin anew");
+  size_ = head->end();
+  while (!is_complete()) {
+    const auto record = file_.record_at(size_, payload);
+    if (!record) break;
+    records_.push_back(*record);
+    size_ = record->end();
   }
-  if (!parse(payload, header_)) refuse("has a header that cannot be read");
-  while (records_.size() < header_.end - header_.begin && load_record(record, payload)) records_.push_back(record);
-}
-
-// False where the file ends before the record does: it was being written when the study was stopped.
-bool StudyJournal::load_record(Record& record, std::string& payload) {
-  Word length{}, checksum{};
-  if (!read_all(length.data(), length.size(), size_)) return false;
-  record = {size_ + length.size(), value_of(length)};
-  if (record.size > kLargestRecord) refuse_damaged();
-  payload.resize(record.size);
-  if (!read_all(payload.data(), record.size, record.begin)) return false;
-  if (!read_all(checksum.data(), checksum.size(), record.begin + record.size)) return false;
-  if (value_of(checksum) != fingerprint(payload, record.begin)) refuse_damaged();
-  size_ = record.begin + record.size + checksum.size();
+  if (is_complete() || !file_.has_record_behind(size_)) return true;
+  if (start != JournalStart::salvage)
+    file_.refuse("is damaged at byte " + std::to_string(size_) + ", behind " + std::to_string(num_chunks()) +
+                 (num_chunks() == 1 ? " whole chunk" : " whole chunks") +
+                 "; study --salvage keeps those and prices the rest anew");
+  dropped_ = file_.size() - size_;
   return true;
 }
 
 std::string StudyJournal::read(std::uint64_t index) const {
-  const Record& record = records_[index];
-  std::string payload(record.size, '\0');
-  if (!read_all(payload.data(), payload.size(), record.begin)) refuse("ends before a chunk that was there");
+  const JournalRecord& record = records_[index];
+  std::string payload = file_.read(record.begin, record.size);
+  if (payload.size() < record.size) file_.refuse("ends before a chunk that was there");
   return payload;
 }
 
 void StudyJournal::append(const std::string& payload) {
-  const Record record{size_ + kWordBytes, payload.size()};
-  write(payload);
-  records_.push_back(record);
-}
-
-void StudyJournal::write(const std::string& payload) {
-  const std::string start = size_ == 0 ? std::string(kFormat) : "";
-  const std::uint64_t begin = size_ + start.size() + kWordBytes;
-  const std::string text =
-      start + to_little_endian(payload.size()) + payload + to_little_endian(fingerprint(payload, begin));
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written =
-        ::pwrite(descriptor_.number, text.data() + done, text.size() - done, static_cast<off_t>(size_ + done));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse(std::string("cannot be written (") + std::strerror(errno) + ")");
-    done += static_cast<std::size_t>(written);
-  }
-  size_ += text.size();
+  const std::string bytes = record_bytes(size_, payload);
+  const std::uint64_t end = size_ + bytes.size();
+  file_.write(size_, bytes);
+  records_.push_back({end - payload.size() - kWordBytes, payload.size()});
+  size_ = end;
 }
 
 }  // namespace dculab::config

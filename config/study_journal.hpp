@@ -1,14 +1,17 @@
 // A study's finished chunks on disk, so that a study that was stopped goes on where it was, and the parts of a study
 // that ran in several places become one.
 //
-// The file only grows: a line that names the format, then records. The first record is the header, each later one a
-// chunk, in order. A record is its length, its payload and a checksum. A record that the file ends in was being written
-// when the study was stopped, and is dropped; a whole one whose checksum is wrong is damage, and is refused.
+// The file only grows: a line that names the format, then records (config/journal_file). The first is the header, each
+// later one a chunk, in order. What stands behind the last whole record was being written when the program or the power
+// went, and is dropped. Where whole records stand behind one that is not, something in between was damaged: the journal
+// is refused until the user asks to salvage what stands before.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "config/journal_file.hpp"
 
 namespace dculab::config {
 
@@ -29,49 +32,40 @@ struct JournalHeader {
   friend bool operator==(const JournalHeader&, const JournalHeader&) = default;
 };
 
-enum class JournalStart : std::uint8_t { create, resume };
+enum class JournalStart : std::uint8_t { create, resume, salvage };
 
 class StudyJournal {
  public:
-  // For appending. `create` refuses a file that is there; `resume` goes on with one, or creates it. Throws InputError,
-  // also for a journal of something else, a damaged one and one that another process appends to.
+  // For appending. `create` refuses a file that is there; `resume` goes on with one, or creates it; `salvage` does so
+  // with a damaged one too, and drops what stands behind the damage. Throws InputError, also for a journal of
+  // something else and one that another process appends to.
   StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start);
   // For reading. Throws InputError when it is no journal, or damaged.
   explicit StudyJournal(const std::string& path);
-  StudyJournal(const StudyJournal&) = delete;
-  StudyJournal& operator=(const StudyJournal&) = delete;
 
   [[nodiscard]] const JournalHeader& header() const { return header_; }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] std::uint64_t num_chunks() const { return records_.size(); }
   [[nodiscard]] bool is_complete() const { return num_chunks() == header_.end - header_.begin; }
+  // Bytes behind the damage that salvage dropped; 0 where nothing was damaged.
+  [[nodiscard]] std::uint64_t num_dropped_bytes() const { return dropped_; }
 
   // The payload of chunk header().begin + index. Precondition: index < num_chunks().
   [[nodiscard]] std::string read(std::uint64_t index) const;
-  // The next chunk. It is with the operating system when this returns: killing the program does not lose it.
+  // The next chunk. It is with the operating system when this returns: killing the program does not lose it. A loss of
+  // power costs those of the last second.
   void append(const std::string& payload);
+  void sync() { file_.sync(); }  // all chunks to the disk
 
  private:
-  struct Descriptor {
-    int number = -1;
-    ~Descriptor();
-  };
-  struct Record {
-    std::uint64_t begin = 0;  // of the payload in the file
-    std::uint64_t size = 0;
-  };
-  void load();
-  [[nodiscard]] bool load_record(Record& record, std::string& payload);
-  [[nodiscard]] bool read_all(char* target, std::size_t size, std::uint64_t begin) const;
-  void write(const std::string& payload);
-  [[noreturn]] void refuse(const std::string& why) const;
-  [[noreturn]] void refuse_damaged() const;
+  [[nodiscard]] bool load(JournalStart start);  // false where there is no whole header
+  void begin(const JournalHeader& header, JournalStart start);
 
-  std::string path_;
-  Descriptor descriptor_;   // closed also where a constructor throws
+  JournalFile file_;
   std::uint64_t size_ = 0;  // of what is sound
+  std::uint64_t dropped_ = 0;
   JournalHeader header_;
-  std::vector<Record> records_;
+  std::vector<JournalRecord> records_;
 };
 
 }  // namespace dculab::config

@@ -19,9 +19,9 @@ constexpr mode_t kRights = 0777, kGroupRights = 0070;
 
 [[noreturn]] void fail(int reason) { throw std::system_error(reason, std::generic_category()); }
 
-// Some file systems and all devices have nothing to sync.
-void sync(int descriptor) {
-  while (::fsync(descriptor) != 0) {
+// Some file systems have nothing to sync.
+void sync(int (*call)(int), int descriptor) {
+  while (call(descriptor) != 0) {
     if (errno == EINVAL || errno == ENOTSUP) return;
     if (errno != EINTR) fail(errno);
   }
@@ -29,12 +29,12 @@ void sync(int descriptor) {
 
 }  // namespace
 
-void sync_file(int descriptor) { sync(descriptor); }
+void sync_data(int descriptor) { sync(::fdatasync, descriptor); }
 
 // A folder that one may write to and not read cannot be synced.
 void sync_folder(const std::string& path) {
   const Descriptor folder(::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.number() >= 0) sync(folder.number());
+  if (folder.number() >= 0) sync(::fsync, folder.number());
 }
 
 Temporary::Temporary(std::string target, TemporaryKind kind)
@@ -85,7 +85,7 @@ std::string Temporary::earlier() const { return earlier_temporary(target_, path_
 void Temporary::take_place() {
   const std::string beside = fs::path(target_).parent_path();
   if (kind_ == TemporaryKind::file)
-    sync_file(descriptor());
+    sync(::fsync, descriptor());
   else
     sync_folder(path_);
   {

@@ -45,8 +45,8 @@ class Temporary {
   std::optional<Undo> undo_;  // empty: it took its place
 };
 
-// On the disk, also if the power fails now. Throws std::system_error.
-void sync_file(int descriptor);
+// On the disk, also if the power fails now: a file's content (and length), a folder's names. Throws std::system_error.
+void sync_data(int descriptor);
 void sync_folder(const std::string& path);
 
 }  // namespace dculab::files

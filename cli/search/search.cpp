@@ -1,8 +1,10 @@
 #include "cli/search/search.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 
 #include "cli/output/progress.hpp"
@@ -10,7 +12,7 @@
 #include "cli/search/search_report.hpp"
 #include "cli/search/search_summary.hpp"
 #include "cli/search/sweep_space.hpp"
-#include "config/study_journal.hpp"
+#include "config/search_chunk.hpp"
 #include "core/error.hpp"
 #include "fields/json_text.hpp"
 #include "files/output.hpp"
@@ -41,10 +43,10 @@ constexpr std::uint64_t kTablePoints = 100'000;
 }
 
 [[nodiscard]] std::string price_chunk(const SweepSpace& space, PointPricer& pricer, std::uint64_t chunk) {
-  SearchChunk priced(space.metrics().size());
+  config::SearchChunk priced(space.metrics().size());
   const std::uint64_t points = chunk_points(space), end = std::min(space.size(), (chunk + 1) * points);
   for (std::uint64_t point = chunk * points; point < end; ++point) pricer.price(point, priced);
-  return encode(priced);
+  return config::encode(priced);
 }
 
 void price_chunks(const SweepSpace& space, sim::ChunkRange chunks, const SearchOptions& options,
@@ -66,15 +68,26 @@ class Answer {
     points_->write(points_head(space));
   }
 
-  void add(std::uint64_t chunk, const std::string& payload) {
-    const SearchChunk points = decode(payload, space_.metrics().size());
+  // False where the payload is not that of the chunk.
+  [[nodiscard]] bool add(std::uint64_t chunk, const std::string& payload) {
     const std::uint64_t begin = chunk * chunk_points(space_);
-    summary_.add(begin, points);
-    if (points_) points_->write(points_rows(space_, begin, points));
+    const std::uint64_t end = std::min(space_.size(), begin + chunk_points(space_));
+    const auto points = config::decode(payload, {space_.metrics().size(), end - begin, space_.asked()});
+    if (!points) return false;
+    summary_.add(begin, *points);
+    if (points_) points_->write(points_rows(space_, begin, *points));
+    return true;
+  }
+
+  void add_all(const config::StudyJournal& journal) {
+    for (std::uint64_t index = 0; index < journal.num_chunks(); ++index)
+      if (const std::uint64_t chunk = journal.header().begin + index; !add(chunk, journal.read(index)))
+        throw InputError(journal.path(), "this journal is damaged in chunk " + std::to_string(index + 1) + " of " +
+                                             std::to_string(journal.num_chunks()) + "; remove it to begin anew");
   }
 
   void finish(Report& report) {
-    if (summary_.count(Outcome::refused) == space_.size())
+    if (summary_.count(config::Outcome::refused) == space_.size())
       throw InputError(space_.scenario().file, "no point of the sweep can be: " + summary_.refusal());
     if (points_) points_->keep();
     report_search(space_, summary_, options_, report);
@@ -110,6 +123,7 @@ void refuse_unanswerable(const config::Scenario& scenario, const SearchOptions& 
   if (options.shards > 1 && options.journal.empty())
     throw InputError("--shard", "needs --journal FILE: the shard's part of the study, for `dculab merge`");
   if (options.resume && options.journal.empty()) throw InputError("--resume", "needs --journal FILE");
+  if (options.salvage && options.journal.empty()) throw InputError("--salvage", "needs --journal FILE");
   if (options.shards > 1 && !options.points_file.empty())
     throw InputError("--points", "is written by `dculab merge` once all shards are there");
 }
@@ -134,6 +148,11 @@ int SearchOptions::workers() const {
   return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+config::JournalStart SearchOptions::journal_start() const {
+  if (salvage) return config::JournalStart::salvage;
+  return resume ? config::JournalStart::resume : config::JournalStart::create;
+}
+
 bool asks_for_search(const config::Scenario& scenario) {
   const auto is_for_search = [](const config::SweepAxis& axis) {
     return axis.draws.has_value() || axis.key == "machine" || axis.key.starts_with("machine.");
@@ -147,20 +166,25 @@ void search(const config::Scenario& scenario, const SearchOptions& options, Repo
   const SweepSpace space(scenario);
   std::optional<config::StudyJournal> journal;
   if (!options.journal.empty())
-    journal.emplace(options.journal, header_of(space, options.shard, options.shards),
-                    options.resume ? config::JournalStart::resume : config::JournalStart::create);
+    journal.emplace(options.journal, header_of(space, options.shard, options.shards), options.journal_start());
+  if (journal && journal->num_dropped_bytes() > 0)
+    std::cerr << "dculab: " << journal->path() << ": " << journal->num_chunks() << " whole chunks are kept, "
+              << journal->num_dropped_bytes() << " bytes behind them are dropped\n";
   std::optional<Answer> answer;
   if (options.shards == 1) answer.emplace(space, options);
   sim::ChunkRange chunks = shard_of(space, options.shard, options.shards);
   ProgressBar bar;
   const std::uint64_t begin = chunks.begin;
-  for (std::uint64_t index = 0; journal && index < journal->num_chunks(); ++index, ++chunks.begin)
-    if (answer) answer->add(chunks.begin, journal->read(index));
+  if (journal) {
+    if (answer) answer->add_all(*journal);
+    chunks.begin += journal->num_chunks();
+  }
   price_chunks(space, chunks, options, [&](std::uint64_t chunk, const std::string& payload) {
     if (journal) journal->append(payload);
-    if (answer) answer->add(chunk, payload);
+    if (answer && !answer->add(chunk, payload)) throw std::logic_error("a chunk was priced that cannot be read");
     bar.update("pricing points", static_cast<double>(chunk + 1 - begin) / static_cast<double>(chunks.end - begin));
   });
+  if (journal) journal->sync();
   bar.clear();
   if (answer)
     answer->finish(report);
@@ -196,9 +220,7 @@ void merge(const std::vector<std::string>& files, const SearchOptions& options, 
   report.heading.push_back(space.scenario().question);
   report.json["question"] = space.scenario().question;
   Answer answer(space, options);
-  for (const auto& journal : journals)
-    for (std::uint64_t index = 0; index < journal->num_chunks(); ++index)
-      answer.add(journal->header().begin + index, journal->read(index));
+  for (const auto& journal : journals) answer.add_all(*journal);
   answer.finish(report);
 }
 

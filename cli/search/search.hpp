@@ -8,19 +8,22 @@
 
 #include "cli/output/output.hpp"
 #include "config/scenario_file.hpp"
+#include "config/study_journal.hpp"
 
 namespace dculab::cli {
 
 struct SearchOptions {
-  int threads = 0;      // 0: all cores
-  std::string journal;  // of finished chunks; empty: none
-  bool resume = false;  // with the journal that is there
-  int shard = 1;        // part `shard` of `shards`, into the journal
+  int threads = 0;       // 0: all cores
+  std::string journal;   // of finished chunks; empty: none
+  bool resume = false;   // with the journal that is there
+  bool salvage = false;  // the same, also where it is damaged
+  int shard = 1;         // part `shard` of `shards`, into the journal
   int shards = 1;
   std::string points_file;  // CSV of all points; empty: none
   bool sensitivity = false;
   double within = 4;  // each way, of a machine's figures
 
+  [[nodiscard]] config::JournalStart journal_start() const;
   [[nodiscard]] int workers() const;  // threads, where all cores are a number
 };
 

@@ -41,6 +41,8 @@ void add_pricing_options(CLI::App& command, SearchOptions& options) {
   command.add_option("--journal", options.journal, "Keep finished points of a search here, to go on when stopped")
       ->option_text("FILE");
   command.add_flag("--resume", options.resume, "Go on with the journal that is there");
+  command.add_flag("--salvage", options.salvage,
+                   "Go on with a damaged journal: keep the chunks before the damage, drop what is behind it");
   command
       .add_option_function<std::string>(
           "--shard",
@@ -55,6 +57,7 @@ void add_pricing_options(CLI::App& command, SearchOptions& options) {
 std::string files_option(const SearchOptions& options) {
   if (!options.journal.empty()) return "--journal";
   if (options.resume) return "--resume";
+  if (options.salvage) return "--salvage";
   if (options.shards > 1) return "--shard";
   return options.points_file.empty() ? "" : "--points";
 }

@@ -12,11 +12,11 @@ namespace dculab::cli {
 // What becomes of the points: --points, --sensitivity, --within.
 void add_answer_options(CLI::App& command, SearchOptions& options);
 
-// How they are priced: --threads, --journal, --resume, --shard.
+// How they are priced: --threads, --journal, --resume, --salvage, --shard.
 void add_pricing_options(CLI::App& command, SearchOptions& options);
 
-// The first option given of those that say where the points of one search go: --journal, --resume, --shard, --points.
-// Empty where none is given.
+// The first option given of those that say where the points of one search go: --journal, --resume, --salvage,
+// --shard, --points. Empty where none is given.
 [[nodiscard]] std::string files_option(const SearchOptions& options);
 
 // The same, and --threads.

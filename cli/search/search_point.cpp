@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -11,7 +10,6 @@
 #include "cli/scenario/objective.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
-#include "config/little_endian.hpp"
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
@@ -19,26 +17,6 @@
 
 namespace dculab::cli {
 namespace {
-
-void put(std::string& bytes, std::uint64_t value) { bytes += config::to_little_endian(value); }
-
-void put(std::string& bytes, const std::string& text) {
-  put(bytes, text.size());
-  bytes += text;
-}
-
-[[nodiscard]] std::uint64_t take_word(std::string_view& bytes) {
-  const std::uint64_t value = config::from_little_endian(bytes);
-  bytes.remove_prefix(config::kWordBytes);
-  return value;
-}
-
-[[nodiscard]] std::string take_text(std::string_view& bytes) {
-  const std::uint64_t size = take_word(bytes);
-  std::string text(bytes.substr(0, size));
-  bytes.remove_prefix(size);
-  return text;
-}
 
 [[nodiscard]] std::uint8_t number_of(const std::string& bound, std::vector<std::string>& bounds) {
   const auto found = std::ranges::find(bounds, bound);
@@ -58,33 +36,6 @@ void put(std::string& bytes, const std::string& text) {
 std::string whole_text(double figure) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), figure).ptr};
-}
-
-std::string encode(const SearchChunk& chunk) {
-  std::string bytes;
-  put(bytes, chunk.refusal);
-  put(bytes, chunk.bounds.size());
-  for (const std::string& bound : chunk.bounds) put(bytes, bound);
-  for (std::size_t index = 0; index < chunk.points.size(); ++index) {
-    bytes += static_cast<char>(chunk.points[index].outcome);
-    bytes += static_cast<char>(chunk.points[index].bound);
-    for (const double figure : chunk.figures(index)) put(bytes, std::bit_cast<std::uint64_t>(figure));
-  }
-  return bytes;
-}
-
-SearchChunk decode(std::string_view bytes, std::size_t num_metrics) {
-  SearchChunk chunk(num_metrics);
-  chunk.refusal = take_text(bytes);
-  chunk.bounds.resize(take_word(bytes));
-  for (std::string& bound : chunk.bounds) bound = take_text(bytes);
-  while (!bytes.empty()) {
-    chunk.points.push_back({static_cast<Outcome>(bytes[0]), static_cast<std::uint8_t>(bytes[1])});
-    bytes.remove_prefix(2);
-    for (std::size_t metric = 0; metric < num_metrics; ++metric)
-      chunk.all_figures.push_back(std::bit_cast<double>(take_word(bytes)));
-  }
-  return chunk;
 }
 
 const CaseFigures& CasePricer::price(const SweepCase& asked, const sim::Machine& machine) {
@@ -129,15 +80,15 @@ std::optional<std::size_t> missing_metric(const SweepSpace& space, std::span<con
   return missing == space.asked().end() ? std::nullopt : std::optional(*missing);
 }
 
-void PointPricer::price(std::uint64_t point, SearchChunk& chunk) {
-  SearchPoint& priced = chunk.points.emplace_back();
+void PointPricer::price(std::uint64_t point, config::SearchChunk& chunk) {
+  config::SearchPoint& priced = chunk.points.emplace_back();
   try {
     const SweepCase& asked = cursor_.at(point);
     const CaseFigures& found = pricer_.price(asked, asked.machine);
     if (const auto missing = missing_metric(space_, found.figures))
       throw InputError("no request has a " + std::string(space_.metrics()[*missing]) + " there");
     priced.bound = number_of(found.bound, chunk.bounds);
-    priced.outcome = meets_constraints(space_, asked, found.figures) ? Outcome::met : Outcome::excluded;
+    priced.outcome = meets_constraints(space_, asked, found.figures) ? config::Outcome::met : config::Outcome::excluded;
     chunk.all_figures.insert(chunk.all_figures.end(), found.figures.begin(), found.figures.end());
   } catch (const InputError& error) {
     priced = {};

@@ -1,4 +1,4 @@
-// What a search knows of a point once it is priced, and how a chunk of points is kept in a journal.
+// Prices the points of a search.
 #pragma once
 
 #include <cstdint>
@@ -9,42 +9,13 @@
 #include <vector>
 
 #include "cli/search/sweep_space.hpp"
+#include "config/search_chunk.hpp"
 #include "sim/cost/step_price.hpp"
 
 namespace dculab::cli {
 
 // The shortest text that reads back as the same figure: what is compared and written must not be rounded.
 [[nodiscard]] std::string whole_text(double figure);
-
-enum class Outcome : std::uint8_t {
-  met,       // priced, and all constraints hold
-  excluded,  // a constraint does not hold
-  refused,   // there can be no such step or server, or it has no figure that is asked about
-};
-
-struct SearchPoint {
-  Outcome outcome = Outcome::refused;
-  std::uint8_t bound = 0;  // of SearchChunk::bounds
-};
-
-struct SearchChunk {
-  explicit SearchChunk(std::size_t num_metrics_each) : num_metrics(num_metrics_each) {}
-
-  // By metric; of a refused point 0.
-  [[nodiscard]] std::span<const double> figures(std::size_t point) const {
-    return std::span(all_figures).subspan(point * num_metrics, num_metrics);
-  }
-
-  std::size_t num_metrics;
-  std::vector<SearchPoint> points;
-  std::vector<double> all_figures;  // [points, num_metrics]
-  std::vector<std::string> bounds;
-  std::string refusal;  // of the first refused point; empty where there is none
-};
-
-[[nodiscard]] std::string encode(const SearchChunk& chunk);
-// Precondition: `bytes` comes from encode() of a chunk with as many metrics.
-[[nodiscard]] SearchChunk decode(std::string_view bytes, std::size_t num_metrics);
 
 // What a case comes to, by search_metrics(). Latencies that no request has are NaN.
 struct CaseFigures {
@@ -72,7 +43,7 @@ class PointPricer {
   explicit PointPricer(const SweepSpace& space);
 
   // Adds the point to the chunk.
-  void price(std::uint64_t point, SearchChunk& chunk);
+  void price(std::uint64_t point, config::SearchChunk& chunk);
 
   // What is asked at a point. Throws InputError when there can be no such step or server.
   [[nodiscard]] const SweepCase& at(std::uint64_t point) { return cursor_.at(point); }

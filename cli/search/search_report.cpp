@@ -14,8 +14,8 @@
 namespace dculab::cli {
 namespace {
 
-[[nodiscard]] std::string outcome_word(Outcome outcome) {
-  return outcome == Outcome::met ? "met" : outcome == Outcome::excluded ? "excluded" : "refused";
+[[nodiscard]] std::string outcome_word(config::Outcome outcome) {
+  return outcome == config::Outcome::met ? "met" : outcome == config::Outcome::excluded ? "excluded" : "refused";
 }
 
 [[nodiscard]] std::string aim_text(config::Goal goal, const std::string& metric) {
@@ -69,8 +69,8 @@ struct Search {
 }
 
 void report_counts(const SweepSpace& space, const SearchSummary& summary, Report& report) {
-  const std::uint64_t met = summary.count(Outcome::met), excluded = summary.count(Outcome::excluded);
-  const std::uint64_t refused = summary.count(Outcome::refused);
+  const std::uint64_t met = summary.count(config::Outcome::met), excluded = summary.count(config::Outcome::excluded);
+  const std::uint64_t refused = summary.count(config::Outcome::refused);
   std::string text = std::to_string(space.size()) + (space.size() == 1 ? " point: " : " points: ") +
                      std::to_string(met) + " meet the constraints, " + std::to_string(excluded) + " do not";
   if (refused > 0) text += ", " + std::to_string(refused) + " cannot be; the first: " + summary.refusal();
@@ -174,17 +174,17 @@ std::string points_head(const SweepSpace& space) {
   return line + ",bound\n";
 }
 
-std::string points_rows(const SweepSpace& space, std::uint64_t begin, const SearchChunk& chunk) {
+std::string points_rows(const SweepSpace& space, std::uint64_t begin, const config::SearchChunk& chunk) {
   std::string rows;
   std::vector<std::uint64_t> positions;
   for (std::size_t index = 0; index < chunk.points.size(); ++index) {
-    const SearchPoint& point = chunk.points[index];
+    const config::SearchPoint& point = chunk.points[index];
     rows += std::to_string(begin + index);
     config::positions_at(space.axes(), begin + index, positions);
     for (std::size_t axis = 0; axis < positions.size(); ++axis)
       rows += "," + csv_field(space.axes()[axis].value(positions[axis]));
     rows += "," + outcome_word(point.outcome);
-    const bool priced = point.outcome != Outcome::refused;
+    const bool priced = point.outcome != config::Outcome::refused;
     for (const double figure : chunk.figures(index))
       rows += priced && !std::isnan(figure) ? "," + whole_text(figure) : ",";
     rows += priced ? "," + chunk.bounds[point.bound] + "\n" : ",\n";

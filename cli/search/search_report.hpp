@@ -11,7 +11,7 @@ namespace dculab::cli {
 
 // CSV of points: the head, and the rows of a chunk whose first point is `begin`.
 [[nodiscard]] std::string points_head(const SweepSpace& space);
-[[nodiscard]] std::string points_rows(const SweepSpace& space, std::uint64_t begin, const SearchChunk& chunk);
+[[nodiscard]] std::string points_rows(const SweepSpace& space, std::uint64_t begin, const config::SearchChunk& chunk);
 
 // The best points, the best of each value and of each group and block size, the front, and with --sensitivity what
 // would change the answer.

@@ -44,12 +44,12 @@ bool SearchSummary::better(const KeptPoint& a, const KeptPoint& b) const {
   return cost(goal, a.figures[metric_]) < cost(goal, b.figures[metric_]);
 }
 
-void SearchSummary::add(std::uint64_t begin, const SearchChunk& chunk) {
+void SearchSummary::add(std::uint64_t begin, const config::SearchChunk& chunk) {
   if (refusal_.empty()) refusal_ = chunk.refusal;
   for (std::size_t index = 0; index < chunk.points.size(); ++index) {
-    const SearchPoint& point = chunk.points[index];
+    const config::SearchPoint& point = chunk.points[index];
     ++counts_[static_cast<std::size_t>(point.outcome)];
-    if (point.outcome != Outcome::met) continue;
+    if (point.outcome != config::Outcome::met) continue;
     const auto figures = chunk.figures(index);
     keep({begin + index, {figures.begin(), figures.end()}, chunk.bounds[point.bound]});
   }

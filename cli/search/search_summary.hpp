@@ -31,9 +31,11 @@ class SearchSummary {
   explicit SearchSummary(const SweepSpace& space);
 
   // The points of the next chunk, of which the first is `begin`. Chunks come in order.
-  void add(std::uint64_t begin, const SearchChunk& chunk);
+  void add(std::uint64_t begin, const config::SearchChunk& chunk);
 
-  [[nodiscard]] std::uint64_t count(Outcome outcome) const { return counts_[static_cast<std::size_t>(outcome)]; }
+  [[nodiscard]] std::uint64_t count(config::Outcome outcome) const {
+    return counts_[static_cast<std::size_t>(outcome)];
+  }
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   [[nodiscard]] const std::vector<KeptPoint>& best() const { return best_; }  // best first; of equals the first point
   // Of axes with at most kMostValues values.

@@ -1,10 +1,13 @@
 // A journal outlives whatever ends the program that writes it, and is refused where it does not belong.
 #include "config/study_journal.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <vector>
 
 #include "core/error.hpp"
 #include "tests/support/catch.hpp"
@@ -14,15 +17,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct JournalFile {
+constexpr std::size_t kOverhead = 24;  // of a record, beside its payload
+
+struct JournalFileName {
   std::string path = (fs::temp_directory_path() / ("dculab-journal-" + std::to_string(::getpid()))).string();
-  JournalFile() { fs::remove(path); }
-  ~JournalFile() { fs::remove(path); }
+  JournalFileName() { fs::remove(path); }
+  ~JournalFileName() { fs::remove(path); }
 };
 
 JournalHeader header() { return {42, R"({"question":"q"})", 5, 8, 2, 3}; }
 
 std::string payload(int chunk) { return std::string(static_cast<std::size_t>(100 * chunk), 'a') + '\0' + "\n"; }
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 void write_two(const std::string& path) {
   StudyJournal journal(path, header(), JournalStart::create);
@@ -31,7 +41,7 @@ void write_two(const std::string& path) {
 }
 
 TEST_CASE("what was appended is read back, and the journal goes on") {
-  const JournalFile file;
+  const JournalFileName file;
   write_two(file.path);
   {
     StudyJournal journal(file.path, header(), JournalStart::resume);
@@ -48,10 +58,10 @@ TEST_CASE("what was appended is read back, and the journal goes on") {
 }
 
 TEST_CASE("wherever the file was torn, whole chunks stay and the rest is written anew") {
-  const JournalFile file;
+  const JournalFileName file;
   write_two(file.path);
   const auto size = fs::file_size(file.path);
-  const auto second = size - payload(2).size() - 16, first = second - payload(1).size() - 16;
+  const auto second = size - payload(2).size() - kOverhead, first = second - payload(1).size() - kOverhead;
   for (std::uintmax_t length = 0; length < size; ++length) {
     fs::remove(file.path);
     write_two(file.path);
@@ -66,33 +76,132 @@ TEST_CASE("wherever the file was torn, whole chunks stay and the rest is written
   CHECK(first > 0);
 }
 
-TEST_CASE("a journal with a wrong byte in a whole record is refused and left as it is") {
-  const JournalFile file;
+// Opens a journal whose bytes are `bytes` and says why it is refused, or "" and the chunks that it kept.
+struct Opened {
+  std::string refusal;
+  std::vector<std::string> chunks;
+};
+Opened open_with(const std::string& path, const std::string& bytes, JournalStart start) {
+  std::ofstream(path, std::ios::binary) << bytes;
+  Opened opened;
+  try {
+    const StudyJournal journal(path, header(), start);
+    for (std::uint64_t index = 0; index < journal.num_chunks(); ++index) opened.chunks.push_back(journal.read(index));
+  } catch (const InputError& error) {
+    opened.refusal = error.what();
+    CHECK(bytes_of(path) == bytes);  // and left as it is
+  }
+  return opened;
+}
+
+TEST_CASE("whatever byte is wrong, a journal is refused or gives back chunks that were written") {
+  const JournalFileName file;
   write_two(file.path);
-  const auto size = fs::file_size(file.path), second = size - payload(2).size() - 16;
-  const auto first = second - payload(1).size() - 16;
-  // In the header, in a chunk that others follow, in the last one's length (its highest byte) and in the last one.
-  for (const std::uintmax_t place : {first - 20, second - 50, second + 7, size - 50}) {
-    fs::remove(file.path);
-    write_two(file.path);
-    std::fstream stream(file.path, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekp(static_cast<std::streamoff>(place));
-    stream.put('\x5a');
-    stream.close();
-    INFO("byte " << place << " of " << size);
-    CHECK_THROWS_WITH(StudyJournal(file.path), ContainsSubstring("is damaged at byte"));
-    CHECK_THROWS_WITH(StudyJournal(file.path, header(), JournalStart::resume), ContainsSubstring("is damaged at byte"));
-    CHECK(fs::file_size(file.path) == size);
+  const std::string whole = bytes_of(file.path);
+  const std::vector<std::string> chunks{payload(1), payload(2)};
+  const std::size_t second = whole.size() - payload(2).size() - kOverhead;
+  for (std::size_t place = 0; place < whole.size(); ++place) {
+    for (const int change : {0x01, 0x80, 0xff}) {
+      std::string damaged = whole;
+      damaged[place] = static_cast<char>(damaged[place] ^ change);
+      INFO("byte " << place << " of " << whole.size() << ", changed by " << change);
+      const Opened resumed = open_with(file.path, damaged, JournalStart::resume);
+      const bool is_last = place >= second;  // as if it was torn
+      REQUIRE(resumed.refusal.empty() == is_last);
+      REQUIRE(resumed.chunks.size() == (is_last ? 1 : 0));
+      if (is_last) REQUIRE(resumed.chunks[0] == chunks[0]);
+    }
   }
 }
 
-TEST_CASE("what cannot be read is not taken for the end of the journal") {
-  const fs::path folder = fs::temp_directory_path();
-  CHECK_THROWS_WITH(StudyJournal(folder.string()), ContainsSubstring("cannot be read (Is a directory)"));
+TEST_CASE("what stands before damage is kept on request, and the rest is priced anew") {
+  const JournalFileName file;
+  write_two(file.path);
+  const std::string whole = bytes_of(file.path);
+  const std::size_t second = whole.size() - payload(2).size() - kOverhead;
+  const std::size_t first = second - payload(1).size() - kOverhead;
+  std::string three = whole + record_bytes(whole.size(), payload(3));
+  // In a payload, in its checksum, in a length (which then reaches behind the end of the file), in that one's checksum.
+  for (const std::size_t place : {second + 50, whole.size() - 1, second + 2, second + 9}) {
+    std::string damaged = three;
+    damaged[place] = static_cast<char>(damaged[place] ^ 0x10);
+    INFO("byte " << place);
+    CHECK_THAT(
+        open_with(file.path, damaged, JournalStart::resume).refusal,
+        ContainsSubstring("is damaged at byte " + std::to_string(second) + ", behind 1 whole chunk; study --salvage"));
+    CHECK_THROWS_WITH(StudyJournal(file.path), ContainsSubstring("is damaged at byte"));
+    {
+      const StudyJournal salvaged(file.path, header(), JournalStart::salvage);
+      CHECK(salvaged.num_dropped_bytes() == three.size() - second);
+      REQUIRE(salvaged.num_chunks() == 1);
+    }
+    StudyJournal resumed(file.path, header(), JournalStart::resume);
+    resumed.append(payload(2));
+    resumed.append(payload(3));
+    CHECK(bytes_of(file.path) == three);
+  }
+  std::string damaged = three;
+  damaged[first - 20] = '!';  // in the header: nobody knows any more what the chunks are of
+  for (const JournalStart start : {JournalStart::resume, JournalStart::salvage})
+    CHECK_THAT(open_with(file.path, damaged, start).refusal, ContainsSubstring("is damaged before its first chunk"));
+}
+
+TEST_CASE("a tail that a loss of power leaves is dropped: zeros, garbage, a record with a hole") {
+  const JournalFileName file;
+  write_two(file.path);
+  const std::string whole = bytes_of(file.path);
+  const std::string record = record_bytes(whole.size(), payload(3));
+  std::string hole = record;
+  hole.replace(30, 100, 100, '\0');
+  for (const std::string& tail :
+       {std::string(4096, '\0'), std::string(500'000, '\0'), std::string(7, '\0'), hole, hole + std::string(4096, '\0'),
+        std::string(3000, '\x5a'), std::string(record.size(), '\0') + hole,
+        record.substr(0, 20) + std::string(90, '\0')}) {
+    INFO(tail.size() << " bytes");
+    const Opened resumed = open_with(file.path, whole + tail, JournalStart::resume);
+    CHECK(resumed.chunks == std::vector<std::string>{payload(1), payload(2)});
+    CHECK(bytes_of(file.path) == whole);
+  }
+}
+
+TEST_CASE("a file that is no torn journal is not written over") {
+  const JournalFileName file;
+  write_two(file.path);
+  const std::string whole = bytes_of(file.path);
+  const std::size_t start = whole.size() - payload(2).size() - payload(1).size() - 2 * kOverhead;
+  for (const std::size_t zeros :
+       {std::size_t{1}, std::size_t{22}, std::size_t{23}, start, start + 1, std::size_t{10'000}}) {
+    INFO(zeros << " zeros");
+    CHECK_THAT(open_with(file.path, std::string(zeros, '\0'), JournalStart::resume).refusal,
+               ContainsSubstring("zeros"));
+    CHECK(open_with(file.path, std::string(zeros, '\0'), JournalStart::salvage).refusal.empty() == (zeros <= start));
+  }
+  for (const std::string& other :
+       {std::string("\0x", 2), std::string("dculab study journey"), whole.substr(1), std::string("d\0\0", 3)})
+    CHECK_THAT(open_with(file.path, other, JournalStart::resume).refusal,
+               ContainsSubstring("is no journal of a study"));
+  const std::string torn = whole.substr(0, start - 20) + std::string(20, '\0');  // its header, on its way to the disk
+  CHECK(open_with(file.path, torn, JournalStart::resume).refusal.empty());
+  CHECK(bytes_of(file.path) == whole.substr(0, start));
+}
+
+TEST_CASE("a journal of an older format is refused with what to do") {
+  const JournalFileName file;
+  CHECK_THAT(open_with(file.path, "dculab study journal 1\n12345678", JournalStart::salvage).refusal,
+             ContainsSubstring("is of an older dculab; finish it with that one"));
+}
+
+TEST_CASE("what is no file is no journal") {
+  const JournalFileName file;
+  CHECK_THROWS_WITH(StudyJournal(fs::temp_directory_path().string()), ContainsSubstring("is a folder, not a file"));
+  REQUIRE(::mkfifo(file.path.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(StudyJournal(file.path), ContainsSubstring("is a FIFO, not a file"));
+  CHECK_THROWS_WITH(StudyJournal(file.path, header(), JournalStart::resume),
+                    ContainsSubstring("is a FIFO, not a file"));
 }
 
 TEST_CASE("journals of something else, in use or there already are refused") {
-  const JournalFile file;
+  const JournalFileName file;
   write_two(file.path);
   const auto opening = [&file](const JournalHeader& wanted, JournalStart start) {
     return [&file, wanted, start] { StudyJournal(file.path, wanted, start); };
