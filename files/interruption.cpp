@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <exception>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -58,12 +57,12 @@ void wait_and_undo(const sigset_t& ending) {
 }  // namespace
 
 void undo_when_interrupted() {
-  actions();
   const sigset_t ending = ending_signals();
   ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
   try {
+    actions();
     std::thread(wait_and_undo, ending).detach();
-  } catch (const std::system_error&) {  // no thread can be had: the signals do what they always do
+  } catch (const std::exception&) {  // no thread or no memory can be had: the signals do what they always do
     ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
   }
 }

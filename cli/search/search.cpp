@@ -168,7 +168,8 @@ void search(const config::Scenario& scenario, const SearchOptions& options, Repo
   if (!options.journal.empty())
     journal.emplace(options.journal, header_of(space, options.shard, options.shards), options.journal_start());
   if (journal && journal->num_dropped_bytes() > 0)
-    std::cerr << "dculab: " << journal->path() << ": " << journal->num_chunks() << " whole chunks are kept, "
+    std::cerr << "dculab: " << journal->path() << ": " << journal->num_chunks() << " of "
+              << journal->header().end - journal->header().begin << " chunks are whole and kept; "
               << journal->num_dropped_bytes() << " bytes behind them are dropped\n";
   std::optional<Answer> answer;
   if (options.shards == 1) answer.emplace(space, options);

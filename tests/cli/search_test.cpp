@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
+#include "config/journal_file.hpp"
+#include "config/study_journal.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -196,7 +199,7 @@ TEST_CASE("options that a study would not heed are refused, and nothing is writt
   const std::string chain = folder.write("chain.yaml", kSearch + "then: [search.yaml]\n");
   const std::string written = folder.path("written");
   const std::vector<Arguments> of_files{
-      {"--points", written}, {"--journal", written}, {"--shard", "2/8"}, {"--resume"}};
+      {"--points", written}, {"--journal", written}, {"--shard", "2/8"}, {"--resume"}, {"--salvage"}};
   for (const std::string& scenario : {sweep, chain, std::string("papers/opt_gptq"), std::string("group_size")})
     for (const Arguments& option : of_files) {
       Arguments command{"study", scenario};
@@ -230,6 +233,52 @@ TEST_CASE("a journal is gone on with only by the study it belongs to") {
   CHECK_THAT(read(page), ContainsSubstring("machine_facts"));
   again.insert(again.end(), {"--set", "workload.context_tokens=1999"});
   check_refused(again, {"of another scenario, machine, model or build"});
+}
+
+// With `payload` in the place of the first chunk's, and right checksums.
+void replace_first_chunk(const std::string& journal, const std::string& payload) {
+  std::uint64_t place = 0;
+  {
+    const config::StudyJournal there(journal);
+    REQUIRE(there.num_chunks() == 1);
+    place = std::filesystem::file_size(journal) - config::record_bytes(0, there.read(0)).size();
+  }
+  std::filesystem::resize_file(journal, place);
+  std::ofstream(journal, std::ios::binary | std::ios::app) << config::record_bytes(place, payload);
+}
+
+TEST_CASE("a chunk that pricing cannot have said is refused, though its checksum is right") {
+  const Folder folder;
+  const std::string scenario = folder.write("s.yaml", kSearch), journal = folder.path("journal");
+  REQUIRE(run_dculab({"study", scenario, "--journal", journal}).exit_code == 0);
+  const std::string payload = config::StudyJournal(journal).read(0);
+  for (const std::string& other :
+       {payload.substr(0, payload.size() - 1), std::string(), std::string(payload.size(), '\xff'), payload + payload}) {
+    replace_first_chunk(journal, other);
+    check_refused({"study", scenario, "--journal", journal, "--resume"}, {"is damaged in chunk 1 of 1"});
+    check_refused({"merge", journal}, {"is damaged in chunk 1 of 1"});
+  }
+}
+
+TEST_CASE("a damaged journal is salvaged to the answer of a whole one") {
+  const Folder folder;
+  const std::string scenario =
+      folder.write("s.yaml", kHead +
+                                 "workload: {phase: decode, batch: 16, context_tokens: 2000}\n"
+                                 "sweep: {workload.context_tokens: {from: 100, to: 4096, samples: 4000}}\n"
+                                 "objective: {minimize: step_time}\n");
+  const std::string journal = folder.path("journal");
+  const Finished whole = run_dculab({"study", scenario, "--journal", journal});
+  REQUIRE(whole.exit_code == 0);
+  const std::string bytes = read(journal);
+  std::string damaged = bytes;
+  damaged[bytes.size() / 2] = static_cast<char>(damaged[bytes.size() / 2] ^ 1);
+  std::ofstream(journal, std::ios::binary) << damaged;
+  check_refused({"study", scenario, "--journal", journal, "--resume"}, {"is damaged at byte", "study --salvage"});
+  const Finished salvaged = run_dculab({"study", scenario, "--journal", journal, "--salvage"});
+  CHECK(salvaged.out == whole.out);
+  CHECK_THAT(salvaged.err, ContainsSubstring("of 4 chunks are whole and kept"));
+  CHECK(read(journal) == bytes);
 }
 
 TEST_CASE("the flip of a recommendation is where studies of the changed machine flip") {

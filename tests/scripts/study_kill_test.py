@@ -1,4 +1,5 @@
-"""kill -9 at 20 random moments of a study: the resumed result is byte-identical. So is that of its merged shards.
+"""KILL, INT or TERM at 20 random moments of a study: the resumed result is byte-identical. So is that of its merged
+shards. After INT and TERM nothing half-written is left.
 
 Both kinds: a search of steps, which takes its time over many points, and one of served requests, over few long ones.
 
@@ -7,6 +8,7 @@ Usage: study_kill_test.py DCULAB
 
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,13 +78,18 @@ def kill_and_resume(program, root, scenario, seconds, wanted, whole_journal):
     killed = half_way = 0
     while half_way < KILLS:
         assert killed < 5 * KILLS, "too few kills left a study to go on with"
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         time.sleep(random.uniform(0, seconds))
-        process.kill()
-        if process.wait() == 0:
+        ending = random.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+        process.send_signal(ending)
+        process.wait()
+        if ending != signal.SIGKILL:
+            assert not list(folder.glob(f"*.part-{process.pid}-*")), "half a file is left"
+        if process.returncode == 0:
             assert read(folder) == wanted, "a resumed study has another result"
             journal.unlink()
             continue
+        assert process.returncode == -ending, "it ended otherwise than by the signal"
         killed += 1
         size = journal.stat().st_size if journal.exists() else 0
         half_way += 0.01 * whole_journal < size < whole_journal  # a chunk is 2 %, the header far less
