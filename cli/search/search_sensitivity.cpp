@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <functional>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "cli/output/axis_title.hpp"
@@ -13,6 +11,7 @@
 #include "cli/scenario/objective.hpp"
 #include "cli/search/sensitivity_report.hpp"
 #include "core/error.hpp"
+#include "sim/study/ordered_chunks.hpp"
 #include "sim/study/recommend.hpp"
 
 namespace dculab::cli {
@@ -101,15 +100,14 @@ class Contest {
   [[nodiscard]] std::vector<std::optional<double>> figures_on(const sim::Machine& machine) {
     std::vector<std::optional<double>> figures(contenders_.size());
     std::atomic<std::size_t> next = 0;
-    const auto work = [&](CasePricer& pricer) {
-      for (std::size_t index = next++; index < figures.size(); index = next++)
+    const auto make_worker = [&]() -> sim::ChunkWorker {
+      return [&, &pricer = pricers_.at(next++)](std::uint64_t index) {
         figures[index] = figure_of(index, machine, pricer);
+        return std::string();
+      };
     };
-    std::vector<std::jthread> others;
-    for (std::size_t thread = 1; thread < pricers_.size(); ++thread)
-      others.emplace_back(work, std::ref(pricers_[thread]));
-    work(pricers_.front());
-    others.clear();
+    sim::work_in_order({0, figures.size()}, static_cast<int>(pricers_.size()), make_worker,
+                       [](std::uint64_t, const std::string&) {});
     return figures;
   }
 

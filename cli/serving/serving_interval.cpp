@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <future>
 
 #include "cli/scenario/request_workload.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "sim/serving/step_confidence.hpp"
+#include "sim/study/ordered_chunks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -41,12 +41,18 @@ Intervals serving_intervals(const sim::SimulatedServer& server, const RequestWor
     const sim::ServingRun run = sim::simulate(scaled, workload, objective);
     return compared_figures(run.metrics, run.num_steps);
   };
-  auto fast = std::async(threads == 1 ? std::launch::deferred : std::launch::async, figures_at, trust.low);
-  const std::map<std::string, double> slow = figures_at(trust.high);
+  const std::array scales{trust.low, trust.high};
+  std::array<std::map<std::string, double>, scales.size()> found;
+  const auto make_worker = [&]() -> sim::ChunkWorker {
+    return [&](std::uint64_t index) {
+      found[index] = figures_at(scales[index]);
+      return std::string();
+    };
+  };
+  sim::work_in_order({0, scales.size()}, threads == 1 ? 1 : 2, make_worker, [](std::uint64_t, const std::string&) {});
   Intervals intervals;
   for (const auto& [metric, figure] : figures) intervals[metric] = {figure, figure};
-  widen(slow, intervals);
-  widen(fast.get(), intervals);
+  for (const std::map<std::string, double>& each : found) widen(each, intervals);
   return intervals;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/calibration/hold_out.hpp"
 #include "sim/calibration/parameters.hpp"
+#include "sim/study/ordered_chunks.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -75,14 +76,15 @@ constexpr std::size_t kFewestForConformal = 5;
 [[nodiscard]] std::vector<RowSlope> rows_at(std::span<const MeasuredPoint> points,
                                             const std::vector<std::vector<double>>& thetas, bool slopes) {
   std::vector<RowSlope> rows(points.size());
-  const std::size_t workers = std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  for (std::size_t worker = 0; worker < workers; ++worker)
-    threads.emplace_back([&rows, points, &thetas, slopes, worker, workers] {
+  const unsigned workers = std::max(1U, std::thread::hardware_concurrency());
+  const auto make_worker = [&]() -> ChunkWorker {
+    return [&](std::uint64_t worker) {
       for (std::size_t row = worker; row < points.size(); row += workers)
         rows[row] = row_at(points[row], thetas[row], slopes);
-    });
-  threads.clear();  // joins
+      return std::string();
+    };
+  };
+  work_in_order({0, workers}, static_cast<int>(workers), make_worker, [](std::uint64_t, const std::string&) {});
   return rows;
 }
 

@@ -28,6 +28,19 @@ TEST_CASE("results arrive in order, each once, whichever thread is slow") {
   }
 }
 
+TEST_CASE("one thread is the caller's, and makes no worker for nothing") {
+  const auto caller = std::this_thread::get_id();
+  int workers = 0;
+  const auto make_worker = [&] {
+    ++workers;
+    return [caller](std::uint64_t) -> std::string { return std::this_thread::get_id() == caller ? "here" : "there"; };
+  };
+  work_in_order({0, 3}, 1, make_worker, [](std::uint64_t, const std::string& where) { CHECK(where == "here"); });
+  CHECK(workers == 1);
+  work_in_order({3, 3}, 1, make_worker, [](std::uint64_t, const std::string&) { FAIL(); });
+  CHECK(workers == 1);
+}
+
 TEST_CASE("a failure ends the work where it happened") {
   std::uint64_t delivered = 0;
   const auto make_worker = [] {
@@ -36,11 +49,14 @@ TEST_CASE("a failure ends the work where it happened") {
       return "";
     };
   };
-  const auto run = [&] {
-    work_in_order({0, 1000000}, 3, make_worker, [&](std::uint64_t, const std::string&) { ++delivered; });
-  };
-  CHECK_THROWS_WITH(run(), "chunk 10");
-  CHECK(delivered == 10);
+  for (const int threads : {1, 3}) {
+    delivered = 0;
+    const auto run = [&] {
+      work_in_order({0, 1000000}, threads, make_worker, [&](std::uint64_t, const std::string&) { ++delivered; });
+    };
+    CHECK_THROWS_WITH(run(), "chunk 10");
+    CHECK(delivered == 10);
+  }
 }
 
 }  // namespace
