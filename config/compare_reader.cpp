@@ -12,8 +12,9 @@ namespace {
 // What a run of requests, or a step, has a figure for.
 constexpr std::array<std::string_view, 6> kCompared{
     "step_time", "total_time", "latency_mean", "requests_per_second", "tokens_per_second", "output_tokens_per_second"};
-const Choices<std::string> kAccuracyMetrics{
-    {"perplexity", "perplexity"}, {"choice_accuracy", "choice_accuracy"}, {"recall_accuracy", "recall_accuracy"}};
+Choices<std::string> accuracy_metrics() {
+  return {{"perplexity", "perplexity"}, {"choice_accuracy", "choice_accuracy"}, {"recall_accuracy", "recall_accuracy"}};
+}
 
 // "-5.59 %"
 void read_percent(MapReader& reader, std::string_view key, double& share) {
@@ -165,7 +166,7 @@ void read_accuracy(MapReader reader, Scenario& scenario) {
   AccuracyChoice accuracy;
   reader.required("file", accuracy.file);
   reader.required("model", accuracy.model);
-  reader.optional("metric", accuracy.metric, kAccuracyMetrics);
+  reader.optional("metric", accuracy.metric, accuracy_metrics());
   read_percent(reader, "tolerance", accuracy.tolerance);
   read_percent(reader, "speed_tie", accuracy.speed_tie);
   for (const auto& [key, share] : {std::pair("tolerance", accuracy.tolerance), {"speed_tie", accuracy.speed_tie}})

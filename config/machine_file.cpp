@@ -1,6 +1,7 @@
 #include "config/machine_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "config/machine_fields.hpp"
@@ -9,12 +10,14 @@
 namespace dculab::config {
 namespace {
 
-const Choices<sim::Evidence> kEvidence{
-    {"spec", sim::Evidence::spec}, {"measured", sim::Evidence::measured}, {"assumed", sim::Evidence::assumed}};
-const Choices<sim::MachineKind> kMachineKinds{{"gpu", sim::MachineKind::gpu}, {"cpu", sim::MachineKind::cpu}};
+constexpr auto kEvidence = std::to_array<Choice<sim::Evidence>>(
+    {{"spec", sim::Evidence::spec}, {"measured", sim::Evidence::measured}, {"assumed", sim::Evidence::assumed}});
+constexpr auto kMachineKinds =
+    std::to_array<Choice<sim::MachineKind>>({{"gpu", sim::MachineKind::gpu}, {"cpu", sim::MachineKind::cpu}});
 // Those that the laws know libraries' kernels of.
-const Choices<std::string> kComputeCapabilities{{"8.0", "8.0"}, {"8.6", "8.6"}, {"8.9", "8.9"}, {"9.0", "9.0"}};
-const Choices<sim::Scope> kScopes{{"compute_unit", sim::Scope::compute_unit}, {"device", sim::Scope::device}};
+Choices<std::string> compute_capabilities() { return {{"8.0", "8.0"}, {"8.6", "8.6"}, {"8.9", "8.9"}, {"9.0", "9.0"}}; }
+constexpr auto kScopes =
+    std::to_array<Choice<sim::Scope>>({{"compute_unit", sim::Scope::compute_unit}, {"device", sim::Scope::device}});
 
 // "rows_16" -> 16
 std::optional<int> parse_rows(std::string_view key) {
@@ -61,7 +64,7 @@ class MachineReader {
     reader.required("description", machine_.description);
     reader.required("kind", machine_.kind, kMachineKinds);
     reader.optional("kernel_target", machine_.kernel_target);
-    reader.optional("compute_capability", machine_.compute_capability, kComputeCapabilities);
+    reader.optional("compute_capability", machine_.compute_capability, compute_capabilities());
   }
 
   void read_links(MapReader& reader) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -64,9 +65,14 @@ struct Range {
 [[nodiscard]] constexpr Range above(double low) { return {.low = low, .low_end = LowEnd::excluded}; }
 [[nodiscard]] constexpr Range fraction() { return {0, 1, LowEnd::excluded}; }
 
-// The words a key may take.
+// A word that a key may take, and what it means. Fixed words are constexpr arrays, so that no memory is taken before
+// main, where nobody could report that there is none.
 template <class T>
-using Choices = std::vector<std::pair<std::string_view, T>>;
+using Choice = std::pair<std::string_view, T>;
+template <class T>
+using Choices = std::vector<Choice<T>>;
+template <class T>
+using ChoiceView = std::span<const Choice<std::type_identity_t<T>>>;  // T is deduced from what is read
 
 // Each reads one scalar, or says what is wrong with it by throwing InputError without a place.
 void read_scalar(const Node& node, std::string& value);
@@ -103,11 +109,11 @@ class MapReader {
     if (const Node* node = optional(key)) read(*node, target, range);
   }
   template <class T>
-  void required(std::string_view key, T& target, const Choices<T>& choices) {
+  void required(std::string_view key, T& target, ChoiceView<T> choices) {
     if (const Node* node = required(key)) read_choice(*node, target, choices);
   }
   template <class T>
-  void optional(std::string_view key, T& target, const Choices<T>& choices) {
+  void optional(std::string_view key, T& target, ChoiceView<T> choices) {
     if (const Node* node = optional(key)) read_choice(*node, target, choices);
   }
 
@@ -117,7 +123,7 @@ class MapReader {
   template <class T>
   void read(const Node& node, std::vector<T>& target, Range range = {});
   template <class T>
-  void read_choice(const Node& node, T& target, const Choices<T>& choices);
+  void read_choice(const Node& node, T& target, ChoiceView<T> choices);
 
   // The map under `key`.
   MapReader required_map(std::string_view key);
@@ -171,7 +177,7 @@ void MapReader::read(const Node& node, std::vector<T>& target, Range range) {
 }
 
 template <class T>
-void MapReader::read_choice(const Node& node, T& target, const Choices<T>& choices) {
+void MapReader::read_choice(const Node& node, T& target, ChoiceView<T> choices) {
   std::vector<std::string_view> words;
   for (const auto& [word, value] : choices) {
     if (node.kind == NodeKind::scalar && node.text == word) {

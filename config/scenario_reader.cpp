@@ -16,9 +16,10 @@ namespace {
 
 constexpr double kLargestTile = 1 << 20;
 
-const Choices<Batching> kBatchings{{"continuous", Batching::continuous}, {"static", Batching::per_batch}};
-const Choices<PreemptionMode> kPreemptionModes{{"recompute", PreemptionMode::recompute},
-                                               {"swap", PreemptionMode::swap}};
+constexpr auto kBatchings =
+    std::to_array<Choice<Batching>>({{"continuous", Batching::continuous}, {"static", Batching::per_batch}});
+constexpr auto kPreemptionModes =
+    std::to_array<Choice<PreemptionMode>>({{"recompute", PreemptionMode::recompute}, {"swap", PreemptionMode::swap}});
 
 // The model: a name, or {name: ..., num_key_value_heads: ...}.
 void read_model(MapReader& reader, ModelChoice& model) {
@@ -139,11 +140,11 @@ void read_engine(MapReader reader, EngineOptions& options) {
 }
 
 constexpr int kMostDevices = 1024;
-const Choices<sim::Routing> kRoutings{{"round_robin", sim::Routing::round_robin},
-                                      {"random", sim::Routing::random},
-                                      {"least_requests", sim::Routing::least_requests},
-                                      {"least_tokens", sim::Routing::least_tokens},
-                                      {"prefix_affinity", sim::Routing::prefix_affinity}};
+constexpr auto kRoutings = std::to_array<Choice<sim::Routing>>({{"round_robin", sim::Routing::round_robin},
+                                                                {"random", sim::Routing::random},
+                                                                {"least_requests", sim::Routing::least_requests},
+                                                                {"least_tokens", sim::Routing::least_tokens},
+                                                                {"prefix_affinity", sim::Routing::prefix_affinity}});
 
 void read_deployment(MapReader reader, sim::Deployment& deployment) {
   for (const auto& [key, size] : {std::pair{"tensor_parallel_size", &deployment.tensor_parallel_size},

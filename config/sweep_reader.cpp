@@ -1,6 +1,7 @@
 #include "config/sweep_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -18,7 +19,7 @@ constexpr double kMostPoints = 1e12;
 constexpr std::size_t kMostTried = 256;
 constexpr const char* kExamples = "a list such as [1, 8, 16], or a map such as {from: 1, to: 256, factor: 2}";
 
-const Choices<Scale> kScales{{"linear", Scale::linear}, {"log", Scale::log}};
+constexpr auto kScales = std::to_array<Choice<Scale>>({{"linear", Scale::linear}, {"log", Scale::log}});
 
 // "512 GB/s": the number, and what follows it.
 std::pair<double, std::string> read_number(MapReader& reader, const Node& node) {

@@ -1,6 +1,7 @@
 #include "config/trace_file.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "config/map_reader.hpp"
 #include "config/model_fields.hpp"
@@ -16,14 +17,9 @@ constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr double kLargestCount = 1 << 24;
 constexpr std::size_t kMostSequences = 1 << 16;
 
-const Choices<MlpKind> kMlps{{"gated", MlpKind::gated}, {"plain", MlpKind::plain}};
-const Choices<RopeScalingKind> kRopeScalings{
-    {"none", RopeScalingKind::none}, {"linear", RopeScalingKind::linear}, {"llama3", RopeScalingKind::llama3}};
-
-template <class T, std::size_t N>
-Choices<T> choices(const Words<T, N>& words) {
-  return {words.begin(), words.end()};
-}
+constexpr auto kMlps = std::to_array<Choice<MlpKind>>({{"gated", MlpKind::gated}, {"plain", MlpKind::plain}});
+constexpr auto kRopeScalings = std::to_array<Choice<RopeScalingKind>>(
+    {{"none", RopeScalingKind::none}, {"linear", RopeScalingKind::linear}, {"llama3", RopeScalingKind::llama3}});
 
 void read_seconds(MapReader& reader, std::string_view key, Seconds& target, Range range) {
   double value = 0;
@@ -45,10 +41,10 @@ RopeScaling read_rope_scaling(MapReader reader) {
 
 // Older traces, and those of Llama, have none of these.
 void read_family(MapReader& reader, ModelShape& model) {
-  reader.optional("activation", model.activation, choices(kActivations));
-  reader.optional("norm", model.norm, choices(kNorms));
-  reader.optional("block", model.block, choices(kBlocks));
-  reader.optional("position", model.position, choices(kPositions));
+  reader.optional("activation", model.activation, kActivations);
+  reader.optional("norm", model.norm, kNorms);
+  reader.optional("block", model.block, kBlocks);
+  reader.optional("position", model.position, kPositions);
   reader.optional("alibi_scale", model.alibi_scale, above(0));
   for (const auto& [key, member] : kModelFlags) reader.optional(key, model.*member);
   reader.optional("sliding_window", model.sliding_window, between(1, kLargestModelField));

@@ -9,7 +9,8 @@
 namespace dculab::config {
 namespace {
 
-const Choices<KvPadding> kKvPaddings{{"none", KvPadding::none}, {"longest", KvPadding::longest}};
+constexpr auto kKvPaddings =
+    std::to_array<Choice<KvPadding>>({{"none", KvPadding::none}, {"longest", KvPadding::longest}});
 
 void read_step(MapReader& reader, Workload& workload) {
   workload.kind = WorkloadKind::step;
@@ -25,8 +26,8 @@ void read_step(MapReader& reader, Workload& workload) {
     reader.complain(*cached, "workload.cached_tokens: must be below context_tokens: one token at least is computed");
 }
 
-const Choices<LengthKind> kLengthKinds{
-    {"uniform", LengthKind::uniform}, {"exponential", LengthKind::exponential}, {"lognormal", LengthKind::lognormal}};
+constexpr auto kLengthKinds = std::to_array<Choice<LengthKind>>(
+    {{"uniform", LengthKind::uniform}, {"exponential", LengthKind::exponential}, {"lognormal", LengthKind::lognormal}});
 
 // A number, or {distribution: lognormal, median: 400, sigma: 0.9, max: 2048}.
 void read_lengths(MapReader& reader, std::string_view key, LengthDistribution& lengths) {
@@ -54,10 +55,10 @@ void read_lengths(MapReader& reader, std::string_view key, LengthDistribution& l
 }
 
 enum class Arrival : std::uint8_t { all_at_once, poisson, bursty, replay };
-const Choices<Arrival> kArrivals{{"all_at_once", Arrival::all_at_once},
-                                 {"poisson", Arrival::poisson},
-                                 {"bursty", Arrival::bursty},
-                                 {"replay", Arrival::replay}};
+constexpr auto kArrivals = std::to_array<Choice<Arrival>>({{"all_at_once", Arrival::all_at_once},
+                                                           {"poisson", Arrival::poisson},
+                                                           {"bursty", Arrival::bursty},
+                                                           {"replay", Arrival::replay}});
 
 void read_arrival(MapReader& reader, Workload& workload) {
   Arrival arrival = Arrival::all_at_once;

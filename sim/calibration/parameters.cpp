@@ -11,7 +11,7 @@ constexpr double kLeastTime = 1e-10;   // s
 constexpr double kLongestTime = 1e-2;  // s
 
 // Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
-const std::array<Parameter, 13> kParameters{{
+constexpr std::array<Parameter, 13> kParameters{{
     {"efficiencies.matmul_compute", &Efficiencies::matmul_compute, 0.30, kLeastShare, 1},
     {"efficiencies.attention_compute", &Efficiencies::attention_compute, 0.50, kLeastShare, 1},
     {"efficiencies.elementwise_compute", &Efficiencies::elementwise_compute, 0.70, kLeastShare, 1},
