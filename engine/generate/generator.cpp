@@ -8,6 +8,7 @@
 #include "engine/generate/logits_source.hpp"
 #include "engine/generate/wall_clock.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
+#include "engine/tokenizer/utf8.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -34,6 +35,8 @@ class TextCollector {
     completion.finish_reason = sequence.finish_reason;
   }
 
+  void refuse(std::size_t index, const std::string& reason) { completions_[index].refusal = reason; }
+
   [[nodiscard]] std::vector<Completion> take() { return std::move(completions_); }
 
  private:
@@ -47,6 +50,13 @@ class TextCollector {
   std::vector<StreamDecoder> decoders_;
   const OnText& on_text_;
 };
+
+void require_samples(const TextRequest& request) {
+  const auto found = problems(request.sampling);
+  if (!found.empty()) throw InputError(found.front());
+  if (request.n > 1 && request.sampling.temperature == 0)
+    throw InputError(std::to_string(request.n) + " samples at temperature 0 would all be the same; raise it");
+}
 
 }  // namespace
 
@@ -62,10 +72,6 @@ Generator::Generator(const std::filesystem::path& folder, ModelWeights weights, 
 }
 
 Request Generator::to_request(const TextRequest& request, std::size_t first_completion) const {
-  const auto found = problems(request.sampling);
-  if (!found.empty()) throw InputError(found.front());
-  if (request.n > 1 && request.sampling.temperature == 0)
-    throw InputError(std::to_string(request.n) + " samples at temperature 0 would all be the same; raise it");
   return {.id = static_cast<SequenceId>(first_completion),
           .prompt_token_ids = tokenizer_.encode(request.prompt, SpecialTokens::add),
           .max_tokens = request.max_tokens,
@@ -76,7 +82,19 @@ Request Generator::to_request(const TextRequest& request, std::size_t first_comp
           .arrival = {}};
 }
 
-Generation Generator::generate(std::span<const TextRequest> requests, const OnText& on_text) {
+std::optional<std::string> Generator::submit(const TextRequest& request, std::size_t first_completion,
+                                             ServingLoop& loop) const {
+  if (const std::size_t valid = valid_prefix(request.prompt); valid != request.prompt.size())
+    return "the prompt is not UTF-8 from byte " + std::to_string(valid + 1) + " on; convert it (iconv -t UTF-8)";
+  try {
+    return loop.submit(to_request(request, first_completion));
+  } catch (const InputError& error) {  // a text that the tokenizer gives up on
+    return error.what();
+  }
+}
+
+Generation Generator::generate(std::span<const TextRequest> requests, const OnText& on_text, WhenRefused when_refused) {
+  std::for_each(requests.begin(), requests.end(), require_samples);
   Scheduler scheduler(options_, {.num_blocks = executor_->kv_cache().num_blocks,
                                  .max_position_embeddings = executor_->shape().max_position_embeddings,
                                  .num_host_blocks = executor_->kv_cache().num_host_blocks});
@@ -90,9 +108,12 @@ Generation Generator::generate(std::span<const TextRequest> requests, const OnTe
                     .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
   std::size_t completion = 0;
   for (std::size_t index = 0; index < requests.size(); ++index) {
-    if (const auto reason = loop.submit(to_request(requests[index], completion)))
+    const std::size_t end = completion + static_cast<std::size_t>(requests[index].n);
+    const auto reason = submit(requests[index], completion, loop);
+    if (reason && when_refused == WhenRefused::end_all)
       throw InputError(requests.size() == 1 ? *reason : "prompt " + std::to_string(index + 1) + ": " + *reason);
-    completion += static_cast<std::size_t>(requests[index].n);
+    for (; completion < end; ++completion)
+      if (reason) collector.refuse(completion, *reason);
   }
   loop.run();
   return {.completions = collector.take(), .report = loop.report()};

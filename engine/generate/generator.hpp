@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +32,11 @@ struct Completion {
   std::vector<TokenId> token_ids;  // the stop token included
   std::string text;                // special tokens left out
   FinishReason finish_reason = FinishReason::none;
+  std::string refusal;  // why the request can never be served; empty when it was
 };
+
+// Whether a request that can never be served, such as a prompt longer than the context, ends all requests or itself.
+enum class WhenRefused : std::uint8_t { end_all, end_itself };
 
 struct Generation {
   std::vector<Completion> completions;  // in the order of the requests, a request's samples one after the other
@@ -49,8 +55,10 @@ class Generator {
   Generator(const std::filesystem::path& folder, ModelWeights weights, const GeneratorOptions& options);
 
   // Serves all requests together, continuously batched. What each one gets does not depend on the others.
-  // Throws InputError, before anything runs, when a request can never be served: a prompt longer than the context.
-  [[nodiscard]] Generation generate(std::span<const TextRequest> requests, const OnText& on_text = {});
+  // Throws InputError before anything runs: for sampling parameters that make no sense, and for a request that can
+  // never be served unless that ends only the request itself.
+  [[nodiscard]] Generation generate(std::span<const TextRequest> requests, const OnText& on_text = {},
+                                    WhenRefused when_refused = WhenRefused::end_all);
 
   [[nodiscard]] const GenerationConfig& defaults() const { return defaults_; }
   [[nodiscard]] const ModelShape& shape() const { return executor_->shape(); }
@@ -61,6 +69,9 @@ class Generator {
 
  private:
   [[nodiscard]] Request to_request(const TextRequest& request, std::size_t first_completion) const;
+  // Why the request can never be served; nothing when it will be.
+  [[nodiscard]] std::optional<std::string> submit(const TextRequest& request, std::size_t first_completion,
+                                                  ServingLoop& loop) const;
 
   Tokenizer tokenizer_;
   GenerationConfig defaults_;

@@ -180,9 +180,27 @@ TEST_CASE("requests that can never be served are refused before anything runs") 
   REQUIRE_THROWS_WITH(generator.generate(requests, on_text),
                       ContainsSubstring("prompt 2: the prompt of 200 tokens with max_tokens 5 is longer than "
                                         "max_position_embeddings (128)"));
+  requests[1].prompt = "caf\xe9";
+  REQUIRE_THROWS_WITH(generator.generate(requests, on_text),
+                      ContainsSubstring("prompt 2: the prompt is not UTF-8 from byte 4 on"));
   requests[1] = {.prompt = "a", .sampling = {.temperature = -1}};
   REQUIRE_THROWS_WITH(generator.generate(requests, on_text), ContainsSubstring("temperature must be"));
   REQUIRE_FALSE(ran);
+}
+
+TEST_CASE("a request that can never be served may cost itself") {
+  Generator generator(kTextFolder, exact_options());
+  std::vector<TextRequest> requests{
+      golden_request(), {.prompt = "\xff", .sampling = {.temperature = 1}, .n = 2}, golden_request()};
+  const Generation generation = generator.generate(requests, {}, WhenRefused::end_itself);
+  REQUIRE(generation.completions.size() == 4);
+  CHECK(generation.report.requests.size() == 2);
+  CHECK(generation.completions[0].token_ids == generation.completions[3].token_ids);
+  CHECK(generation.completions[0].refusal.empty());
+  for (const std::size_t refused : {1, 2}) {
+    CHECK_THAT(generation.completions[refused].refusal, ContainsSubstring("not UTF-8"));
+    CHECK(generation.completions[refused].token_ids.empty());
+  }
 }
 
 TEST_CASE("a generator that cannot work is refused") {
