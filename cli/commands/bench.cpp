@@ -11,6 +11,7 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/engine_weights.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/trace_file.hpp"
@@ -170,9 +171,9 @@ void run_bench(BenchChoices choices) {
 // What a grid has and a workload does not is refused with it, and the other way round.
 void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vector<std::string>& set) {
   CLI::Option* file =
-      command
-          .add_option("--workload", choices.file,
-                      "Serve a scenario's requests, or conversations (ShareGPT's JSON), instead of a grid")
+      reads(command.add_option("--workload", choices.file,
+                               "Serve a scenario's requests, or conversations (ShareGPT's JSON), instead of a grid"),
+            try_find_scenario)
           ->option_text("FILE");
   for (const char* option : {"--phase", "--batch", "--context", "--kv-heads", "--repeats", "--warm-up"})
     file->excludes(command.get_option(option));
@@ -197,7 +198,8 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
 void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Run a grid of steps or a workload on the real engine");
   auto choices = std::make_shared<BenchChoices>();
-  command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models");
+  reads(command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models"),
+        try_find_model);
   command->add_option(
       "--random-weights", choices->random_weights,
       "Weights made on the spot in f32, f16, bf16, int8 or int4: speed does not depend on their values");

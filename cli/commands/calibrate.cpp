@@ -7,6 +7,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/machine/calibrated_machine.hpp"
 #include "cli/output/output.hpp"
+#include "cli/scenario/file_options.hpp"
+#include "cli/scenario/locate.hpp"
 #include "cli/scenario/refusals.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/validation/held_out_report.hpp"
@@ -128,8 +130,9 @@ void run_calibrate(const CalibrateChoices& choices) {
 void add_calibrate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("calibrate", "Fit a machine to traces");
   auto choices = std::make_shared<CalibrateChoices>();
-  command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them")->required();
-  command->add_option("--machine", choices->machine, "Machine to start from: a file, or a name under hwmodels")
+  reads(command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them"))->required();
+  reads(command->add_option("--machine", choices->machine, "Machine to start from: a file, or a name under hwmodels"),
+        try_find_machine)
       ->required();
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the calibrated machine here");
   command->add_option("--hold-out", choices->hold_out, "Share of the steps to score instead of fit, 0 to 1")

@@ -11,6 +11,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/node.hpp"
@@ -254,14 +255,16 @@ void add_evaluate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("evaluate", "Perplexity, multiple choice, distance from a reference, size");
   auto choices = std::make_shared<EvaluateChoices>();
   EvaluationTasks& tasks = choices->tasks;
-  command->add_option("--model", choices->models, "Folders, or names under scenarios/models, a row each")
+  reads(command->add_option("--model", choices->models, "Folders, or names under scenarios/models, a row each"),
+        try_find_model)
       ->required()
       ->delimiter(',');
-  command->add_option("--text", tasks.text_file, "Judge by the perplexity of this text")->option_text("FILE");
-  command->add_option("--choices", tasks.question_files, "Judge by these questions, in ARC's JSONL format")
+  reads(command->add_option("--text", tasks.text_file, "Judge by the perplexity of this text"))->option_text("FILE");
+  reads(command->add_option("--choices", tasks.question_files, "Judge by these questions, in ARC's JSONL format"))
       ->delimiter(',')
       ->option_text("FILE ...");
-  command->add_option("--reference", tasks.reference, "Compare predictions with this model's, token by token");
+  reads(command->add_option("--reference", tasks.reference, "Compare predictions with this model's, token by token"),
+        try_find_model);
   command->add_option("--window", tasks.window, "Tokens that are judged together; default: the model's context")
       ->check(at_least(2));
   command

@@ -7,6 +7,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/refusals.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/profile/kernel_map.hpp"
@@ -233,7 +234,7 @@ void run_import(const ImportCommand& command) {
 void add_import(CLI::App& app) {
   CLI::App* command = app.add_subcommand("import", "Turn a GPU profiler's kernels into a trace");
   auto import = std::make_shared<ImportCommand>();
-  command->add_option("file", import->profile, "What rocprof, rocprofv3, hipprof or nsys recorded");
+  reads(command->add_option("file", import->profile, "What rocprof, rocprofv3, hipprof or nsys recorded"));
   add_step_choices(*command, import->step);
   for (const char* option : {"--model", "--machine"}) command->get_option(option)->required(false);
   command->add_option("--new-tokens", import->new_tokens, "Prefill: new tokens per sequence, if not the whole context")

@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/search/search.hpp"
 #include "cli/search/search_options.hpp"
 
@@ -21,7 +22,8 @@ struct MergeChoices {
 void add_merge(CLI::App& app) {
   CLI::App* command = app.add_subcommand("merge", "Make one answer of the shards of a study");
   auto choices = std::make_shared<MergeChoices>();
-  command->add_option("journal", choices->journals, "What study --shard --journal wrote, of every shard")->required();
+  reads(command->add_option("journal", choices->journals, "What study --shard --journal wrote, of every shard"))
+      ->required();
   add_answer_options(*command, choices->search);
   add_report_options(*command, choices->output);
   command->callback([choices] {

@@ -8,6 +8,8 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
+#include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
@@ -175,8 +177,10 @@ void add_probe(CLI::App& app) {
   command->add_option(
       "--device", choices->device,
       "cpu; hip:N or cuda:N for a GPU; host-gpu shows the probe of a GPU at work, its times mean nothing");
-  command->add_option("--like", choices->like,
-                      "GPU: the shipped machine whose caches, latencies and registers the written file takes over");
+  reads(
+      command->add_option("--like", choices->like,
+                          "GPU: the shipped machine whose caches, latencies and registers the written file takes over"),
+      try_find_machine);
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the machine's YAML here");
   add_output_options(*command, choices->output);
   command->callback([choices] { run_probe(*choices); });

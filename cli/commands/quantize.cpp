@@ -9,6 +9,7 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
@@ -209,7 +210,9 @@ void run_quantize(const QuantizeChoices& choices) {
 void add_quantize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("quantize", "Write a model with quantized weights");
   auto choices = std::make_shared<QuantizeChoices>();
-  command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models")->required();
+  reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
+        try_find_model)
+      ->required();
   command->add_option("--method", choices->method, "gptq, rtn, absmax, zero-point, smoothquant")
       ->check(CLI::IsMember({"gptq", "rtn", "absmax", "zero-point", "smoothquant"}));
   command->add_option("--bits", choices->bits, "2, 3, 4 or 8");
@@ -221,7 +224,7 @@ void add_quantize(CLI::App& app) {
   command->add_option("--alpha", choices->alpha, "SmoothQuant: share of the activations' scale that weights take over");
   command->add_flag("--one-pass", choices->one_pass,
                     "Look at all inputs of a layer at once, not at what its quantized matrices give the later ones");
-  command->add_option("--calibration", choices->calibration_file, "Text that shows what activations are like")
+  reads(command->add_option("--calibration", choices->calibration_file, "Text that shows what activations are like"))
       ->check(CLI::ExistingFile)
       ->option_text("TEXT_FILE");
   command->add_option("--calibration-tokens", choices->calibration_tokens, "Tokens of it to use at most")
@@ -229,7 +232,7 @@ void add_quantize(CLI::App& app) {
   command->add_option("--checkpoint-format", choices->checkpoint_format, "gptq (zero points less 1) or gptq_v2")
       ->check(CLI::IsMember({"gptq", "gptq_v2"}));
   command->add_option("--threads", choices->threads, "Worker threads, 0 = all cores")->check(at_least(0));
-  command->add_option("--output", choices->output, "Folder to write, whole or not at all")
+  writes(command->add_option("--output", choices->output, "Folder to write, whole or not at all"))
       ->required()
       ->option_text("FOLDER");
   add_format_option(*command, choices->report);

@@ -6,6 +6,7 @@
 #include "cli/output/output.hpp"
 #include "cli/recommend/recommend_report.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/trace_file.hpp"
@@ -103,9 +104,12 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
 void add_recommend(CLI::App& app) {
   CLI::App* command = app.add_subcommand("recommend", "Sizes and limits for a machine, model, workload and SLO");
   auto choices = std::make_shared<RecommendChoices>();
-  command->add_option("scenario", choices->scenario, "Scenario file with requests, or a name under scenarios");
-  command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models");
-  command->add_option("--machine", choices->machines, "Machine files, or names under hwmodels");
+  reads(command->add_option("scenario", choices->scenario, "Scenario file with requests, or a name under scenarios"),
+        try_find_scenario);
+  reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
+        try_find_model);
+  reads(command->add_option("--machine", choices->machines, "Machine files, or names under hwmodels"),
+        try_find_machine);
   command->add_option("--weights", choices->weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
   const auto add_count = [&command](const char* option, int& value, const char* help) {
     command->add_option(option, value, help)->check(at_least(1));
@@ -119,7 +123,8 @@ void add_recommend(CLI::App& app) {
   command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "This one, instead of choosing");
   add_count("--block-size", choices->block_size, "This one, instead of choosing");
   command->add_flag("--any-kv-heads", choices->any_kv_heads, "KV heads may change: the model is retrained");
-  command->add_option("--trace", choices->trace_file, "Steps measured on the machine: what the choice costs there");
+  reads(command->add_option("--trace", choices->trace_file,
+                            "Steps measured on the machine: what the choice costs there"));
   command->add_option("--set", choices->set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
   add_report_options(*command, choices->output);
   command->callback([choices] { show(recommend(*choices), choices->output); });

@@ -10,6 +10,7 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"
@@ -28,14 +29,25 @@ namespace {
 
 constexpr std::size_t kFewestTokens = 64;  // fewer say nothing about the heads
 
-const std::map<std::string, engine::GroupingMethod> kMethods{{"mean", engine::GroupingMethod::mean},
-                                                             {"similarity", engine::GroupingMethod::similarity}};
-const std::map<std::string, engine::HeadSimilarity> kSimilarities{{"cosine", engine::HeadSimilarity::cosine},
-                                                                  {"norm", engine::HeadSimilarity::norm},
-                                                                  {"distance", engine::HeadSimilarity::distance},
-                                                                  {"svd", engine::HeadSimilarity::svd}};
-const std::map<std::string, engine::HeadMerge> kMerges{
-    {"mean", engine::HeadMerge::mean}, {"weighted", engine::HeadMerge::weighted}, {"svd", engine::HeadMerge::svd}};
+using GroupingMethods = std::map<std::string, engine::GroupingMethod>;
+using HeadSimilarities = std::map<std::string, engine::HeadSimilarity>;
+using HeadMerges = std::map<std::string, engine::HeadMerge>;
+
+GroupingMethods grouping_methods() {
+  return {{"mean", engine::GroupingMethod::mean}, {"similarity", engine::GroupingMethod::similarity}};
+}
+
+HeadSimilarities head_similarities() {
+  return {{"cosine", engine::HeadSimilarity::cosine},
+          {"norm", engine::HeadSimilarity::norm},
+          {"distance", engine::HeadSimilarity::distance},
+          {"svd", engine::HeadSimilarity::svd}};
+}
+
+HeadMerges head_merges() {
+  return {
+      {"mean", engine::HeadMerge::mean}, {"weighted", engine::HeadMerge::weighted}, {"svd", engine::HeadMerge::svd}};
+}
 
 struct RegroupChoices {
   std::string model;
@@ -52,9 +64,9 @@ struct RegroupChoices {
 
 [[nodiscard]] engine::RegroupOptions options_from(const RegroupChoices& choices) {
   return {.num_key_value_heads = choices.kv_heads,
-          .method = kMethods.at(choices.method),
-          .similarity = kSimilarities.at(choices.similarity),
-          .merge = kMerges.at(choices.merge)};
+          .method = grouping_methods().at(choices.method),
+          .similarity = head_similarities().at(choices.similarity),
+          .merge = head_merges().at(choices.merge)};
 }
 
 [[nodiscard]] std::vector<TokenId> calibration_ids(const RegroupChoices& choices, const std::filesystem::path& model) {
@@ -191,25 +203,28 @@ void run_regroup(const RegroupChoices& choices) {
 void add_regroup(CLI::App& app) {
   CLI::App* command = app.add_subcommand("regroup", "Make a model with fewer KV heads: MHA to GQA or MQA");
   auto choices = std::make_shared<RegroupChoices>();
-  command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models")->required();
+  reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
+        try_find_model)
+      ->required();
   command->add_option("--kv-heads", choices->kv_heads, "KV heads to have, a divisor of the model's")->required();
   command->add_option("--method", choices->method, "mean: neighbouring heads become one; similarity: similar ones")
       ->required()
-      ->check(CLI::IsMember(kMethods))
+      ->check(CLI::IsMember(grouping_methods()))
       ->option_text("mean|similarity REQUIRED");
   command->add_option("--similarity", choices->similarity, "Of K and V, over the calibration text")
-      ->check(CLI::IsMember(kSimilarities))
+      ->check(CLI::IsMember(head_similarities()))
       ->option_text("cosine|norm|distance|svd [cosine]");
   command
       ->add_option("--merge", choices->merge,
                    "mean; weighted: by what heads add to the residual; svd: what loses least, Q and O following")
-      ->check(CLI::IsMember(kMerges))
+      ->check(CLI::IsMember(head_merges()))
       ->option_text("mean|weighted|svd [mean]");
-  command->add_option("--calibration", choices->calibration, "Text to compare heads on")->option_text("TEXT_FILE");
+  reads(command->add_option("--calibration", choices->calibration, "Text to compare heads on"))
+      ->option_text("TEXT_FILE");
   command->add_option("--calibration-tokens", choices->calibration_tokens, "Tokens of it to read at most")
       ->check(at_least(static_cast<int>(kFewestTokens)));
   command->add_option("--threads", choices->num_threads, "Worker threads, 0 = all cores")->check(at_least(0));
-  command->add_option("--output", choices->folder, "The new model folder, made whole or not at all")
+  writes(command->add_option("--output", choices->folder, "The new model folder, made whole or not at all"))
       ->required()
       ->option_text("FOLDER REQUIRED");
   add_format_option(*command, choices->output);

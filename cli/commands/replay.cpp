@@ -12,6 +12,8 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
+#include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
@@ -185,8 +187,10 @@ void add_replay(CLI::App& app) {
   auto choices = std::make_shared<ReplayChoices>();
   StepChoices& step = choices->step;
   step.batch = 4;
-  command->add_option("--model", step.model, "Model folder, or a name under scenarios/models")->required();
-  command->add_option("--machine", step.machine, "Machine file, or a name under hwmodels")->required();
+  reads(command->add_option("--model", step.model, "Model folder, or a name under scenarios/models"), try_find_model)
+      ->required();
+  reads(command->add_option("--machine", step.machine, "Machine file, or a name under hwmodels"), try_find_machine)
+      ->required();
   command->add_option("--phase", step.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
   command->add_option("--op", choices->ops, "Ops of the step plan; default: the attention of the phase")
       ->delimiter(',');

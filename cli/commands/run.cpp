@@ -10,6 +10,7 @@
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/unit_text.hpp"
@@ -257,10 +258,13 @@ void add_cache_options(CLI::App& command, RunChoices& choices) {
 void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Generate text with the real engine");
   auto choices = std::make_shared<RunChoices>();
-  command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models")->required();
+  reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
+        try_find_model)
+      ->required();
   CLI::Option_group* source = command->add_option_group("what to continue");
   source->add_option("--prompt", choices->prompt, "The text to continue; streamed");
-  source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously");
+  reads(
+      source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously"));
   source->require_option(1);
   command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")->check(at_least(1));
   command->add_option("--temperature", choices->temperature, "0 = greedy")->check(at_least(0));

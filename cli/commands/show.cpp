@@ -6,6 +6,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/machine_file.hpp"
@@ -174,6 +175,12 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
   return show_model(folder);
 }
 
+[[nodiscard]] std::optional<std::filesystem::path> try_find_shown(const std::string& name) {
+  if (auto file = try_find_machine(name)) return file;
+  if (auto file = try_find_scenario(name)) return file;
+  return try_find_model(name);
+}
+
 // A name may be a machine, a model or a scenario; a file says by its schema, a folder is a model.
 [[nodiscard]] Report show_anything(const ShowChoices& choices) {
   if (std::filesystem::is_directory(choices.what)) return show_unchanged_model(choices, find_model(choices.what));
@@ -195,7 +202,9 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
 void add_show(CLI::App& app) {
   CLI::App* command = app.add_subcommand("show", "Every effective value of a machine, model or scenario");
   auto choices = std::make_shared<ShowChoices>();
-  command->add_option("what", choices->what, "A file, a folder, or the name of a shipped machine, model or scenario")
+  reads(command->add_option("what", choices->what,
+                            "A file, a folder, or the name of a shipped machine, model or scenario"),
+        try_find_shown)
       ->required();
   command->add_option("--set", choices->set, "key=value: override a scenario's key")->option_text("KEY=VALUE ...");
   add_output_options(*command, choices->output);

@@ -10,6 +10,7 @@
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/serving/measured_serving.hpp"
@@ -271,7 +272,9 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
 void add_simulate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("simulate", "Serve a scenario's requests under a virtual clock");
   auto choices = std::make_shared<SimulateChoices>();
-  command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios")->required();
+  reads(command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios"),
+        try_find_scenario)
+      ->required();
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
   command->add_option("--threads", choices->threads, "Simulations at a time, 0 = all cores")->check(at_least(0));
   command->add_flag("--measure", choices->measure,

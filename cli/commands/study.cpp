@@ -7,6 +7,7 @@
 #include "cli/machine/host_machine.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/idle_axes.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
@@ -196,10 +197,13 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
 void add_study(CLI::App& app) {
   CLI::App* command = app.add_subcommand("study", "Answer the question of a scenario file");
   auto choices = std::make_shared<StudyChoices>();
-  command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios")->required();
+  reads(command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios"),
+        try_find_scenario)
+      ->required();
   command->add_flag("--measure", choices->measure,
                     "Also run the sweep, or serve the requests, on this machine: calibrate and score");
-  command->add_option("--host", choices->host_file, "Machine file of this host, instead of probing now");
+  reads(command->add_option("--host", choices->host_file, "Machine file of this host, instead of probing now"),
+        try_find_machine);
   add_output_file(*command, "--trace", choices->trace_file, "With --measure: write the trace here");
   add_output_file(*command, "--machine-file", choices->machine_file,
                   "With --measure: write the calibrated machine here");

@@ -6,6 +6,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/unit_text.hpp"
@@ -153,7 +154,8 @@ void add_tables(CLI::App& app) {
   const auto add = [tables](const char* name, const char* help, Report (*make)(const TableChoices&)) {
     CLI::App* command = tables->add_subcommand(name, help);
     auto choices = std::make_shared<TableChoices>();
-    command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models")
+    reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
+          try_find_model)
         ->required();
     command->add_option("--tokens", choices->tokens, "L: prompt length, or tokens cached so far")->check(at_least(1));
     command->add_option("--batch", choices->batch, "Sequences")->check(at_least(1));

@@ -10,6 +10,8 @@
 #include "cli/machine/calibrated_machine.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/output.hpp"
+#include "cli/scenario/file_options.hpp"
+#include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "cli/validation/leave_one_out.hpp"
 #include "cli/validation/point_scores.hpp"
@@ -173,13 +175,16 @@ void run_validate(const ValidateChoices& choices) {
 void add_validate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("validate", "Predicted against measured, for traces and published points");
   auto choices = std::make_shared<ValidateChoices>();
-  CLI::Option* traces = command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them");
-  command->add_option("--machine", choices->machine, "Machine that the traces are predicted on: a file, or a name");
+  CLI::Option* traces =
+      reads(command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them"));
+  reads(
+      command->add_option("--machine", choices->machine, "Machine that the traces are predicted on: a file, or a name"),
+      try_find_machine);
   CLI::Option* points =
-      command->add_option("--points", choices->points, "CSV of published points")->option_text("FILE");
+      reads(command->add_option("--points", choices->points, "CSV of published points"))->option_text("FILE");
   points->excludes(traces);
   CLI::Option* calibrate_on =
-      command->add_option("--calibrate-on", choices->calibrate_on, "CSV of published points to learn from first")
+      reads(command->add_option("--calibrate-on", choices->calibrate_on, "CSV of published points to learn from first"))
           ->option_text("FILE")
           ->needs(points);
   CLI::Option* leave_one_out = command

@@ -1,19 +1,15 @@
 #include "cli/output/output.hpp"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <sstream>
 
 #include "cli/output/html_page.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "fields/printable_text.hpp"
 #include "files/output.hpp"
 
@@ -93,16 +89,6 @@ void print_csv(std::ostream& out, const Table& table) {
   return out.str();
 }
 
-// Why `file` cannot be written; empty when it can.
-[[nodiscard]] std::string why_not_writable(const std::string& file) {
-  namespace fs = std::filesystem;
-  if (fs::is_directory(file)) return file + " is a folder; give a file to write";
-  const fs::path folder = fs::absolute(file).parent_path();
-  const bool is_special = fs::exists(file) && !fs::is_regular_file(file);  // /dev/stdout, a pipe
-  if (::access(is_special ? file.c_str() : folder.c_str(), W_OK) == 0) return "";
-  return file + " cannot be written (" + std::strerror(errno) + ")";
-}
-
 }  // namespace
 
 Cell::Cell(std::string shown, double exact) : text(std::move(shown)), raw(exact_number(exact)) {}
@@ -125,10 +111,6 @@ void add_output_options(CLI::App& command, OutputOptions& options) {
 void add_report_options(CLI::App& command, OutputOptions& options) {
   add_output_options(command, options);
   add_output_file(command, "--report", options.report_file, "Also write an HTML page with charts");
-}
-
-void add_output_file(CLI::App& command, const std::string& option, std::string& file, const std::string& help) {
-  command.add_option(option, file, help)->check(CLI::Validator(why_not_writable, ""))->option_text("FILE");
 }
 
 void print(std::string_view text) {

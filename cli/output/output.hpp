@@ -31,9 +31,6 @@ void add_report_options(CLI::App& command, OutputOptions& options);
 // `--format` alone: where --output names what the subcommand makes.
 void add_format_option(CLI::App& command, OutputOptions& options);
 
-// An option that names a file to write. One that cannot be written is refused before the work whose result it is for.
-void add_output_file(CLI::App& command, const std::string& option, std::string& file, const std::string& help);
-
 // A cell shows `text` to people and `raw` to programs.
 struct Cell {
   std::string text;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
@@ -14,8 +15,11 @@
 namespace dculab::cli {
 
 void add_step_choices(CLI::App& command, StepChoices& choices) {
-  command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models")->required();
-  command.add_option("--machine", choices.machine, "Machine file, or a name under hwmodels")->required();
+  reads(command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models"),
+        try_find_model)
+      ->required();
+  reads(command.add_option("--machine", choices.machine, "Machine file, or a name under hwmodels"), try_find_machine)
+      ->required();
   command.add_option("--phase", choices.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
   const auto add_count = [&command](const char* option, int& value, const char* help) {
     command.add_option(option, value, help)->check(at_least(1));

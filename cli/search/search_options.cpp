@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -38,7 +39,8 @@ void add_answer_options(CLI::App& command, SearchOptions& options) {
 
 void add_pricing_options(CLI::App& command, SearchOptions& options) {
   command.add_option("--threads", options.threads, "Of a search, 0 = all cores")->check(at_least(0));
-  command.add_option("--journal", options.journal, "Keep finished points of a search here, to go on when stopped")
+  writes(
+      command.add_option("--journal", options.journal, "Keep finished points of a search here, to go on when stopped"))
       ->option_text("FILE");
   command.add_flag("--resume", options.resume, "Go on with the journal that is there");
   command.add_flag("--salvage", options.salvage,

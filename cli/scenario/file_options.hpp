@@ -1,0 +1,28 @@
+// Options that name files and folders. A file that a command writes is none that it reads, and is written by one option
+// only: else the option is refused while the command line is read, before any work.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace dculab::cli {
+
+// The file or folder that a value of an option means, where names of what is shipped are values too.
+using FindFile = std::optional<std::filesystem::path> (*)(const std::string&);
+
+// Each value of the option is a file, or a model folder, that the command reads.
+CLI::Option* reads(CLI::Option* option, FindFile find = nullptr);
+
+// The value of the option is a file or folder that the command writes.
+CLI::Option* writes(CLI::Option* option);
+
+// An option that names a file to write. One that cannot be written is refused before the work whose result it is for.
+void add_output_file(CLI::App& command, const std::string& option, std::string& file, const std::string& help);
+
+}  // namespace dculab::cli
