@@ -1,21 +1,18 @@
 // The dculab program: one subcommand per file, exit code 0 done, 1 the study failed, 2 bad input.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "cli/commands/commands.hpp"
-#include "core/error.hpp"
+#include "cli/output/standard_output.hpp"
+#include "cli/program_errors.hpp"
 #include "engine/executors/thread_shortage.hpp"
-#include "fields/printable_text.hpp"
 #include "files/interruption.hpp"
 
 namespace {
-
-constexpr int kStudyFailed = 1;
-constexpr int kBadInput = 2;
 
 // The command that was named, down to `tables intensity`.
 const CLI::App& named_command(const CLI::App& app) {
@@ -39,10 +36,14 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
          " --help";
 }
 
-}  // namespace
+// --help, --version
+void print_answer(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream text;
+  app.exit(error, text, text);
+  dculab::cli::print(text.str());
+}
 
-int main(int argc, char* argv[]) {
-  dculab::files::undo_when_interrupted();
+int run_program(int argc, char* argv[]) {
   CLI::App app{
       "How fast will this LLM run on that machine, what holds it back, and which GQA group size and KV block\n"
       "size should it use? dculab runs LLM inference for real and prices the same work on machines in YAML."};
@@ -55,16 +56,25 @@ int main(int argc, char* argv[]) {
   });
   try {
     app.parse(argc, argv);
-    return 0;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::cerr << explain(app, error) << '\n';
-    return kBadInput;
-  } catch (const dculab::InputError& error) {
-    std::cerr << "dculab: " << dculab::printable(error.what()) << '\n';
-    return kBadInput;
-  } catch (const std::exception& error) {
-    std::cerr << "dculab: " << error.what() << '\n';
-    return kStudyFailed;
+    if (error.get_exit_code() != 0) {
+      std::cerr << explain(app, error) << '\n';
+      return dculab::cli::kBadInput;
+    }
+    print_answer(app, error);
+  }
+  dculab::cli::check_standard_output();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char* argv[]) {
+  dculab::cli::occupy_standard_descriptors();
+  try {
+    dculab::files::undo_when_interrupted();
+    return run_program(argc, argv);
+  } catch (...) {
+    return dculab::cli::report_exception();
   }
 }

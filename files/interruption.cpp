@@ -44,12 +44,16 @@ void run(const std::function<void()>& action) {
   }
 }
 
+void run_all() {
+  for (auto action = actions().list.rbegin(); action != actions().list.rend(); ++action) run(*action);
+}
+
 void wait_and_undo(const sigset_t& ending) {
   int signal = 0;
   if (::sigwait(&ending, &signal) != 0) return;
   ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);  // this thread takes the second one, which ends the program
   actions().mutex.lock();                            // for good
-  for (auto action = actions().list.rbegin(); action != actions().list.rend(); ++action) run(*action);
+  run_all();
   ::kill(::getpid(), signal);
   ::_exit(kShellOffset + signal);  // the first process of a container is not ended by its own signal
 }
@@ -65,6 +69,10 @@ void undo_when_interrupted() {
   } catch (const std::exception&) {  // no thread or no memory can be had: the signals do what they always do
     ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
   }
+}
+
+void undo_unfinished() noexcept {
+  if (actions().mutex.try_lock()) run_all();
 }
 
 std::unique_lock<std::recursive_mutex> without_interruption() { return std::unique_lock(actions().mutex); }

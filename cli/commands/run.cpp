@@ -1,13 +1,14 @@
 // `dculab run`: generates text with the real engine.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <sstream>
 
 #include "cli/commands/commands.hpp"
+#include "cli/output/completions_report.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/standard_output.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -63,76 +64,12 @@ struct RunChoices {
   return sampling;
 }
 
-[[nodiscard]] Seconds median(std::vector<Seconds> values) {
-  if (values.empty()) return Seconds{};
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-[[nodiscard]] std::string statistics(const ServingReport& report) {
-  std::vector<Seconds> ttft, tpot;
-  for (const RequestStats& request : report.requests) {
-    ttft.push_back(request.ttft);
-    if (request.num_generated > 1) tpot.push_back(request.tpot);
-  }
-  std::string text = std::to_string(report.num_prompt_tokens) + " prompt tokens, " +
-                     std::to_string(report.num_generated_tokens) + " generated in " +
-                     config::short_text(report.duration) + " (" +
-                     number(static_cast<double>(report.num_generated_tokens) / report.duration.value()) +
-                     " tokens/s); median TTFT " + config::short_text(median(ttft));
-  if (!tpot.empty()) text += ", TPOT " + config::short_text(median(tpot));
-  if (report.num_cached_tokens > 0)
-    text += "; " + std::to_string(report.num_cached_tokens) + " prompt tokens were cached";
-  if (report.num_preemptions > 0) text += "; " + std::to_string(report.num_preemptions) + " preemptions";
-  return text;
-}
-
-[[nodiscard]] const char* finish_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
-
 // The prompt of each completion.
 [[nodiscard]] std::vector<std::string> prompts_of(const std::vector<engine::TextRequest>& requests) {
   std::vector<std::string> prompts;
   for (const engine::TextRequest& request : requests)
     prompts.insert(prompts.end(), static_cast<std::size_t>(request.n), request.prompt);
   return prompts;
-}
-
-[[nodiscard]] Report make_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
-  Report report{"dculab/run/1", {}, {}, Json::object()};
-  const ServingReport& served = generation.report;
-  report.json["completions"] = Json::array();
-  Table table;
-  table.columns = {"prompt", "completion", "tokens", "finished by"};
-  for (std::size_t index = 0; index < prompts.size(); ++index) {
-    const engine::Completion& completion = generation.completions[index];
-    report.json["completions"].push_back({{"prompt", prompts[index]},
-                                          {"text", completion.text},
-                                          {"token_ids", completion.token_ids},
-                                          {"finish_reason", finish_text(completion.finish_reason)}});
-    table.rows.push_back({prompts[index], completion.text, std::to_string(completion.token_ids.size()),
-                          finish_text(completion.finish_reason)});
-  }
-  report.tables.push_back(std::move(table));
-  report.json["statistics"] = {{"prompt_tokens", served.num_prompt_tokens},
-                               {"cached_prompt_tokens", served.num_cached_tokens},
-                               {"generated_tokens", served.num_generated_tokens},
-                               {"duration_seconds", served.duration.value()},
-                               {"steps", served.num_steps},
-                               {"preemptions", served.num_preemptions}};
-  return report;
-}
-
-// Prompts and what follows, as people read them.
-[[nodiscard]] Report text_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
-  Report report;
-  for (std::size_t index = 0; index < prompts.size(); ++index) {
-    const std::string text = prompts[index] + generation.completions[index].text;
-    if (prompts.size() == 1)
-      report.heading = {text};
-    else
-      report.heading.insert(report.heading.end(), {"[" + std::to_string(index + 1) + "] " + text, ""});
-  }
-  return report;
 }
 
 // One prompt's text as it is generated. The prompt comes with the first of it: a refused one prints nothing.
@@ -208,15 +145,21 @@ void refuse_idle_figures(const RunChoices& choices) {
   return requests;
 }
 
-// A prompt that can never be served is refused with where it came from.
-[[nodiscard]] engine::Generation generate(engine::Generator& generator,
-                                          const std::vector<engine::TextRequest>& requests,
-                                          const engine::OnText& on_text, const RunChoices& choices) {
-  try {
-    return generator.generate(requests, on_text);
-  } catch (const InputError& error) {
-    throw InputError(choices.prompts_file.empty() ? "--prompt" : choices.prompts_file, error.what());
+// Prompts that can never be served: of a file, how many and the first.
+void refuse_refused(const RunChoices& choices, const engine::Generation& generation) {
+  const std::size_t n = static_cast<std::size_t>(choices.n), prompts = generation.completions.size() / n;
+  std::size_t refused = 0, first = 0;
+  for (std::size_t prompt = prompts; prompt-- > 0;) {
+    if (generation.completions[prompt * n].refusal.empty()) continue;
+    ++refused;
+    first = prompt;
   }
+  if (refused == 0) return;
+  const std::string& reason = generation.completions[first * n].refusal;
+  if (choices.prompts_file.empty()) throw InputError("--prompt", reason);
+  throw InputError(choices.prompts_file, std::to_string(refused) + " of " + std::to_string(prompts) +
+                                             " prompts cannot be served; prompt " + std::to_string(first + 1) + ": " +
+                                             reason);
 }
 
 void run_engine(const RunChoices& choices) {
@@ -228,13 +171,16 @@ void run_engine(const RunChoices& choices) {
   TextStream stream(prompts.front());
   engine::OnText on_text;
   if (streams) on_text = [&stream](std::size_t, std::string_view text) { stream.add(text); };
-  const engine::Generation generation = generate(generator, requests, on_text, choices);
+  const engine::Generation generation = generator.generate(requests, on_text, engine::WhenRefused::end_itself);
+  const bool is_batch = !choices.prompts_file.empty();  // whose other texts are shown first
+  if (!is_batch) refuse_refused(choices, generation);
   if (streams)
     stream.finish();
   else
-    show(is_text ? text_report(prompts_of(requests), generation) : make_report(prompts_of(requests), generation),
+    show(is_text ? text_report(prompts_of(requests), generation) : completions_report(prompts_of(requests), generation),
          choices.output);
-  std::cerr << statistics(generation.report) << '\n';
+  if (!generation.report.requests.empty()) std::cerr << serving_summary(generation.report) << '\n';
+  if (is_batch) refuse_refused(choices, generation);
 }
 
 void add_cache_options(CLI::App& command, RunChoices& choices) {

@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <iostream>
 #include <map>
 #include <sstream>
 
 #include "cli/output/html_page.hpp"
+#include "cli/output/standard_output.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "fields/printable_text.hpp"
 #include "files/output.hpp"
 
 namespace dculab::cli {
@@ -76,7 +75,7 @@ void print_csv(std::ostream& out, const Table& table) {
   if (format == Format::json) {
     Json document{{"schema", report.schema}};
     document.update(report.json);
-    out << document.dump(2) << '\n';
+    out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else if (format == Format::csv) {
     if (!report.tables.empty()) print_csv(out, report.tables.front());
   } else {
@@ -111,14 +110,6 @@ void add_output_options(CLI::App& command, OutputOptions& options) {
 void add_report_options(CLI::App& command, OutputOptions& options) {
   add_output_options(command, options);
   add_output_file(command, "--report", options.report_file, "Also write an HTML page with charts");
-}
-
-void print(std::string_view text) {
-  static const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
-  if (is_terminal)
-    std::cout << printable(text) << std::flush;
-  else
-    std::cout << text << std::flush;
 }
 
 void show(const Report& report, const OutputOptions& options) {

@@ -60,10 +60,6 @@ struct Report {
   Json json;                         // without `schema`, which is added
 };
 
-// Writes text to standard output. A terminal gets it as printable(), since texts of files are in it; a pipe or a file
-// gets it as it is.
-void print(std::string_view text);
-
 // Prints or writes the report, whole or not at all.
 void show(const Report& report, const OutputOptions& options);
 

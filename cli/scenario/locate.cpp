@@ -22,8 +22,8 @@ constexpr Kind kModel{"model", "scenarios/models", "", "--model"};
 constexpr Kind kMachine{"machine", "hwmodels", ".yaml", "--machine"};
 constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argument"};
 
-[[nodiscard]] bool is_one(const fs::path& path, const Kind& kind) {
-  return *kind.suffix == '\0' ? fs::is_regular_file(path / "config.json") : fs::is_regular_file(path);
+[[nodiscard]] bool is_one(const fs::path& path, const Kind& kind, std::error_code& error) {
+  return fs::is_regular_file(*kind.suffix == '\0' ? path / "config.json" : path, error);
 }
 
 [[nodiscard]] std::string known_names(const Kind& kind) {
@@ -31,19 +31,26 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
   std::error_code ignored;
   for (const fs::path& data : data_folders())
     for (const auto& entry : fs::directory_iterator(data / kind.folder, ignored))
-      if (is_one(entry.path(), kind) && (*kind.suffix == '\0' || entry.path().extension() == kind.suffix))
+      if (is_one(entry.path(), kind, ignored) && (*kind.suffix == '\0' || entry.path().extension() == kind.suffix))
         names.insert(*kind.suffix == '\0' ? entry.path().filename().string() : entry.path().stem().string());
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   return list.empty() ? "none found; set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/" : list;
 }
 
+[[nodiscard]] bool is_missing(const std::error_code& error) {
+  return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+}
+
+// What is shipped is found also where the working folder may not be read, or is gone.
 [[nodiscard]] std::optional<fs::path> try_find(const std::string& name, const Kind& kind) {
-  if (is_one(name, kind)) return name;
+  std::error_code error, ignored;
+  if (is_one(name, kind, error)) return name;
   for (const fs::path& data : data_folders()) {
     const fs::path candidate = data / kind.folder / (name + kind.suffix);
-    if (is_one(candidate, kind)) return candidate;
+    if (is_one(candidate, kind, ignored)) return candidate;
   }
+  if (error && !is_missing(error)) throw fs::filesystem_error("", name, error);
   return std::nullopt;
 }
 
@@ -61,8 +68,8 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
 std::vector<fs::path> data_folders() {
   std::vector<fs::path> folders;
   if (const char* from_environment = std::getenv("DCULAB_DATA")) folders.emplace_back(from_environment);
-  folders.push_back(fs::current_path());
   std::error_code error;
+  if (fs::path here = fs::current_path(error); !error) folders.push_back(std::move(here));
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "dculab");
   folders.emplace_back(DCULAB_SOURCE_DIR);

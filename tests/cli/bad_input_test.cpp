@@ -67,8 +67,8 @@ TEST_CASE("what the engine cannot serve is refused before a word is printed") {
   std::string words;
   for (int word = 0; word < 3000; ++word) words += "word ";
   check_refused(run_tiny({"--prompt", words}), {"--prompt", "max_position_embeddings (1024)"});
-  const std::string file = folder.write("prompts.txt", "Short\n" + words + "\n");
-  check_refused(run_tiny({"--prompts", file}), {file, "prompt 2", "max_position_embeddings (1024)"});
+  check_refused(run_tiny({"--prompt", "caf\xe9"}), {"--prompt: ", "not UTF-8 from byte 4 on"});
+  const std::string file = folder.write("prompts.txt", "Short\n");
   check_refused(run_tiny({"--prompts", folder.path("missing.txt")}), {folder.path("missing.txt")});
   check_refused(run_tiny({"--prompts", folder.write("empty.txt", "\n")}), {"empty.txt", "no prompts"});
   check_refused(run_tiny({"--prompt", "hi", "--prompts", file}), {"--prompt", "--prompts"});

@@ -16,13 +16,13 @@ extern char** environ;
 
 namespace dculab::cli::test {
 
-Finished run_dculab(const Arguments& arguments) {
+namespace {
+
+Finished run(Arguments command) {
   const Folder folder;
   const std::string out = folder.path("out"), err = folder.path("err");
-  std::string program = DCULAB_PROGRAM;
-  std::vector<char*> argv{program.data()};
-  Arguments copy = arguments;
-  for (std::string& argument : copy) argv.push_back(argument.data());
+  std::vector<char*> argv;
+  for (std::string& argument : command) argv.push_back(argument.data());
   argv.push_back(nullptr);
 
   posix_spawn_file_actions_t files;
@@ -31,12 +31,26 @@ Finished run_dculab(const Arguments& arguments) {
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t pid = -1;
-  const int failure = posix_spawn(&pid, program.c_str(), &files, nullptr, argv.data(), environ);
+  const int failure = posix_spawn(&pid, argv.front(), &files, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   REQUIRE(failure == 0);
   int status = 0;
   REQUIRE(waitpid(pid, &status, 0) == pid);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read(out), read(err)};
+}
+
+}  // namespace
+
+Finished run_dculab(const Arguments& arguments) {
+  Arguments command{DCULAB_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run(command);
+}
+
+Finished run_in_shell(const std::string& script, const Arguments& arguments) {
+  Arguments command{"/bin/sh", "-c", script, "sh", DCULAB_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run(command);
 }
 
 Json run_for_json(Arguments arguments) {
@@ -82,7 +96,10 @@ void check_refused(const Arguments& arguments, const std::vector<std::string>& p
   std::string line;
   for (const std::string& argument : arguments) line += argument + " ";
   INFO(line);
-  const Finished done = run_dculab(arguments);
+  check_refusal(run_dculab(arguments), parts);
+}
+
+void check_refusal(const Finished& done, const std::vector<std::string>& parts) {
   INFO(done.err);
   CHECK(done.exit_code == 2);
   CHECK(done.out.empty());

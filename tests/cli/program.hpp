@@ -11,6 +11,16 @@ namespace dculab::cli::test {
 using Json = nlohmann::json;
 using Arguments = std::vector<std::string>;
 
+// A scenario that is a search: three steps.
+inline constexpr const char* kSmallSearch =
+    "schema: dculab/scenario/1\n"
+    "question: Which block size?\n"
+    "model: llama-2-7b\n"
+    "machine: z100\n"
+    "workload: {phase: decode, batch: 16, context_tokens: 2000}\n"
+    "sweep: {kv_cache.block_size: [16, 32, 64]}\n"
+    "objective: {maximize: tokens_per_second}\n";
+
 struct Finished {
   int exit_code = -1;  // 128 + the signal's number when a signal ended it
   std::string out;
@@ -18,6 +28,9 @@ struct Finished {
 };
 
 [[nodiscard]] Finished run_dculab(const Arguments& arguments);
+
+// What a shell does with the program, which is "$@" with its arguments: `exec "$@" >/dev/full`.
+[[nodiscard]] Finished run_in_shell(const std::string& script, const Arguments& arguments);
 
 // The parsed standard output of a command that must end with exit code 0; `--format json` is added.
 [[nodiscard]] Json run_for_json(Arguments arguments);
@@ -42,5 +55,6 @@ class Folder {
 
 // Exit code 2, nothing on standard output, and one line on standard error that contains all of `parts`.
 void check_refused(const Arguments& arguments, const std::vector<std::string>& parts);
+void check_refusal(const Finished& done, const std::vector<std::string>& parts);
 
 }  // namespace dculab::cli::test

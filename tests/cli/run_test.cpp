@@ -55,6 +55,58 @@ TEST_CASE("prompts of a file get what each gets alone") {
   CHECK_THAT(text, ContainsSubstring("\n[3] Tom and Lena" + together["completions"][2]["text"].get<std::string>()));
 }
 
+TEST_CASE("a prompt that cannot be served costs itself, in every format") {
+  const Folder folder;
+  std::string words;
+  for (int word = 0; word < 3000; ++word) words += "word ";
+  const std::string file = folder.write("prompts.txt", "Once upon\ncaf\xe9\n" + words + "\nThe dog\n");
+  const std::string problem =
+      file + ": 2 of 4 prompts cannot be served; prompt 2: the prompt is not UTF-8 from byte 4 on";
+  const Arguments arguments = generate({"--prompts", file, "--temperature", "0"});
+  const auto run_as = [&](const std::string& format) {
+    Arguments more = arguments;
+    more.insert(more.end(), {"--format", format});
+    Finished done = run_dculab(more);
+    CHECK(done.exit_code == 2);
+    CHECK_THAT(done.err, ContainsSubstring(problem));
+    return done.out;
+  };
+  const Json completions = Json::parse(run_as("json")).at("completions");
+  REQUIRE(completions.size() == 4);
+  for (const std::size_t served : {0, 3}) {
+    const std::string prompt = completions[served].at("prompt");
+    const Json alone = run_for_json(generate({"--prompt", prompt, "--temperature", "0"}));
+    CHECK(alone.at("completions").at(0) == completions[served]);
+  }
+  for (const std::size_t refused : {1, 2}) {
+    CHECK(completions[refused].at("finish_reason") == "refused");
+    CHECK(completions[refused].at("token_ids").empty());
+  }
+  CHECK(completions[1].at("prompt") == "caf\uFFFD");
+  CHECK_THAT(completions[1].at("error").get<std::string>(), ContainsSubstring("not UTF-8"));
+  CHECK_THAT(completions[2].at("error").get<std::string>(), ContainsSubstring("max_position_embeddings (1024)"));
+  const std::string text = run_as("table");
+  CHECK_THAT(text, ContainsSubstring("[1] Once upon" + completions[0].at("text").get<std::string>()));
+  CHECK_THAT(text, ContainsSubstring("[2] refused: the prompt is not UTF-8"));
+  CHECK_THAT(text, ContainsSubstring("[4] The dog" + completions[3].at("text").get<std::string>()));
+  CHECK_THAT(run_as("csv"), ContainsSubstring(",0,refused,the prompt is not UTF-8"));
+
+  const std::string bad = folder.write("bad.txt", "\xff\n");
+  const Finished all = run_dculab(generate({"--prompts", bad, "--format", "json"}));
+  CHECK(all.exit_code == 2);
+  CHECK(Json::parse(all.out).at("completions").size() == 1);
+  CHECK(std::count(all.err.begin(), all.err.end(), '\n') == 1);
+}
+
+TEST_CASE("names that are not UTF-8 cost a character of JSON, not the result") {
+  const Folder folder;
+  const std::string machine = folder.write("m\xe9.yaml", read(DCULAB_SOURCE_DIR "/hwmodels/z100.yaml"));
+  CHECK(run_for_json({"show", machine}).contains("schema"));
+  CHECK(run_for_json({"quantize", "--model", "dculab-tiny", "--method", "rtn", "--group-size", "16", "--output",
+                      folder.path("q\xe9")})
+            .at("output") == folder.path("q\uFFFD"));
+}
+
 TEST_CASE("a policy that keeps everything there is gives the same text, others are named when they are wrong") {
   const std::vector<int> tokens = tokens_of({"--temperature", "0"});
   const Arguments sinks{"--temperature", "0", "--kv-retention", "sinks", "--window-tokens", "64"};
