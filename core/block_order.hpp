@@ -9,22 +9,21 @@ namespace dculab {
 
 class BlockOrder {
  public:
-  explicit BlockOrder(int num_blocks) : links_(static_cast<std::size_t>(num_blocks) + 1, Link{num_blocks, num_blocks}) {
-    for (BlockId block = 0; block < num_blocks; ++block) link(block) = {kAbsent, kAbsent};
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] bool contains(BlockId block) const {
+    return index(block) < links_.size() && links_[index(block)].next != kAbsent;
   }
 
-  [[nodiscard]] int size() const { return size_; }
-  [[nodiscard]] bool contains(BlockId block) const { return links_[static_cast<std::size_t>(block)].next != kAbsent; }
-
   // Precondition: size() > 0.
-  [[nodiscard]] BlockId oldest() const { return links_.back().next; }
+  [[nodiscard]] BlockId oldest() const { return links_[index(kEnd)].next; }
 
   // Adds a block as the newest. Precondition: it is not there.
   void push(BlockId block) {
-    const BlockId end = end_mark(), previous = link(end).previous;
-    link(block) = {previous, end};
+    if (links_.size() <= index(block)) links_.resize(index(block) + 1, {kAbsent, kAbsent});
+    const BlockId previous = link(kEnd).previous;
+    link(block) = {previous, kEnd};
     link(previous).next = block;
-    link(end).previous = block;
+    link(kEnd).previous = block;
     ++size_;
   }
 
@@ -38,15 +37,16 @@ class BlockOrder {
   }
 
  private:
-  static constexpr BlockId kAbsent = -1;
+  static constexpr BlockId kEnd = -1, kAbsent = -2;
   struct Link {
     BlockId previous, next;
   };
 
-  [[nodiscard]] BlockId end_mark() const { return static_cast<BlockId>(links_.size()) - 1; }
-  [[nodiscard]] Link& link(BlockId block) { return links_[static_cast<std::size_t>(block)]; }
+  [[nodiscard]] static std::size_t index(BlockId block) { return static_cast<std::size_t>(block + 1); }
+  [[nodiscard]] Link& link(BlockId block) { return links_[index(block)]; }
 
-  std::vector<Link> links_;  // [num_blocks + 1]: a ring, the last one before the oldest and after the newest
+  // A ring: kEnd, the first link, stands before the oldest and after the newest. Grows to the largest block ever added.
+  std::vector<Link> links_{{kEnd, kEnd}};
   int size_ = 0;
 };
 

@@ -1,20 +1,14 @@
 #include "core/block_pool.hpp"
 
 #include <bit>
-#include <numeric>
 
 namespace dculab {
 
 BlockPool::BlockPool(int num_blocks, int block_size, double watermark, PrefixCaching prefix_caching)
-    : block_shift_(std::countr_zero(static_cast<unsigned>(block_size))),
+    : num_blocks_(num_blocks),
+      block_shift_(std::countr_zero(static_cast<unsigned>(block_size))),
       watermark_blocks_(static_cast<int>(watermark * num_blocks)),
-      references_(static_cast<std::size_t>(num_blocks), 0),
-      free_(static_cast<std::size_t>(num_blocks)),
-      prefix_caching_(prefix_caching),
-      prefixes_(num_blocks),
-      reusable_(num_blocks) {
-  std::iota(free_.rbegin(), free_.rend(), 0);
-}
+      prefix_caching_(prefix_caching) {}
 
 int BlockPool::blocks_for(std::int64_t num_tokens) const {
   return static_cast<int>((num_tokens + block_size() - 1) >> block_shift_);
@@ -102,7 +96,7 @@ std::int64_t BlockPool::slot(const BlockTable& table, int position) const {
 
 std::string BlockPool::audit_free(BlockId block, std::vector<bool>& is_free) const {
   const std::string label = "block " + std::to_string(block);
-  if (block < 0 || block >= num_blocks()) return label + " does not exist but is free";
+  if (block < 0 || block >= num_used_before()) return label + " does not exist but is free";
   if (is_free[static_cast<std::size_t>(block)]) return label + " is free twice";
   if (references(block) != 0) return label + " is free and has references";
   if (prefixes_.holds(block) != reusable_.contains(block)) return label + " is in the wrong list of free blocks";
@@ -115,13 +109,13 @@ std::string BlockPool::audit() const {
   for (const BlockId block : free_)
     if (std::string found = audit_free(block, is_free); !found.empty()) return found;
   int reusable = 0;
-  for (BlockId block = 0; block < num_blocks(); ++block) {
+  for (BlockId block = 0; block < num_used_before(); ++block) {
     if (!reusable_.contains(block)) continue;
     ++reusable;
     if (std::string found = audit_free(block, is_free); !found.empty()) return found;
   }
   if (reusable != reusable_.size()) return "the number of reusable blocks is wrong";
-  for (BlockId block = 0; block < num_blocks(); ++block) {
+  for (BlockId block = 0; block < num_used_before(); ++block) {
     if (references(block) < 0) return "block " + std::to_string(block) + " has been dropped too often";
     if (references(block) == 0 && !is_free[static_cast<std::size_t>(block)])
       return "block " + std::to_string(block) + " is neither free nor held";
@@ -131,13 +125,16 @@ std::string BlockPool::audit() const {
 
 BlockId BlockPool::allocate() {
   BlockId block = 0;
-  if (free_.empty()) {
+  if (!free_.empty()) {
+    block = free_.back();
+    free_.pop_back();
+  } else if (num_used_before() < num_blocks_) {
+    block = num_used_before();
+    references_.push_back(0);
+  } else {
     block = reusable_.oldest();
     reusable_.remove(block);
     prefixes_.erase(block);
-  } else {
-    block = free_.back();
-    free_.pop_back();
   }
   references_[static_cast<std::size_t>(block)] = 1;
   return block;

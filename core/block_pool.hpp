@@ -2,6 +2,9 @@
 //
 // With prefix caching a full block that nobody holds any more keeps its contents until its memory is needed: it is
 // free, but given out last, the one that was not used for longest first.
+//
+// Memory grows with the blocks that have ever been given out, not with those there are: a small model on a large
+// machine has room for far more than it will ever fill.
 #pragma once
 
 #include <cstdint>
@@ -50,18 +53,24 @@ class BlockTable {
 
 enum class PrefixCaching : std::uint8_t { off, on };
 
+// A pool has at most so many blocks, so that an int counts them and what is added to them.
+inline constexpr int kMostBlocks = 1 << 30;
+
 class BlockPool {
  public:
   // vLLM's default; source: vllm/core/block_manager.py.
   static constexpr double kDefaultWatermark = 0.01;
 
   // `watermark` is the share of blocks that admitting a request must leave free for those already running.
-  // Preconditions: num_blocks >= 0; block_size is a power of two from 1 to 256; watermark lies in [0, 1).
+  // Preconditions: 0 <= num_blocks <= kMostBlocks; block_size is a power of two from 1 to 256; watermark lies in [0,
+  // 1).
   BlockPool(int num_blocks, int block_size, double watermark = kDefaultWatermark,
             PrefixCaching prefix_caching = PrefixCaching::off);
 
-  [[nodiscard]] int num_blocks() const { return static_cast<int>(references_.size()); }
-  [[nodiscard]] int num_free() const { return static_cast<int>(free_.size()) + reusable_.size(); }
+  [[nodiscard]] int num_blocks() const { return num_blocks_; }
+  [[nodiscard]] int num_free() const {
+    return num_blocks_ - num_used_before() + static_cast<int>(free_.size()) + reusable_.size();
+  }
   [[nodiscard]] int block_size() const { return 1 << block_shift_; }
   [[nodiscard]] int watermark_blocks() const { return watermark_blocks_; }
 
@@ -101,21 +110,26 @@ class BlockPool {
   [[nodiscard]] int num_cached() const { return prefixes_.num_blocks(); }
 
   // Tables that hold the block; 0 = free.
-  [[nodiscard]] int references(BlockId block) const { return references_[static_cast<std::size_t>(block)]; }
+  [[nodiscard]] int references(BlockId block) const {
+    return block < num_used_before() ? references_[static_cast<std::size_t>(block)] : 0;
+  }
 
-  // What contradicts itself in the pool's books; empty when nothing does. Linear in num_blocks: for tests.
+  // What contradicts itself in the pool's books; empty when nothing does. Linear in the blocks used: for tests.
   [[nodiscard]] std::string audit() const;
 
  private:
+  // Blocks 0, 1, ... that have been given out at least once.
+  [[nodiscard]] int num_used_before() const { return static_cast<int>(references_.size()); }
   BlockId allocate();
   void hold(BlockId block);
   void drop(BlockId block);
   [[nodiscard]] std::string audit_free(BlockId block, std::vector<bool>& is_free) const;
 
+  int num_blocks_ = 0;
   int block_shift_ = 0;  // log2(block_size)
   int watermark_blocks_ = 0;
-  std::vector<int> references_;  // [num_blocks]
-  std::vector<BlockId> free_;    // a stack: the block freed last is still warm in the caches
+  std::vector<int> references_;  // [num_used_before()]
+  std::vector<BlockId> free_;    // of those used before. A stack: the block freed last is still warm in the caches
   PrefixCaching prefix_caching_;
   PrefixCache prefixes_;
   BlockOrder reusable_;  // blocks that nobody holds and prefixes_ knows

@@ -28,8 +28,6 @@ PrefixHash extend(const PrefixHash& parent, std::span<const TokenId> tokens) {
   return {low, high};
 }
 
-PrefixCache::PrefixCache(int num_blocks) : entries_(static_cast<std::size_t>(num_blocks)) {}
-
 std::optional<BlockId> PrefixCache::find(const PrefixHash& prefix, std::span<const TokenId> last_tokens) const {
   const auto found = blocks_.find(prefix);
   if (found == blocks_.end()) return std::nullopt;
@@ -40,12 +38,14 @@ std::optional<BlockId> PrefixCache::find(const PrefixHash& prefix, std::span<con
 
 void PrefixCache::insert(BlockId block, const PrefixHash& prefix, std::span<const TokenId> last_tokens) {
   if (!blocks_.emplace(prefix, block).second) return;
-  entries_[static_cast<std::size_t>(block)] = Entry{prefix, {last_tokens.begin(), last_tokens.end()}};
+  const auto index = static_cast<std::size_t>(block);
+  if (entries_.size() <= index) entries_.resize(index + 1);
+  entries_[index] = Entry{prefix, {last_tokens.begin(), last_tokens.end()}};
 }
 
 void PrefixCache::erase(BlockId block) {
+  if (!holds(block)) return;
   std::optional<Entry>& entry = entries_[static_cast<std::size_t>(block)];
-  if (!entry) return;
   blocks_.erase(entry->prefix);
   entry.reset();
 }

@@ -26,8 +26,6 @@ struct PrefixHash {
 
 class PrefixCache {
  public:
-  explicit PrefixCache(int num_blocks);
-
   [[nodiscard]] std::optional<BlockId> find(const PrefixHash& prefix, std::span<const TokenId> last_tokens) const;
 
   // Remembers that `block` ends `prefix`. Nothing happens when another block does already: one copy is enough.
@@ -35,7 +33,9 @@ class PrefixCache {
 
   void erase(BlockId block);
 
-  [[nodiscard]] bool holds(BlockId block) const { return entries_[static_cast<std::size_t>(block)].has_value(); }
+  [[nodiscard]] bool holds(BlockId block) const {
+    return static_cast<std::size_t>(block) < entries_.size() && entries_[static_cast<std::size_t>(block)].has_value();
+  }
   [[nodiscard]] int num_blocks() const { return static_cast<int>(blocks_.size()); }  // that are remembered
 
  private:
@@ -47,7 +47,7 @@ class PrefixCache {
     std::size_t operator()(const PrefixHash& hash) const { return static_cast<std::size_t>(hash.low); }
   };
 
-  std::vector<std::optional<Entry>> entries_;  // [num_blocks]
+  std::vector<std::optional<Entry>> entries_;  // [largest block ever inserted + 1]
   std::unordered_map<PrefixHash, BlockId, Hasher> blocks_;
 };
 

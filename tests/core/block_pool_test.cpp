@@ -254,3 +254,21 @@ TEST_CASE("a moved-from table holds nothing", "[block_pool]") {
   pool.release(moved);
   REQUIRE(pool.num_free() == 4);
 }
+
+TEST_CASE("a pool as large as can be takes memory for the blocks it gives out alone", "[block_pool]") {
+  BlockPool pool(kMostBlocks, 2, 0, PrefixCaching::on);
+  std::vector<BlockCopy> copies;
+  BlockTable table;
+  const std::vector<TokenId> tokens{1, 2, 3, 4, 5};
+  REQUIRE(pool.append(table, 5, copies));
+  pool.publish(table, tokens);
+  CHECK(pool.num_free() == kMostBlocks - 3);
+  CHECK(pool.references(kMostBlocks - 1) == 0);
+  pool.release(table);
+  CHECK(pool.num_free() == kMostBlocks);
+  CHECK(pool.num_cached() == 2);
+  CHECK(pool.audit().empty());
+  REQUIRE(pool.adopt_prefix(table, tokens) == 4);
+  CHECK(table.blocks()[1] == 1);
+  pool.release(table);
+}
