@@ -6,9 +6,6 @@
 
 namespace dculab::config {
 
-inline constexpr double kLargestBatch = 1 << 16;    // sequences
-inline constexpr double kLongestContext = 1 << 24;  // tokens
-
 void read_workload(MapReader reader, Workload& workload);
 void read_slo(MapReader reader, ServiceLevel& slo);
 

@@ -99,14 +99,35 @@ struct Walk {
   return all - (last - first + 1) * (first + last) / 2;
 }
 
+// The walks of one sequence after another. A long prefill has many tiles, and sequences of a batch are often alike.
+class Walks {
+ public:
+  Walks(const ModelShape& model, int block_size, const KernelTiling& tiling)
+      : model_(model), block_size_(block_size), tiling_(tiling) {}
+
+  const Walk& of(const SequenceSlice& sequence) {
+    if (last_.phase != sequence.phase || last_.num_computed_tokens != sequence.num_computed_tokens ||
+        last_.num_new_tokens != sequence.num_new_tokens)
+      walk_ = sequence.phase == Phase::decode
+                  ? decode_walk(first_loaded(model_, sequence.num_computed_tokens), sequence.context_tokens(),
+                                block_size_, tiling_.partition_tokens)
+                  : prefill_walk(model_, sequence, block_size_, tiling_.prefill_query_tokens);
+    last_ = sequence;
+    return walk_;
+  }
+
+ private:
+  const ModelShape& model_;
+  int block_size_;
+  const KernelTiling& tiling_;
+  SequenceSlice last_{.num_new_tokens = 0};  // none yet: each has a new token
+  Walk walk_;
+};
+
 // Adds one sequence to `work`; returns the KV tokens walked per head group.
-double add_sequence(AttentionWork& work, const ModelShape& model, const SequenceSlice& sequence,
-                    const KernelTiling& tiling) {
+double add_sequence(AttentionWork& work, const ModelShape& model, const SequenceSlice& sequence, const Walk& walk) {
   const int context = sequence.context_tokens();
   const int begin = first_loaded(model, sequence.num_computed_tokens);
-  const Walk walk = sequence.phase == Phase::decode
-                        ? decode_walk(begin, context, work.block_size, tiling.partition_tokens)
-                        : prefill_walk(model, sequence, work.block_size, tiling.prefill_query_tokens);
   const double head_groups = static_cast<double>(work.num_kv_heads) * head_groups_per_kv_head(work);
   const int blocks = blocks_of(begin, context, work.block_size);
   work.num_sequences += 1;
@@ -157,15 +178,16 @@ Op plan_attention(const ModelShape& model, const EngineOptions& options, const B
   op.count = model.num_hidden_layers;
   op.activation_dtype = options.activation_dtype;
   AttentionWork work = empty_work(model, options);
+  Walks walks(model, work.block_size, options.tiling);
   double walked_tokens = 0;
   for (const SequenceSlice& sequence : batch.sequences)
-    if (sequence.phase == phase) walked_tokens += add_sequence(work, model, sequence, options.tiling);
+    if (sequence.phase == phase) walked_tokens += add_sequence(work, model, sequence, walks.of(sequence));
 
   const double sharing = head_groups_per_kv_head(work);
   const KvBytes kv = kv_bytes(model, options, batch, phase, work.context_tokens);
   const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
   const double query_values = work.query_tokens * model.query_width();
-  const double partial_values = work.partitions_combined * static_cast<double>(model.query_width());
+  const double partial_values = work.partitions_combined * model.query_width();
   const double kv_requests = work.context_tokens > 0 ? sharing * walked_tokens / work.context_tokens : 1;
   op.m = static_cast<std::int64_t>(work.query_tokens);
   op.n = model.query_width();
@@ -195,11 +217,12 @@ Op plan_attention_scores(const ModelShape& model, const EngineOptions& options, 
   op.kv_retention = options.kv_retention;
   AttentionWork work = empty_work(model, options);
   work.heads_per_workgroup = model.group_size();
+  // Each new token walks what it sees, and the group walks it together.
+  const KernelTiling tiling{.prefill_query_tokens = 1, .partition_tokens = 0};
+  Walks walks(model, work.block_size, tiling);
   double walked_tokens = 0, longest = 0;
   for (const SequenceSlice& sequence : batch.sequences) {
-    // Each new token walks what it sees, and the group walks it together.
-    const KernelTiling tiling{.prefill_query_tokens = 1, .partition_tokens = 0};
-    const double walked = add_sequence(work, model, sequence, tiling);
+    const double walked = add_sequence(work, model, sequence, walks.of(sequence));
     walked_tokens += walked;
     longest = std::max(longest, walked);
   }

@@ -13,8 +13,13 @@ using TokenId = std::int32_t;
 using BlockId = std::int32_t;
 
 // One sequence's part of a step. A decode has num_new_tokens == 1; a prefill or a chunk of it more
-// (or 1, for the last chunk of a prompt: `phase` says which kernel serves it).
+// (or 1, for the last chunk of a prompt: `phase` says which kernel serves it). A sequence has at most
+// kLongestContext tokens, so an int holds any of its counts; counts of a whole batch take 64 bits.
 enum class Phase : std::uint8_t { prefill, decode };
+
+// The largest batches and the longest contexts that scenarios, traces and options may ask for.
+inline constexpr int kLargestBatch = 1 << 16;
+inline constexpr int kLongestContext = 1 << 24;
 
 struct SequenceSlice {
   SequenceId id = 0;
@@ -41,13 +46,13 @@ struct Batch {
   // When the step begins: of what caches usually keep from one step to the next, the share that others have driven out.
   double cold_share = 0;
 
-  [[nodiscard]] int num_tokens() const {
-    int total = 0;
+  [[nodiscard]] std::int64_t num_tokens() const {
+    std::int64_t total = 0;
     for (const SequenceSlice& sequence : sequences) total += sequence.num_new_tokens;
     return total;
   }
-  [[nodiscard]] int num_unwritten_tokens() const {
-    int total = 0;
+  [[nodiscard]] std::int64_t num_unwritten_tokens() const {
+    std::int64_t total = 0;
     for (const SequenceSlice& sequence : sequences) total += sequence.num_unwritten_tokens;
     return total;
   }

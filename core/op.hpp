@@ -54,7 +54,7 @@ struct AttentionWork {
   double workgroups = 0;           // over sequences, head groups and partitions (or query tiles)
   double longest_walk_tokens = 0;  // KV tokens walked by the workgroup with the most work
   double block_lookups = 0;        // block table entries followed, over all workgroups
-  int partitions_combined = 0;     // partial results merged by a second pass; 0 = single pass
+  double partitions_combined = 0;  // partial results merged by a second pass; 0 = single pass
 };
 
 enum class Stage : std::uint8_t { before_layers, layer, after_layers };

@@ -14,16 +14,16 @@ namespace {
 struct StepSizes {
   const ModelShape& model;
   const EngineOptions& options;
-  int tokens;       // new tokens of all sequences
-  int logits_rows;  // tokens whose logits are wanted
-  int unwritten;    // tokens whose K and V are in the cache already
+  std::int64_t tokens;       // new tokens of all sequences
+  std::int64_t logits_rows;  // tokens whose logits are wanted
+  std::int64_t unwritten;    // tokens whose K and V are in the cache already
 };
 
 [[nodiscard]] Bytes activations(const StepSizes& sizes, double values) {
   return storage(sizes.options.activation_dtype, values);
 }
 
-[[nodiscard]] Op make_op(OpKind kind, std::string_view name, const StepSizes& sizes, int rows, int columns) {
+[[nodiscard]] Op make_op(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows, int columns) {
   Op op;
   op.kind = kind;
   op.name = name;
@@ -51,9 +51,10 @@ enum class Bias : std::uint8_t { none, one };
 }
 
 // A bias is read with the columns of weights that it belongs to.
-[[nodiscard]] Op plan_matmul(std::string_view name, const StepSizes& sizes, WeightFormat format, int m, int n, int k,
-                             Bias bias = Bias::none) {
-  Op op = make_op(OpKind::matmul, name, sizes, m, n);
+[[nodiscard]] Op plan_matmul(std::string_view name, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows,
+                             int n, int k, Bias bias = Bias::none) {
+  Op op = make_op(OpKind::matmul, name, sizes, num_rows, n);
+  const auto m = static_cast<double>(num_rows);
   op.k = k;
   if (format.group_size < 0) format.group_size = k;
   op.weight_format = format;
@@ -61,13 +62,13 @@ enum class Bias : std::uint8_t { none, one };
   op.flops = FlopCount(2.0 * m * n * k);
   const KernelTiling& tiling = sizes.options.tiling;
   const Bytes row = weight_storage(format, k);
-  const double row_tiles = std::ceil(static_cast<double>(m) / tile_rows(tiling, format.dtype));
+  const double row_tiles = std::ceil(m / tile_rows(tiling, format.dtype));
   op.add({OperandRole::weight, weight_storage(format, static_cast<double>(n) * k), row_tiles, row});
-  op.add({OperandRole::activation, activations(sizes, static_cast<double>(m) * k),
-          std::ceil(static_cast<double>(n) / tiling.matmul_columns), activations(sizes, k)});
-  op.add({OperandRole::output, activations(sizes, static_cast<double>(m) * n), 1, activations(sizes, n)});
+  op.add({OperandRole::activation, activations(sizes, m * k), std::ceil(static_cast<double>(n) / tiling.matmul_columns),
+          activations(sizes, k)});
+  op.add({OperandRole::output, activations(sizes, m * n), 1, activations(sizes, n)});
   if (bias == Bias::one) {
-    op.flops += FlopCount(static_cast<double>(m) * n);
+    op.flops += FlopCount(m * n);
     const Bytes values = storage(sizes.model.dtype, n);
     op.add({OperandRole::weight, values, row_tiles, values});
   }
@@ -76,7 +77,7 @@ enum class Bias : std::uint8_t { none, one };
 
 // residual += x for each of `added` tensors; out = norm(residual). Reads those and the residual, writes it and out.
 // About 3 FLOP a value for rms_norm, and 7 for layer_norm, which subtracts a mean and adds a bias.
-[[nodiscard]] Op plan_norm(std::string_view name, const StepSizes& sizes, int rows, int added) {
+[[nodiscard]] Op plan_norm(std::string_view name, const StepSizes& sizes, std::int64_t rows, int added) {
   const int width = sizes.model.hidden_size;
   const bool layer_norm = sizes.model.norm == NormKind::layer_norm;
   Op op = make_op(layer_norm ? OpKind::layer_norm : OpKind::rms_norm, name, sizes, rows, width);
@@ -93,10 +94,10 @@ enum class Bias : std::uint8_t { none, one };
   const int width = sizes.model.hidden_size;
   Op op = make_op(OpKind::embedding, "embed_tokens", sizes, sizes.tokens, width);
   op.weight_format = {sizes.model.dtype, 0};
-  const double rows = std::min(sizes.tokens, sizes.model.vocab_size);
+  const auto tokens = static_cast<double>(sizes.tokens);
+  const double rows = std::min<double>(tokens, sizes.model.vocab_size);
   op.add({OperandRole::weight, storage(sizes.model.dtype, rows * width), 1, storage(sizes.model.dtype, width)});
-  op.add({OperandRole::output, activations(sizes, static_cast<double>(sizes.tokens) * width), 1,
-          activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, tokens * width), 1, activations(sizes, width)});
   return outside_layers(op, Stage::before_layers);
 }
 
@@ -104,7 +105,7 @@ enum class Bias : std::uint8_t { none, one };
 void add_cache_writes(Op& op, const StepSizes& sizes) {
   const ModelShape& model = sizes.model;
   const Dtype dtype = sizes.options.kv_cache_dtype;
-  const double written = sizes.tokens - sizes.unwritten;
+  const auto written = static_cast<double>(sizes.tokens - sizes.unwritten);
   if (written > 0)
     op.add({OperandRole::kv_write, kv_storage(dtype, 2.0 * written * model.kv_width(), model.head_dim), 1,
             storage(dtype, model.head_dim)});
@@ -122,7 +123,8 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
     grouped += tokens.grouped;
     from_residual += tokens.residual_grouped;
   }
-  op.add({OperandRole::output, activations(sizes, row * sizes.tokens), 1, activations(sizes, model.head_dim)});
+  op.add({OperandRole::output, activations(sizes, row * static_cast<double>(sizes.tokens)), 1,
+          activations(sizes, model.head_dim)});
   if (grouped > 0)
     op.add(
         {OperandRole::kv_write, kv_storage(dtype, row * grouped, model.head_dim), 1, storage(dtype, model.head_dim)});
@@ -133,7 +135,7 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
 // Rotation: 3 FLOP a value of Q and K; with ALiBi nothing is rotated, and Q not touched.
 [[nodiscard]] Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch) {
   const ModelShape& model = sizes.model;
-  const double tokens = sizes.tokens;
+  const auto tokens = static_cast<double>(sizes.tokens);
   Op op = make_op(OpKind::rope_and_cache, "rope_and_cache", sizes, sizes.tokens,
                   model.query_width() + 2 * model.kv_width());
   const bool rotates = model.position == PositionKind::rope;
@@ -154,9 +156,9 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
 }
 
 // The first keys and values of `sequences` sequences, which are kept in F32 beside the cache: rotated and written anew.
-[[nodiscard]] Op plan_shift_sink_keys(const StepSizes& sizes, int sequences) {
+[[nodiscard]] Op plan_shift_sink_keys(const StepSizes& sizes, std::int64_t sequences) {
   const ModelShape& model = sizes.model;
-  const int rows = sequences * sizes.options.kv_retention.sink_tokens;
+  const std::int64_t rows = sequences * sizes.options.kv_retention.sink_tokens;
   Op op = make_op(OpKind::shift_sink_keys, "shift_sink_keys", sizes, rows, 2 * model.kv_width());
   op.kv_retention = sizes.options.kv_retention;
   const double values = static_cast<double>(rows) * model.kv_width();
@@ -170,7 +172,7 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
 // What a retention policy does before the new keys and values are written.
 void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
   if (sizes.options.kv_retention.policy != RetentionPolicy::sinks) return;
-  int shifted = 0;
+  std::int64_t shifted = 0;
   for (const SequenceSlice& sequence : plan.batch.sequences) shifted += sequence.num_newly_evicted_tokens > 0 ? 1 : 0;
   if (shifted > 0) plan.ops.push_back(plan_shift_sink_keys(sizes, shifted));
 }
@@ -197,7 +199,8 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
 void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   const ModelShape& model = sizes.model;
   const WeightFormat format = sizes.options.weights;
-  const int tokens = sizes.tokens, hidden = model.hidden_size;
+  const std::int64_t tokens = sizes.tokens;
+  const int hidden = model.hidden_size;
   plan.ops.push_back(plan_norm("input_layernorm", sizes, tokens, model.block == BlockKind::sequential ? 1 : 2));
   plan.ops.push_back(plan_matmul("qkv_proj", sizes, format, tokens, model.query_width() + 2 * model.kv_width(), hidden,
                                  bias_if(model.qkv_bias)));
@@ -218,7 +221,8 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
 void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
   const ModelShape& model = sizes.model;
   const WeightFormat format = sizes.options.weights;
-  const int tokens = sizes.tokens, hidden = model.hidden_size, width = model.intermediate_size;
+  const std::int64_t tokens = sizes.tokens;
+  const int hidden = model.hidden_size, width = model.intermediate_size;
   const bool gated = model.mlp == MlpKind::gated;
   const Bias bias = bias_if(model.mlp_bias);
   if (model.block != BlockKind::parallel)
@@ -233,7 +237,7 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
 }  // namespace
 
 void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options) {
-  int logits_rows = 0;
+  std::int64_t logits_rows = 0;
   for (const SequenceSlice& sequence : plan.batch.sequences) logits_rows += sequence.num_logits;
   const StepSizes sizes{model, options, plan.batch.num_tokens(), logits_rows, plan.batch.num_unwritten_tokens()};
   plan.ops.clear();

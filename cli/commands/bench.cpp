@@ -82,7 +82,7 @@ struct BenchChoices {
 }
 
 [[nodiscard]] double tokens_per_second(const TraceStep& step) {
-  return step.batch.num_tokens() / step.duration.value();
+  return static_cast<double>(step.batch.num_tokens()) / step.duration.value();
 }
 
 [[nodiscard]] Report make_report(const Trace& trace) {

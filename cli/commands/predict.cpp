@@ -85,7 +85,8 @@ struct Prediction {
 }
 
 [[nodiscard]] std::string tokens_per_second(const Prediction& prediction) {
-  return number(prediction.plan.batch.num_tokens() / prediction.price.seconds.value()) + " tokens/s";
+  return number(static_cast<double>(prediction.plan.batch.num_tokens()) / prediction.price.seconds.value()) +
+         " tokens/s";
 }
 
 // Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published.

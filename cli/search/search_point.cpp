@@ -53,8 +53,8 @@ void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine)
   const double blocks = std::ceil(context / static_cast<double>(asked.options.block_size));
   const auto sequences = static_cast<double>(asked.plan.batch.sequences.size());
   const double seconds = step_.seconds.value();
-  priced_.figures = {seconds, asked.plan.batch.num_tokens() / seconds, (sequences * blocks * fits.block_bytes).value(),
-                     static_cast<double>(fits.max_sequences)};
+  priced_.figures = {seconds, static_cast<double>(asked.plan.batch.num_tokens()) / seconds,
+                     (sequences * blocks * fits.block_bytes).value(), static_cast<double>(fits.max_sequences)};
   priced_.bound = step_bound(step_, machine);
 }
 

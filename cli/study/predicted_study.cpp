@@ -60,7 +60,7 @@ struct PointFigures {
   const Seconds seconds = priced.price.seconds;
   const int context = point.batch.sequences.front().context_tokens();
   return {seconds, sim::confidence(machine, point.model, point.options, priced.plan, seconds),
-          point.batch.num_tokens() / seconds.value(), step_bound(priced.price, machine),
+          static_cast<double>(point.batch.num_tokens()) / seconds.value(), step_bound(priced.price, machine),
           sim::capacity(machine, point.model, point.options, context).max_sequences};
 }
 

@@ -16,7 +16,7 @@ void cost_step(VariantCost& cost, const config::Scenario& scenario, const sim::M
   cost.recipe.steps.push_back({plan_step(cost.model, cost.options, batch), 1, {}});
   const Seconds time = sim::price_recipe(machine, cost.recipe);
   cost.figures["step_time"] = time.value();
-  cost.figures["tokens_per_second"] = batch.num_tokens() / time.value();
+  cost.figures["tokens_per_second"] = static_cast<double>(batch.num_tokens()) / time.value();
 }
 
 void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
+
+#include "core/block_pool.hpp"
+#include "core/error.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -11,12 +15,21 @@ namespace {
   return (sequence.context_tokens() + block_size - 1) / block_size;
 }
 
+[[nodiscard]] int require_at_most(std::int64_t count, int most, const char* what) {
+  if (count > most)
+    throw InputError("a step has " + std::to_string(count) + " " + what + ", more than the engine runs (" +
+                     std::to_string(most) + "); lower the batch or the context");
+  return static_cast<int>(count);
+}
+
 }  // namespace
 
+int tokens_of(const Batch& batch) { return require_at_most(batch.num_tokens(), kLongestContext, "new tokens"); }
+
 int blocks_of(const Batch& batch, int block_size) {
-  int blocks = 0;
+  std::int64_t blocks = 0;
   for (const SequenceSlice& sequence : batch.sequences) blocks += blocks_of_sequence(sequence, block_size);
-  return blocks;
+  return require_at_most(blocks, kMostBlocks, "KV blocks");
 }
 
 Batch scattered_batch(Batch batch, const ModelShape& model, int block_size, int num_blocks, std::mt19937_64& random) {

@@ -8,7 +8,8 @@
 
 namespace dculab::engine {
 
-// KV blocks that the sequences of `batch` hold.
+// New tokens of the step; KV blocks that its sequences hold. Throw InputError for more than an engine can be built for.
+[[nodiscard]] int tokens_of(const Batch& batch);
 [[nodiscard]] int blocks_of(const Batch& batch, int block_size);
 
 // Precondition: blocks_of(batch, block_size) <= num_blocks.

@@ -107,7 +107,7 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
     const EngineOptions so_far = variant.options;
     variant.options = points[index].options;
     const bool first = variant.points.size() == 1;
-    variant.options.max_num_batched_tokens = std::max(first ? 1 : so_far.max_num_batched_tokens, batch.num_tokens());
+    variant.options.max_num_batched_tokens = std::max(first ? 1 : so_far.max_num_batched_tokens, tokens_of(batch));
     variant.options.max_num_seqs = std::max(first ? 1 : so_far.max_num_seqs, static_cast<int>(batch.sequences.size()));
   }
   return variants;

@@ -80,7 +80,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
                        {num_blocks, options.block_size, options.kv_cache_dtype},
                        {.activation_dtype = options.activation_dtype,
                         .tiling = options.tiling,
-                        .limits = {.max_num_batched_tokens = batch.num_tokens(),
+                        .limits = {.max_num_batched_tokens = tokens_of(batch),
                                    .max_num_seqs = static_cast<int>(batch.sequences.size())}});
   executor.set_op_timing(OpTiming::off);
   (void)executor.run(plan);

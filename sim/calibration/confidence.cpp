@@ -65,7 +65,7 @@ std::string_view explanation(Basis basis) {
 std::map<std::string, double> step_features(const ModelShape& model, const EngineOptions& options, const Batch& batch) {
   int longest = 0;
   for (const SequenceSlice& sequence : batch.sequences) longest = std::max(longest, sequence.context_tokens());
-  return {{"new_tokens", batch.num_tokens()},
+  return {{"new_tokens", static_cast<double>(batch.num_tokens())},
           {"context_tokens", longest},
           {"sequences", static_cast<double>(batch.sequences.size())},
           {"kv_heads", model.num_key_value_heads},

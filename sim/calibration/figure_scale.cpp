@@ -14,7 +14,8 @@ constexpr std::array<std::string_view, 5> kNoQuantities{".ways", "waves.wave_siz
                                                         "waves.vgpr_granule", "waves.lds_granule"};
 
 void scale(int& count, double factor) {
-  const double scaled = count * factor;
+  constexpr double kLargest = 0x1p30;
+  const double scaled = std::min(count * factor, kLargest);
   count = factor < 1 ? std::max(1, std::min(count - 1, static_cast<int>(std::floor(scaled))))
                      : std::max(count + 1, static_cast<int>(std::ceil(scaled)));
 }

@@ -65,7 +65,9 @@ double get(const Machine& machine, const Parameter& parameter) {
 }
 
 void set(Machine& machine, const Parameter& parameter, double value) {
-  const double held = std::clamp(value, parameter.lowest, parameter.highest);
+  const double stated = get(machine, parameter);
+  const double lowest = stated > 0 ? std::min(parameter.lowest, stated) : parameter.lowest;
+  const double held = std::clamp(value, lowest, std::max(parameter.highest, stated));
   visit_field(machine, parameter, [held](auto& field) { field = std::decay_t<decltype(field)>(held); });
 }
 

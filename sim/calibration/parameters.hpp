@@ -26,7 +26,7 @@ struct Parameter {
 
 [[nodiscard]] double get(const Machine& machine, const Parameter& parameter);
 
-// Stores `value`, held between lowest and highest.
+// Stores `value`, held between lowest and highest; a figure that lies beyond them already stays where it is at most.
 void set(Machine& machine, const Parameter& parameter, double value);
 
 }  // namespace dculab::sim

@@ -56,13 +56,13 @@ MatmulTile matmul_tile(const Op& op) {
   return tile;
 }
 
-int workgroups_per_tile(const Machine& machine, const Op& op) {
+double workgroups_per_tile(const Machine& machine, const Op& op) {
   if (machine.kind == MachineKind::cpu) return 1;
   const MatmulTile tile = matmul_tile(op);
   const WaveResources& waves = machine.waves;
   const Bytes registers =
       storage(Dtype::f32, static_cast<double>(waves.vgprs_per_lane) * waves.wave_size * waves.simds_per_unit);
-  return std::max(1, static_cast<int>(std::ceil(storage(Dtype::f32, tile.rows * tile.columns) / (0.5 * registers))));
+  return std::max(1.0, std::ceil(storage(Dtype::f32, tile.rows * tile.columns) / (0.5 * registers)));
 }
 
 double tile_workgroups(const Machine& machine, const Op& op) {

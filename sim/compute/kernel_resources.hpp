@@ -34,7 +34,7 @@ struct MatmulTile {
 
 // Workgroups that compute a tile together, each on its own unit (on NVIDIA a cluster): sums in F32 leave half of a
 // unit's registers to operands and addresses, so a tile of 256 x 256 takes two units of 256 KiB.
-[[nodiscard]] int workgroups_per_tile(const Machine& machine, const Op& op);
+[[nodiscard]] double workgroups_per_tile(const Machine& machine, const Op& op);
 
 // Workgroups of a matmul that is not split along k.
 [[nodiscard]] double tile_workgroups(const Machine& machine, const Op& op);

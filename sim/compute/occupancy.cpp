@@ -37,7 +37,7 @@ int workgroups_per_unit(const WaveResources& waves, const KernelResources& kerne
   if (kernel.lds > Bytes{}) {
     const double granules = std::ceil(kernel.lds / waves.lds_granule);
     const double by_lds = std::floor(waves.lds_per_unit / (granules * waves.lds_granule));
-    limit = std::min(limit, static_cast<int>(by_lds));
+    limit = static_cast<int>(std::min<double>(limit, by_lds));
   }
   return std::min(limit, waves.simds_per_unit * waves_per_simd(waves, kernel) / group);
 }

@@ -23,8 +23,8 @@ constexpr double kGoodEnough = 0.85;
 
 }  // namespace
 
-int flash_splits(int workgroups, int slots, int pieces, EmptySplits empty) {
-  if (workgroups >= kNearlyFull * slots) return 1;
+int flash_splits(std::int64_t workgroups, int slots, int pieces, EmptySplits empty) {
+  if (static_cast<double>(workgroups) >= kNearlyFull * slots) return 1;
   if (empty == EmptySplits::allowed && pieces <= kPiecesNeverSplit) return 1;
   const int most = std::min({kMostSplits, slots, pieces});
   const auto efficiency = [&](int splits) {
@@ -43,7 +43,7 @@ int flash_splits(int workgroups, int slots, int pieces, EmptySplits empty) {
 
 namespace {
 
-[[nodiscard]] int flash_partition(const Machine& machine, int workgroups, int longest) {
+[[nodiscard]] int flash_partition(const Machine& machine, std::int64_t workgroups, int longest) {
   const int pieces = ceil_divide(longest, kPieceTokens);
   const int splits = is_hopper(machine)
                          ? flash_splits(workgroups, machine.compute_units, pieces, EmptySplits::allowed)
@@ -55,8 +55,7 @@ namespace {
 
 double combining_loads(const Machine& machine, const Op& attention) {
   if (machine.kind != MachineKind::gpu || attention.attention.partitions_combined == 0) return 0;
-  const double splits =
-      static_cast<double>(attention.attention.partitions_combined) / attention.attention.num_sequences;
+  const double splits = attention.attention.partitions_combined / attention.attention.num_sequences;
   return is_hopper(machine) ? splits / kHopperStages : splits;
 }
 
@@ -67,7 +66,7 @@ KernelTiling library_tiling(const Machine& machine, const ModelShape& model, con
   tiling.matmul_columns = 256;
   tiling.prefill_query_tokens = 128;
   tiling.partition_tokens = 0;
-  int decodes = 0;
+  std::int64_t decodes = 0;
   int longest = 0;
   for (const SequenceSlice& slice : batch.sequences) {
     if (slice.phase != Phase::decode) continue;

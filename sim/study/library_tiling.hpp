@@ -17,6 +17,8 @@
 
 #include <cstdint>
 
+#include <cstdint>
+
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "core/model_shape.hpp"
@@ -32,7 +34,8 @@ enum class EmptySplits : std::uint8_t { avoided, allowed };
 
 // Into how many parts FlashAttention splits each context: the fewest that reach 85 % of the best wave efficiency.
 //   workgroups: without a split; slots: two per compute unit, on Hopper one; pieces: blocks of 128 tokens.
-[[nodiscard]] int flash_splits(int workgroups, int slots, int pieces, EmptySplits empty = EmptySplits::avoided);
+[[nodiscard]] int flash_splits(std::int64_t workgroups, int slots, int pieces,
+                               EmptySplits empty = EmptySplits::avoided);
 
 // Loads of partial results that wait for one another, in one execution of decode attention tiled by library_tiling.
 [[nodiscard]] double combining_loads(const Machine& machine, const Op& attention);

@@ -74,7 +74,7 @@ Seconds gather_time(const Machine& machine, int devices, Bytes bytes) {
 Seconds exchange_time(const Machine& machine, const ModelShape& model, const StepPlan& plan, int devices,
                       Dtype activation_dtype) {
   if (devices == 1) return {};
-  const double tokens = plan.batch.num_tokens();
+  const auto tokens = static_cast<double>(plan.batch.num_tokens());
   const Bytes hidden = storage(activation_dtype, tokens * model.hidden_size);
   const Seconds sums = (2.0 * model.num_hidden_layers + 1) * all_reduce_time(machine, devices, hidden);
   double rows = 0;

@@ -52,6 +52,22 @@ TEST_CASE("a prediction has a step, an interval around it, and ops that add up t
   }
 }
 
+TEST_CASE("tokens are counted beyond 2^31: a larger batch takes more FLOP and more time, up to the largest step") {
+  const auto prefill = [](const char* batch, const char* context) {
+    return run_for_json({"predict", "--model", "llama-3.1-8b", "--machine", "h100-sxm", "--phase", "prefill", "--batch",
+                         batch, "--context", context, "--set", "model.max_position_embeddings=16777216"});
+  };
+  double last = 0;
+  for (const char* batch : {"16383", "16384", "32768", "65536"}) {
+    const Json prediction = prefill(batch, "131072");
+    CHECK(prediction.at("step_seconds").get<double>() > last);
+    last = prediction.at("step_seconds");
+    for (const Json& op : prediction.at("ops"))
+      CHECK((op.at("flops").get<double>() > 0 || op.at("op") == "embed_tokens"));
+  }
+  CHECK(prefill("65536", "16777216").at("step_seconds").get<double>() > last);
+}
+
 TEST_CASE("no step on a Z100 is below its bytes over the bandwidth, and more KV heads are never faster") {
   const double bandwidth = std::stod(shown_values("z100").at("memory.DRAM.bandwidth")) * 1e9;  // "1024 GB/s"
   REQUIRE(bandwidth > 500e9);

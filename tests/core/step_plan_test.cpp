@@ -104,6 +104,30 @@ TEST_CASE("decode attention loads each KV block once for a whole group, or once 
   CHECK(find(per_head, "attention_decode").attention.workgroups == 2 * 4 * 2);
 }
 
+TEST_CASE("a step of the largest batch and the longest context is counted whole: 2^40 tokens") {
+  EngineOptions options;
+  options.tiling.partition_tokens = 1;
+  const double tokens = 0x1p40;
+  const StepPlan prefill = plan_step(small_model(), options, uniform_batch(Phase::prefill, 1 << 16, 1 << 24));
+  CHECK(prefill.batch.num_tokens() == std::int64_t{1} << 40);
+  CHECK(find(prefill, "gate_up_proj").m == std::int64_t{1} << 40);
+  CHECK(find(prefill, "gate_up_proj").flops.value() == 2 * tokens * 160 * 32);
+  CHECK(find(prefill, "attention_prefill").attention.query_tokens == tokens);
+  CHECK(operand(find(prefill, "rope_and_cache"), OperandRole::kv_write).unique.value() == 2 * tokens * 2 * 8 * 2);
+
+  const StepPlan decode = plan_step(small_model(), options, uniform_batch(Phase::decode, 1 << 16, 1 << 24));
+  CHECK(find(decode, "attention_decode").attention.context_tokens == tokens);
+  CHECK(find(decode, "attention_decode").attention.partitions_combined == tokens);
+}
+
+TEST_CASE("the sink keys of the largest batch are counted whole") {
+  EngineOptions options;
+  options.kv_retention = {.policy = RetentionPolicy::sinks, .sink_tokens = 1 << 23, .window_tokens = 1 << 23};
+  Batch batch = uniform_batch(Phase::decode, 1 << 16, 1 << 24);
+  for (SequenceSlice& sequence : batch.sequences) sequence.num_newly_evicted_tokens = 16;
+  CHECK(find(plan_step(small_model(), options, batch), "shift_sink_keys").m == std::int64_t{1} << 39);
+}
+
 TEST_CASE("prefill attention is causal and walks the context once per query tile") {
   EngineOptions options;
   options.tiling.prefill_query_tokens = 4;
