@@ -7,6 +7,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/machine/calibrated_machine.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/refusals.hpp"
@@ -100,10 +101,13 @@ void run_calibrate(const CalibrateChoices& choices) {
   const sim::Machine base = resolve_machine(choices.machine);
   Report report{"dculab/calibrate/1", {}, {}, Json{{"machine", base.name}}};
   const std::vector<TraceStep> steps = read_steps(choices, base, report);
+  ProgressBar bar;
+  const std::string label = "fitting " + std::to_string(steps.size()) + " steps";
+  const sim::FitProgress progress = [&bar, &label](double share) { bar.update(label, share); };
   sim::Fit fit;
   if (choices.hold_out > 0) {
     const sim::HoldOutScore score =
-        sim::calibrate_with_hold_out(base, steps, choices.hold_out, static_cast<std::uint64_t>(choices.seed));
+        sim::calibrate_with_hold_out(base, steps, choices.hold_out, static_cast<std::uint64_t>(choices.seed), progress);
     fit = score.fit;
     add_parameters(fit, report);
     add_error("fitted", fit.error, report);
@@ -111,10 +115,11 @@ void run_calibrate(const CalibrateChoices& choices) {
     add_held_out_ops(score, steps, report);
     add_block_size_regret(score, steps, report);
   } else {
-    fit = sim::calibrate(base, steps);
+    fit = sim::calibrate(base, steps, progress);
     add_parameters(fit, report);
     add_error("fitted", fit.error, report);
   }
+  bar.clear();
   const double factor = fit.machine.calibration->interval_factor;
   report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " + number(factor) +
                                         " (conformal, five-fold cross-validation)");

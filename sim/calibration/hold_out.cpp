@@ -19,10 +19,12 @@ constexpr std::size_t kFolds = 5;
 }
 
 // Predictions of each step by a fit that did not see it.
-[[nodiscard]] std::vector<PredictedMeasured> cross_validate(const Machine& base, const std::vector<TraceStep>& steps) {
+[[nodiscard]] std::vector<PredictedMeasured> cross_validate(const Machine& base, const std::vector<TraceStep>& steps,
+                                                            const FitProgress& progress) {
   const std::size_t folds = std::min(kFolds, steps.size());
   std::vector<PredictedMeasured> pairs;
   for (std::size_t fold = 0; fold < folds; ++fold) {
+    progress(static_cast<double>(fold + 1) / static_cast<double>(folds + 1));
     std::vector<TraceStep> seen, unseen;
     for (std::size_t row = 0; row < steps.size(); ++row) (row % folds == fold ? unseen : seen).push_back(steps[row]);
     const Machine machine = fit_machine(base, seen).machine;
@@ -33,9 +35,10 @@ constexpr std::size_t kFolds = 5;
 
 }  // namespace
 
-Fit calibrate(const Machine& base, const std::vector<TraceStep>& steps) {
+Fit calibrate(const Machine& base, const std::vector<TraceStep>& steps, const FitProgress& progress) {
+  progress(0);
   Fit fit = fit_machine(base, steps);
-  const std::vector<PredictedMeasured> unseen = cross_validate(base, steps);
+  const std::vector<PredictedMeasured> unseen = cross_validate(base, steps, progress);
   fit.machine.calibration = Calibration{.held_out_steps = static_cast<int>(unseen.size()),
                                         .coverage = kIntervalCoverage,
                                         .interval_factor = conformal_factor(unseen, kIntervalCoverage),
@@ -44,7 +47,7 @@ Fit calibrate(const Machine& base, const std::vector<TraceStep>& steps) {
 }
 
 HoldOutScore calibrate_with_hold_out(const Machine& base, const std::vector<TraceStep>& steps, double held_out_share,
-                                     std::uint64_t seed) {
+                                     std::uint64_t seed, const FitProgress& progress) {
   std::vector<std::size_t> rows(steps.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   std::mt19937_64 random(seed);
@@ -57,7 +60,7 @@ HoldOutScore calibrate_with_hold_out(const Machine& base, const std::vector<Trac
   score.fitted.assign(middle, rows.end());
   std::sort(score.held_out.begin(), score.held_out.end());
 
-  score.fit = calibrate(base, select(steps, score.fitted));
+  score.fit = calibrate(base, select(steps, score.fitted), progress);
   score.pairs = compare_steps(score.fit.machine, select(steps, score.held_out));
   score.error = summarize_errors(score.pairs);
   int inside = 0;
