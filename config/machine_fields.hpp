@@ -11,15 +11,35 @@
 namespace dculab::config {
 
 // Counts stay far below what an int holds, so that products of them do not overflow.
-inline constexpr double kLargestCount = 1 << 20;
+inline constexpr double kLargestFigureCount = 1 << 20;
 
-// What a figure of this type may be.
+// Figures that have bounds of their own, by how their keys end.
+struct FigureBounds {
+  std::string_view key_end;
+  Range range;
+};
+inline constexpr std::array<FigureBounds, 6> kFigureBounds{{
+    {"latency", between(1e-12, 1e3)},  // of memory levels, and of links
+    {".kept_for", between(1e-12, 1e3)},
+    {"collective_start", between(1e-12, 1e3)},
+    {".outstanding", between(0, kLargestFigureCount)},
+    {".simds_per_unit", between(1, 1024)},  // the product of these two counts waves
+    {".max_waves_per_simd", between(1, 1024)},
+}};
+
+// What the figure under `key` of a machine file may be: a few orders of magnitude more than any hardware has, so that
+// whatever is computed from them is finite.
 template <class T>
-constexpr Range allowed_figure() {
-  if constexpr (std::is_same_v<T, int>) return between(1, kLargestCount);
-  if constexpr (std::is_same_v<T, double>) return fraction();
-  if constexpr (std::is_same_v<T, Seconds>) return at_least(0);
-  return above(0);
+constexpr Range allowed_figure(std::string_view key) {
+  for (const FigureBounds& bounds : kFigureBounds)
+    if (key.ends_with(bounds.key_end)) return bounds.range;
+  if constexpr (std::is_same_v<T, int>) return between(1, kLargestFigureCount);
+  if constexpr (std::is_same_v<T, double>) return between(1e-4, 1);            // shares
+  if constexpr (std::is_same_v<T, Seconds>) return between(0, 1e3);            // overheads
+  if constexpr (std::is_same_v<T, Bytes>) return between(1, 0x1p50);           // 1024 TiB
+  if constexpr (std::is_same_v<T, Hertz>) return between(1e3, 1e12);           // 1 kHz, 1000 GHz
+  if constexpr (std::is_same_v<T, BytesPerSecond>) return between(1e3, 1e20);  // 1 kB/s, 10^8 TB/s
+  if constexpr (std::is_same_v<T, FlopsPerSecond>) return between(1e3, 1e21);  // 1 kFLOP/s, 10^6 PFLOP/s
 }
 
 enum class Necessity : std::uint8_t { required, optional };

@@ -19,6 +19,23 @@ bool scale(sim::Machine& machine, MapReader& reader, const Node& node) {
   return factor == 0 || factor == 1 || sim::scale_figure(machine, node.key, factor);
 }
 
+// Where a scaled figure has come to. One that the machine does not state stays 0.
+template <class T>
+void check_scaled(MapReader& reader, const Node& node, const T& figure) {
+  constexpr bool has_unit = requires { figure.value(); };
+  std::optional<Dimension> dimension;
+  double value = 0;
+  if constexpr (has_unit) {
+    dimension = DimensionOf<T>::value;
+    value = figure.value();
+  } else {
+    value = figure;
+  }
+  if (const Range range = allowed_figure<T>(node.key); value != 0 && !contains(range, value))
+    reader.complain(node, "machine." + node.key + ": '" + node.text + "' takes it out of range; it must be " +
+                              describe(range, dimension));
+}
+
 void set_figure(sim::Machine& machine, MapReader& reader, const Node& node) {
   const std::optional<sim::Figure> figure = sim::find_figure(machine, node.key);
   const bool relative = node.text.ends_with(kTimes);
@@ -26,10 +43,12 @@ void set_figure(sim::Machine& machine, MapReader& reader, const Node& node) {
     return reader.complain(node, "machine." + node.key + ": no figure of " + machine.name +
                                      (figure ? " that can be scaled" : "; `dculab show` lists them"));
   const auto read = [&](auto* target) {
-    using T = std::remove_pointer_t<decltype(target)>;
-    reader.read(node, *target, node.key.ends_with(".outstanding") ? at_least(0) : allowed_figure<T>());
+    if (relative)
+      check_scaled(reader, node, *target);
+    else
+      reader.read(node, *target, allowed_figure<std::remove_pointer_t<decltype(target)>>(node.key));
   };
-  if (!relative) std::visit(read, *figure);
+  std::visit(read, *figure);
   cite(machine, node.key, sim::Evidence::assumed, "set by the scenario");
 }
 

@@ -27,8 +27,8 @@ std::optional<int> parse_rows(std::string_view key) {
   int rows = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rows);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return whole && rows >= 1 && rows <= kLargestCount && std::to_string(rows) == digits ? std::optional(rows)
-                                                                                       : std::nullopt;
+  return whole && rows >= 1 && rows <= kLargestFigureCount && std::to_string(rows) == digits ? std::optional(rows)
+                                                                                             : std::nullopt;
 }
 
 class MachineReader {
@@ -132,10 +132,10 @@ class MachineReader {
     figure(reader, "line", level.line);
     figure(reader, "bandwidth", level.bandwidth);
     figure(reader, "latency", level.latency);
-    optional_figure(reader, "outstanding", level.outstanding, at_least(0));
-    optional_figure(reader, "bandwidth_per_unit", level.bandwidth_per_unit, above(0));
-    optional_figure(reader, "kept_for", level.kept_for, above(0));
-    optional_figure(reader, "ways", level.ways, allowed_figure<int>());
+    optional_figure(reader, "outstanding", level.outstanding);
+    optional_figure(reader, "bandwidth_per_unit", level.bandwidth_per_unit);
+    optional_figure(reader, "kept_for", level.kept_for);
+    optional_figure(reader, "ways", level.ways);
     reader.finish();
     machine_.memory.push_back(level);
   }
@@ -145,7 +145,7 @@ class MachineReader {
     sim::Calibration& calibration = machine_.calibration.emplace();
     reader.required("held_out_steps", calibration.held_out_steps, at_least(1));
     reader.required("coverage", calibration.coverage, fraction());
-    reader.required("interval_factor", calibration.interval_factor, at_least(1));
+    reader.required("interval_factor", calibration.interval_factor, between(1, 1e6));
     MapReader domain = reader.required_map("domain");
     if (domain.is_present())
       for (const Node& child : domain.node()->children) read_feature(domain, child, calibration.domain[child.key]);
@@ -167,11 +167,10 @@ class MachineReader {
     for (const Field<Part>& field : fields)
       std::visit(
           [&](auto member) {
-            using T = std::remove_reference_t<decltype(part.*member)>;
             if (field.necessity == Necessity::required)
               figure(reader, field.key, part.*member);
             else
-              optional_figure(reader, field.key, part.*member, allowed_figure<T>());
+              optional_figure(reader, field.key, part.*member);
           },
           field.member);
     reader.finish();
@@ -179,28 +178,28 @@ class MachineReader {
 
   template <class T>
   void figure(MapReader& reader, std::string_view key, T& target) {
-    if (const Node* node = reader.required(key)) read_figure(*node, reader.path_to(key), target, allowed_figure<T>());
+    if (const Node* node = reader.required(key)) read_figure(*node, reader.path_to(key), target);
   }
 
   template <class T>
-  void optional_figure(MapReader& reader, std::string_view key, T& target, Range range) {
-    if (const Node* node = reader.optional(key)) read_figure(*node, reader.path_to(key), target, range);
+  void optional_figure(MapReader& reader, std::string_view key, T& target) {
+    if (const Node* node = reader.optional(key)) read_figure(*node, reader.path_to(key), target);
   }
 
   template <class T>
   void optional_figure(MapReader& reader, std::string_view key, std::optional<T>& target) {
-    if (const Node* node = reader.optional(key)) read_figure(*node, reader.path_to(key), target.emplace(), above(0));
+    if (const Node* node = reader.optional(key)) read_figure(*node, reader.path_to(key), target.emplace());
   }
 
   // {value: 1024 GB/s, kind: spec, source: "..."}
   template <class T>
-  void read_figure(const Node& node, const std::string& path, T& target, Range range) {
+  void read_figure(const Node& node, const std::string& path, T& target) {
     if (node.kind != NodeKind::map)
       return problems_.add(node, path + ": must be {value: ..., kind: spec | measured | assumed, source: ...}");
     MapReader reader(&node, path, problems_);
     sim::Evidence evidence = sim::Evidence::assumed;
     std::string source;
-    reader.required("value", target, range);
+    reader.required("value", target, allowed_figure<T>(path));
     reader.required("kind", evidence, kEvidence);
     reader.required("source", source);
     reader.finish();

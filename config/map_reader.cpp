@@ -44,13 +44,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::string describe(Range range) {
+// A bound as it is written in a file.
+std::string bound_text(double bound, std::optional<Dimension> dimension) {
+  if (dimension) return short_text(*dimension, bound);
+  constexpr int kDigits = 12;
   std::ostringstream text;
-  const bool has_low = std::isfinite(range.low);
-  const bool has_high = std::isfinite(range.high);
-  if (has_low) text << (range.low_end == LowEnd::included ? "at least " : "more than ") << range.low;
-  if (has_low && has_high) text << " and ";
-  if (has_high) text << "at most " << range.high;
+  text.precision(kDigits);
+  text << bound;
   return text.str();
 }
 
@@ -65,6 +65,22 @@ std::string listed(const std::vector<std::string_view>& words) {
 }
 
 }  // namespace
+
+bool contains(Range range, double value) {
+  const bool high_enough = range.low_end == LowEnd::included ? value >= range.low : value > range.low;
+  return high_enough && value <= range.high;
+}
+
+std::string describe(Range range, std::optional<Dimension> dimension) {
+  std::string text;
+  const bool has_low = std::isfinite(range.low);
+  const bool has_high = std::isfinite(range.high);
+  if (has_low)
+    text += (range.low_end == LowEnd::included ? "at least " : "more than ") + bound_text(range.low, dimension);
+  if (has_low && has_high) text += " and ";
+  if (has_high) text += "at most " + bound_text(range.high, dimension);
+  return text;
+}
 
 std::string closest(std::string_view word, const std::vector<std::string_view>& candidates) {
   std::string_view best;
@@ -185,10 +201,9 @@ void MapReader::finish() {
   }
 }
 
-bool MapReader::check_range(const Node& node, double value, Range range) {
-  const bool high_enough = range.low_end == LowEnd::included ? value >= range.low : value > range.low;
-  if (high_enough && value <= range.high) return true;
-  report(node, in_quotes(node.text) + " is out of range; it must be " + describe(range));
+bool MapReader::check_range(const Node& node, double value, Range range, std::optional<Dimension> dimension) {
+  if (contains(range, value)) return true;
+  report(node, in_quotes(node.text) + " is out of range; it must be " + describe(range, dimension));
   return false;
 }
 

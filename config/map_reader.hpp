@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -64,6 +65,9 @@ struct Range {
 [[nodiscard]] constexpr Range at_least(double low) { return {.low = low}; }
 [[nodiscard]] constexpr Range above(double low) { return {.low = low, .low_end = LowEnd::excluded}; }
 [[nodiscard]] constexpr Range fraction() { return {0, 1, LowEnd::excluded}; }
+[[nodiscard]] bool contains(Range range, double value);
+// "at least 1 and at most 256"; of a dimension with its units: "at most 1000 s".
+[[nodiscard]] std::string describe(Range range, std::optional<Dimension> dimension = std::nullopt);
 
 // A word that a key may take, and what it means. Fixed words are constexpr arrays, so that no memory is taken before
 // main, where nobody could report that there is none.
@@ -139,7 +143,8 @@ class MapReader {
   void finish();
 
  private:
-  [[nodiscard]] bool check_range(const Node& node, double value, Range range);
+  [[nodiscard]] bool check_range(const Node& node, double value, Range range,
+                                 std::optional<Dimension> dimension = std::nullopt);
   [[nodiscard]] bool expect_list(const Node& node);
   void report(const Node& node, const std::string& message);
   void report_choice(const Node& node, const std::vector<std::string_view>& words);
@@ -164,7 +169,7 @@ void MapReader::read(const Node& node, T& target, Range range) {
   if constexpr (std::is_arithmetic_v<T>) {
     if (!check_range(node, static_cast<double>(value), range)) return;
   } else if constexpr (requires { value.value(); }) {
-    if (!check_range(node, value.value(), range)) return;
+    if (!check_range(node, value.value(), range, DimensionOf<T>::value)) return;
   }
   target = std::move(value);
 }

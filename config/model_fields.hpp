@@ -48,7 +48,4 @@ template <class T, std::size_t N>
   return "";
 }
 
-// Far above any model, and small enough that products of two fit a 64-bit integer.
-inline constexpr double kLargestModelField = 1 << 24;
-
 }  // namespace dculab::config

@@ -5,12 +5,16 @@
 
 #include "config/csv_rows.hpp"
 #include "config/map_reader.hpp"
+#include "core/batch.hpp"
+#include "core/model_shape.hpp"
 #include "files/input.hpp"
 
 namespace dculab::config {
 namespace {
 
 constexpr std::size_t kLargestPointsFile = 64 << 20;
+constexpr double kMostRequests = 1 << 20;
+constexpr double kMostHeads = 1 << 12;  // and the size of one
 
 struct KindRow {
   PointKind kind;
@@ -56,16 +60,18 @@ PublishedPoint read_point(const Node& node, ProblemList& problems) {
        {std::pair("software", &point.software), std::pair("model", &point.model), std::pair("weights", &point.weights),
         std::pair("kv_dtype", &point.kv_dtype), std::pair("notes", &point.notes)})
     reader.optional(key, *target);
-  for (const auto& [key, target] :
-       {std::pair("kv_block_size", &point.kv_block_size), std::pair("batch", &point.batch), std::pair("m", &point.m),
-        std::pair("n", &point.n), std::pair("k", &point.k), std::pair("heads", &point.heads),
-        std::pair("kv_heads", &point.kv_heads), std::pair("head_size", &point.head_size)})
-    read_count(reader, key, *target, between(1, 1 << 30));
+  read_count(reader, "batch", point.batch, between(1, kMostRequests));
+  read_count(reader, "kv_block_size", point.kv_block_size, between(1, kLongestContext));
+  for (const auto& [key, target] : {std::pair("m", &point.m), std::pair("n", &point.n), std::pair("k", &point.k)})
+    read_count(reader, key, *target, between(1, kLargestModelField));
+  for (const auto& [key, target] : {std::pair("heads", &point.heads), std::pair("kv_heads", &point.kv_heads),
+                                    std::pair("head_size", &point.head_size)})
+    read_count(reader, key, *target, between(1, kMostHeads));
   for (const auto& [key, target] :
        {std::pair("prompt_tokens", &point.prompt_tokens), std::pair("output_tokens", &point.output_tokens),
         std::pair("context_tokens", &point.context_tokens)})
-    read_count(reader, key, *target, between(0, 1 << 30));
-  reader.required("value", point.value, above(0));
+    read_count(reader, key, *target, between(0, kLongestContext));
+  reader.required("value", point.value, between(1e-12, 1e12));
   const std::string unit(row(point.kind).unit);
   reader.required("unit", point.unit, Choices<std::string>{{unit, unit}});
   reader.required("source", point.source);

@@ -16,7 +16,7 @@ RecordedRequest read_request(const Node& node, ProblemList& problems) {
   RecordedRequest request;
   MapReader reader(&node, "", problems);
   double arrived_at = 0;
-  reader.required("arrived_at", arrived_at, at_least(0));
+  reader.required("arrived_at", arrived_at, between(0, 1e12));
   reader.required("num_prefill_tokens", request.prompt_tokens, between(1, kLongestContext));
   reader.required("num_decode_tokens", request.output_tokens, between(1, kLongestContext));
   request.arrival = Seconds(arrived_at);

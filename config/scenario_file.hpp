@@ -49,6 +49,9 @@ struct Workload {
   KvPadding kv_padding = KvPadding::none;
 };
 
+// Threads that any command may be asked for.
+inline constexpr int kMostThreads = 4096;
+
 // How `--measure` runs the sweep on this machine.
 struct Measure {
   int repeats = 7;

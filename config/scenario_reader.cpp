@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "config/machine_fields.hpp"
 #include "config/model_fields.hpp"
 #include "config/search_reader.hpp"
 #include "config/step_words.hpp"
@@ -82,7 +83,7 @@ void read_measure(MapReader reader, Measure& measure) {
   reader.optional("warm_up", measure.warm_up, between(0, 10000));
   reader.optional("held_out", measure.held_out, between(0, 1));
   reader.optional("seed", measure.seed, between(0, 1 << 30));
-  reader.optional("threads", measure.threads, between(0, 4096));
+  reader.optional("threads", measure.threads, between(0, kMostThreads));
   const Node* phases = reader.optional("phases");
   if (phases != nullptr && phases->kind != NodeKind::list)
     reader.complain(*phases, "measure.phases: must be a list such as [prefill, decode]");
@@ -134,12 +135,13 @@ void read_engine(MapReader reader, EngineOptions& options) {
   reader.optional("enable_prefix_caching", options.enable_prefix_caching);
   reader.optional("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
   reader.optional("preemption_mode", options.preemption_mode, kPreemptionModes);
-  reader.optional("swap_space", options.swap_space, at_least(0));
+  reader.optional("swap_space", options.swap_space, between(0, kLargestSwapSpace.value()));
   reader.optional("activation_dtype", options.activation_dtype);
   reader.finish();
 }
 
-constexpr int kMostDevices = 1024;
+constexpr int kMostOfAKind = 1024;
+constexpr std::int64_t kMostDevices = 1 << 16;
 constexpr auto kRoutings = std::to_array<Choice<sim::Routing>>({{"round_robin", sim::Routing::round_robin},
                                                                 {"random", sim::Routing::random},
                                                                 {"least_requests", sim::Routing::least_requests},
@@ -152,13 +154,18 @@ void read_deployment(MapReader reader, sim::Deployment& deployment) {
                                   {"data_parallel_size", &deployment.data_parallel_size},
                                   {"prefill_replicas", &deployment.prefill_replicas},
                                   {"decode_replicas", &deployment.decode_replicas}})
-    reader.optional(key, *size, between(1, kMostDevices));
+    reader.optional(key, *size, between(1, kMostOfAKind));
+  const std::int64_t devices = std::int64_t{deployment.replicas()} * deployment.devices_per_replica();
+  if (devices > kMostDevices)
+    reader.complain(*reader.node(), "deployment: has " + std::to_string(devices) + " devices; at most " +
+                                        std::to_string(kMostDevices) + " can be simulated");
   reader.optional("routing", deployment.routing, kRoutings);
   MapReader transfer = reader.optional_map("kv_transfer");
   if (const Node* bandwidth = transfer.optional("bandwidth"))
-    transfer.read(*bandwidth, deployment.kv_transfer_bandwidth.emplace(), above(0));
+    transfer.read(*bandwidth, deployment.kv_transfer_bandwidth.emplace(),
+                  allowed_figure<BytesPerSecond>("kv_transfer.bandwidth"));
   if (const Node* latency = transfer.optional("latency"))
-    transfer.read(*latency, deployment.kv_transfer_latency.emplace(), at_least(0));
+    transfer.read(*latency, deployment.kv_transfer_latency.emplace(), between(0, 1e3));
   transfer.finish();
   reader.finish();
 }

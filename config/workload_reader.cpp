@@ -67,14 +67,14 @@ void read_arrival(MapReader& reader, Workload& workload) {
   if (arrival == Arrival::replay) served.arrival = ArrivalKind::replay;
   if (arrival == Arrival::poisson || arrival == Arrival::bursty) {
     served.arrival = ArrivalKind::gamma;
-    reader.required("requests_per_second", served.requests_per_second, above(0));
+    reader.required("requests_per_second", served.requests_per_second, between(1e-6, 1e9));
   } else if (const Node* rate = reader.optional("requests_per_second")) {
     reader.complain(*rate, arrival == Arrival::replay
                                ? "workload.requests_per_second: recorded requests arrive when they did; remove it"
                                : "workload.requests_per_second: all requests arrive at once; remove it, or set "
                                  "arrival: poisson or bursty");
   }
-  if (arrival == Arrival::bursty) reader.required("burstiness", served.burstiness, above(0));
+  if (arrival == Arrival::bursty) reader.required("burstiness", served.burstiness, between(1e-3, 1e6));
   if (arrival == Arrival::replay && workload.file.empty() && reader.is_present())
     reader.complain(*reader.node(), "workload.arrival: replay needs workload.file, the recorded requests");
 }

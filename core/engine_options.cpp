@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
+#include "core/block_pool.hpp"
 #include "core/kivi.hpp"
 #include "core/matmul_tiles.hpp"
 
 namespace dculab {
 namespace {
-
-constexpr int kLargestKeep = 1 << 24;  // tokens
 
 using Found = std::vector<std::string>;
 
@@ -18,8 +16,8 @@ using Found = std::vector<std::string>;
 void check_figures(const KvRetention& retention, Found& found) {
   const std::string policy = "kv_retention " + std::string(name(retention.policy));
   const auto need = [&](bool needed, const char* figure, int value) {
-    if (needed && (value < 1 || value > kLargestKeep))
-      found.push_back(policy + " needs " + figure + ", at least 1 and at most " + std::to_string(kLargestKeep));
+    if (needed && (value < 1 || value > kLongestContext))
+      found.push_back(policy + " needs " + figure + ", at least 1 and at most " + std::to_string(kLongestContext));
   };
   need(retention.policy != RetentionPolicy::all, "window_tokens", retention.window_tokens);
   need(retention.policy == RetentionPolicy::sinks, "sink_tokens", retention.sink_tokens);
@@ -71,7 +69,7 @@ KernelTiling gpu_kernel_tiling(int group_size, int head_dim) {
 
 int num_host_blocks(const EngineOptions& options, Bytes block_bytes) {
   if (options.preemption_mode != PreemptionMode::swap) return 0;
-  return static_cast<int>(std::min<double>(options.swap_space / block_bytes, std::numeric_limits<int>::max()));
+  return static_cast<int>(std::min<double>(options.swap_space / block_bytes, kMostBlocks));
 }
 
 std::vector<std::string> problems(const EngineOptions& options) {
@@ -85,14 +83,18 @@ std::vector<std::string> problems(const EngineOptions& options) {
   const int residual = options.kv_residual_tokens;
   refuse(is_kivi(options.kv_cache_dtype) && (residual < 32 || residual > 128 || residual % 32 != 0),
          "kv_residual_tokens must be 32, 64, 96 or 128, not " + std::to_string(residual));
-  refuse(options.max_num_seqs < 1, "max_num_seqs must be at least 1");
-  refuse(options.max_num_batched_tokens < 1, "max_num_batched_tokens must be at least 1");
+  refuse(options.max_num_seqs < 1 || options.max_num_seqs > kLargestBatch,
+         "max_num_seqs must be at least 1 and at most " + std::to_string(kLargestBatch));
+  refuse(options.max_num_batched_tokens < 1 || options.max_num_batched_tokens > kLongestContext,
+         "max_num_batched_tokens must be at least 1 and at most " + std::to_string(kLongestContext));
   refuse(!(options.gpu_memory_utilization > 0 && options.gpu_memory_utilization <= 1),
          "gpu_memory_utilization must lie in (0, 1]");
-  refuse(!(options.swap_space >= Bytes()), "swap_space must not be negative");
+  refuse(!(options.swap_space >= Bytes() && options.swap_space <= kLargestSwapSpace),
+         "swap_space must be at least 0 and at most 1024 TiB");
   refuse(options.preemption_mode == PreemptionMode::swap && options.swap_space == Bytes(),
          "preemption_mode swap needs a swap_space, or nothing is swapped");
-  refuse(options.tiling.partition_tokens < 0, "partition_tokens must not be negative");
+  refuse(options.tiling.partition_tokens < 0 || options.tiling.partition_tokens > kLongestContext,
+         "partition_tokens must be at least 0 and at most " + std::to_string(kLongestContext));
   refuse(options.tiling.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
   check_figures(options.kv_retention, found);
   check_combinations(options, found);

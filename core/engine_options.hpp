@@ -61,7 +61,10 @@ struct EngineOptions {
 // contexts split every 512 tokens.
 [[nodiscard]] KernelTiling gpu_kernel_tiling(int group_size, int head_dim);
 
-// KV blocks of `block_bytes` each that the host has room for: none unless sequences are swapped.
+// Beyond the memory of any host.
+inline constexpr Bytes kLargestSwapSpace = 1024 * 1024 * kGiB;
+
+// KV blocks of `block_bytes` each that the host has room for, at most kMostBlocks: none unless sequences are swapped.
 [[nodiscard]] int num_host_blocks(const EngineOptions& options, Bytes block_bytes);
 
 // Everything that makes the options unusable, one sentence each; empty when they are sound.

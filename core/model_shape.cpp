@@ -7,8 +7,10 @@
 namespace dculab {
 namespace {
 
-void require_positive(std::vector<std::string>& found, const char* field, int value) {
-  if (value <= 0) found.push_back(std::string(field) + " must be positive, not " + std::to_string(value));
+void require_size(std::vector<std::string>& found, const std::string& field, std::int64_t value, int most) {
+  if (value <= 0) found.push_back(field + " must be positive, not " + std::to_string(value));
+  if (value > most)
+    found.push_back(field + " must be at most " + std::to_string(most) + ", not " + std::to_string(value));
 }
 
 }  // namespace
@@ -22,14 +24,16 @@ std::vector<std::string> problems(const ModelShape& model) {
   std::vector<std::string> found;
   for (const auto& [field, value] : {std::pair{"hidden_size", model.hidden_size},
                                      {"intermediate_size", model.intermediate_size},
-                                     {"num_hidden_layers", model.num_hidden_layers},
                                      {"num_attention_heads", model.num_attention_heads},
                                      {"num_key_value_heads", model.num_key_value_heads},
                                      {"head_dim", model.head_dim},
                                      {"vocab_size", model.vocab_size},
                                      {"max_position_embeddings", model.max_position_embeddings}})
-    require_positive(found, field, value);
+    require_size(found, field, value, kLargestModelField);
+  require_size(found, "num_hidden_layers", model.num_hidden_layers, kMostLayers);
   if (!found.empty()) return found;
+  require_size(found, "num_attention_heads * head_dim", std::int64_t{model.num_attention_heads} * model.head_dim,
+               kLargestModelField);
   if (model.quantized_lm_head && model.tie_word_embeddings)
     found.push_back("lm_head is quantized, but it is the embedding (tie_word_embeddings), which is not");
   if (model.num_attention_heads % model.num_key_value_heads != 0)

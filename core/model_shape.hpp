@@ -40,6 +40,11 @@ struct RopeScaling {
   int original_max_position_embeddings = 8192;  // llama3 only
 };
 
+// The most that a size of a model may be, and the query width: far beyond any model, and small enough that a sum of a
+// few fits an int and a product of two 64 bits. Layers take memory each.
+inline constexpr int kLargestModelField = 1 << 24;
+inline constexpr int kMostLayers = 1 << 16;
+
 struct ModelShape {
   std::string name{};  // for reports
   int hidden_size = 0;

@@ -1,6 +1,7 @@
 #include "core/serving_loop.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/error.hpp"
@@ -52,6 +53,9 @@ void ServingLoop::run(RequestSource& source) {
 
 void ServingLoop::take_from_source() {
   const SequenceId id = next_->id;
+  const Scheduler& scheduler = parts_.scheduler;
+  require_room_for(*next_, scheduler.num_waiting() + scheduler.num_running() + std::ssize(pending_), tokens_of_source_);
+  tokens_of_source_ += std::ssize(next_->prompt_token_ids);
   if (const auto reason = submit(*std::move(next_)))
     throw InputError("request " + std::to_string(id + 1) + ": " + *reason);
   next_ = source_->next();
@@ -107,6 +111,7 @@ void ServingLoop::record(const Sequence& sequence) {
                                 .latency = sequence.latency()});
   report_.duration = sequence.token_times.back() - *first_arrival_;
   if (sequence.sample == 0) report_.num_prompt_tokens += sequence.num_prompt_tokens();
+  if (sequence.sample == 0 && source_ != nullptr) tokens_of_source_ -= sequence.num_prompt_tokens();
   report_.num_cached_tokens += sequence.num_cached_tokens;
   report_.num_generated_tokens += sequence.num_generated();
   report_.num_preemptions += sequence.num_preemptions;

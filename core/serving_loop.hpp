@@ -135,7 +135,8 @@ class ServingLoop {
   ServingCallbacks callbacks_;
   std::deque<Request> pending_;  // in order of arrival
   RequestSource* source_ = nullptr;
-  std::optional<Request> next_;  // of the source
+  std::optional<Request> next_;        // of the source
+  std::int64_t tokens_of_source_ = 0;  // prompts of requests that it gave and that wait or run
   std::optional<Seconds> first_arrival_;
   StepPlan plan_;  // re-used: its ops keep their storage
   std::vector<TokenId> new_tokens_;

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <utility>
 
+#include "core/error.hpp"
+
 namespace dculab {
 namespace {
 
@@ -88,6 +90,18 @@ std::vector<std::string> problems(const RequestWorkload& workload) {
     found.push_back("requests: " + std::to_string(workload.requests) + " asked for, but " +
                     std::to_string(workload.recorded.size()) + " were recorded");
   return found;
+}
+
+void require_room_for(const Request& next, std::int64_t requests, std::int64_t tokens) {
+  constexpr std::int64_t kMostRequests = 1 << 22;
+  constexpr std::int64_t kMostTokens = 1 << 28;
+  const auto refuse = [&next](std::int64_t most, const char* what) {
+    throw InputError("request " + std::to_string(next.id + 1) + ": more than " + std::to_string(most) + " " + what +
+                     " would wait or run at once; ask for fewer, or let them arrive more slowly");
+  };
+  if (requests + 1 > kMostRequests) refuse(kMostRequests, "requests");
+  if (tokens + static_cast<std::int64_t>(next.prompt_token_ids.size()) > kMostTokens)
+    refuse(kMostTokens, "tokens of prompts");
 }
 
 RequestSource::RequestSource(RequestWorkload workload)

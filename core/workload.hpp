@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -32,7 +31,7 @@ struct LengthDistribution {
   double center = 1;  // fixed: every length; exponential: the mean; lognormal: the median
   double sigma = 0;   // lognormal: of the logarithm
   int least = 1;
-  int most = std::numeric_limits<int>::max();
+  int most = kLongestContext;
 };
 
 enum class ArrivalKind : std::uint8_t { all_at_once, gamma, replay };
@@ -60,6 +59,10 @@ struct RequestWorkload {
 
 // Everything that makes the workload unusable; empty when it is sound.
 [[nodiscard]] std::vector<std::string> problems(const RequestWorkload& workload);
+
+// The prompts of all requests that wait or run are in memory. Throws InputError when `next` would be one too many
+// beside `requests` of them with `tokens` tokens in all.
+void require_room_for(const Request& next, std::int64_t requests, std::int64_t tokens);
 
 class RequestSource {
  public:

@@ -246,7 +246,7 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
                      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
   command.add_option("--activation-dtype", choices.activation_dtype, "GPU: f16 or f32");
   command.add_option("--threads", choices.generator.num_threads, "CPU: worker threads, 0 = all cores")
-      ->check(at_least(0));
+      ->check(thread_count());
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ void add_probe(CLI::App& app) {
   auto choices = std::make_shared<ProbeChoices>();
   command->add_flag("--quick", choices->quick, "About 20 seconds instead of a minute");
   command->add_option("--threads", choices->threads, "The most threads to measure with, 0 = all CPUs")
-      ->check(at_least(0));
+      ->check(thread_count());
   command->add_option(
       "--device", choices->device,
       "cpu; hip:N or cuda:N for a GPU; host-gpu shows the probe of a GPU at work, its times mean nothing");

@@ -231,7 +231,7 @@ void add_quantize(CLI::App& app) {
       ->check(at_least(1));
   command->add_option("--checkpoint-format", choices->checkpoint_format, "gptq (zero points less 1) or gptq_v2")
       ->check(CLI::IsMember({"gptq", "gptq_v2"}));
-  command->add_option("--threads", choices->threads, "Worker threads, 0 = all cores")->check(at_least(0));
+  command->add_option("--threads", choices->threads, "Worker threads, 0 = all cores")->check(thread_count());
   writes(command->add_option("--output", choices->output, "Folder to write, whole or not at all"))
       ->required()
       ->option_text("FOLDER");

@@ -223,7 +223,7 @@ void add_regroup(CLI::App& app) {
       ->option_text("TEXT_FILE");
   command->add_option("--calibration-tokens", choices->calibration_tokens, "Tokens of it to read at most")
       ->check(at_least(static_cast<int>(kFewestTokens)));
-  command->add_option("--threads", choices->num_threads, "Worker threads, 0 = all cores")->check(at_least(0));
+  command->add_option("--threads", choices->num_threads, "Worker threads, 0 = all cores")->check(thread_count());
   writes(command->add_option("--output", choices->folder, "The new model folder, made whole or not at all"))
       ->required()
       ->option_text("FOLDER REQUIRED");

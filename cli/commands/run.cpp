@@ -223,7 +223,7 @@ void add_run(CLI::App& app) {
   command->add_option("--device", choices->device,
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
   command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
-      ->check(at_least(0));
+      ->check(thread_count());
   command->add_option("--activation-dtype", choices->activation_dtype, "GPU: f16 or f32");
   command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");

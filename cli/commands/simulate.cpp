@@ -60,7 +60,8 @@ struct SimulateChoices {
         row.emplace_back(config::short_text(Seconds(figure->second)), figure->second);
     }
     add_rate("goodput");
-    const double used = static_cast<double>(simulation.run.timeline.most_used_blocks()) / simulation.run.num_blocks;
+    const double used = static_cast<double>(simulation.run.timeline.most_used_blocks()) /
+                        static_cast<double>(simulation.run.num_blocks);
     row.emplace_back(percent(used), used);
     row.emplace_back(std::to_string(simulation.run.num_preemptions));
     table.rows.push_back(std::move(row));
@@ -276,7 +277,7 @@ void add_simulate(CLI::App& app) {
         try_find_scenario)
       ->required();
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
-  command->add_option("--threads", choices->threads, "Simulations at a time, 0 = all cores")->check(at_least(0));
+  command->add_option("--threads", choices->threads, "Simulations at a time, 0 = all cores")->check(thread_count());
   command->add_flag("--measure", choices->measure,
                     "Also serve them with this machine's engine; the scenario's machine is its calibrated file");
   command->add_flag("--no-intervals", choices->no_intervals,

@@ -157,8 +157,9 @@ void add_tables(CLI::App& app) {
     reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
           try_find_model)
         ->required();
-    command->add_option("--tokens", choices->tokens, "L: prompt length, or tokens cached so far")->check(at_least(1));
-    command->add_option("--batch", choices->batch, "Sequences")->check(at_least(1));
+    command->add_option("--tokens", choices->tokens, "L: prompt length, or tokens cached so far")
+        ->check(between(1, kLongestContext));
+    command->add_option("--batch", choices->batch, "Sequences")->check(between(1, kLargestBatch));
     command->add_option("--kv-heads", choices->kv_heads, "KV heads instead of the model's own")->check(at_least(1));
     command->add_flag("--lecture", choices->lecture, "MHA and a plain MLP of width 4D, as the lecture has it");
     add_output_options(*command, choices->output);

@@ -122,6 +122,7 @@ void show(const Report& report, const OutputOptions& options) {
 }
 
 std::string number(double value, int digits) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
   char buffer[64];
   const double magnitude = std::abs(value);
   if (magnitude != 0 && (magnitude >= 1e6 || magnitude < 1e-3))

@@ -38,7 +38,7 @@ void add_answer_options(CLI::App& command, SearchOptions& options) {
 }
 
 void add_pricing_options(CLI::App& command, SearchOptions& options) {
-  command.add_option("--threads", options.threads, "Of a search, 0 = all cores")->check(at_least(0));
+  command.add_option("--threads", options.threads, "Of a search, 0 = all cores")->check(thread_count());
   writes(
       command.add_option("--journal", options.journal, "Keep finished points of a search here, to go on when stopped"))
       ->option_text("FILE");

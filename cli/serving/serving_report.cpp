@@ -84,7 +84,7 @@ Table latency_table(const ServingMetrics& metrics) {
   return table;
 }
 
-Table timeline_table(const ServingTimeline& timeline, int num_blocks, int num_engines, std::size_t rows) {
+Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, int num_engines, std::size_t rows) {
   Table table;
   table.title = "Over time";
   table.columns = {"from",           "to",           "busy",     "running",    "waiting",
@@ -96,7 +96,7 @@ Table timeline_table(const ServingTimeline& timeline, int num_blocks, int num_en
     const TimelineInterval all =
         joined(intervals, part * intervals.size() / parts, (part + 1) * intervals.size() / parts);
     const Seconds length = all.end - all.begin;
-    const double share = all.used_blocks / num_blocks;
+    const double share = all.used_blocks / static_cast<double>(num_blocks);
     const double rate = static_cast<double>(all.new_tokens) / length.value();
     table.rows.push_back({time_cell(all.begin), time_cell(all.end), Cell(percent(all.busy / length), all.busy / length),
                           Cell(number(all.running), all.running), Cell(number(all.waiting), all.waiting),

@@ -20,7 +20,7 @@ namespace dculab::cli {
 
 // Who ran and waited, and how full the KV blocks were, in at most `rows` parts of about equally many steps; of several
 // engines together, parts of the time.
-[[nodiscard]] Table timeline_table(const ServingTimeline& timeline, int num_blocks, int num_engines,
+[[nodiscard]] Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, int num_engines,
                                    std::size_t rows = 10);
 [[nodiscard]] Json timeline_json(const ServingTimeline& timeline);
 

@@ -124,7 +124,8 @@ void make_measurable(sim::SimulatedServer& server, const config::Scenario& scena
   require_same(server.machine, scenario, remedy);
   const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1).num_blocks;
   const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
-  server.num_blocks = static_cast<int>(std::min(fit, longest * server.options.max_num_seqs));
+  server.num_blocks =
+      static_cast<int>(std::min<std::int64_t>({fit, longest * server.options.max_num_seqs, kMostBlocks}));
 }
 
 }  // namespace dculab::cli

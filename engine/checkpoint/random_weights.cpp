@@ -113,6 +113,9 @@ void require_supported(const ModelShape& shape) {
 
 ModelWeights random_weights(const ModelShape& shape, std::uint64_t seed) {
   require_supported(shape);
+  constexpr const char* kWhat = "a model with random weights";
+  constexpr const char* kAdvice = "choose a smaller shape";
+  require_memory(kWhat, weight_footprint(shape, shape.layer_format()), kAdvice);
   ModelWeights weights;
   weights.shape = shape;
   std::vector<StoredSlot> slots;
@@ -121,7 +124,7 @@ ModelWeights random_weights(const ModelShape& shape, std::uint64_t seed) {
     slots.push_back(stored(slot, weights));
     total += slots.back().room();
   }
-  require_memory("a model with random weights", Bytes(static_cast<double>(total)), "choose a smaller shape");
+  require_memory(kWhat, Bytes(static_cast<double>(total)), kAdvice);  // packing pads a little
   auto memory = std::make_shared<const AnonymousMemory>(total);
   std::mt19937_64 random(seed);
   std::byte* next = memory->data();

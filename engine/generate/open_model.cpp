@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -47,7 +46,7 @@ int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std
   const auto blocks_per_context = static_cast<double>((longest + options.block_size - 1) / options.block_size);
   const double useful = kv_cache_memory ? fit : std::min(fit, blocks_per_context * options.max_num_seqs);
   if (useful < 1) throw InputError("the KV cache has no room for a single block; give it more memory");
-  return static_cast<int>(std::min<double>(useful, std::numeric_limits<int>::max()));
+  return static_cast<int>(std::min<double>(useful, kMostBlocks));
 }
 
 std::unique_ptr<ModelExecutor> open_model(ModelWeights weights, const EngineOptions& options,

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <string>
+
+#include "core/error.hpp"
 
 namespace dculab::sim {
 namespace {
+
+constexpr int kMostLines = 1 << 28;  // of all caches of a level: 1 GiB
 
 [[nodiscard]] int bits_of_line(const MemoryLevel& level) {
   const auto line = static_cast<std::uint64_t>(level.line.value());
@@ -63,6 +68,9 @@ CacheHierarchy::CacheHierarchy(const Machine& machine, const RoleMap& roles, Set
     if (index + 1 == depth) break;
     const bool through = is_private && machine.kind == MachineKind::gpu;
     level.policy = through ? StorePolicy::write_through : StorePolicy::write_back;
+    if ((is_private ? machine.compute_units : 1) * (from.size / level.counts.line) > kMostLines)
+      throw InputError("memory." + from.name + " of " + machine.name + " has more than " + std::to_string(kMostLines) +
+                       " lines in all, too many to replay; make it smaller");
     level.caches.assign(static_cast<std::size_t>(is_private ? machine.compute_units : 1),
                         SetAssociativeCache(from.size.value(), level.counts.line.value(), from.ways,
                                             is_private ? private_index : shared_index));

@@ -93,10 +93,13 @@ void Cluster::route_arrival(Request request) {
 
 void Cluster::submit(Pool& pool, Request request, Seconds time) {
   pool.loads.clear();
+  Load all;
   for (const Replica* replica : pool.replicas) {
     Load& load = pool.loads.emplace_back();
     for (const VirtualEngine& engine : replica->engines) load += engine.load(time);
+    all += load;
   }
+  require_room_for(request, all.requests, all.tokens);
   std::deque<VirtualEngine>& engines = pool.replicas[pool.router.choose(request, pool.loads)]->engines;
   const auto requests = [time](const VirtualEngine& engine) { return engine.load(time).requests; };
   std::ranges::min_element(engines, {}, requests)->submit(std::move(request));

@@ -1,7 +1,6 @@
 #include "sim/serving/simulated_server.hpp"
 
-#include <algorithm>
-#include <limits>
+#include <string>
 
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/alone_latency.hpp"
@@ -9,12 +8,12 @@
 namespace dculab::sim {
 namespace {
 
-[[nodiscard]] int num_blocks(const SimulatedServer& server) {
+// Of each virtual engine.
+[[nodiscard]] std::int64_t num_blocks(const SimulatedServer& server) {
   if (server.num_blocks) return *server.num_blocks;
   const ModelShape part = part_of_a_device(server.deployment, server.model);
   const std::int64_t fit = capacity(server.machine, part, server.options, 1).num_blocks;
-  const std::int64_t each = fit / server.deployment.pipeline_parallel_size;
-  return static_cast<int>(std::min<std::int64_t>(each, std::numeric_limits<int>::max()));
+  return fit / server.deployment.pipeline_parallel_size;
 }
 
 // The host's, of each virtual engine.
@@ -54,8 +53,14 @@ std::vector<std::string> problems(const SimulatedServer& server) {
   if (server.options.preemption_mode == PreemptionMode::swap && !can_swap(server.machine))
     found.push_back("preemption_mode swap: machine " + server.machine.name +
                     " has no host_link to swap over; give it one, or recompute");
-  if (found.empty() && num_blocks(server) < 1)
+  if (!found.empty()) return found;
+  const std::int64_t blocks = num_blocks(server);
+  if (blocks < 1)
     found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + server.machine.name);
+  if (blocks > kMostBlocks)
+    found.push_back(server.model.name + " leaves room for " + std::to_string(blocks) + " KV blocks in the memory of " +
+                    server.machine.name + ", more than a simulation takes (" + std::to_string(kMostBlocks) +
+                    "); raise kv_cache.block_size or lower engine.gpu_memory_utilization");
   return found;
 }
 
@@ -63,9 +68,13 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
                     const std::function<void(const ServedStep&, int engine)>& on_step) {
   ServingRun run;
   run.metrics = ServingMetrics(objective);
-  const EngineParts parts{server.machine,    server.model,       server.options,
-                          server.deployment, num_blocks(server), num_host_blocks(server),
-                          server.step_scale};
+  const EngineParts parts{.machine = server.machine,
+                          .model = server.model,
+                          .options = server.options,
+                          .deployment = server.deployment,
+                          .num_blocks = static_cast<int>(num_blocks(server)),
+                          .num_host_blocks = num_host_blocks(server),
+                          .step_scale = server.step_scale};
   std::optional<AloneLatency> alone;
   if (objective.slowdown) alone.emplace(parts);
   const auto add = [&run, &alone](const Sequence& sequence) {

@@ -43,7 +43,7 @@ struct ServingRun {
   ServingMetrics metrics;
   ServingTimeline timeline;  // of all engines together
   int num_engines = 0;
-  int num_blocks = 0;  // of all
+  std::int64_t num_blocks = 0;  // of all
   std::int64_t num_steps = 0;
   int num_preemptions = 0;
   SwapCounts swaps;

@@ -1,10 +1,11 @@
 #include "sim/study/serving_recipe.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
 
 #include "core/error.hpp"
 #include "core/scheduler.hpp"
+#include "core/workload.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/study/tensor_parallel.hpp"
 
@@ -87,7 +88,7 @@ struct Run {
   if (server.split == Split::layers) memory.memory.back().size = memory.dram().size * server.devices;
   const ModelShape part = shard(server.model, sharing_devices(server));
   const std::int64_t blocks = capacity(memory, part, server.options, 1).num_blocks;
-  return static_cast<int>(std::min<std::int64_t>(blocks, std::numeric_limits<int>::max()));
+  return static_cast<int>(std::min<std::int64_t>(blocks, kMostBlocks));
 }
 
 // Calls visit(batch) for every step of the schedule.
@@ -99,6 +100,7 @@ void run_schedule(const Server& server, const Request& each, int requests, Visit
   for (int index = 0; index < requests; ++index) {
     Request request = each;
     request.id = index;
+    require_room_for(request, index, std::int64_t{index} * std::ssize(request.prompt_token_ids));
     scheduler.submit(std::move(request));
   }
   std::vector<TokenId> sampled;

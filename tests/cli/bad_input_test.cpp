@@ -62,6 +62,39 @@ TEST_CASE("--set that is broken") {
   check_refused({"study", "llama3_on_dcu", "--set", "workload.batch=none"}, {"--set workload.batch=none"});
 }
 
+TEST_CASE("sizes beyond the ceilings are refused with the ceiling, before memory is taken") {
+  check_refused(predict({"--batch", "65537"}), {"--batch 65537", "at most 65536"});
+  check_refused(predict({"--context", "16777217"}), {"--context 16777217", "at most 16777216"});
+  check_refused({"tables", "intensity", "--model", "llama-2-7b", "--tokens", "16777217"},
+                {"--tokens", "at most 16777216"});
+  check_refused(predict({"--set", "model.num_hidden_layers=65537"}), {"num_hidden_layers must be at most 65536"});
+  check_refused(predict({"--set", "model.num_attention_heads=1048576"}), {"num_attention_heads * head_dim"});
+  check_refused(predict({"--set", "machine.memory.DRAM.bandwidth=1e-300 GB/s"}), {"at least 1 kB/s"});
+  check_refused(predict({"--set", "machine.efficiencies.attention_compute=1e-308"}), {"at least 0.0001 and at most 1"});
+  const Arguments serve{"simulate", "serving/llama3_on_z100", "--set"};
+  const auto with = [&serve](const std::string& change) {
+    Arguments arguments = serve;
+    arguments.push_back(change);
+    return arguments;
+  };
+  check_refused(with("engine.swap_space=1e7 GiB"), {"engine.swap_space", "at most 1024 TiB"});
+  check_refused(with("deployment={tensor_parallel_size: 1024, data_parallel_size: 65}"), {"at most 65536"});
+  check_refused(run_tiny({"--prompt", "hi", "--swap-space", "2000 TiB"}), {"--swap-space", "2000 TiB", "available"});
+  check_refused(run_tiny({"--prompt", "hi", "--max-num-seqs", "65537"}), {"max_num_seqs", "at most 65536"});
+}
+
+TEST_CASE("every command that takes threads takes at most 4096") {
+  for (const Arguments& command :
+       {run_tiny({"--prompt", "hi"}), Arguments{"bench", "--model", "dculab-tiny"}, Arguments{"probe", "--quick"},
+        Arguments{"evaluate", "--model", "dculab-tiny"}, Arguments{"simulate", "serving/llama3_on_z100"},
+        Arguments{"study", "quickstart"}, Arguments{"quantize", "--model", "dculab-tiny"},
+        Arguments{"regroup", "--model", "dculab-tiny"}}) {
+    Arguments arguments = command;
+    arguments.insert(arguments.end(), {"--threads", "4097"});
+    check_refused(arguments, {"--threads", "at most 4096, not 4097"});
+  }
+}
+
 TEST_CASE("what the engine cannot serve is refused before a word is printed") {
   const Folder folder;
   std::string words;

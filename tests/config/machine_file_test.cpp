@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/machine_fields.hpp"
+#include "config/machine_figure.hpp"
 #include "config/node.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/parameters.hpp"
@@ -222,6 +223,33 @@ TEST_CASE("the compute capability says which NVIDIA GPU it is, and is one that i
   CHECK_FALSE(sim::is_hopper(ampere));
   CHECK_FALSE(sim::is_nvidia(read_machine("m.yaml", with(""))));  // waves of 32 lanes are others' too
   CHECK_THROWS_WITH(read_machine("m.yaml", with("compute_capability: \"9\"")), ContainsSubstring("compute_capability"));
+}
+
+TEST_CASE("figures that a scenario sets or scales stay within the bounds of the file") {
+  const auto refusal = [](const std::string& key, const std::string& value) -> std::string {
+    sim::Machine machine = read_machine_file(shipped("z100"));
+    Node node;
+    node.kind = NodeKind::scalar;
+    node.key = key;
+    node.text = value;
+    ProblemList problems("s.yaml");
+    set_figures(machine, {&node, 1}, problems);
+    try {
+      problems.throw_if_any();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refusal("memory.DRAM.bandwidth", "2 TB/s").empty());
+  CHECK(refusal("memory.DRAM.bandwidth", "1e-3 x").empty());
+  CHECK_THAT(refusal("memory.DRAM.bandwidth", "1e-300 GB/s"), ContainsSubstring("it must be at least 1 kB/s and"));
+  CHECK(
+      refusal("memory.DRAM.bandwidth", "1e-30 x") ==
+      "s.yaml: machine.memory.DRAM.bandwidth: '1e-30 x' takes it out of range; it must be at least 1 kB/s and at most "
+      "100000000 TB/s");
+  CHECK_THAT(refusal("compute_units", "1e300 x"), ContainsSubstring("at least 1 and at most 1048576"));
+  CHECK_THAT(refusal("memory.L2.outstanding", "1e9"), ContainsSubstring("at most 1048576"));
 }
 
 TEST_CASE("citing again replaces the evidence") {

@@ -48,6 +48,8 @@ TEST_CASE("a wrong row is refused with its line") {
   CHECK_THAT(refusal(""), ContainsSubstring("is empty"));
   CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "-1")),
              ContainsSubstring("p.csv:2: value: '-1' is out of range"));
+  CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "1e-300")),
+             ContainsSubstring("it must be at least 1e-12 and at most 1e+12"));
   CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "nan")), ContainsSubstring("not a number"));
   CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "")), ContainsSubstring("p.csv:2: value: missing"));
   CHECK_THAT(refusal(kHeader + replaced(kDecode, "tokens/s", "s")),

@@ -142,3 +142,19 @@ TEST_CASE("heads that do not divide and odd head sizes are named", "[model_shape
   REQUIRE_THAT(found[0], ContainsSubstring("num_attention_heads (32) is not a multiple of num_key_value_heads (5)"));
   REQUIRE_THAT(found[1], ContainsSubstring("head_dim must be even"));
 }
+
+TEST_CASE("sizes beyond any model, and widths that an int could not hold, are named with their bounds",
+          "[model_shape]") {
+  ModelShape model = llama_3_8b();
+  model.vocab_size = kLargestModelField;
+  model.num_hidden_layers = kMostLayers;
+  CHECK(problems(model).empty());
+  model.vocab_size = kLargestModelField + 1;
+  model.num_hidden_layers = kMostLayers + 1;
+  CHECK(problems(model) == std::vector<std::string>{"vocab_size must be at most 16777216, not 16777217",
+                                                    "num_hidden_layers must be at most 65536, not 65537"});
+  model = llama_3_8b();
+  model.num_attention_heads = 1 << 20;
+  CHECK(problems(model) ==
+        std::vector<std::string>{"num_attention_heads * head_dim must be at most 16777216, not 134217728"});
+}

@@ -145,3 +145,12 @@ TEST_CASE("a workload that makes no sense is refused in words", "[workload]") {
   CHECK(found[0] == "requests: must be at least 1");
   CHECK(found[1] == "prompt_tokens: min (9) is above max (3)");
 }
+
+TEST_CASE("more requests or prompts than memory should hold at once are refused", "[workload]") {
+  Request next{.id = 41, .prompt_token_ids = {1, 2, 3}};
+  CHECK_NOTHROW(require_room_for(next, (1 << 22) - 1, (1 << 28) - 3));
+  CHECK_THROWS_WITH(require_room_for(next, 1 << 22, 0),
+                    "request 42: more than 4194304 requests would wait or run at once; ask for fewer, or let them "
+                    "arrive more slowly");
+  CHECK_THROWS_WITH(require_room_for(next, 1, (1 << 28) - 2), ContainsSubstring("268435456 tokens of prompts"));
+}

@@ -10,6 +10,16 @@
 namespace dculab::sim::test {
 namespace {
 
+TEST_CASE("caches of more lines than memory should hold are refused") {
+  Machine vast = roomy_gpu(1);
+  vast.memory[1].size = Bytes(0x1p50);
+  TraceBuilder trace;
+  const std::uint64_t weights = trace.buffer(OperandRole::weight, 64);
+  trace.wave();
+  trace.load(weights, 64);
+  CHECK_THROWS_WITH(replay(vast, trace), ContainsSubstring("more than 268435456 lines in all, too many to replay"));
+}
+
 TEST_CASE("a wave that streams misses every line once, everywhere") {
   TraceBuilder trace;
   const std::uint64_t weights = trace.buffer(OperandRole::weight, 65536);

@@ -77,6 +77,21 @@ TEST_CASE("what cannot be served is refused in words", "[simulate]") {
   none.machine.memory.back().size = Bytes(1e9);
   REQUIRE(problems(none).size() == 1);
   CHECK_THAT(problems(none).front(), ContainsSubstring("leaves no room for a KV block in the memory of mi50-like"));
+  SimulatedServer vast = small_server();
+  vast.num_blocks = {};
+  vast.machine.memory.back().size = Bytes(0x1p60);
+  REQUIRE(problems(vast).size() == 1);
+  CHECK_THAT(problems(vast).front(), ContainsSubstring("more than a simulation takes (1073741824); raise"));
+}
+
+TEST_CASE("a server with room for a thousand million blocks serves as one with enough", "[simulate]") {
+  const RequestWorkload asked = requests_of(20, 300, 60);
+  SimulatedServer vast = small_server();
+  vast.num_blocks = kMostBlocks;
+  vast.options.enable_prefix_caching = true;
+  SimulatedServer enough = vast;
+  enough.num_blocks = 20 * (360 / 16 + 1) * 2;
+  CHECK(simulate(vast, asked).metrics.duration() == simulate(enough, asked).metrics.duration());
 }
 
 TEST_CASE("swapping serves the same requests, moves every block both ways and is charged", "[simulate]") {
