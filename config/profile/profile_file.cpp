@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::size_t kLargestProfile = std::size_t{1} << 30;
 constexpr int kLastHeaderLine = 64;   // nsys and wrapper scripts print a few lines before the table
-constexpr double kLatestTime = 9e18;  // ns that fit in 63 bits
+constexpr double kLatestTime = 4e18;  // ns: a begin and a duration add up in 63 bits
 
 // Nanoseconds, in whole or decimal figures of `unit_ns`. Throws InputError without a place.
 std::int64_t read_time(std::string_view column, std::string_view text, double unit_ns) {
   std::int64_t whole = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
   const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  if (is_whole && unit_ns == 1 && whole >= 0) return whole;
+  if (is_whole && unit_ns == 1 && whole >= 0 && static_cast<double>(whole) < kLatestTime) return whole;
   double value = 0;
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_time = failure == std::errc() && stop == text.data() + text.size() && value >= 0;
