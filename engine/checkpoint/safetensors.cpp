@@ -179,7 +179,8 @@ std::string to_string(const std::vector<std::int64_t>& shape) {
 TensorTable read_tensor_table(std::span<const std::byte> contents, const std::string& file) {
   const auto [header, data] = split(contents, file);
   TensorTable table;
-  const auto read_entry = [&](const Node& entry) {
+  // Clang 14 captures no structured binding by reference.
+  const auto read_entry = [&, data = data](const Node& entry) {
     if (entry.key == "__metadata__") return;
     if (table.size() == kMostTensors) throw InputError(file, "has more than 1,000,000 tensors; is it the right file?");
     table.emplace(entry.key, EntryReader(file, entry).read(data));
