@@ -39,13 +39,16 @@ std::optional<double> AccuracyRow::figure(const std::string& metric) const {
   return std::nullopt;
 }
 
-std::vector<AccuracyRow> read_accuracy_file(const std::string& path) {
-  const std::string text = files::read_text(path, kLargestAccuracyFile);
-  ProblemList problems(path);
+std::vector<AccuracyRow> read_accuracy(const std::string& file, const std::string& text) {
+  ProblemList problems(file);
   std::vector<AccuracyRow> rows;
-  for (const Node& node : csv_rows(path, text, problems)) rows.push_back(read_row(node, problems));
+  for (const Node& node : csv_rows(file, text, problems)) rows.push_back(read_row(node, problems));
   problems.throw_if_any();
   return rows;
+}
+
+std::vector<AccuracyRow> read_accuracy_file(const std::string& path) {
+  return read_accuracy(path, files::read_text(path, kLargestAccuracyFile));
 }
 
 }  // namespace dculab::config

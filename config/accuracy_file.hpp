@@ -24,6 +24,7 @@ struct AccuracyRow {
 };
 
 // Throws InputError with every problem of the file.
+[[nodiscard]] std::vector<AccuracyRow> read_accuracy(const std::string& file, const std::string& text);
 [[nodiscard]] std::vector<AccuracyRow> read_accuracy_file(const std::string& path);
 
 }  // namespace dculab::config

@@ -1,0 +1,63 @@
+// A study's journal: the input is a file and, since no fuzzer guesses a checksum, also the payload of a chunk.
+#include "config/study_journal.hpp"
+
+#include <filesystem>
+#include <string>
+
+#include "config/scenario_file.hpp"
+#include "core/error.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace dculab::fuzz {
+namespace {
+
+using config::JournalStart;
+using config::StudyJournal;
+
+void append_and_read(const std::string& path, const std::string& payload) {
+  std::filesystem::remove(path);
+  StudyJournal(path, {1, "{}", 0, 2, 1, 1}, JournalStart::create).append(payload);
+  StudyJournal(path, {1, "{}", 0, 2, 1, 1}, JournalStart::resume).append("last");
+  const StudyJournal journal(path);
+  require(journal.is_complete(), "a journal goes on where it was");
+  require(journal.read(0) == payload && journal.read(1) == "last", "a chunk is read back as written");
+}
+
+void read_document(const std::string& document) {
+  try {
+    static_cast<void>(config::read_scenario("fuzz", parse_json("fuzz", 1, document)));
+  } catch (const InputError&) {
+  }
+}
+
+// What can be read can be gone on with, and loses nothing by it.
+void read_and_resume(const std::string& path) {
+  std::vector<std::string> chunks;
+  config::JournalHeader header;
+  {
+    const StudyJournal journal(path);
+    header = journal.header();
+    for (std::uint64_t index = 0; index < journal.num_chunks(); ++index) chunks.push_back(journal.read(index));
+  }
+  read_document(header.document);
+  StudyJournal resumed(path, header, JournalStart::resume);
+  require(resumed.num_chunks() == chunks.size(), "a journal that goes on keeps its chunks");
+  if (!resumed.is_complete()) {
+    chunks.emplace_back("next");
+    resumed.append(chunks.back());
+  }
+  const StudyJournal journal(path);
+  require(journal.header() == header && journal.num_chunks() == chunks.size(), "a journal has what was appended");
+  for (std::uint64_t index = 0; index < chunks.size(); ++index)
+    require(journal.read(index) == chunks[index], "a chunk stays as it was");
+}
+
+}  // namespace
+
+void read_journal(std::string_view input) {
+  static const ScratchFolder folder;
+  append_and_read(folder.path() + "/appended", std::string(input));
+  read_and_resume(folder.write("journal", input));
+}
+
+}  // namespace dculab::fuzz
