@@ -1,0 +1,197 @@
+"""Writes the inputs that fuzzing starts from: small files of every format, cut from those of the repository or made up.
+
+Usage: make_seeds.py PROGRAM [CORPUS]    PROGRAM: a built dculab; CORPUS: tests/fuzz/corpus
+
+Each is written as seed-NAME below CORPUS/TARGET. What fuzzing finds stands beside them, under the hash of its bytes.
+"""
+
+import csv
+import importlib.util
+import io
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def first_lines(path, count):
+    return "\n".join((ROOT / path).read_text(encoding="utf-8").splitlines()[:count]) + "\n"
+
+
+# ---------------------------------------------------------------- tables and lines
+
+def accuracy():
+    yield "shipped", first_lines("scenarios/accuracy/dculab-tiny.csv", 6)
+    yield "group", first_lines("tests/data/group_accuracy.csv", 4)
+
+
+def points():
+    """The first of each kind."""
+    rows = list(csv.DictReader(io.StringIO((ROOT / "tests/data/published_points.csv").read_text(encoding="utf-8"))))
+    kinds = {row["kind"]: row for row in reversed(rows)}
+    for kind, row in kinds.items():
+        text = io.StringIO()
+        writer = csv.DictWriter(text, row.keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerow(row)
+        yield kind, text.getvalue()
+
+
+def requests():
+    yield "two", "arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,374,44\n1.5e-1,396,109\n"
+    yield "unordered", 'num_decode_tokens,arrived_at,num_prefill_tokens\r\n1,2,3\r\n"4",1,16777216\r\n'
+
+
+def conversations():
+    turns = [{"from": "human", "value": "Hi \u00e9\n"}, {"from": "gpt", "value": "Hello"}]
+    yield "two", json.dumps([{"id": "a", "conversations": turns}, {"id": "b", "conversations": turns[1:] + turns}])
+    yield "none", json.dumps([{"id": "a", "conversations": []}])
+
+
+def questions():
+    lines = (ROOT / "scenarios/models/dculab-tiny/eval/choice.jsonl").read_text(encoding="utf-8").splitlines()
+    yield "shipped", "\n".join(lines[:2]) + "\n"
+    yield "context", json.dumps({"id": 1, "context": "c", "answerKey": "2", "question": {
+        "stem": "s", "choices": [{"text": "a", "label": "1"}, {"text": "b", "label": "2"}]}})
+
+
+def profile():
+    """Steps of a model with one layer, as every profiler lists them."""
+    spec = importlib.util.spec_from_file_location("make_profiles", ROOT / "tests/data/profiles/make_profiles.py")
+    profiles = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(profiles)
+    profiles.LAYERS = 1
+    for name in ("rocprof", "rocprofv3", "hipprof_pmc", "hipprof_database", "hipprof_json", "nsys"):
+        for engine in ("DCULAB", "VLLM_ROCM", "VLLM_DCU", "VLLM_CUDA"):
+            yield f"{name}-{engine.lower()}", getattr(profiles, name)(getattr(profiles, engine), 2)
+    for bad in sorted((ROOT / "tests/bad/profile").iterdir()):
+        yield bad.stem, bad.read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------- checkpoints
+
+def shard_index():
+    folder = ROOT / "tests/golden/llama/sharded"
+    yield "whole", (folder / "model.safetensors.index.json").read_text(encoding="utf-8")
+    yield "one", json.dumps({"weight_map": {"lm_head.weight": "model-00003-of-00003.safetensors"}})
+    yield "outside", json.dumps({"metadata": {}, "weight_map": {"a": "../model.safetensors"}})
+
+
+BYTES = {"F16": 2, "F32": 4, "I32": 4}
+WIDTH = 32  # of every matrix, in and out
+
+
+def safetensors(tensors):
+    header, data = {}, b""
+    for name, dtype, shape, contents in tensors:
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(contents)]}
+        data += contents
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def plain(name, *shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return name, "F16", list(shape), struct.pack("<e", 0.5) * count
+
+
+def packed(module, bits, group_size, awq, with_order):
+    """What GPTQ or AWQ makes of a [WIDTH, WIDTH] matrix."""
+    groups = WIDTH // (WIDTH if group_size == -1 else group_size)
+    words = WIDTH * bits // 32
+    shape = [WIDTH, words] if awq else [words, WIDTH]
+    yield module + ".qweight", "I32", shape, struct.pack("<I", 0x76543210) * (words * WIDTH)
+    yield module + ".qzeros", "I32", [groups, words], struct.pack("<I", 0x11111111) * (groups * words)
+    yield module + ".scales", "F16", [groups, WIDTH], struct.pack("<e", 0.25) * (groups * WIDTH)
+    if with_order:
+        order = [column * groups // WIDTH for column in reversed(range(WIDTH))]
+        yield module + ".g_idx", "I32", [WIDTH], struct.pack(f"<{WIDTH}i", *order)
+
+
+def quantized_model(quantization, bits=4, group_size=WIDTH, with_order=False):
+    config = {"model_type": "llama", "hidden_size": WIDTH, "intermediate_size": WIDTH, "num_hidden_layers": 1,
+              "num_attention_heads": 1, "num_key_value_heads": 1, "vocab_size": 4, "max_position_embeddings": 64,
+              "rms_norm_eps": 1e-5, "tie_word_embeddings": True, "torch_dtype": "float16"}
+    tensors = [plain("model.embed_tokens.weight", 4, WIDTH), plain("model.norm.weight", WIDTH)]
+    layer = "model.layers.0."
+    tensors += [plain(layer + name + ".weight", WIDTH) for name in ("input_layernorm", "post_attention_layernorm")]
+    matrices = [f"{layer}self_attn.{letter}_proj" for letter in "qkvo"]
+    matrices += [f"{layer}mlp.{name}_proj" for name in ("gate", "up", "down")]
+    for module in matrices:
+        if quantization is None:
+            tensors.append(plain(module + ".weight", WIDTH, WIDTH))
+        else:
+            awq = quantization["quant_method"] == "awq"
+            tensors += packed(module, bits, group_size, awq, with_order)
+    if quantization is not None:
+        config["quantization_config"] = {**quantization, "bits": bits, "group_size": group_size}
+    return json.dumps(config).encode() + b"\0" + safetensors(tensors)
+
+
+def quantized():
+    gptq, awq = {"quant_method": "gptq", "sym": True}, {"quant_method": "awq", "version": "gemm", "zero_point": True}
+    yield "plain", quantized_model(None)
+    for bits in (2, 3, 4, 8):
+        yield f"gptq{bits}", quantized_model(gptq, bits)
+    yield "gptq_v2", quantized_model({**gptq, "checkpoint_format": "gptq_v2"}, 4, 8)
+    yield "act_order", quantized_model({**gptq, "desc_act": True}, 4, 16, with_order=True)
+    yield "per_row", quantized_model(gptq, 8, -1)
+    yield "awq", quantized_model(awq, 4, 16)
+
+
+# ---------------------------------------------------------------- what the program writes
+
+SCENARIO = """schema: dculab/scenario/1
+question: q
+model: llama-2-7b
+machine: z100
+workload: {phase: decode, batch: 4, context_tokens: 512}
+sweep: {kv_cache.block_size: [8, 16]}
+objective: {minimize: step_time}
+"""
+
+
+def run(program, folder, *arguments):
+    subprocess.run([str(program), *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def journal(program):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "journal")
+        path.with_name("scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+        run(program, folder, "study", "scenario.yaml", "--journal", "journal")
+        contents = path.read_bytes()
+    yield "whole", contents
+    yield "torn", contents[:-5]
+    yield "zeros", contents[:-40] + bytes(40)
+
+
+def trace(program):
+    with tempfile.TemporaryDirectory() as folder:
+        run(program, folder, "bench", "--model", "dculab-tiny", "--batch", "2", "--context", "64", "--trace", "trace.jsonl")
+        lines = pathlib.Path(folder, "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    yield "first", "\n".join(lines[:2]) + "\n"
+    yield "last", "\n".join([lines[0], lines[-1]]) + "\n"
+
+
+def main():
+    program = pathlib.Path(sys.argv[1]).resolve()
+    corpus = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "tests/fuzz/corpus"
+    seeds = {make.__name__: make() for make in (accuracy, conversations, points, profile, quantized, questions, requests, shard_index)}
+    seeds |= {"journal": journal(program), "trace": trace(program)}
+    for target, files in seeds.items():
+        folder = corpus / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, contents in files:
+            (folder / f"seed-{name}").write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+
+
+if __name__ == "__main__":
+    main()
