@@ -40,7 +40,9 @@ TEST_CASE("long values are cut between characters") {
 TEST_CASE("a value in quotes stays on its line") {
   CHECK(in_quotes("a'b") == "'a'b'");
   CHECK(in_quotes("a\nb") == "'a\\nb'");
-  CHECK(in_quotes(std::string(1000, 'x')) == "'" + std::string(200, 'x') + "...'");
+  const std::string cut = in_quotes(std::string(1000, 'x'));
+  CHECK(cut.size() == 1 + 200 + 3 + 1);
+  CHECK(cut.ends_with("x...'"));
 }
 
 TEST_CASE("digits are grouped by thousands") {
