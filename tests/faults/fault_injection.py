@@ -1,0 +1,139 @@
+"""Lets allocations, writes, reads and threads of dculab fail and sends it signals, call by call, over its main commands.
+
+Whatever fails, a command ends with exit code 0 and all that it was asked for, or with 2 and one line, or by the signal it
+was sent. Its outputs are whole, or what they were before; other files are left alone; nothing is left behind.
+
+Usage: fault_injection.py DCULAB INJECTOR [options]
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+
+import commands
+import faulted_run
+
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]
+KINDS = [*faulted_run.KINDS, "signal"]
+HOWS = {"memory": ["once", "on"], "write": ["once", "on", "short"], "read": ["once", "on"], "thread": ["once", "on"]}
+EARLY = 0.4  # this share of the calls is drawn evenly over the logarithm of their numbers
+Fault = collections.namedtuple("Fault", "kind spec old_outputs")
+COLUMNS = ["calls", "faults", "exit 0", "exit 2", "signal", "failures"]
+
+
+def drawn(calls, many, draw):
+    """Numbers of calls, from 1: all if they are few, else spread over all of them, denser over the first."""
+    if calls <= many:
+        return list(range(1, calls + 1))
+    numbers = set()
+    while len(numbers) < many:
+        early = draw.random() < EARLY
+        numbers.add(min(calls, int(calls ** draw.random()) if early else draw.randint(1, calls)))
+    return sorted(numbers)
+
+
+def failing_calls(kind, calls, many, draw):
+    all_of_them = [Fault(kind, f"{kind}:{number}:{how}", old)
+                   for number in drawn(calls, many, draw) for how in HOWS[kind] for old in (False, True)]
+    return draw.sample(all_of_them, min(many, len(all_of_them)))
+
+
+def signals(calls, many, draw):
+    """Half of them come at a write, where they could do harm, half at any time."""
+    return [Fault("signal", f"{kind}:{draw.randint(1, calls[kind])}:{SIGNALS[each % len(SIGNALS)]:d}", each % 2 == 0)
+            for kind in ("write", "memory") for each in range(many // 2)]
+
+
+def shared_out(many, weights, most):
+    """So many faults over all commands, to each by its weight, and no more than there can be."""
+    shares, left = {}, many
+    for name in sorted(weights, key=lambda each: most[each] / weights[each]):
+        rest = sum(weights[each] for each in weights if each not in shares)
+        shares[name] = min(most[name], max(1, round(left * weights[name] / rest)))
+        left = max(0, left - shares[name])
+    return shares
+
+
+def planned(beds, arguments):
+    """The faults of each command."""
+    plan = {name: [] for name in beds}
+    weights = {name: bed.command.weight for name, bed in beds.items()}
+    draws = {name: random.Random(f"{arguments.seed} {name}") for name in beds}
+    for kind in faulted_run.KINDS:
+        most = {name: 2 * len(HOWS[kind]) * bed.calls[kind] for name, bed in beds.items()}
+        for name, many in shared_out(getattr(arguments, kind), weights, most).items():
+            plan[name] += failing_calls(kind, beds[name].calls[kind], many, draws[name])
+    for name, many in shared_out(arguments.signal, weights, dict.fromkeys(beds, arguments.signal)).items():
+        plan[name] += signals(beds[name].calls, many, draws[name])
+    return plan
+
+
+def run_faults(bed, faults):
+    """The rows of the command's table, by kind."""
+    name, rows = bed.command.name, {kind: collections.Counter(calls=bed.calls.get(kind, 0)) for kind in KINDS}
+    for fault in faults:
+        done, wrong = bed.judge(fault.spec, fault.old_outputs)
+        row = rows[fault.kind]
+        row["faults"] += done.faults > 0  # a call of another thread may not have come this time
+        row["exit 0"] += done.code == 0
+        row["exit 2"] += done.code == 2
+        row["signal"] += done.code != "hang" and done.code < 0
+        row["failures"] += bool(wrong)
+        if wrong:
+            old = " --old-outputs" if fault.old_outputs else ""
+            print(f"{name}: {'; '.join(wrong)}\n    --commands '{name}' --fault {fault.spec}{old}", flush=True)
+    print(f"{name}: {len(faults)} faults, {sum(row['failures'] for row in rows.values())} failures", flush=True)
+    return rows
+
+
+def print_table(table):
+    table["all"] = {kind: sum((rows[kind] for rows in table.values()), collections.Counter()) for kind in KINDS}
+    print(f"\n{'command':<16}{'fault':<8}" + "".join(f"{column:>10}" for column in COLUMNS))
+    for name, rows in table.items():
+        for kind, row in rows.items():
+            print(f"{name:<16}{kind:<8}" + "".join(f"{row[column]:>10}" for column in COLUMNS))
+
+
+def parsed_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program")
+    parser.add_argument("injector", help="the library that is preloaded")
+    parser.add_argument("--commands", default="", help="comma-separated; all of them otherwise")
+    for kind, many in zip(KINDS, (1100, 300, 200, 60, 420)):
+        parser.add_argument(f"--{kind}", type=int, default=many, help=f"{kind} faults over all commands (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="commands at a time")
+    parser.add_argument("--fault", help="this one alone, as a failure is printed")
+    parser.add_argument("--old-outputs", action="store_true", help="with --fault: the outputs are there already")
+    return parser.parse_args()
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it for what runs in the background
+    arguments = parsed_arguments()
+    names = arguments.commands.split(",") if arguments.commands else [each.name for each in commands.COMMANDS]
+    chosen = [each for each in commands.COMMANDS if each.name in names]
+    if len(chosen) != len(names):
+        sys.exit("no such command; there are " + ", ".join(each.name for each in commands.COMMANDS))
+    with tempfile.TemporaryDirectory() as root, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        made = [pool.submit(faulted_run.Bed, arguments.program, arguments.injector, each, pathlib.Path(root) / each.name)
+                for each in chosen]
+        beds = {bed.result().command.name: bed.result() for bed in made}
+        if arguments.fault:
+            plan = {name: [Fault(arguments.fault.split(":")[0], arguments.fault, arguments.old_outputs)] for name in beds}
+        else:
+            plan = planned(beds, arguments)
+        running = {name: pool.submit(run_faults, beds[name], faults) for name, faults in plan.items()}
+        table = {name: rows.result() for name, rows in running.items()}
+    print_table(table)
+    sys.exit(1 if sum(row["failures"] for row in table["all"].values()) else 0)
+
+
+if __name__ == "__main__":
+    main()
