@@ -28,7 +28,7 @@ TEST_CASE("names that are not known, with those that are") {
   check_refused({"run", "--model", "llama-2-7b", "--prompt", "hi"}, {"llama-2-7b", "no weights"});
 }
 
-TEST_CASE("commands and options that do not exist are named, not what they hide") {
+TEST_CASE("commands and options that do not exist are named, not what they hide", "[main]") {
   check_refused({}, {"subcommand is required"});
   check_refused({"predcit", "--model", "llama-2-7b"}, {"predcit", "dculab --help"});
   check_refused({"predict", "--machin", "z100"}, {"--machin z100", "dculab predict --help"});
@@ -115,7 +115,7 @@ TEST_CASE("what the engine cannot serve is refused before a word is printed") {
                 {"kv_residual_tokens must be 32, 64, 96 or 128, not 100"});
 }
 
-TEST_CASE("a file that cannot be written is refused before the work, and nothing is left") {
+TEST_CASE("a file that cannot be written is refused before the work, and nothing is left", "[main]") {
   const Folder folder;
   const std::string missing = folder.path("missing/result");
   check_refused(predict({"--output", missing}), {"--output", missing});

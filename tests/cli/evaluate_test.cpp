@@ -22,7 +22,7 @@ Arguments evaluate(const Arguments& more) {
   return arguments;
 }
 
-TEST_CASE("evaluate judges text and questions, a row for each way to run the model") {
+TEST_CASE("evaluate judges text and questions, a row for each way to run the model", "[main]") {
   const Folder folder;
   const std::string text = first_lines(folder, "held-out.txt", 20);
   const std::string questions = first_lines(folder, "choice.jsonl", 6);

@@ -67,7 +67,7 @@ TEST_CASE("import reads every profiler's layout, and the steps are the same") {
   }
 }
 
-TEST_CASE("what import writes, validate and calibrate read") {
+TEST_CASE("what import writes, validate and calibrate read", "[main]") {
   const Folder folder;
   for (const char* file : {"rocprof_dculab.csv", "rocprofv3_vllm.csv", "hipprof_trace_vllm.json", "nsys_vllm.csv"}) {
     INFO(file);

@@ -39,7 +39,7 @@ void check_domain(const std::string& fitted) {
   CHECK(run_for_json(outside).at("basis") == "extrapolated");
 }
 
-TEST_CASE("a trace goes from bench to calibrate to validate to predict") {
+TEST_CASE("a trace goes from bench to calibrate to validate to predict", "[main]") {
   const Folder folder;
   const std::string cpu = folder.write("cpu.yaml", kGenerousCpu);
   const std::string trace = folder.path("trace.jsonl"), fitted = folder.path("fitted.yaml");

@@ -22,7 +22,7 @@ std::map<std::string, std::string> shown_values(const std::string& what) {
   return values;
 }
 
-TEST_CASE("a prediction has a step, an interval around it, and ops that add up to it") {
+TEST_CASE("a prediction has a step, an interval around it, and ops that add up to it", "[main]") {
   for (const char* phase : {"prefill", "decode"}) {
     INFO(phase);
     const Json prediction = run_for_json(predict({"--phase", phase}));
@@ -112,7 +112,7 @@ TEST_CASE("a format that the machine has no published rate for is said") {
   CHECK_THAT(full.at("warnings")[0].get<std::string>(), ContainsSubstring("does not fit"));
 }
 
-TEST_CASE("a result goes to a file or to the terminal") {
+TEST_CASE("a result goes to a file or to the terminal", "[main]") {
   const Folder folder;
   const std::string file = folder.path("step.json");
   const Finished done = run_dculab(predict({"--format", "json", "--output", file}));
@@ -173,7 +173,7 @@ TEST_CASE("show tells what is used where a machine file says nothing") {
   CHECK(shown_values("x86-server").at("peer_link") == "none");
 }
 
-TEST_CASE("show tells every value of a machine, a model and a scenario, and where it comes from") {
+TEST_CASE("show tells every value of a machine, a model and a scenario, and where it comes from", "[main]") {
   const Json machine = run_for_json({"show", "z100"});
   for (const Json& each : machine.at("values")) {
     INFO(each.dump());

@@ -11,7 +11,7 @@ const std::string kModel = DCULAB_SOURCE_DIR "/tests/golden/llama/text";  // hid
 
 }  // namespace
 
-TEST_CASE("a quantized model says what was lost, and runs with either kind of activations") {
+TEST_CASE("a quantized model says what was lost, and runs with either kind of activations", "[main]") {
   const Folder folder;
   const std::string output = folder.path("int4");
   const Json report = run_for_json({"quantize", "--model", kModel, "--bits", "4", "--group-size", "16", "--calibration",

@@ -219,7 +219,7 @@ TEST_CASE("on a GPU the partition that fills it is a candidate") {
   CHECK(partitions("3") == with_filling);
 }
 
-TEST_CASE("what is given is not decided") {
+TEST_CASE("what is given is not decided", "[main]") {
   const Json found =
       recommendation("mi300x", {"--kv-cache-dtype", "fp8_e4m3", "--block-size", "32", "--concurrency", "9"});
   CHECK(decision(found, "kv_cache.dtype").at("candidates").size() == 1);

@@ -21,7 +21,7 @@ Arguments regroup(const Folder& folder, Arguments more) {
   return arguments;
 }
 
-TEST_CASE("neighbours need no text, and the new model runs") {
+TEST_CASE("neighbours need no text, and the new model runs", "[main]") {
   const Folder folder;
   const Json json = run_for_json(regroup(folder, {"--kv-heads", "1", "--method", "mean"}));
   CHECK(json["schema"] == "dculab/regroup/1");

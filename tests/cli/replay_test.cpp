@@ -28,7 +28,7 @@ std::size_t width(const std::string& line) {
       std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-TEST_CASE("replay in JSON: what each level is asked for, replayed and by the closed form") {
+TEST_CASE("replay in JSON: what each level is asked for, replayed and by the closed form", "[main]") {
   const Json result = run_for_json(replay({}));
   CHECK(result.at("schema") == "dculab/replay/1");
   CHECK(result.at("machine") == "z100");

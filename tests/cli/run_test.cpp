@@ -39,7 +39,7 @@ TEST_CASE("a seed repeats its text, another one does not") {
   CHECK(tokens_of({"--temperature", "1", "--seed", "8"}) != tokens);
 }
 
-TEST_CASE("prompts of a file get what each gets alone") {
+TEST_CASE("prompts of a file get what each gets alone", "[main]") {
   const Folder folder;
   const std::string file = folder.write("prompts.txt", "Once upon a time\nThe dog ran to\n\nTom and Lena\n");
   const Json together = run_for_json(generate({"--prompts", file, "--temperature", "0"}));

@@ -48,7 +48,7 @@ std::vector<Row> rows_of(const std::string& csv) {
   return rows;
 }
 
-TEST_CASE("the best point and the front are those of all points, compared one by one") {
+TEST_CASE("the best point and the front are those of all points, compared one by one", "[main]") {
   const Folder folder;
   const std::string scenario = folder.write("s.yaml", kSearch), points = folder.path("points.csv");
   const Json study = run_for_json({"study", scenario, "--points", points});

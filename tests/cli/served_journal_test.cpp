@@ -44,7 +44,7 @@ TEST_CASE("requests from a file are searched from a journal that lies elsewhere"
   check_refused({"merge", elsewhere}, {"journal", "another here"});
 }
 
-TEST_CASE("shards of a study whose requests lie elsewhere on each host are merged") {
+TEST_CASE("shards of a study whose requests lie elsewhere on each host are merged", "[main]") {
   const Folder folder;
   Arguments merge{"merge"};
   for (const std::string host : {"1", "2"}) {

@@ -32,7 +32,7 @@ TEST_CASE("a load that rises is served with latencies that rise, and the best go
   CHECK(report.at("best") == Json::array({best_index}));
 }
 
-TEST_CASE("a single simulation tells what it did over time, in JSON and for Perfetto") {
+TEST_CASE("a single simulation tells what it did over time, in JSON and for Perfetto", "[main]") {
   const Folder folder;
   const std::string trace = folder.path("trace.json");
   const Json report = run_for_json({"simulate", kServing, "--set", "workload.requests_per_second=2", "--set",

@@ -15,7 +15,7 @@ Arguments study_with(const Arguments& more) {
   return arguments;
 }
 
-TEST_CASE("the shipped study prices every point on both DCUs and recommends") {
+TEST_CASE("the shipped study prices every point on both DCUs and recommends", "[main]") {
   const Json study = run_for_json(kStudy);
   CHECK(study.at("schema") == "dculab/study/1");
   REQUIRE(study.at("machines").size() == 2);

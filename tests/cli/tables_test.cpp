@@ -32,7 +32,7 @@ TEST_CASE("the prefill table has the lecture's intensities") {
   CHECK(table.at("rows").size() == 13);
 }
 
-TEST_CASE("the decode table has the lecture's intensities") {
+TEST_CASE("the decode table has the lecture's intensities", "[main]") {
   const Json table = run_for_json(
       {"tables", "intensity", "--model", "llama-2-7b", "--phase", "decode", "--tokens", "2048", "--lecture"});
   for (const char* op : {"q_proj", "k_proj", "v_proj", "o_proj"})
@@ -52,7 +52,7 @@ TEST_CASE("a model of today shows its own ops") {
   CHECK(table.at("dtype") == "bf16");
 }
 
-TEST_CASE("the footprint of Llama-2-7B, counted by hand") {
+TEST_CASE("the footprint of Llama-2-7B, counted by hand", "[main]") {
   const Json table = run_for_json({"tables", "footprint", "--model", "llama-2-7b", "--tokens", "2048", "--batch", "1"});
   CHECK(table.at("kv_bytes") == 1073741824);  // 2 x 32 layers x 32 heads x 128 x 2 bytes x 2048 tokens
   CHECK(table.at("kv_bytes_per_token") == 524288);
