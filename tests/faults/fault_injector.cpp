@@ -72,7 +72,7 @@ bool fails(Kind called) {
   counts->faults.fetch_add(1);
   fault_injected();
   if (signal_number == 0) return true;
-  syscall(SYS_tgkill, getpid(), gettid(), signal_number);
+  syscall(SYS_kill, getpid(), signal_number);  // as from outside: whichever thread takes it
   return false;
 }
 
@@ -202,13 +202,15 @@ int ftruncate(int file, off_t size) noexcept {
   return fails(write_call) ? failed(EIO, -1) : static_cast<int>(syscall(SYS_ftruncate, file, size));
 }
 int rename(const char* from, const char* to) noexcept {
-  return fails(write_call) ? failed(EIO, -1) : static_cast<int>(syscall(SYS_rename, from, to));
+  return fails(write_call) ? failed(EIO, -1)
+                           : static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 int link(const char* from, const char* to) noexcept {
-  return fails(write_call) ? failed(ENOSPC, -1) : static_cast<int>(syscall(SYS_link, from, to));
+  return fails(write_call) ? failed(ENOSPC, -1)
+                           : static_cast<int>(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 int mkdir(const char* path, mode_t mode) noexcept {
-  return fails(write_call) ? failed(ENOSPC, -1) : static_cast<int>(syscall(SYS_mkdir, path, mode));
+  return fails(write_call) ? failed(ENOSPC, -1) : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 
 int pthread_create(pthread_t* created, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) noexcept {
