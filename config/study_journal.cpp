@@ -30,13 +30,12 @@ constexpr std::string_view kOlderFormat = "dculab study journal 1\n";
          header.begin <= header.end && header.shard >= 1 && header.shard <= header.shards;
 }
 
-// Whether `bytes` are what a stopped program left of `whole`: its beginning, and zeros behind it where the disk had
-// not got the rest. A file that is nothing but zeros may be anything else, and must be said to be a journal.
-[[nodiscard]] bool is_torn(std::string_view bytes, std::string_view whole, JournalStart start) {
+// Whether `bytes` may be what a stopped program left of `whole`: its beginning, and zeros where the disk had not got
+// it.
+[[nodiscard]] bool is_torn(std::string_view bytes, std::string_view whole) {
   if (bytes.size() > whole.size()) return false;
-  const auto same = static_cast<std::size_t>(std::ranges::mismatch(bytes, whole).in1 - bytes.begin());
-  const bool is_known = same == bytes.size() || same >= kFormat.size() || start == JournalStart::salvage;
-  return is_known && bytes.find_first_not_of('\0', same) == std::string_view::npos;
+  return std::ranges::equal(bytes, whole.substr(0, bytes.size()),
+                            [](char there, char written) { return there == '\0' || there == written; });
 }
 
 }  // namespace
@@ -62,11 +61,12 @@ StudyJournal::StudyJournal(const std::string& path) : file_(path, O_RDONLY) {
 void StudyJournal::begin(const JournalHeader& header, JournalStart start) {
   const std::string whole = std::string(kFormat) + record_bytes(kFormat.size(), to_text(header));
   const std::string there = file_.read(0, whole.size() + 1);
-  if (!is_torn(there, whole, start))
-    file_.refuse(there.starts_with(kFormat) ? "is damaged before its first chunk; remove it to begin anew"
-                 : there.find_first_not_of('\0') == std::string::npos
-                     ? "holds nothing but zeros; add --salvage if it is one, to begin it anew"
-                     : "is no journal of a study");
+  const bool is_one = there.starts_with(kFormat);
+  if (!is_torn(there, whole))
+    file_.refuse(is_one ? "is damaged before its first chunk; remove it to begin anew" : "is no journal of a study");
+  // Zeros where a journal begins may be anything else, and must be said to be one.
+  if (!is_one && !whole.starts_with(there) && start != JournalStart::salvage)
+    file_.refuse("begins with zeros; if it is one, --salvage begins it anew");
   file_.cut(0);
   file_.write(0, whole);
   file_.sync();

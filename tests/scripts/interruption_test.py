@@ -24,8 +24,8 @@ machine: z100
 workload: {phase: decode, batch: 16, context_tokens: 2000}
 sweep:
   kv_cache.block_size: {from: 1, to: 256, factor: 2}
-  workload.batch: {from: 1, to: 64, samples: 30000, scale: log}
-  workload.context_tokens: {from: 128, to: 9000, samples: 30000, scale: log, seed: 2}
+  workload.batch: {from: 1, to: 64, samples: 6000, scale: log}
+  workload.context_tokens: {from: 128, to: 9000, samples: 6000, scale: log, seed: 2}
 objective: {maximize: tokens_per_second}
 """
 
