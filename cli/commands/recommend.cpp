@@ -30,7 +30,7 @@ workload: {requests: 256, prompt_tokens: 1024, output_tokens: 256}
 
 [[nodiscard]] Node document_of(const RecommendChoices& choices) {
   Node document = choices.scenario.empty() ? config::parse_yaml("command line", kQuestion)
-                                                   : config::read_yaml_file(find_scenario(choices.scenario).string());
+                                           : config::read_yaml_file(find_scenario(choices.scenario).string());
   const auto set = [&document](const char* key, const std::string& value) {
     if (!value.empty()) config::set_override(document, {key, value});
   };

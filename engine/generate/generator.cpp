@@ -8,7 +8,7 @@
 #include "engine/generate/logits_source.hpp"
 #include "engine/generate/wall_clock.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
-#include "engine/tokenizer/utf8.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::engine {
 namespace {

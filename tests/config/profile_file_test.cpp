@@ -117,7 +117,8 @@ TEST_CASE("kernels are put in order of their begin") {
 
 TEST_CASE("JSON that is no trace of hipprof is refused") {
   CHECK(refusal("{\"traceEvents\": [") ==
-        "p.csv:1:18: is not valid JSON (syntax error while parsing value - unexpected end of input; expected '[', '{', or a "
+        "p.csv:1:18: is not valid JSON (syntax error while parsing value - unexpected end of input; expected '[', '{', "
+        "or a "
         "literal); a run that was stopped leaves half a file: record again");
   CHECK_THAT(refusal("{}"), ContainsSubstring("p.csv: no traceEvents"));
   CHECK(refusal(R"([{"ph":"X","cat":"HIPOPS","name":"k","args":{"BeginNs":"50","EndNs":"sixty"}}])") ==

@@ -25,7 +25,7 @@ class LinearExecutor final : public Executor {
   void copy_blocks(std::span<const BlockCopy> copies) override { num_copies += static_cast<int>(copies.size()); }
   StepResult run(const StepPlan& plan) override {
     REQUIRE_FALSE(plan.ops.empty());
-    return {.duration = Seconds(1.0 + 0.1 * plan.batch.num_tokens()), .op_durations = {}};
+    return {.duration = Seconds(1.0 + 0.1 * static_cast<double>(plan.batch.num_tokens())), .op_durations = {}};
   }
   int num_copies = 0;
 };

@@ -22,7 +22,7 @@ class LinearExecutor final : public Executor {
     blocks_in += static_cast<std::int64_t>(in.size());
   }
   StepResult run(const StepPlan& plan) override {
-    return {.duration = Seconds(1e-3 + 1e-5 * plan.batch.num_tokens()), .op_durations = {}};
+    return {.duration = Seconds(1e-3 + 1e-5 * static_cast<double>(plan.batch.num_tokens())), .op_durations = {}};
   }
   std::int64_t blocks_out = 0, blocks_in = 0;
 };

@@ -30,7 +30,7 @@ double steps_in(const Recipe& recipe) {
 
 double tokens_in(const Recipe& recipe) {
   double tokens = 0;
-  for (const RecipeStep& step : recipe.steps) tokens += step.times * step.plan.batch.num_tokens();
+  for (const RecipeStep& step : recipe.steps) tokens += step.times * static_cast<double>(step.plan.batch.num_tokens());
   return tokens;
 }
 
