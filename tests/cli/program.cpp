@@ -92,6 +92,11 @@ std::string read(const std::string& path) {
   return text.str();
 }
 
+std::string one_published_point() {
+  const std::string all = read(DCULAB_SOURCE_DIR "/tests/data/published_points.csv");
+  return all.substr(0, all.find('\n', all.find('\n') + 1) + 1);
+}
+
 void check_refused(const Arguments& arguments, const std::vector<std::string>& parts) {
   std::string line;
   for (const std::string& argument : arguments) line += argument + " ";

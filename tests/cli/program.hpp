@@ -53,6 +53,9 @@ class Folder {
 
 [[nodiscard]] std::string read(const std::string& path);
 
+// The head and the first published point: all of them take a while.
+[[nodiscard]] std::string one_published_point();
+
 // Exit code 2, nothing on standard output, and one line on standard error that contains all of `parts`.
 void check_refused(const Arguments& arguments, const std::vector<std::string>& parts);
 void check_refusal(const Finished& done, const std::vector<std::string>& parts);

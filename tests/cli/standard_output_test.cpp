@@ -8,8 +8,7 @@ namespace {
 const Arguments kPredict{"predict", "--model", "llama-2-7b", "--machine", "z100"};
 
 // One that ends quickly of every command, less those that need a file of another: see below.
-std::vector<Arguments> commands() {
-  const std::string profile = DCULAB_SOURCE_DIR "/tests/data/profiles/rocprof_decode.csv";
+std::vector<Arguments> commands(const Folder& folder) {
   return {kPredict,
           {"study", "group_size"},
           {"simulate", "serving/llama3_on_z100", "--set", "workload.requests=4", "--no-intervals"},
@@ -18,11 +17,12 @@ std::vector<Arguments> commands() {
           {"tables", "footprint", "--model", "llama-2-7b", "--tokens", "64"},
           {"run", "--model", "dculab-tiny", "--prompt", "Once", "--max-tokens", "3"},
           {"bench", "--model", "dculab-tiny", "--context", "8", "--repeats", "1", "--warm-up", "0"},
-          {"evaluate", "--model", "dculab-tiny", "--decode-steps", "0", "--text", DCULAB_SOURCE_DIR "/LICENSE"},
+          {"evaluate", "--model", "dculab-tiny", "--decode-steps", "0", "--text",
+           folder.write("text", "Once upon a time there was a dog.\n")},
           {"probe", "--device", "host-gpu"},
           {"import", "--list-kernels"},
           {"replay", "--model", "dculab-tiny", "--machine", "z100", "--context", "16"},
-          {"validate", "--points", DCULAB_SOURCE_DIR "/tests/data/published_points.csv"},
+          {"validate", "--points", folder.write("points.csv", one_published_point())},
           {"show", "z100"},
           {"show", "quickstart"},
           {"show", "llama-2-7b"}};
@@ -46,7 +46,8 @@ void check_lost(const Arguments& arguments) {
 }
 
 TEST_CASE("a full standard output fails every command in every format") {
-  for (const Arguments& command : commands())
+  const Folder folder;
+  for (const Arguments& command : commands(folder))
     for (const char* format : {"table", "json", "csv"}) check_lost(in_format(command, format));
   check_lost({"--help"});
   check_lost({"--version"});

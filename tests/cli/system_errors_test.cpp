@@ -15,8 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Every command with every option that names a file, and `path` in its place.
-std::vector<Arguments> reading(const std::string& path) {
-  const std::string points = DCULAB_SOURCE_DIR "/tests/data/published_points.csv";
+std::vector<Arguments> reading(const std::string& path, const std::string& points) {
   return {{"show", path},
           {"predict", "--model", path, "--machine", "z100"},
           {"predict", "--model", "llama-2-7b", "--machine", path},
@@ -65,7 +64,8 @@ std::vector<Arguments> writing(const std::string& path, const std::string& searc
 void check_all(const std::string& script, const std::string& path, const std::string& part) {
   const Folder folder;
   const std::string search = folder.write("search.yaml", kSmallSearch);
-  for (const auto& commands : {reading(path), writing(path, search)})
+  const std::string points = folder.write("points.csv", one_published_point());
+  for (const auto& commands : {reading(path, points), writing(path, search)})
     for (const Arguments& arguments : commands) {
       std::string line;
       for (const std::string& argument : arguments) line += argument + " ";

@@ -1,7 +1,7 @@
-"""Lets allocations, writes, reads and threads of dculab fail and sends it signals, call by call, over its main commands.
+"""Lets allocations, writes, reads and threads of dculab's main commands fail, and sends them signals, call by call.
 
-Whatever fails, a command ends with exit code 0 and all that it was asked for, or with 2 and one line, or by the signal it
-was sent. Its outputs are whole, or what they were before; other files are left alone; nothing is left behind.
+Whatever fails, a command ends with exit code 0 and all that it was asked for, or with 2 and one line, or by the signal
+it was sent. Its outputs are whole, or what they were before; other files are left alone; nothing is left behind.
 
 Usage: fault_injection.py DCULAB INJECTOR [options]
 """
@@ -55,7 +55,7 @@ def shared_out(many, weights, most):
     shares, left = {}, many
     for name in sorted(weights, key=lambda each: most[each] / weights[each]):
         rest = sum(weights[each] for each in weights if each not in shares)
-        shares[name] = min(most[name], max(1, round(left * weights[name] / rest)))
+        shares[name] = min(most[name], max(min(left, 1), round(left * weights[name] / rest)))
         left = max(0, left - shares[name])
     return shares
 
@@ -105,7 +105,7 @@ def parsed_arguments():
     parser.add_argument("program")
     parser.add_argument("injector", help="the library that is preloaded")
     parser.add_argument("--commands", default="", help="comma-separated; all of them otherwise")
-    for kind, many in zip(KINDS, (1100, 300, 200, 60, 420)):
+    for kind, many in zip(KINDS, (1100, 300, 200, 100, 440)):
         parser.add_argument(f"--{kind}", type=int, default=many, help=f"{kind} faults over all commands (%(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="commands at a time")
@@ -122,13 +122,13 @@ def main():
     if len(chosen) != len(names):
         sys.exit("no such command; there are " + ", ".join(each.name for each in commands.COMMANDS))
     with tempfile.TemporaryDirectory() as root, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        made = [pool.submit(faulted_run.Bed, arguments.program, arguments.injector, each, pathlib.Path(root) / each.name)
-                for each in chosen]
+        made = [pool.submit(faulted_run.Bed, arguments.program, arguments.injector, command,
+                            pathlib.Path(root) / command.name) for command in chosen]
         beds = {bed.result().command.name: bed.result() for bed in made}
+        plan = planned(beds, arguments)
         if arguments.fault:
-            plan = {name: [Fault(arguments.fault.split(":")[0], arguments.fault, arguments.old_outputs)] for name in beds}
-        else:
-            plan = planned(beds, arguments)
+            given = Fault(arguments.fault.split(":")[0], arguments.fault, arguments.old_outputs)
+            plan = {name: [given] for name in beds}
         running = {name: pool.submit(run_faults, beds[name], faults) for name, faults in plan.items()}
         table = {name: rows.result() for name, rows in running.items()}
     print_table(table)

@@ -14,6 +14,7 @@ KINDS = ["memory", "write", "read", "thread"]
 # Nothing of the command; the second has the name that a careless temporary file would take.
 BYSTANDERS = {"bystander.txt": "whose?\n", "answer.json.part": "mine\n"}
 OLD = "what an earlier run wrote\n"
+FOLDERS = {"model"}  # outputs that are refused where there is one already
 TIMES_LONGER = 20  # than without a fault, and a minute: then it hangs
 
 Finished = collections.namedtuple("Finished", "code out err calls faults")  # code < 0: ended by a signal
@@ -62,7 +63,7 @@ class Bed:
             (self.folder / name).write_bytes(text)
         if old_outputs:
             for name in self.command.outputs:
-                if name != "model":  # a folder in use is refused
+                if name not in FOLDERS:
                     (self.folder / name).write_text(OLD)
 
     def run(self, arguments, fault=""):
@@ -125,9 +126,9 @@ class Bed:
     def wrong_files(self, done, fault, old_outputs):
         wrong = [f"{name} was touched" for name, text in self.given.items() if contents(self.folder / name) != text]
         for name, value in self.outputs().items():
-            kept = OLD.encode() if old_outputs and name != "model" else None
-            if not self.is_whole(name, value) and (done.code == 0 or value != kept):
-                wrong.append(f"{name} is " + ("torn" if value is not None else "gone" if kept else "missing"))
+            before = OLD.encode() if old_outputs and name not in FOLDERS else None
+            if not self.is_whole(name, value) and (done.code == 0 or value != before):
+                wrong.append(f"{name} is " + ("torn" if value is not None else "gone" if before else "missing"))
         if not fault.endswith(f":{signal.SIGKILL:d}"):
             wrong += [f"{name} is left behind" for name in self.strangers()]
         return wrong
@@ -137,9 +138,9 @@ class Bed:
         return sorted(each.name for each in self.folder.iterdir() if each.name not in known)
 
     def wrong_repetition(self, done, fault):
-        """After a fault the same command, or going on from its journal, has the result of a run without one."""
-        killed = fault.endswith(f":{signal.SIGKILL:d}")
-        if done.code == 0 or not (self.command.journal or killed):
+        """The same command again, or gone on with from its journal, has the result of a run without a fault."""
+        repeats = self.command.journal or fault.endswith(f":{signal.SIGKILL:d}")
+        if not repeats or all(self.is_whole(name, value) for name, value in self.outputs().items()):
             return []
         again = self.run([*self.command.arguments, *(["--resume"] if self.command.journal else [])])
         if again.code != 0:

@@ -132,7 +132,7 @@ def states(calls, folder, rng):
     for number in range(len(calls) + 1):
         if number > 0:
             disk.call(calls[number - 1])
-        for how in ("nothing", "all", "length", "first", "sectors", "sectors"):
+        for how in ("nothing", "all", "length", "first", "sectors"):
             for names_are_kept in (False, True):
                 state = disk.after_loss(how, names_are_kept, rng)
                 key = tuple(sorted(state.items()))
