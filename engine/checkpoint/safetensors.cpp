@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "core/error.hpp"
@@ -228,8 +229,10 @@ void Checkpoint::open_indexed(const std::filesystem::path& folder, const std::fi
       weight_map->refuse(member, "must name a file beside the index, not " + in_quotes(file));
     const auto [entry, is_new] = by_file.try_emplace(file, nullptr);
     if (is_new) {
-      if (!std::filesystem::exists(folder / file))
-        weight_map->refuse(member, "is in the shard " + in_quotes(file) + ", which is missing; download it again");
+      std::error_code problem;  // a name that is too long for a file
+      if (!std::filesystem::exists(folder / file, problem))
+        weight_map->refuse(member, "is in the shard " + in_quotes(file) + ", which is missing" +
+                                       (problem ? " (" + problem.message() + ")" : "") + "; download it again");
       entry->second = &open_shard(folder / file);
     }
     if (!entry->second->tensors.contains(tensor))
