@@ -9,8 +9,6 @@
 #define DCULAB_KERNELS_CPU_PACKED_STRIP_INL_HPP_
 #endif
 
-#include <hwy/cache_control.h>
-
 #include "kernels/cpu/dot4-inl.hpp"
 #include "kernels/cpu/packed_weights.hpp"
 #include "kernels/cpu/quantized_activations-inl.hpp"
@@ -20,7 +18,7 @@ namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
 constexpr int kStripRows = PackedLayout::kStripRows;
 constexpr int kStripVectors = kStripRows / kLanes;
-constexpr int kPrefetchBytes = 4096;
+constexpr int kToL1Bytes = 2048, kToL2Bytes = 4096;  // how far ahead each is asked for
 
 HWY_INLINE Words load_words(const std::byte* from) {
   return hn::LoadU(U32(), reinterpret_cast<const std::uint32_t*>(from));
@@ -46,11 +44,19 @@ struct Strips {
   [[nodiscard]] HWY_INLINE const std::byte* at(std::ptrdiff_t offset, int vector_bytes) const {
     return first + (v / kStripVectors) * bytes + offset + v % kStripVectors * vector_bytes;
   }
-  // Asks for what will be read kPrefetchBytes later, of these strips or of those behind them.
+  // Asks for what will be read later, of these strips or of those behind them. L2 is asked first, for a core waits for
+  // more lines there than L1 can.
   HWY_INLINE void prefetch(std::ptrdiff_t offset) const {
-    std::ptrdiff_t ahead = offset + kPrefetchBytes;
-    if constexpr (kCount > 1) ahead += ahead < bytes ? 0 : (kCount - 1) * bytes;
-    unrolled<kCount>([&](auto strip) DCULAB_INLINE { hwy::Prefetch(first + strip * bytes + ahead); });
+    const std::ptrdiff_t near = ahead(offset + kToL1Bytes), far = ahead(offset + kToL2Bytes);
+    unrolled<kCount>([&](auto strip) DCULAB_INLINE {
+      prefetch_to_l1(first + strip * bytes + near);
+      prefetch_to_l2(first + strip * bytes + far);
+    });
+  }
+
+ private:
+  [[nodiscard]] HWY_INLINE std::ptrdiff_t ahead(std::ptrdiff_t offset) const {
+    return offset < bytes ? offset : offset + (kCount - 1) * bytes;
   }
 };
 
@@ -176,6 +182,7 @@ HWY_INLINE void multiply_strips(const PackedLayout& layout, const Strips<kCount>
   std::ptrdiff_t header = 0, w = static_cast<std::ptrdiff_t>(layout.header_bytes());
   const int block_bytes = x.block / layout.step() * PackedLayout::kStepBytes;
   for (int group_begin = 0; group_begin < layout.columns; group_begin += layout.group_size) {
+    strips.prefetch(header);
     const GroupHeader<kVectors> group(strips, header);
     header += PackedLayout::kGroupBytes;
     for (int begin = group_begin; begin < group_begin + layout.group_size; begin += x.block, w += block_bytes) {
@@ -208,6 +215,7 @@ HWY_INLINE void multiply_strips(const PackedLayout& layout, const Strips<kCount>
   constexpr int kStep = kDtype == Dtype::int4 ? 8 : 4;
   std::ptrdiff_t header = 0, w = static_cast<std::ptrdiff_t>(layout.header_bytes());
   for (int group_begin = 0; group_begin < layout.columns; group_begin += layout.group_size) {
+    strips.prefetch(header);
     const GroupHeader<kVectors> group(strips, header);
     header += PackedLayout::kGroupBytes;
     for (int begin = group_begin; begin < group_begin + layout.group_size; begin += block) {

@@ -136,12 +136,14 @@ void multiply_range(const Product& product, int begin, int end) {
   }
 }
 
-// Strips per task: about kStreamBytes, but as many tasks as make all threads end together.
+// Strips per task: about kStreamBytes, but as many tasks as make all threads end together, and none with a strip that
+// is alone (kStripsAtOnce).
 int choose_task_strips(int strips, std::size_t strip_bytes, int num_threads) {
   const int most = std::max(1, static_cast<int>(kStreamBytes / strip_bytes));
   const int tasks = (strips + most - 1) / most;
   const int even_tasks = (tasks + num_threads - 1) / num_threads * num_threads;
-  return (strips + even_tasks - 1) / even_tasks;
+  const int even_strips = (strips + even_tasks - 1) / even_tasks;
+  return (even_strips + kStripsAtOnce - 1) / kStripsAtOnce * kStripsAtOnce;
 }
 
 template <class Dot>

@@ -41,6 +41,16 @@ HWY_INLINE void unrolled(Body&& body) {
   call_with_each(std::make_integer_sequence<int, kCount>(), body);
 }
 
+// Asks for the line at `from`, wherever it points to: into L1 and all above it, or into L2 and above.
+template <typename T>
+HWY_INLINE void prefetch_to_l1(const T* from) {
+  __builtin_prefetch(from, 0, 3);
+}
+template <typename T>
+HWY_INLINE void prefetch_to_l2(const T* from) {
+  __builtin_prefetch(from, 0, 2);
+}
+
 // Bits of a stored value.
 struct F16 {
   std::uint16_t bits;
