@@ -10,8 +10,6 @@
 #define DCULAB_KERNELS_CPU_MATMUL_TILE_INL_HPP_
 #endif
 
-#include <hwy/cache_control.h>
-
 #include <type_traits>
 
 #include "kernels/cpu/vectors-inl.hpp"
@@ -48,16 +46,18 @@ class TileSums {
     }
   }
 
-  // The same for rows of w, k long, that come from DRAM and follow one another: asks for what each row holds a little
-  // further on, and near its end for the row that comes after these four.
+  // The same for rows of w, k long, that come from DRAM and follow one another: asks for what each row holds further
+  // on, and near its end for the row that comes after these four. L2 is asked first, for a core waits for more lines
+  // there than L1 can.
   template <typename T>
-  HWY_INLINE void add_streamed(const float* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int begin, int end,
-                               int k) {
-    constexpr int kLine = 64 / sizeof(T), kAhead = 1024 / sizeof(T);
+  HWY_INLINE void add_streamed(const float* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int begin, int end, int k) {
+    constexpr int kLine = 64 / sizeof(T), kToL1 = 1024 / sizeof(T), kToL2 = 3072 / sizeof(T);
+    const auto ahead = [k](int place)
+                           DCULAB_INLINE { return place < k ? place : place + std::ptrdiff_t{kTileColumns - 1} * k; };
     int i = begin;
     for (; i + kLine <= end; i += kLine) {
-      const std::ptrdiff_t ahead = i + kAhead < k ? i + kAhead : i + kAhead + std::ptrdiff_t{kTileColumns - 1} * k;
-      for (int c = 0; c < kTileColumns; ++c) hwy::Prefetch(w[c] + ahead);
+      const std::ptrdiff_t near = ahead(i + std::min(kToL1, k)), far = ahead(i + std::min(kToL2, k));
+      for (int c = 0; c < kTileColumns; ++c) prefetch_to_l1(w[c] + near), prefetch_to_l2(w[c] + far);
       for (int j = i; j < i + kLine; j += kLanes) {
         add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + j); },
                     [&](int c) DCULAB_INLINE { return load(w[c] + j); });
