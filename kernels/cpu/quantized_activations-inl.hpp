@@ -34,11 +34,7 @@ HWY_INLINE float largest_size(const float* x, int count) {
   for (int i = 0; i < count; i += kLanes) {
     largest = hn::Max(largest, hn::BitCast(bits, hn::Abs(load_first(x + i, count - i))));
   }
-  float lanes[kLanes];
-  store(hn::BitCast(F32(), largest), lanes);
-  std::int32_t most = 0;
-  for (const float lane : lanes) most = std::max(most, std::bit_cast<std::int32_t>(lane));
-  return std::bit_cast<float>(most);
+  return std::bit_cast<float>(hn::GetLane(hn::MaxOfLanes(bits, largest)));
 }
 
 // One block of at most 128 values, a multiple of 8. Returns their sum.
@@ -49,15 +45,16 @@ HWY_INLINE std::int32_t round_block(const float* x, int count, float inverse, st
   for (int i = 0; i < count; i += kLanes) {
     const auto rounded = hn::NearestInt(hn::Mul(load_first(x + i, count - i), hn::Set(F32(), inverse)));
     sum = hn::Add(sum, rounded);
-    std::int8_t lanes[kLanes];
-    hn::StoreU(hn::DemoteTo(i8, rounded), i8, lanes);
-    std::memcpy(values + i, lanes, static_cast<std::size_t>(std::min(kLanes, count - i)));
+    const auto bytes = hn::DemoteTo(i8, rounded);
+    if (i + kLanes <= count) {
+      hn::StoreU(bytes, i8, values + i);
+    } else {
+      std::int8_t lanes[kLanes];
+      hn::StoreU(bytes, i8, lanes);
+      std::memcpy(values + i, lanes, static_cast<std::size_t>(count - i));
+    }
   }
-  std::int32_t lanes[kLanes];
-  hn::StoreU(sum, i32, lanes);
-  std::int32_t total = 0;
-  for (const std::int32_t lane : lanes) total += lane;
-  return total;
+  return hn::GetLane(hn::SumOfLanes(i32, sum));
 }
 
 // Activations of one token. `permutation`: see WeightView, or null.
