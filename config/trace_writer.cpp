@@ -3,6 +3,7 @@
 #include "config/model_fields.hpp"
 #include "config/trace_file.hpp"
 #include "config/weight_format_text.hpp"
+#include "core/activation_mode.hpp"
 #include "core/kivi.hpp"
 
 namespace dculab::config {
@@ -86,7 +87,7 @@ Json options_json(const EngineOptions& options) {
               {"partition_tokens", tiling.partition_tokens},
               {"query_heads_per_workgroup", tiling.query_heads_per_workgroup}}}};
   if (options.kv_retention.policy != RetentionPolicy::all) json["kv_retention"] = retention_json(options.kv_retention);
-  if (options.activations == ActivationMode::int8) json["activations"] = "int8";
+  if (options.activations != ActivationMode::exact) json["activations"] = name(options.activations);
   if (is_kivi(options.kv_cache_dtype)) json["kv_residual_tokens"] = options.kv_residual_tokens;
   return json;
 }

@@ -60,8 +60,9 @@ struct WeightFormat {
 // each token and head, kivi4 and kivi2 an F16 scale and an F16 zero point for every 32 values.
 [[nodiscard]] Bytes kv_storage(Dtype dtype, double count, int head_dim);
 
-// How a matmul with quantized weights takes its activations: as they are (weights are widened, sums are F32), or
-// rounded to 8 bits with one scale per token and group of in-features, so that the products are integers.
-enum class ActivationMode : std::uint8_t { exact, int8 };
+// How a matmul takes its activations: as they are (weights are widened, sums are F32); with quantized weights rounded
+// to 8 bits with one scale per token and group of in-features, so that the products are integers; or with BF16 weights
+// rounded to BF16, whose products, exact in F32, the CPU may sum two at a time.
+enum class ActivationMode : std::uint8_t { exact, int8, bf16 };
 
 }  // namespace dculab

@@ -40,7 +40,7 @@ struct EngineOptions {
   KvRetention kv_retention;
   bool enable_prefix_caching = false;
   WeightFormat weights;                                // of the layers' matrices
-  ActivationMode activations = ActivationMode::exact;  // of matmuls with int8 or int4 weights
+  ActivationMode activations = ActivationMode::exact;  // of matmuls whose weights go with it
   Dtype activation_dtype = Dtype::f16;                 // f32 in the CPU engine
   int max_num_seqs = 256;
   int max_num_batched_tokens = 2048;

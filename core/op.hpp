@@ -67,7 +67,7 @@ struct Op {
   // matmul: y[m, n] = x[m, k] w[n, k]^T (+ bias[n]). Other kinds: m rows of n values, k = 0.
   std::int64_t m = 0, n = 0, k = 0;
   WeightFormat weight_format;                          // matmul and embedding
-  ActivationMode activations = ActivationMode::exact;  // matmul with quantized weights
+  ActivationMode activations = ActivationMode::exact;  // matmul: exact unless its weights go with the mode asked for
   Dtype activation_dtype = Dtype::f16;                 // what the op reads, multiplies in and writes
   AttentionWork attention;                             // attention kinds and attention_scores
   KvRetention kv_retention;                            // shift_sink_keys, rope_and_cache, attention_scores

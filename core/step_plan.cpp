@@ -1,4 +1,5 @@
 #include "core/step_plan.hpp"
+#include "core/activation_mode.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +59,7 @@ enum class Bias : std::uint8_t { none, one };
   op.k = k;
   if (format.group_size < 0) format.group_size = k;
   op.weight_format = format;
-  if (format.group_size != 0) op.activations = sizes.options.activations;
+  if (takes_activations(format, sizes.options.activations)) op.activations = sizes.options.activations;
   op.flops = FlopCount(2.0 * m * n * k);
   const KernelTiling& tiling = sizes.options.tiling;
   const Bytes row = weight_storage(format, k);

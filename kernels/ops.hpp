@@ -29,7 +29,7 @@ struct MatmulArgs {
   int num_weights = 1;
   float* y = nullptr;  // [m, sum of rows]
   int m = 0, k = 0;
-  ActivationMode activations = ActivationMode::exact;  // packed weights only
+  ActivationMode activations = ActivationMode::exact;  // int8: packed weights; bf16: BF16 ones
 };
 
 // residual += x (when x is given); out = residual / rms(residual) * weight.

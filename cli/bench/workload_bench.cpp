@@ -117,7 +117,7 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
     conversations.push_back({.prompt = std::move(exchange.prompt), .answer = std::move(exchange.answer)});
   const std::filesystem::path folder = find_model(setting.model);
   const engine::ModelWeights weights = load_or_make_weights(folder, setting.random_weights);
-  require_quantized(parse_option("--activations", setting.activations, parse_activations), weights.shape);
+  require_activations(parse_option("--activations", setting.activations, parse_activations), weights.shape);
   Report report{"dculab/bench-workload/1", {}, {}, Json::object()};
   report.json["model"] = setting.model;
   report.json["workload"] = choices.file;

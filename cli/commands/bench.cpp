@@ -72,7 +72,7 @@ struct BenchChoices {
               EngineOptions options =
                   resolve_options(scenario, shape, on_cpu ? sim::MachineKind::cpu : sim::MachineKind::gpu);
               options.activations = parse_option("--activations", choices.activations, parse_activations);
-              require_quantized(options.activations, model);
+              require_activations(options.activations, model);
               const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) +
                                      " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
                                      " context=" + std::to_string(context) + " batch=" + std::to_string(batch);

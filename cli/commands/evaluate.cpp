@@ -16,6 +16,7 @@
 #include "cli/scenario/resolve.hpp"
 #include "config/node.hpp"
 #include "config/questions_file.hpp"
+#include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kivi.hpp"
 #include "engine/checkpoint/model_config.hpp"
@@ -103,15 +104,19 @@ struct Material {
   return std::make_unique<engine::Generator>(folder, std::move(weights), options);
 }
 
-// Models, cache formats, activations and retention policies in all combinations. Activations make no difference to a
-// model that is not quantized: such a model has one row.
+// Models, cache formats, activations and retention policies in all combinations. A model has rows for the activations
+// that its weights go with, and at least the one for exact ones.
 [[nodiscard]] std::vector<EvaluationRow> make_rows(const EvaluateChoices& choices) {
   std::vector<EvaluationRow> rows;
   for (const std::string& mode : choices.activations)
     (void)parse_option("--activations", mode, parse_activations);  // also where no model is quantized
   for (const std::string& model : choices.models) {
-    const bool is_quantized = engine::read_model_shape(find_model(model)).quantization.has_value();
-    const std::vector<std::string> activations = is_quantized ? choices.activations : std::vector<std::string>{"exact"};
+    const ModelShape shape = engine::read_model_shape(find_model(model));
+    std::vector<std::string> activations = choices.activations;
+    std::erase_if(activations, [&](const std::string& mode) {
+      return !problem(parse_option("--activations", mode, parse_activations), shape).empty();
+    });
+    if (activations.empty()) activations = {"exact"};
     for (const std::string& mode : activations)
       for (const std::string& policy : choices.retentions)
         for (const std::string& dtype : choices.kv_cache_dtypes) {
@@ -232,7 +237,7 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
     command.add_option(option, values, help)->delimiter(',');
   };
   add_axis("--kv-cache-dtype", choices.kv_cache_dtypes, "Formats of K and V, a row each: f16,fp8_e4m3");
-  add_axis("--activations", choices.activations, "Of quantized models: exact, int8");
+  add_axis("--activations", choices.activations, "exact; int8 of quantized models; bf16 of BF16 ones");
   add_axis("--kv-retention", choices.retentions, "Which tokens stay cached: all, window, sinks, heavy-hitters");
   command.add_option("--sink-tokens", choices.retention_sizes.sink_tokens, "sinks: first tokens kept")
       ->check(at_least(0));

@@ -11,6 +11,7 @@
 #include "cli/scenario/resolve.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
+#include "core/activation_mode.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
@@ -110,10 +111,13 @@ struct Prediction {
     if (std::find(machine.assumed.begin(), machine.assumed.end(), key) != machine.assumed.end())
       warnings.push_back(begin + "the rate on " + machine.name + " is " + machine.sources.at(key));
   };
-  const bool rounded = prediction.options.activations == ActivationMode::int8 &&
-                       prediction.options.weights.group_size != 0 && machine.peaks.contains(Dtype::int8);
+  const ActivationMode mode = prediction.options.activations;
+  const bool fits = takes_activations(prediction.options.weights, mode);
+  const bool rounded = fits && mode == ActivationMode::int8 && machine.peaks.contains(Dtype::int8);
   if (rounded)
     check("weights and activations", Dtype::int8, Dtype::int8);
+  else if (fits && mode == ActivationMode::bf16)
+    check("weights and activations", Dtype::bf16, Dtype::bf16);
   else
     check("weights", prediction.options.weights.dtype, prediction.options.activation_dtype);
   const bool has_kernel = prediction.options.weights == WeightFormat{Dtype::int8, -1};
@@ -145,8 +149,10 @@ struct Prediction {
                   " KV heads (group size " + std::to_string(model.group_size()) + "), block size " +
                   std::to_string(prediction.options.block_size) + ", weights " +
                   config::weight_format_text(prediction.options.weights) +
-                  (prediction.options.activations == ActivationMode::int8 ? ", activations int8" : "") + ", KV " +
-                  std::string(name(prediction.options.kv_cache_dtype)));
+                  (prediction.options.activations == ActivationMode::exact
+                       ? ""
+                       : ", activations " + std::string(name(prediction.options.activations))) +
+                  ", KV " + std::string(name(prediction.options.kv_cache_dtype)));
   lines.push_back("step " + config::short_text(prediction.price.seconds) + " (90 % interval " +
                   config::short_text(prediction.confidence.low) + " to " +
                   config::short_text(prediction.confidence.high) + "; " +

@@ -59,17 +59,20 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
   return best(found->rate);
 }
 
-// The engine widens F16 and BF16 weights to F32 and multiplies there, so F32's rate is the peak of all three.
+// The engine widens F16 weights to F32 and multiplies there, so F32's rate is the peak of both. BF16 is what products
+// with BF16 activations multiply in.
 void add_peaks(sim::Machine& machine, const engine::HostMeasurements& host) {
   const FlopsPerSecond f32 = peak_of(host, "f32_fma");
-  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16}) {
     machine.peaks[dtype] = {f32, std::nullopt};
     config::cite(machine, "peaks." + std::string(name(dtype)) + ".vector",
                  dtype == Dtype::f32 ? Evidence::measured : Evidence::assumed,
                  dtype == Dtype::f32 ? explain(host, "peaks") : "F32's rate: the engine widens and multiplies in F32");
   }
-  machine.peaks[Dtype::int8] = {peak_of(host, "byte_dot"), std::nullopt};
-  config::cite(machine, "peaks.int8.vector", Evidence::measured, explain(host, "peaks"));
+  for (const auto& [dtype, arithmetic] : {std::pair{Dtype::bf16, "bf16_dot"}, std::pair{Dtype::int8, "byte_dot"}}) {
+    machine.peaks[dtype] = {peak_of(host, arithmetic), std::nullopt};
+    config::cite(machine, "peaks." + std::string(name(dtype)) + ".vector", Evidence::measured, explain(host, "peaks"));
+  }
 }
 
 [[nodiscard]] bool is_short(const engine::MatmulMeasurement& measured) {
@@ -100,6 +103,18 @@ void add_matmul_dram_shares(sim::Machine& machine, const engine::HostMeasurement
   }
 }
 
+[[nodiscard]] bool multiplies_in(ActivationMode activations, Dtype dtype) {
+  switch (activations) {
+    case ActivationMode::exact:
+      return dtype == Dtype::f32 || dtype == Dtype::f16;
+    case ActivationMode::int8:
+      return dtype == Dtype::int8;
+    case ActivationMode::bf16:
+      return dtype == Dtype::bf16;
+  }
+  return false;
+}
+
 // What a kernel reached must not lie above the peak that its measurements are held against.
 void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& host) {
   for (const engine::MatmulMeasurement& measured : host.matmuls) {
@@ -107,9 +122,8 @@ void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& hos
     auto& rates = is_short(measured) ? machine.short_matmul_rates : machine.matmul_rates;
     rates[kernel][measured.rows] = measured.rate.highest;
     config::cite(machine, key_of("matmul_rates", measured), Evidence::measured, explain(host, "matmuls"));
-    const bool integer = kernel.activations == ActivationMode::int8;
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8})
-      if ((dtype == Dtype::int8) == integer)
+      if (multiplies_in(kernel.activations, dtype))
         machine.peaks[dtype].vector = std::max(machine.peaks[dtype].vector, measured.rate.highest);
   }
   add_matmul_dram_shares(machine, host);

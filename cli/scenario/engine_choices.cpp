@@ -16,7 +16,7 @@ Dtype parse_dtype_option(const char* option, const std::string& text, const char
 
 ActivationMode parse_activations(const std::string& text) {
   if (const auto mode = parse_activation_mode(text)) return *mode;
-  throw InputError("'" + text + "' is not a way to take activations; use exact or int8");
+  throw InputError("'" + text + "' is not a way to take activations; use exact, int8 or bf16");
 }
 
 RetentionPolicy parse_policy(const std::string& text) {

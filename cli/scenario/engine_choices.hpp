@@ -10,9 +10,11 @@ namespace dculab::cli {
 // "f16"; a refusal names `option` and lists `choices`.
 [[nodiscard]] Dtype parse_dtype_option(const char* option, const std::string& text, const char* choices);
 
-// `--activations`: "exact" or "int8". Throws InputError.
+// `--activations`: "exact", "int8" or "bf16". Throws InputError.
 inline constexpr const char* kActivationsHelp =
-    "Quantized weights: exact, or int8 for 8-bit activations and integer sums";
+    "exact; int8 for 8-bit activations and integer sums with quantized weights; bf16 for BF16 activations and the "
+    "CPU's "
+    "BF16 dot product with BF16 weights";
 [[nodiscard]] ActivationMode parse_activations(const std::string& text);
 
 // "all", "window", "sinks" or "heavy-hitters". Throws InputError.

@@ -134,10 +134,9 @@ Batch resolve_batch(const config::Workload& workload, const ModelShape& model, c
   return batch;
 }
 
-void require_quantized(ActivationMode activations, const ModelShape& model) {
-  if (activations == ActivationMode::int8 && !model.quantization)
-    throw InputError("--activations int8", "needs quantized weights, and those of " + model.name + " are " +
-                                               std::string(name(model.dtype)) + "; quantize the model first");
+void require_activations(ActivationMode activations, const ModelShape& model) {
+  if (const std::string found = problem(activations, model); !found.empty())
+    throw InputError("--activations " + std::string(name(activations)), found);
 }
 
 // What a scenario may ask and the price of single steps cannot answer: better no answer than one to another question.

@@ -66,8 +66,8 @@ template <class Parse>
   }
 }
 
-// Throws InputError when 8-bit activations are asked for and the model's weights are not quantized.
-void require_quantized(ActivationMode activations, const ModelShape& model);
+// Throws InputError when the model's weights do not go with the activations that are asked for.
+void require_activations(ActivationMode activations, const ModelShape& model);
 
 // Throws InputError for what the scenario asks and the price of single steps cannot answer: serving, more than one
 // device.

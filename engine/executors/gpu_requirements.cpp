@@ -11,6 +11,8 @@ namespace {
 
 // int4 is widened, int8 multiplied as integers: there is one kernel for each.
 void require_product_kernel(Dtype weights, ActivationMode activations) {
+  if (activations == ActivationMode::bf16)
+    throw InputError("activations rounded to BF16 are not supported on the GPU; use --activations exact");
   if (weights == Dtype::int4 && activations == ActivationMode::int8)
     throw InputError("int4 weights with 8-bit activations are not supported on the GPU; use --activations exact");
   if (weights == Dtype::int8 && activations == ActivationMode::exact)

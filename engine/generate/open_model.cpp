@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/activation_mode.hpp"
 #include "core/error.hpp"
 
 namespace dculab::engine {
@@ -21,9 +22,8 @@ int thread_count(int wanted) {
 EngineOptions served_options(const GeneratorOptions& asked, const ModelShape& shape) {
   EngineOptions options = options_on(asked.device, asked.engine, shape);
   options.weights = shape.layer_format();
-  if (options.activations == ActivationMode::int8 && !shape.quantization)
-    throw InputError("8-bit activations need quantized weights, and those of " + shape.name + " are " +
-                     std::string(name(shape.dtype)) + "; quantize the model first");
+  if (const std::string found = problem(options.activations, shape); !found.empty())
+    throw InputError("activations in " + std::string(name(options.activations)), found);
   if (const auto found = problems(options); !found.empty()) throw InputError(found.front());
   if (const auto found = problems(options, shape); !found.empty()) throw InputError(found.front());
   return options;

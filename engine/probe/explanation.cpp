@@ -94,9 +94,6 @@ void explain(HostMeasurements& host) {
   note_foreign_load(host);
   note_pages(host);
   note_shared_cache(host);
-  host.notes.push_back(
-      "not measured: dot products of BF16 in one instruction (VDPBF16PS), which Highway 1.0 does not use: bf16_dot may "
-      "be two F32 multiply-adds");
 }
 
 }  // namespace dculab::engine

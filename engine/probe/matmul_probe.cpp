@@ -38,7 +38,7 @@ struct Kernel {
 constexpr std::array kKernels{Kernel{Dtype::f32, ActivationMode::exact},  Kernel{Dtype::f16, ActivationMode::exact},
                               Kernel{Dtype::bf16, ActivationMode::exact}, Kernel{Dtype::int8, ActivationMode::exact},
                               Kernel{Dtype::int8, ActivationMode::int8},  Kernel{Dtype::int4, ActivationMode::exact},
-                              Kernel{Dtype::int4, ActivationMode::int8}};
+                              Kernel{Dtype::int4, ActivationMode::int8},  Kernel{Dtype::bf16, ActivationMode::bf16}};
 
 constexpr int kStrip = kernels::cpu::PackedLayout::kStripRows;
 

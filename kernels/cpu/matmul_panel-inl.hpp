@@ -10,8 +10,6 @@
 #define DCULAB_KERNELS_CPU_MATMUL_PANEL_INL_HPP_
 #endif
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
@@ -44,12 +42,12 @@ constexpr std::ptrdiff_t kPanelFloats = kLanes * kRowStep;
 // Vectors of a row of one block.
 constexpr int phase_depth(int block) { return (block + kLanes - 1) / kLanes; }
 
-// `count` rows of `depth` in-features, `stride` apart, to out[step, vector of the row, kCount * lanes]. Rows that do
-// not exist repeat the last, and their results are dropped; in-features that do not exist are 0.
-template <int kCount, typename T>
+// `count` rows of `depth` values, `stride` apart, to out[step, vector of the row, kWords, kCount * lanes]. Rows that do
+// not exist repeat the last, and their results are dropped; values that do not exist are 0.
+template <class Terms, int kCount, typename T>
 HWY_INLINE void pack_rows(const T* rows, std::ptrdiff_t stride, int count, int depth, float* out,
                           std::ptrdiff_t step_floats) {
-  for (int i = 0; i < depth; i += kLanes, out += kCount * kLanes) {
+  for (int i = 0; i < depth; i += kLanes, out += Terms::kWords * kCount * kLanes) {
     for (int first = 0; first < kCount * kLanes; first += kLanes) {
       const auto row = [&](int lane) DCULAB_INLINE { return rows + std::min(first + lane, count - 1) * stride + i; };
       Vector v[kLanes];
@@ -59,13 +57,18 @@ HWY_INLINE void pack_rows(const T* rows, std::ptrdiff_t stride, int count, int d
         for (int lane = 0; lane < kLanes; ++lane) v[lane] = load_first(row(lane), depth - i);
       }
       transpose(v);
-      unrolled<kLanes>([&](auto step) DCULAB_INLINE { store(v[phase_at(step)], out + step * step_floats + first); });
+      unrolled<kLanes>([&](auto step) DCULAB_INLINE {
+        unrolled<Terms::kWords>([&](auto word) DCULAB_INLINE {
+          store(Terms::template word<word>(v[phase_at(step)]),
+                out + step * step_floats + word * kCount * kLanes + first);
+        });
+      });
     }
   }
 }
 
 // y[kTokens, kPanelRows] of one phase.
-template <int kTokens>
+template <class Terms, int kTokens>
 class PhaseSums {
  public:
   static constexpr int kFloats = kTokens * kPanelRows;
@@ -78,14 +81,14 @@ class PhaseSums {
   HWY_INLINE void add(const float* x, const float* w, int depth) {
     constexpr int kAhead = 2048 / sizeof(float);
     for (int i = 0; i < depth; ++i, x += kLanes, w += kPanelRows) {
-      hwy::Prefetch(x + kAhead);
+      prefetch_to_l1(x + kAhead);
       Vector rows[kPanelVectors];
       unrolled<kPanelVectors>([&](auto v) DCULAB_INLINE { rows[v] = load(w + v * kLanes); });
       unrolled<kTokens>([&](auto t) DCULAB_INLINE {
         const Vector token = hn::Set(F32(), x[t]);
         unrolled<kPanelVectors>([&](auto v) DCULAB_INLINE {
           Vector& mine = sums_[t * kPanelVectors + v];
-          mine = hn::MulAdd(token, rows[v], mine);
+          mine = Terms::add(token, rows[v], mine);
         });
       });
     }
@@ -126,14 +129,14 @@ struct OutputTile {
 };
 
 // The product of one block of a tile of x and a panel of w.
-template <int kTokens>
+template <class Terms, int kTokens>
 HWY_NOINLINE void multiply_phases(const float* x, const float* w, int depth, const OutputTile& out, bool add_to_y) {
-  constexpr int kFloats = PhaseSums<kTokens>::kFloats;
+  constexpr int kFloats = PhaseSums<Terms, kTokens>::kFloats;
   HWY_ALIGN float waiting[4 * kFloats];  // sums that wait for their partner: at most one each of 8, 4, 2 and 1 phases
   float* next = waiting;
   out.prefetch(kTokens);
   for (int step = 0; step < kLanes; ++step, x += kTokenStep, w += kRowStep) {
-    PhaseSums<kTokens> sums;
+    PhaseSums<Terms, kTokens> sums;
     sums.add(x, w, depth);
     for (int pairs = step; pairs % 2 == 1; pairs /= 2) sums.add(next -= kFloats);
     sums.write(next);

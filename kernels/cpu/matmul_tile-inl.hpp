@@ -1,8 +1,8 @@
 // The inner loop of y = x w^T for a few rows of x against four rows of w, both contiguous along k.
 //
-// In each block of kBlockK in-features, lane j of a sum takes the products at k = j, j + lanes, j + 2 lanes, ... in
-// this order, one fused multiply-add each, and the lanes are added last in a fixed order. The sums of blocks are added
-// in order. Whatever the tiling, an element of y has the same bits.
+// In each block of in-features (or pairs of them, see matmul_terms-inl.hpp), lane j of a sum takes the products
+// at k = j, j + lanes, j + 2 lanes, ... in this order, one fused multiply-add each, and the lanes are added last in a
+// fixed order. The sums of blocks are added in order. Whatever the tiling, an element of y has the same bits.
 #if defined(DCULAB_KERNELS_CPU_MATMUL_TILE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef DCULAB_KERNELS_CPU_MATMUL_TILE_INL_HPP_
 #undef DCULAB_KERNELS_CPU_MATMUL_TILE_INL_HPP_
@@ -12,12 +12,11 @@
 
 #include <type_traits>
 
-#include "kernels/cpu/vectors-inl.hpp"
+#include "kernels/cpu/matmul_terms-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
-constexpr int kBlockK = 2048;                                 // in-features whose sum is taken first
 constexpr int kTileColumns = 4;                               // rows of w
 constexpr int kMaxTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;  // rows of x: sums, x and w fit in 32 or 16 registers
 
@@ -25,16 +24,18 @@ constexpr int kMaxTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;  // rows of x: sums
 template <typename T>
 using WeightRows = const T* [kTileColumns];
 
-template <int kRows>
+template <class Terms, int kRows>
 class TileSums {
  public:
+  using X = typename Terms::X;
+
   HWY_INLINE TileSums() {
     unrolled<kVectors>([&](auto i) DCULAB_INLINE { sums_[i] = hn::Zero(F32()); });
   }
 
   // sums += x[kRows, begin ... end) * w[4, begin ... end)^T, lane by lane.
   template <typename T>
-  HWY_INLINE void add(const float* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int begin, int end) {
+  HWY_INLINE void add(const X* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int begin, int end) {
     int i = begin;
     for (; i + kLanes <= end; i += kLanes) {
       add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + i); },
@@ -50,7 +51,7 @@ class TileSums {
   // on, and near its end for the row that comes after these four. L2 is asked first, for a core waits for more lines
   // there than L1 can.
   template <typename T>
-  HWY_INLINE void add_streamed(const float* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int begin, int end, int k) {
+  HWY_INLINE void add_streamed(const X* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int begin, int end, int k) {
     constexpr int kLine = 64 / sizeof(T), kToL1 = 1024 / sizeof(T), kToL2 = 3072 / sizeof(T);
     const auto ahead = [k](int place)
                            DCULAB_INLINE { return place < k ? place : place + std::ptrdiff_t{kTileColumns - 1} * k; };
@@ -86,7 +87,7 @@ class TileSums {
     unrolled<kRows>([&](auto row) DCULAB_INLINE {
       const Vector x = load_x(row);
       unrolled<kTileColumns>([&](auto c) DCULAB_INLINE {
-        sums_[row * kTileColumns + c] = hn::MulAdd(x, w[c], sums_[row * kTileColumns + c]);
+        sums_[row * kTileColumns + c] = Terms::add(x, w[c], sums_[row * kTileColumns + c]);
       });
     });
   }

@@ -198,6 +198,7 @@ bool prepare_alike(const WeightView& a, const WeightView& b) {
 }  // namespace
 
 void quantized_matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
+  require(args.activations != ActivationMode::bf16, "matmul", "packed weights take no BF16 activations");
   int y_width = 0;
   for (int i = 0; i < args.num_weights; ++i) {
     check(args.weights[static_cast<std::size_t>(i)], args.k);

@@ -105,10 +105,17 @@ HWY_INLINE void store(Vector v, F16* to) {
   for (int i = 0; i < kLanes; ++i) to[i].bits = f16_from_f32(lanes[i]);
 #endif
 }
+// As bf16_from_f32: to nearest even, and what is no number stays so.
 HWY_INLINE void store(Vector v, Bf16* to) {
-  float lanes[kLanes];
-  store(v, lanes);
-  for (int i = 0; i < kLanes; ++i) to[i].bits = bf16_from_f32(lanes[i]);
+  const hn::RebindToUnsigned<F32> u32;
+  const hn::RebindToSigned<F32> i32;
+  const hn::Rebind<std::uint16_t, F32> u16;
+  const auto bits = hn::BitCast(u32, v);
+  const auto is_odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
+  const auto rounded = hn::Add(bits, hn::Add(is_odd, hn::Set(u32, 0x7FFF)));
+  const auto quiet = hn::Or(bits, hn::Set(u32, 0x400000));
+  const auto kept = hn::IfThenElse(hn::RebindMask(u32, hn::IsNaN(v)), quiet, rounded);
+  hn::StoreU(hn::DemoteTo(u16, hn::BitCast(i32, hn::ShiftRight<16>(kept))), u16, &to->bits);
 }
 
 template <typename T>

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
 #include "kernels/number_format.hpp"
 #include "kernels/reference/reference_kernels.hpp"
@@ -20,14 +21,17 @@ int nibble(const std::uint32_t* words, std::size_t stride, std::size_t index) {
 void matmul(const MatmulArgs& args) {
   std::size_t out = 0;
   for (int row = 0; row < args.m; ++row) {
-    const float* x = args.x + std::ptrdiff_t{row} * args.k;
+    const float* given = args.x + std::ptrdiff_t{row} * args.k;
+    std::vector<float> x(given, given + args.k);
+    if (args.activations == ActivationMode::bf16)
+      for (float& value : x) value = f32_from_bf16(bf16_from_f32(value));
     for (int i = 0; i < args.num_weights; ++i) {
       const WeightView& weight = args.weights[static_cast<std::size_t>(i)];
       for (std::size_t n = 0; n < static_cast<std::size_t>(weight.rows); ++n) {
         const float* bias = args.biases[static_cast<std::size_t>(i)];
         double sum = bias == nullptr ? 0.0 : bias[n];
         for (std::size_t k = 0; k < static_cast<std::size_t>(args.k); ++k) {
-          sum += x[k] * load_value(weight.data, weight.dtype, n * static_cast<std::size_t>(args.k) + k);
+          sum += double{x[k]} * load_value(weight.data, weight.dtype, n * static_cast<std::size_t>(args.k) + k);
         }
         args.y[out++] = static_cast<float>(sum);
       }

@@ -65,7 +65,7 @@ template <typename... Arguments>
 [[nodiscard]] std::string matmul_name(const Op& op, int wave_size) {
   // Rounded activations have one scale a row, and so must int8 weights; int4 is widened.
   const bool is_int8_by_rows = op.weight_format == WeightFormat{Dtype::int8, static_cast<int>(op.k)};
-  if (op.activations == ActivationMode::int8 && !is_int8_by_rows) return {};
+  if (op.activations == ActivationMode::bf16 || (op.activations == ActivationMode::int8 && !is_int8_by_rows)) return {};
   const int m = static_cast<int>(std::min<std::int64_t>(op.m, 1 << 20));
   const bool is_gemv = m <= kGemvMaxRows;
   const int gemv_rows = power_of_two(m);

@@ -26,7 +26,17 @@ namespace {
 
 }  // namespace
 
-Dtype multiplied_in(const Op& op) { return op.activations == ActivationMode::int8 ? Dtype::int8 : op.activation_dtype; }
+Dtype multiplied_in(const Op& op) {
+  switch (op.activations) {
+    case ActivationMode::exact:
+      break;
+    case ActivationMode::int8:
+      return Dtype::int8;
+    case ActivationMode::bf16:
+      return Dtype::bf16;
+  }
+  return op.activation_dtype;
+}
 
 FlopsPerSecond highest_rate(const Peak& peak) { return std::max(peak.vector, peak.matrix.value_or(peak.vector)); }
 

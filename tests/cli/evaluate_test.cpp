@@ -22,6 +22,20 @@ Arguments evaluate(const Arguments& more) {
   return arguments;
 }
 
+TEST_CASE("evaluate says what activations rounded to BF16 cost a model with BF16 weights") {
+  const Folder folder;
+  const std::string text = first_lines(folder, "held-out.txt", 20);
+  const Json rows = run_for_json({"evaluate", "--model", "dculab-tiny", "--reference", "dculab-tiny", "--text", text,
+                                  "--decode-steps", "2", "--activations", "exact,int8,bf16"})
+                        .at("rows");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].at("activations") == "exact");
+  CHECK(rows[1].at("activations") == "bf16");
+  const double kl = rows[1].at("text").at("mean_kl").get<double>();
+  CHECK(kl > 1e-7);  // something was rounded
+  CHECK(kl < 1e-3);
+}
+
 TEST_CASE("evaluate judges text and questions, a row for each way to run the model", "[main]") {
   const Folder folder;
   const std::string text = first_lines(folder, "held-out.txt", 20);

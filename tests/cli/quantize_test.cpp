@@ -25,6 +25,8 @@ TEST_CASE("a quantized model says what was lost, and runs with either kind of ac
   }
   CHECK(folder.entries() == std::vector<std::string>{"int4"});
   CHECK(Json::parse(read(output + "/config.json"))["quantization_config"]["bits"] == 4);
+  check_refused({"run", "--model", output, "--prompt", "once", "--max-tokens", "4", "--activations", "bf16"},
+                {"activations in bf16", "needs BF16 weights"});
   for (const char* mode : {"exact", "int8"}) {
     const Json run = run_for_json({"run", "--model", output, "--prompt", "once upon", "--max-tokens", "4",
                                    "--ignore-eos", "--activations", mode});
@@ -55,8 +57,9 @@ TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   refuse({"--group-size", "16", "--calibration", text, "--damp", "nan"}, {"--damp", "must be a number"});
   refuse({"--method", "rtn", "--group-size", "16", "--desc-act"}, {"--desc-act"});
   refuse({"--group-size", "16", "--calibration", text, "--damp", "0"}, {"Hessian is singular", "q_proj"});
-  check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "int8"}, {"need quantized weights"});
-  check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "fp8"}, {"exact or int8"});
+  check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "int8"},
+                {"activations in int8", "needs quantized weights"});
+  check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "fp8"}, {"exact, int8 or bf16"});
   std::filesystem::create_directory(output);
   folder.write("out/notes.txt", "mine");
   check_refused({"quantize", "--model", kModel, "--method", "rtn", "--group-size", "16", "--output", output},

@@ -154,12 +154,14 @@ TEST_CASE("what was evicted and what was not written is kept, with the policy") 
   TraceStep& step = trace.steps[0];
   leave_out_ops(step);
   step.options.enable_chunked_prefill = true;
+  step.options.activations = ActivationMode::bf16;
   step.options.kv_retention = {.policy = RetentionPolicy::sinks, .sink_tokens = 3, .window_tokens = 90};
   step.batch.sequences[1].num_evicted_tokens = 64;
   step.batch.sequences[1].num_newly_evicted_tokens = 32;
   step.batch.sequences[4].num_unwritten_tokens = 5;
   const Trace read = read_trace("trace.jsonl", trace_json_lines(trace));
   CHECK(read.steps[0].options.kv_retention == step.options.kv_retention);
+  CHECK(read.steps[0].options.activations == ActivationMode::bf16);
   const auto& slices = read.steps[0].batch.sequences;
   REQUIRE(slices.size() == 5);
   CHECK(slices[0].num_evicted_tokens == 0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/activation_mode.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab {
@@ -35,6 +36,43 @@ const Operand& operand(const Op& op, OperandRole role) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Operand& each) { return each.role == role; });
   REQUIRE(found != all.end());
   return *found;
+}
+
+TEST_CASE("matmuls take activations as asked where their weights go with it, and exactly elsewhere") {
+  ModelShape model = small_model();
+  const Batch batch = uniform_batch(Phase::decode, 2, 100);
+  const auto modes = [&](WeightFormat weights, ActivationMode asked) {
+    EngineOptions options;
+    options.weights = weights;
+    options.activations = asked;
+    const StepPlan plan = plan_step(model, options, batch);
+    return std::pair{find(plan, "qkv_proj").activations, find(plan, "lm_head").activations};
+  };
+  constexpr ActivationMode exact = ActivationMode::exact;
+  model.dtype = Dtype::bf16;
+  CHECK(modes({Dtype::bf16, 0}, ActivationMode::bf16) == std::pair{ActivationMode::bf16, ActivationMode::bf16});
+  CHECK(modes({Dtype::bf16, 0}, ActivationMode::int8) == std::pair{exact, exact});
+  CHECK(modes({Dtype::int4, 16}, ActivationMode::int8) == std::pair{ActivationMode::int8, exact});
+  model.dtype = Dtype::f16;
+  CHECK(modes({Dtype::f16, 0}, ActivationMode::bf16) == std::pair{exact, exact});
+}
+
+TEST_CASE("a model says why its layers cannot take activations so") {
+  ModelShape model = small_model();
+  model.dtype = Dtype::bf16;
+  CHECK(problem(ActivationMode::exact, model).empty());
+  CHECK(problem(ActivationMode::bf16, model).empty());
+  CHECK(problem(ActivationMode::int8, model) ==
+        "needs quantized weights, and those of small are bf16; quantize the model first");
+  model.intermediate_size = 81;
+  CHECK(problem(ActivationMode::bf16, model) ==
+        "needs an even hidden_size and intermediate_size, which small has not; use exact");
+  model.intermediate_size = 80;
+  model.dtype = Dtype::f16;
+  CHECK(problem(ActivationMode::bf16, model) == "needs BF16 weights, and those of small are f16; use exact");
+  model.quantization = WeightFormat{Dtype::int8, -1};
+  CHECK(problem(ActivationMode::int8, model).empty());
+  CHECK_FALSE(problem(ActivationMode::bf16, model).empty());
 }
 
 TEST_CASE("a decode step has every op of a Llama layer, once, with the layer count") {

@@ -1,6 +1,11 @@
 // Does the matrix product agree with the reference, and keep its bits whatever is computed beside it?
+#include <cstring>
+#include <utility>
+
 #include "tests/kernels/tensors.hpp"
 
+#include "core/activation_mode.hpp"
+#include "kernels/number_format.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 
 namespace dculab::kernels {
@@ -14,6 +19,7 @@ struct MatmulCase {
   std::vector<std::vector<std::byte>> weights;
   std::vector<std::vector<float>> biases;  // of the matrices that have one
   Dtype dtype = Dtype::f32;
+  ActivationMode activations = ActivationMode::exact;
 
   MatmulCase(std::vector<int> rows_, int m_, int k_, Dtype dtype_)
       : rows(std::move(rows_)), m(m_), k(k_), dtype(dtype_) {
@@ -22,6 +28,11 @@ struct MatmulCase {
     for (const int n : rows) {
       weights.push_back(source.stored(static_cast<std::size_t>(n) * static_cast<std::size_t>(k), dtype));
     }
+  }
+
+  MatmulCase& round_activations() {
+    activations = ActivationMode::bf16;
+    return *this;
   }
 
   // Biases for all matrices but the second.
@@ -47,6 +58,7 @@ struct MatmulCase {
     args.y = y.data();
     args.m = count;
     args.k = k;
+    args.activations = activations;
     args.num_weights = static_cast<int>(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       args.weights[i] = {weights[i].data(), dtype, rows[i]};
@@ -67,6 +79,20 @@ void check_against_reference(const MatmulCase& c) {
   for_each_vector_target([&](std::string_view target) {
     INFO(target << " " << name(c.dtype) << " m " << c.m << " k " << c.k << " n " << c.columns());
     CHECK(largest_difference(c.on_cpu(2, 0, c.m), expected) <= sum_tolerance(c.k, 1.0));
+  });
+}
+
+// Of whole rows of x in all batches and with some numbers of threads.
+void check_bits(const MatmulCase& c) {
+  for_each_vector_target([&](std::string_view target) {
+    INFO(target << " " << name(c.dtype) << ", activations " << name(c.activations) << ", k " << c.k);
+    const std::vector<float> whole = c.on_cpu(1, 0, c.m);
+    for (const int num_threads : {2, 3}) CHECK(c.on_cpu(num_threads, 0, c.m) == whole);
+    for (const int count : {1, 2, 3, 6, 7, 16, 17, 29}) {
+      const int begin = c.m - count;
+      const std::vector<float> part(whole.begin() + std::ptrdiff_t{begin} * c.columns(), whole.end());
+      CHECK(c.on_cpu(2, begin, count) == part);
+    }
   });
 }
 
@@ -95,20 +121,44 @@ TEST_CASE("matmul adds each matrix's own bias") {
 }
 
 TEST_CASE("a row of matmul has the same bits alone, in any batch and on any number of threads") {
-  for (const Dtype dtype : kStoredDtypes) {
-    for (const int k : {67, 1100, 2048, 4133}) {
-      const MatmulCase c = MatmulCase({100, 7, 30}, 50, k, dtype).add_biases();
-      for_each_vector_target([&](std::string_view target) {
-        INFO(target << " " << name(dtype) << " k " << k);
-        const std::vector<float> whole = c.on_cpu(1, 0, c.m);
-        for (const int num_threads : {2, 3}) CHECK(c.on_cpu(num_threads, 0, c.m) == whole);
-        for (const int count : {1, 2, 3, 6, 7, 16, 17, 29}) {
-          const int begin = 50 - count;
-          const std::vector<float> part(whole.begin() + std::ptrdiff_t{begin} * c.columns(), whole.end());
-          CHECK(c.on_cpu(2, begin, count) == part);
-        }
-      });
+  for (const int k : {67, 1100, 2048, 4133}) {
+    for (const Dtype dtype : kStoredDtypes) check_bits(MatmulCase({100, 7, 30}, 50, k, dtype).add_biases());
+    const int pairs = k / 2 * 2;
+    check_bits(MatmulCase({100, 7, 30}, 50, pairs, Dtype::bf16).add_biases().round_activations());
+  }
+}
+
+TEST_CASE("matmul with BF16 activations agrees with the reference, whose x is rounded too") {
+  for (int m = 1; m <= 20; ++m) check_against_reference(MatmulCase({13}, m, 66, Dtype::bf16).round_activations());
+  for (const int k : {2, 6, 16, 30, 512, 1100, 2048, 4096, 4098, 8194})
+    for (const int m : {1, 5, 37})
+      check_against_reference(MatmulCase({9, 1, 6}, m, k, Dtype::bf16).add_biases().round_activations());
+  for (const int n : {1, 2, 3, 4, 5, 127, 131})
+    check_against_reference(MatmulCase({n}, 33, 96, Dtype::bf16).round_activations());
+}
+
+// Whether the CPU's dot product sums them or two multiply-adds. Pairs 0 and 16 share a lane in vectors of any length.
+TEST_CASE("of a pair of BF16 products the odd one is added first, each rounded to F32") {
+  constexpr int kPairs = 32, kSecond = 32;
+  TensorSource source(11);
+  for (int round = 0; round < 200; ++round) {
+    MatmulCase c({1}, 1, 2 * kPairs, Dtype::bf16);
+    c.round_activations();
+    c.x.assign(c.x.size(), 0.0F);
+    const std::vector<float> x = source.floats(4);
+    double sum = 0;
+    for (const auto& [place, index] : {std::pair{1, 0U}, {0, 1U}, {kSecond + 1, 2U}, {kSecond, 3U}}) {
+      const auto at = static_cast<std::size_t>(place);
+      c.x[at] = x[index];
+      const std::uint16_t weight = bf16_from_f32(source.floats(1)[0]);
+      std::memcpy(c.weights[0].data() + 2 * at, &weight, 2);
+      // A product of two BF16 values is exact in F32, and so is the sum in double before it is rounded.
+      sum = static_cast<float>(sum + double{f32_from_bf16(bf16_from_f32(x[index]))} * f32_from_bf16(weight));
     }
+    for_each_vector_target([&](std::string_view target) {
+      INFO(target << ", round " << round);
+      CHECK(c.on_cpu(1, 0, 1)[0] == static_cast<float>(sum));
+    });
   }
 }
 

@@ -19,6 +19,25 @@ std::string refusal(Call&& call) {
 
 }  // namespace
 
+TEST_CASE("the CPU matmul refuses rounded activations that its weights do not go with") {
+  cpu::ThreadPool threads(1);
+  cpu::Workspace workspace;
+  const std::vector<float> x(8);
+  const std::vector<std::uint16_t> w(8);
+  std::vector<float> y(1);
+  const auto message = [&](Dtype weights, int k, ActivationMode activations) {
+    MatmulArgs args;
+    args.x = x.data(), args.y = y.data(), args.m = 1, args.k = k, args.activations = activations;
+    args.weights[0] = {w.data(), weights, 1, weights == Dtype::int8 ? 8 : 0};
+    return refusal([&] { cpu::matmul(threads, workspace, args); });
+  };
+  CHECK(message(Dtype::bf16, 8, ActivationMode::bf16).empty());
+  CHECK_THAT(message(Dtype::bf16, 7, ActivationMode::bf16), ContainsSubstring("an even number of in-features"));
+  CHECK_THAT(message(Dtype::f16, 8, ActivationMode::bf16), ContainsSubstring("need BF16 weights"));
+  CHECK_THAT(message(Dtype::f16, 8, ActivationMode::int8), ContainsSubstring("no 8-bit activations"));
+  CHECK_THAT(message(Dtype::int8, 8, ActivationMode::bf16), ContainsSubstring("no BF16 activations"));
+}
+
 TEST_CASE("CPU attention refuses a negative window and KV caches that it cannot read") {
   cpu::ThreadPool threads(1);
   cpu::Workspace workspace;

@@ -80,6 +80,22 @@ TEST_CASE("rounded activations are multiplied as integers, and unpacking, roundi
   CHECK(compute_time(machine, op, whole).busy.value() == Approx(compute_time(machine, exact, whole).busy.value()));
 }
 
+TEST_CASE("activations rounded to BF16 are multiplied at the BF16 rate, whatever the others are stored in") {
+  Machine machine = cpu_like();
+  machine.peaks[Dtype::bf16] = {2.0 * machine.peaks.at(Dtype::f32).vector, {}};
+  machine.efficiencies.matmul_compute = 1;
+  machine.efficiencies.conversion_compute = 1;
+  Parallelism whole;
+  whole.active_units = machine.compute_units;
+  Op op = matmul(512, 256, 1024, Dtype::bf16);
+  op.activation_dtype = Dtype::f32;
+  const Seconds exact = compute_time(machine, op, whole).floor;
+  op.activations = ActivationMode::bf16;
+  const ComputeTime rounded = compute_time(machine, op, whole);
+  CHECK(rounded.floor.value() == Approx(exact.value() / 2));
+  CHECK(rounded.busy.value() == Approx(rounded.floor.value()));  // and nothing is widened
+}
+
 TEST_CASE("a kernel that was measured takes its own rate, conversions included") {
   constexpr FlopsPerSecond kGflops{1e9};
   Machine machine = cpu_like();
@@ -240,7 +256,8 @@ TEST_CASE("a bias does not multiply a product's tiles") {
   CHECK(tile_workgroups(machine, biased) == tile_workgroups(machine, plain));
 }
 
-TEST_CASE("the sums of a split product are written to the last cache and read from it, or DRAM if it does not hold them") {
+TEST_CASE(
+    "the sums of a split product are written to the last cache and read from it, or DRAM if it does not hold them") {
   Machine machine = ideal_gpu();
   const Op op = matmul(640, 256, 1024);
   const double sums = 3 * 640 * 256 * 4;

@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/dot4-inl.hpp"
+#include "kernels/cpu/matmul_terms-inl.hpp"
 
 #ifndef DCULAB_PROBE_ARITHMETIC_ONCE
 #define DCULAB_PROBE_ARITHMETIC_ONCE
@@ -36,7 +37,6 @@ constexpr Tag<float> kF32;
 constexpr Tag<std::int32_t> kI32;
 constexpr hn::Rebind<hwy::float16_t, Tag<float>> kF16;
 constexpr hn::Rebind<hwy::bfloat16_t, Tag<float>> kBf16;
-constexpr Tag<hwy::bfloat16_t> kBf16Pairs;
 constexpr Tag<std::int16_t> kI16;
 constexpr hn::Rebind<std::int8_t, Tag<std::int16_t>> kI8;
 
@@ -111,16 +111,33 @@ double run_bf16(std::int64_t rounds, const Weights& weights) { return run_widene
 double run_f16_tile(std::int64_t rounds, const Weights& weights) { return run_widened_tile(kF16, rounds, weights); }
 double run_bf16_tile(std::int64_t rounds, const Weights& weights) { return run_widened_tile(kBf16, rounds, weights); }
 
-double run_bf16_dot(std::int64_t rounds, const Weights& weights) {
-  const auto load = [](const Weights& w, std::size_t vector) HWY_ATTR {
-    return hn::Load(kBf16Pairs, reinterpret_cast<const hwy::bfloat16_t*>(w.halves) + vector * hn::Lanes(kBf16Pairs));
-  };
-  const auto x = load(weights, 0);
-  return run_rounds(kF32, rounds, weights,
+// As packed products with BF16 activations sum them, each vector of weights for four rows.
+template <class Terms>
+HWY_INLINE double run_pairs(std::int64_t rounds, const Weights& weights) {
+  const auto pairs = [](const Weights& w, std::size_t vector)
+                         HWY_ATTR { return load(reinterpret_cast<const Bf16Pair*>(w.halves) + vector * kLanes); };
+  const Vector x = pairs(weights, 3);
+  return run_rounds(F32(), rounds, weights,
                     [=](const Weights& w, std::size_t quad, auto& a, auto& b, auto& c, auto& d) HWY_ATTR {
-                      a = hn::ReorderWidenMulAccumulate(kF32, load(w, 2 * quad), x, a, b);
-                      c = hn::ReorderWidenMulAccumulate(kF32, load(w, 2 * quad + 1), x, c, d);
+                      const Vector both = pairs(w, quad);
+                      a = Terms::add(x, both, a);
+                      b = Terms::add(x, both, b);
+                      c = Terms::add(x, both, c);
+                      d = Terms::add(x, both, d);
                     });
+}
+
+double run_bf16_dot(std::int64_t rounds, const Weights& weights) {
+  double sum = 0;
+  with_packed_pairs([&](auto terms) { sum = run_pairs<typename decltype(terms)::Packed>(rounds, weights); });
+  return sum;
+}
+
+// Of a lane at once.
+double count_bf16_products() {
+  int words = 0;
+  with_packed_pairs([&](auto terms) { words = decltype(terms)::kWords; });
+  return 2.0 / words;
 }
 
 double run_int8_dot(std::int64_t rounds, const Weights& weights) {
@@ -193,6 +210,7 @@ HWY_EXPORT(run_bf16_dot);
 HWY_EXPORT(run_int8_dot);
 HWY_EXPORT(run_byte_dot);
 HWY_EXPORT(count_f32_lanes);
+HWY_EXPORT(count_bf16_products);
 HWY_EXPORT(name_target);
 
 // Values in [1, 2) with varying mantissas, whatever the format: no denormals, and bits that toggle as real ones do.
@@ -246,7 +264,7 @@ ArithmeticDescription describe(Arithmetic arithmetic) {
     case Arithmetic::bf16_tile_fma:
       return {"bf16_tile_fma", Dtype::bf16, "BF16 from L1, widened to F32 once for four multiply-adds"};
     case Arithmetic::bf16_dot:
-      return {"bf16_dot", Dtype::bf16, "pairs of BF16 to F32 sums by Highway's ReorderWidenMulAccumulate"};
+      return {"bf16_dot", Dtype::bf16, "pairs of BF16 to F32 sums, as matmuls with BF16 activations form them"};
     case Arithmetic::int8_dot:
       return {"int8_dot", Dtype::int8,
               "int8 from L1, widened to int16, pairs to int32 sums by Highway's ReorderWidenMulAccumulate"};
@@ -259,9 +277,12 @@ ArithmeticDescription describe(Arithmetic arithmetic) {
 FlopCount run_arithmetic(Arithmetic arithmetic, std::int64_t rounds) {
   const Weights weights = make_weights(arithmetic);
   [[maybe_unused]] volatile double sink = run_kernel(arithmetic, rounds, weights);
-  // Per quad of sums, the dots do two steps of 2 * lanes pairs where the others do four of lanes: the same count.
+  // Per quad of sums, int8_dot does two steps of 2 * lanes pairs where the others do four of lanes: the same count.
   const auto lanes = static_cast<double>(HWY_DYNAMIC_DISPATCH(count_f32_lanes)());
-  const double products = arithmetic == Arithmetic::byte_dot ? 4.0 : 1.0;  // of a lane at once
+  const double products =  // of a lane at once
+      arithmetic == Arithmetic::byte_dot   ? 4.0
+      : arithmetic == Arithmetic::bf16_dot ? 2.0
+                                           : 1.0;
   return FlopCount(2.0 * products * static_cast<double>(kSums) * lanes * static_cast<double>(rounds));
 }
 

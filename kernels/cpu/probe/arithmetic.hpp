@@ -16,8 +16,8 @@ enum class Arithmetic : std::uint8_t {
   f16_tile_fma,  // ... for four multiply-adds: a matrix times a few vectors
   bf16_fma,      // the same two with BF16
   bf16_tile_fma,
-  bf16_dot,  // pairs of BF16 to an F32 sum: Highway's ReorderWidenMulAccumulate
-  int8_dot,  // int8 widened to int16, pairs to an int32 sum: the same
+  bf16_dot,  // pairs of BF16 to an F32 sum, as kernels/cpu/matmul_terms-inl.hpp does on this CPU
+  int8_dot,  // int8 widened to int16, pairs to an int32 sum: Highway's ReorderWidenMulAccumulate
   byte_dot,  // four products of bytes to an int32 sum, as kernels/cpu/dot4-inl.hpp does on this CPU
 };
 
