@@ -3,6 +3,10 @@
 #include <array>
 #include <cstdint>
 
+#include "config/journal_file.hpp"
+#include "config/little_endian.hpp"
+#include "core/fingerprint.hpp"
+
 namespace dculab::fuzz {
 namespace {
 
@@ -83,10 +87,18 @@ std::string trace_head() {
   return R"({"schema":"dculab/trace/1","machine":"m","device":"","build":"","threads":1,"timing":"","created":""})";
 }
 
-std::string journal_with(std::uint64_t record_bytes, std::size_t zeros) {
-  std::string file = "dculab study journal 1\n";
-  for (unsigned shift = 0; shift < 64; shift += 8) file += static_cast<char>(record_bytes >> shift & 0xFFU);
-  return file + std::string(zeros, '\0');
+// A journal of two chunks that has none yet.
+std::string empty_journal() {
+  const std::string format = "dculab study journal 2\n";
+  return format + config::record_bytes(format.size(), "1 0 2 1 1\n{}");
+}
+
+// Its first chunk says that it is the largest there may be, and breaks off.
+std::string journal_without_end() {
+  std::string file = empty_journal();
+  const std::string size = config::to_little_endian(1U << 26U);
+  file += size + config::to_little_endian(fingerprint(size, file.size()));
+  return file + "abc";
 }
 
 std::string hipprof_event(int index) {
@@ -109,8 +121,8 @@ constexpr std::array kExtremes{
             [] { return "[{" + listed(kMany, [](int i) { return "\"" + std::to_string(i) + "\":0"; }) + "}]"; }},
     Extreme{"conversations", "many equal keys",
             [] { return "[{" + listed(kMany, [](int) { return std::string(R"("a":0)"); }) + "}]"; }},
-    Extreme{"journal", "a tail of zeros", [] { return journal_with(0, kLong); }},
-    Extreme{"journal", "a record without end", [] { return journal_with(~std::uint64_t{0}, 8); }},
+    Extreme{"journal", "a tail of zeros", [] { return empty_journal() + std::string(kLong, '\0'); }},
+    Extreme{"journal", "a record without end", journal_without_end},
     Extreme{"journal", "a long chunk", [] { return std::string(kLong, '\0'); }},
     Extreme{"points", "many wrong rows", [] { return lines_of(points_head(), "p,x,,0,-1,h,\n"); }},
     Extreme{"points", "a long cell", [] { return one_cell(points_head()); }},

@@ -1,10 +1,11 @@
 // A study's journal: the input is a file and, since no fuzzer guesses a checksum, also the payload of a chunk.
-#include "config/study_journal.hpp"
-
+#include <array>
 #include <filesystem>
 #include <string>
 
 #include "config/scenario_file.hpp"
+#include "config/search_chunk.hpp"
+#include "config/study_journal.hpp"
 #include "core/error.hpp"
 #include "tests/fuzz/targets.hpp"
 
@@ -23,6 +24,15 @@ void append_and_read(const std::string& path, const std::string& payload) {
   require(journal.read(0) == payload && journal.read(1) == "last", "a chunk is read back as written");
 }
 
+// What a payload is read as can be written again, byte for byte.
+void decode_and_encode(std::string_view payload) {
+  constexpr std::array<std::size_t, 1> kAsked{0};
+  for (std::uint64_t points = 0; points < 3; ++points) {
+    const auto chunk = config::decode(payload, {.num_metrics = 2, .num_points = points, .asked = kAsked});
+    if (chunk) require(config::encode(*chunk) == payload, "a chunk is written as it was read");
+  }
+}
+
 void read_document(const std::string& document) {
   try {
     static_cast<void>(config::read_scenario("fuzz", parse_json("fuzz", 1, document)));
@@ -39,6 +49,7 @@ void read_and_resume(const std::string& path) {
     header = journal.header();
     for (std::uint64_t index = 0; index < journal.num_chunks(); ++index) chunks.push_back(journal.read(index));
   }
+  for (const std::string& chunk : chunks) decode_and_encode(chunk);
   read_document(header.document);
   StudyJournal resumed(path, header, JournalStart::resume);
   require(resumed.num_chunks() == chunks.size(), "a journal that goes on keeps its chunks");
@@ -56,6 +67,7 @@ void read_and_resume(const std::string& path) {
 
 void read_journal(std::string_view input) {
   static const ScratchFolder folder;
+  decode_and_encode(input);
   append_and_read(folder.path() + "/appended", std::string(input));
   read_and_resume(folder.write("journal", input));
 }

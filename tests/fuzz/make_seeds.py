@@ -162,6 +162,15 @@ def run(program, folder, *arguments):
     subprocess.run([str(program), *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
+def first_chunk(contents):
+    """The payload of the second record: the first one is the journal's header."""
+    place = len(b"dculab study journal 2\n")
+    size, = struct.unpack_from("<Q", contents, place)
+    place += 16 + size + 8
+    size, = struct.unpack_from("<Q", contents, place)
+    return contents[place + 16:place + 16 + size]
+
+
 def journal(program):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "journal")
@@ -169,6 +178,7 @@ def journal(program):
         run(program, folder, "study", "scenario.yaml", "--journal", "journal")
         contents = path.read_bytes()
     yield "whole", contents
+    yield "chunk", first_chunk(contents)
     yield "torn", contents[:-5]
     yield "zeros", contents[:-40] + bytes(40)
 
