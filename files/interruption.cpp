@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <exception>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -18,9 +20,11 @@ struct Actions {
   std::list<std::function<void()>> list;
 };
 
-// Never destroyed: the waiting thread may use it while the program ends.
+// Never destroyed: the waiting thread may use it while the program ends. Takes no memory: it is asked for when there is
+// none.
 Actions& actions() {
-  static Actions& all = *new Actions;
+  alignas(Actions) static std::byte place[sizeof(Actions)];
+  static Actions& all = *new (place) Actions;
   return all;
 }
 
