@@ -74,6 +74,7 @@ void give_reserve() {
 
 // Of exceptions that no handler can see: thrown before main, out of a destructor, or for want of memory not at all.
 [[noreturn]] void end_program() noexcept {
+  std::set_terminate([] { std::_Exit(kBadInput); });  // should one of these fail, too
   files::undo_unfinished();
   if (std::current_exception() != nullptr) std::_Exit(report_exception());
   if (void* const some = std::malloc(kReserve); some != nullptr) std::abort();

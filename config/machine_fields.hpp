@@ -10,7 +10,7 @@
 
 namespace dculab::config {
 
-// Counts stay far below what an int holds, so that products of them do not overflow.
+// Each count fits an int with room to spare; products of them are taken as doubles.
 inline constexpr double kLargestFigureCount = 1 << 20;
 
 // Figures that have bounds of their own, by how their keys end.

@@ -6,6 +6,7 @@
 
 #include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
+#include "sim/calibration/confidence.hpp"
 
 namespace dculab::config {
 namespace {
@@ -145,7 +146,7 @@ class MachineReader {
     sim::Calibration& calibration = machine_.calibration.emplace();
     reader.required("held_out_steps", calibration.held_out_steps, at_least(1));
     reader.required("coverage", calibration.coverage, fraction());
-    reader.required("interval_factor", calibration.interval_factor, between(1, 1e6));
+    reader.required("interval_factor", calibration.interval_factor, between(1, sim::kWidestInterval));
     MapReader domain = reader.required_map("domain");
     if (domain.is_present())
       for (const Node& child : domain.node()->children) read_feature(domain, child, calibration.domain[child.key]);

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr double kLargestCount = 1 << 24;
 constexpr std::size_t kMostSequences = 1 << 16;
+constexpr double kShortestStep = 1e-9, kLongestStep = 1e6;  // seconds
 
 constexpr auto kMlps = std::to_array<Choice<MlpKind>>({{"gated", MlpKind::gated}, {"plain", MlpKind::plain}});
 constexpr auto kRopeScalings = std::to_array<Choice<RopeScalingKind>>(
@@ -153,7 +154,7 @@ void read_ops(MapReader& reader, TraceStep& step) {
   for (const Node& op : ops->children) {
     MapReader fields(&op, "ops", reader.problems());
     fields.required("name", step.op_names.emplace_back());
-    read_seconds(fields, "seconds", step.op_durations.emplace_back(), at_least(0));
+    read_seconds(fields, "seconds", step.op_durations.emplace_back(), between(0, kLongestStep));
     fields.finish();
   }
 }
@@ -176,8 +177,8 @@ TraceStep read_step(const Node& node, ProblemList& list) {
   read_model(reader.required_map("model"), step.model);
   read_options(reader.required_map("options"), step.options);
   read_batch(reader, step.batch);
-  read_seconds(reader, "seconds", step.duration, above(0));
-  read_seconds(reader, "spread_seconds", step.spread, at_least(0));
+  read_seconds(reader, "seconds", step.duration, between(kShortestStep, kLongestStep));
+  read_seconds(reader, "spread_seconds", step.spread, between(0, kLongestStep));
   reader.required("repeats", step.repeats, at_least(1));
   reader.optional("cold_share", step.batch.cold_share, between(0, 1));
   read_ops(reader, step);

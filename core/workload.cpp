@@ -58,6 +58,10 @@ enum Stream : std::uint32_t { kArrivals, kPromptLengths, kOutputLengths, kTokens
   return lengths.center;
 }
 
+// Of requests that wait or run at once.
+constexpr std::int64_t kMostRequests = 1 << 22;
+constexpr std::int64_t kMostTokens = 1 << 28;
+
 [[nodiscard]] int draw_length(const LengthDistribution& lengths, std::mt19937_64& random) {
   return static_cast<int>(std::clamp<double>(std::round(draw_value(lengths, random)), lengths.least, lengths.most));
 }
@@ -79,6 +83,13 @@ std::vector<std::string> problems(const RequestWorkload& workload) {
   if (workload.requests < 1) found.emplace_back("requests: must be at least 1");
   add_length_problems(workload.prompt, "prompt_tokens", found);
   add_length_problems(workload.output, "output_tokens", found);
+  // Known before a prompt is made; the others are counted as they come.
+  if (workload.arrival == ArrivalKind::all_at_once && workload.requests > kMostRequests)
+    found.push_back("requests: at most " + std::to_string(kMostRequests) + " can come at once");
+  else if (workload.arrival == ArrivalKind::all_at_once &&
+           std::int64_t{workload.requests} * workload.prompt.least > kMostTokens)
+    found.push_back("requests: their prompts have more than " + std::to_string(kMostTokens) +
+                    " tokens, and would all wait at once");
   const bool gamma_gaps = workload.arrival == ArrivalKind::gamma;
   if (gamma_gaps && !(workload.requests_per_second > 0)) found.emplace_back("requests_per_second: must be above 0");
   if (gamma_gaps && !(workload.burstiness > 0)) found.emplace_back("burstiness: must be above 0");
@@ -93,8 +104,6 @@ std::vector<std::string> problems(const RequestWorkload& workload) {
 }
 
 void require_room_for(const Request& next, std::int64_t requests, std::int64_t tokens) {
-  constexpr std::int64_t kMostRequests = 1 << 22;
-  constexpr std::int64_t kMostTokens = 1 << 28;
   const auto refuse = [&next](std::int64_t most, const char* what) {
     throw InputError("request " + std::to_string(next.id + 1) + ": more than " + std::to_string(most) + " " + what +
                      " would wait or run at once; ask for fewer, or let them arrive more slowly");

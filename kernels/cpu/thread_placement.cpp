@@ -2,8 +2,6 @@
 
 #ifdef __linux__
 #include <sched.h>
-
-#include <vector>
 #endif
 
 namespace dculab::kernels::cpu {
@@ -22,34 +20,30 @@ namespace {
   return cpus;
 }
 
-[[nodiscard]] std::vector<int> numbers(const cpu_set_t& cpus) {
-  std::vector<int> result;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &cpus)) result.push_back(cpu);
-  return result;
-}
-
 }  // namespace
 
-bool bind_to_share(int worker, int workers) {
-  const std::vector<int> cpus = numbers(cpus_of_process());
-  const int count = static_cast<int>(cpus.size());
+bool bind_to_share(int worker, int workers) noexcept {
+  const cpu_set_t& cpus = cpus_of_process();
+  const int count = CPU_COUNT(&cpus);
   if (workers > count) return false;
+  const int begin = count * worker / workers, end = count * (worker + 1) / workers;
   cpu_set_t share;
   CPU_ZERO(&share);
-  for (int index = count * worker / workers; index < count * (worker + 1) / workers; ++index)
-    CPU_SET(cpus[static_cast<std::size_t>(index)], &share);
+  for (int cpu = 0, index = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &cpus)) continue;
+    if (index >= begin && index < end) CPU_SET(cpu, &share);
+    ++index;
+  }
   // A refusal (CPUs taken away since) leaves the thread where it was, which is slower and no less right.
-  sched_setaffinity(0, sizeof share, &share);
-  return true;
+  return sched_setaffinity(0, sizeof share, &share) == 0;
 }
 
-void release_binding() { sched_setaffinity(0, sizeof(cpu_set_t), &cpus_of_process()); }
+void release_binding() noexcept { sched_setaffinity(0, sizeof(cpu_set_t), &cpus_of_process()); }
 
 #else
 
-bool bind_to_share(int, int) { return false; }
-void release_binding() {}
+bool bind_to_share(int, int) noexcept { return false; }
+void release_binding() noexcept {}
 
 #endif
 

@@ -8,9 +8,9 @@ namespace dculab::kernels::cpu {
 // Binds the calling thread to the share of `worker` in a team of `workers`. Shares of CPUs rather than one CPU each:
 // two processes with small teams leave each other room. Does nothing and returns false with more workers than CPUs, or
 // elsewhere than on Linux: workers may meet on a CPU then.
-bool bind_to_share(int worker, int workers);
+bool bind_to_share(int worker, int workers) noexcept;
 
 // Lets the calling thread run on all CPUs of the process again.
-void release_binding();
+void release_binding() noexcept;
 
 }  // namespace dculab::kernels::cpu

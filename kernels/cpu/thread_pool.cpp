@@ -8,10 +8,10 @@ namespace dculab::kernels::cpu {
 namespace {
 
 // How often to look before going to sleep. About 50 us on current cores: longer than the gap between two kernels of a
-// step. A worker that has its CPU to itself holds out eight times as long, shorter than a scheduler tick still: whoever
+// step. A team with a CPU for each worker holds out eight times as long, shorter than a scheduler tick still: whoever
 // sleeps and wakes to find another process on its CPU may wait for some ticks, even if that has the lowest priority.
 constexpr int kSpins = 2000;
-constexpr int kSpinsOnOwnCpu = 8 * kSpins;
+constexpr int kSpinsWhenPlaced = 8 * kSpins;
 
 // The first value of the epoch that workers see: their number is known, and so are their shares of the CPUs.
 constexpr std::uint32_t kTeamIsComplete = 1;
@@ -45,8 +45,8 @@ ThreadPool::ThreadPool(int num_threads) : shares_(static_cast<std::size_t>(num_t
     // No further thread, or no memory for one: those that there are do the work.
   }
   if (threads_.empty()) return;
-  spins_ = bind_to_share(0, this->num_threads()) ? kSpinsOnOwnCpu : kSpins;
-  epoch_.store(kTeamIsComplete, std::memory_order_release);
+  spins_ = bind_to_share(0, this->num_threads()) ? kSpinsWhenPlaced : kSpins;
+  epoch_.exchange(kTeamIsComplete, std::memory_order_acq_rel);
   epoch_.notify_all();
 }
 
@@ -75,7 +75,8 @@ void ThreadPool::run(const Job& job) {
   const bool all_must_come = job.distribution == Distribution::fixed;
   gate_.store(kOpen + (all_must_come ? kExpected * static_cast<std::uint32_t>(workers - 1) : 0),
               std::memory_order_release);
-  epoch_.store(job_.number, std::memory_order_release);
+  // An exchange, not a store: notify_all() then reads how many wait, and must not read that before.
+  epoch_.exchange(job_.number, std::memory_order_acq_rel);
   epoch_.notify_all();
   work(0);
   if (all_must_come) await_empty();

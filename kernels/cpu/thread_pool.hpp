@@ -17,7 +17,8 @@ namespace dculab::kernels::cpu {
 
 // Tasks are dealt out as one contiguous range per worker, so that each streams through its own memory.
 enum class Distribution : std::uint8_t {
-  fixed,    // a worker runs its range only: every worker has to come, however late. For measurements of each core
+  fixed,    // a worker runs its range only: every worker has to come, however late, where there are two tasks or more.
+            // For measurements of each core
   dynamic,  // a worker that is done takes tasks from the ranges of others
 };
 

@@ -30,6 +30,7 @@ enum class Basis : std::uint8_t {
 [[nodiscard]] std::string_view name(Basis basis);
 [[nodiscard]] std::string_view explanation(Basis basis);  // "priors: no traces of this machine, ..."
 
+inline constexpr double kWidestInterval = 1e6;  // the largest factor that says anything
 inline constexpr double kModelLogSigma = 0.15;
 inline constexpr double kNormalQuantile95 = 1.645;  // 90 % lie between the 5 % and the 95 % quantile
 

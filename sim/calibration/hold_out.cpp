@@ -4,7 +4,9 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <string>
 
+#include "core/error.hpp"
 #include "sim/calibration/confidence.hpp"
 
 namespace dculab::sim {
@@ -39,9 +41,13 @@ Fit calibrate(const Machine& base, const std::vector<TraceStep>& steps, const Fi
   progress(0);
   Fit fit = fit_machine(base, steps);
   const std::vector<PredictedMeasured> unseen = cross_validate(base, steps, progress);
+  const double factor = conformal_factor(unseen, kIntervalCoverage);
+  if (!(factor <= kWidestInterval))
+    throw InputError("the steps that were held out are off by more than a factor of " +
+                     std::to_string(std::lround(kWidestInterval)) + "; are these traces of this machine?");
   fit.machine.calibration = Calibration{.held_out_steps = static_cast<int>(unseen.size()),
                                         .coverage = kIntervalCoverage,
-                                        .interval_factor = conformal_factor(unseen, kIntervalCoverage),
+                                        .interval_factor = factor,
                                         .domain = calibrated_domain(steps)};
   return fit;
 }
