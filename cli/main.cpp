@@ -1,4 +1,4 @@
-// The dculab program: one subcommand per file, exit code 0 done, 1 the study failed, 2 bad input.
+// The dculab program: one subcommand per file. Exit codes: 0 done; others in cli/program_errors.hpp.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>

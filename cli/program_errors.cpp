@@ -25,7 +25,6 @@ namespace dculab::cli {
 namespace {
 
 constexpr std::size_t kReserve = std::size_t{64} << 10;
-constexpr std::size_t kLongestPath = 200;  // that a line shows
 
 void say(std::initializer_list<std::string_view> parts) noexcept {
   std::array<iovec, 8> pieces{};
@@ -48,9 +47,19 @@ void say_text(std::string_view text) noexcept {
 
 void say_of_path(const std::filesystem::filesystem_error& error) noexcept {
   const std::string_view path = error.path1().native();
-  const bool is_long = path.size() > kLongestPath;
-  say({path.empty() ? "the current folder" : path.substr(0, kLongestPath), is_long ? "..." : "", ": cannot be used (",
-       std::strerror(error.code().value()), ")"});
+  const char* const reason = std::strerror(error.code().value());
+  try {
+    const std::string shown = path.empty() ? "the current folder" : printable(shortened(path));
+    say({shown, ": cannot be used (", reason, ")"});
+  } catch (const std::bad_alloc&) {
+    say({"a path cannot be used (", reason, ")"});
+  }
+}
+
+void say_of_system(const std::system_error& error) noexcept {
+  const bool is_limit = error.code() == std::errc::resource_unavailable_try_again ||
+                        error.code() == std::errc::not_enough_memory || error.code() == std::errc::too_many_files_open;
+  say({"the system refused (", error.what(), is_limit ? "); ulimit -a shows its limits" : ")"});
 }
 
 void say_out_of_memory() noexcept {
@@ -72,7 +81,8 @@ void give_reserve() {
   std::free(kept);
 }
 
-// Of exceptions that no handler can see: thrown before main, out of a destructor, or for want of memory not at all.
+// Ends the program where no handler sees the exception: one before main or from a destructor, or one that there was no
+// memory to throw.
 [[noreturn]] void end_program() noexcept {
   std::set_terminate([] { std::_Exit(kBadInput); });  // should one of these fail, too
   files::undo_unfinished();
@@ -98,7 +108,7 @@ int report_exception() noexcept {
   } catch (const std::filesystem::filesystem_error& error) {
     say_of_path(error);
   } catch (const std::system_error& error) {
-    say({"the system refused (", error.what(), "); ulimit -a shows its limits"});
+    say_of_system(error);
   } catch (const std::bad_alloc&) {
     say_out_of_memory();
   } catch (const std::length_error&) {

@@ -31,8 +31,8 @@ class JournalFile {
   [[nodiscard]] std::uint64_t size() const;
   void lock() const;  // throws InputError when another program holds it
 
-  // Up to `size` bytes at `begin`, fewer at the end of the file. An error is no end: what could not be read may be
-  // whole, and must not be written over. Throws InputError.
+  // Up to `size` bytes at `begin`, fewer at the end of the file. Throws InputError when they cannot be read: they may
+  // be whole, and must not be taken for the end and written over.
   [[nodiscard]] std::string read(std::uint64_t begin, std::uint64_t size) const;
 
   // The record at `place`, and its payload; nothing where none stands whole.

@@ -62,8 +62,7 @@ class BlockPool {
   static constexpr double kDefaultWatermark = 0.01;
 
   // `watermark` is the share of blocks that admitting a request must leave free for those already running.
-  // Preconditions: 0 <= num_blocks <= kMostBlocks; block_size is a power of two from 1 to 256; watermark lies in [0,
-  // 1).
+  // Preconditions: 0 <= num_blocks <= kMostBlocks; block_size is a power of two from 1 to 256; 0 <= watermark < 1.
   BlockPool(int num_blocks, int block_size, double watermark = kDefaultWatermark,
             PrefixCaching prefix_caching = PrefixCaching::off);
 

@@ -12,7 +12,7 @@ namespace dculab::files {
 // at once. Signals that were ignored or blocked when the program began, as under nohup, stay so.
 void undo_when_interrupted();
 
-// The same actions, of a program that ends without destructors.
+// Runs the same actions when the program ends without destructors.
 void undo_unfinished() noexcept;
 
 // While the lock is held, the program is not interrupted; once it is interrupted, nobody gets the lock again. For steps

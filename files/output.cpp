@@ -1,6 +1,7 @@
 #include "files/output.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,14 +65,23 @@ void refuse_if_taken(const Temporary& temporary, const std::string& path) {
   return std::nullopt;
 }
 
+// A pipe or a terminal may be shared with a program that has made it non-blocking.
+void wait_until_writable(int descriptor) {
+  pollfd output{descriptor, POLLOUT, 0};
+  ::poll(&output, 1, -1);
+}
+
 }  // namespace
 
 void write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw std::system_error(errno, std::generic_category());
-    bytes.remove_prefix(static_cast<std::size_t>(written));
+    if (written >= 0)
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno == EAGAIN)
+      wait_until_writable(descriptor);
+    else if (errno != EINTR)
+      throw std::system_error(errno, std::generic_category());
   }
 }
 

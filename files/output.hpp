@@ -51,7 +51,7 @@ class NewFolder {
   std::optional<Temporary> temporary_;
 };
 
-// Everything, also after interruptions. Throws std::system_error.
+// Everything, also where the descriptor does not block. Throws std::system_error.
 void write_all(int descriptor, std::string_view bytes);
 
 }  // namespace dculab::files

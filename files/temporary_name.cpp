@@ -110,10 +110,15 @@ OwnNames& own_names() {
   return ::kill(parts.process, 0) == 0 || errno != ESRCH;
 }
 
+// This user's, and of a kind that is made here: nobody else's name has a say.
+[[nodiscard]] bool is_own(const fs::path& path, struct stat& status) {
+  return ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid() &&
+         (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
 [[nodiscard]] bool is_stale(const fs::path& path, const Parts& parts) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
-  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return false;
+  if (!is_own(path, status)) return false;
   if (parts.machine == this_machine()) return !is_running(parts);
   return std::time(nullptr) - status.st_mtime > kDay;
 }
@@ -151,7 +156,8 @@ std::string earlier_temporary(const std::string& target, const std::string& own)
   const auto own_parts = parts_of(own_name, start_of_names(target));
   std::string earlier;
   for_each_temporary(target, [&](const fs::path& path, const Parts& parts) {
-    if (own_parts && parts.moment < own_parts->moment) earlier = path.string();
+    struct stat status {};
+    if (own_parts && parts.moment < own_parts->moment && is_own(path, status)) earlier = path.string();
   });
   return earlier;
 }

@@ -114,11 +114,11 @@ void add_report_options(CLI::App& command, OutputOptions& options) {
 
 void show(const Report& report, const OutputOptions& options) {
   const std::string text = render(report, options.format);
+  if (!options.report_file.empty()) files::write_file_atomically(options.report_file, html_page(report));
   if (options.file.empty())
     print(text);
   else
     files::write_file_atomically(options.file, text);
-  if (!options.report_file.empty()) files::write_file_atomically(options.report_file, html_page(report));
 }
 
 std::string number(double value, int digits) {

@@ -1,5 +1,5 @@
-// Options that name files and folders. A file that a command writes is none that it reads, and is written by one option
-// only: else the option is refused while the command line is read, before any work.
+// Options that name files and folders. A command may not write a file that it reads, and two options may not write one
+// file: such an option is refused while the command line is read, before any work.
 #pragma once
 
 #include <filesystem>

@@ -60,8 +60,8 @@ struct AddressRange {
 
 class CacheHierarchy {
  public:
-  // Cold. Throws std::invalid_argument where a line is not a power of two, or so short that lines have no
-  // number, and InputError where a level's caches have more lines than memory should hold.
+  // Cold. Throws std::invalid_argument where a line is not a power of two, or so short that lines have no number.
+  // Throws InputError where a level's caches have more lines than memory should hold.
   CacheHierarchy(const Machine& machine, const RoleMap& roles, SetIndex private_index, SetIndex shared_index);
 
   void load(int unit, const AddressRange& range, OperandRole role) { load(0, unit, range, role); }

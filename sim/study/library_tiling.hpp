@@ -17,8 +17,6 @@
 
 #include <cstdint>
 
-#include <cstdint>
-
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "core/model_shape.hpp"

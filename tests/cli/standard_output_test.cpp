@@ -1,4 +1,6 @@
 // Standard output that is full or closed: the command fails and says so, whatever it prints and in which format.
+#include <filesystem>
+
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -76,6 +78,15 @@ TEST_CASE("a closed standard output fails what prints and not what writes a file
     check_refusal(run_in_shell("exec \"$@\" >&-", in_format(kPredict, format)), {closed});
   check_refusal(run_in_shell("exec \"$@\" >&-", {"--help"}), {closed});
   check_refusal(run_in_shell("exec \"$@\" >&-", {"run", "--model", "dculab-tiny", "--prompt", "a"}), {closed});
+}
+
+TEST_CASE("a file is written although standard output is full") {
+  const Folder folder;
+  const std::string page = folder.path("page.html");
+  const Finished done = run_in_shell("exec \"$@\" >/dev/full",
+                                     {"predict", "--model", "llama-2-7b", "--machine", "z100", "--report", page});
+  CHECK(done.exit_code == 2);
+  CHECK(std::filesystem::exists(page));
 }
 
 TEST_CASE("what is meant for a closed stream gets into no file") {

@@ -159,6 +159,7 @@ TEST_CASE("what lies where a temporary file may be expected is nobody's loss") {
   CHECK(folder.names().size() == before + 1);
   CHECK(folder.read("victim") == "mine");
   for (const std::string& other : others) CHECK(folder.read(fs::path(other).filename().string()) == "mine");
+  CHECK_NOTHROW(GrowingFile(file));  // a link is no other program's half-written file
 }
 
 TEST_CASE("the next program removes what one that was killed left, and nothing of one that runs") {
@@ -211,6 +212,25 @@ TEST_CASE("a folder is made whole or not at all, and by one program at a time") 
   }
   NewFolder late(folder.path("model"));
   CHECK_THROWS_WITH(late.keep(), ContainsSubstring("Directory not empty"));
+}
+
+TEST_CASE("a pipe that does not block gets everything") {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_NONBLOCK) == 0);
+  const std::string text(1 << 20, 'x');  // more than a pipe holds
+  std::thread writer([&] {
+    write_all(ends[1], text);
+    ::close(ends[1]);
+  });
+  std::string received;
+  std::array<char, 4096> piece{};
+  for (ssize_t got = -1; got != 0;) {
+    got = ::read(ends[0], piece.data(), piece.size());
+    if (got > 0) received.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  writer.join();
+  ::close(ends[0]);
+  CHECK(received == text);
 }
 
 TEST_CASE("a descriptor that the shell handed over is written where it stands") {
