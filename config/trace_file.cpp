@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr double kLargestCount = 1 << 24;
 constexpr std::size_t kMostSequences = 1 << 16;
-constexpr double kShortestStep = 1e-9, kLongestStep = 1e6;  // seconds
+constexpr double kShortestStep = 1e-18, kLongestStep = 1e6;  // seconds
 
 constexpr auto kMlps = std::to_array<Choice<MlpKind>>({{"gated", MlpKind::gated}, {"plain", MlpKind::plain}});
 constexpr auto kRopeScalings = std::to_array<Choice<RopeScalingKind>>(
