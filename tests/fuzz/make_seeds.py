@@ -2,7 +2,8 @@
 
 Usage: make_seeds.py PROGRAM [CORPUS]    PROGRAM: a built dculab; CORPUS: tests/fuzz/corpus
 
-Each is written as seed-NAME below CORPUS/TARGET. What fuzzing finds stands beside them, under the hash of its bytes.
+Each is written as seed-NAME below CORPUS/TARGET, or as seed-bad-NAME where the reader must refuse it. What fuzzing
+finds stands beside them, under the hash of its bytes.
 """
 
 import csv
@@ -49,7 +50,7 @@ def requests():
 def conversations():
     turns = [{"from": "human", "value": "Hi \u00e9\n"}, {"from": "gpt", "value": "Hello"}]
     yield "two", json.dumps([{"id": "a", "conversations": turns}, {"id": "b", "conversations": turns[1:] + turns}])
-    yield "none", json.dumps([{"id": "a", "conversations": []}])
+    yield "bad-none", json.dumps([{"id": "a", "conversations": []}])
 
 
 def questions():
@@ -69,7 +70,7 @@ def profile():
         for engine in ("DCULAB", "VLLM_ROCM", "VLLM_DCU", "VLLM_CUDA"):
             yield f"{name}-{engine.lower()}", getattr(profiles, name)(getattr(profiles, engine), 2)
     for bad in sorted((ROOT / "tests/bad/profile").iterdir()):
-        yield bad.stem, bad.read_text(encoding="utf-8")
+        yield f"bad-{bad.stem}", bad.read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------- checkpoints
@@ -78,7 +79,7 @@ def shard_index():
     folder = ROOT / "tests/golden/llama/sharded"
     yield "whole", (folder / "model.safetensors.index.json").read_text(encoding="utf-8")
     yield "one", json.dumps({"weight_map": {"lm_head.weight": "model-00003-of-00003.safetensors"}})
-    yield "outside", json.dumps({"metadata": {}, "weight_map": {"a": "../model.safetensors"}})
+    yield "bad-outside", json.dumps({"metadata": {}, "weight_map": {"a": "../model.safetensors"}})
 
 
 BYTES = {"F16": 2, "F32": 4, "I32": 4}
@@ -185,7 +186,8 @@ def journal(program):
 
 def trace(program):
     with tempfile.TemporaryDirectory() as folder:
-        run(program, folder, "bench", "--model", "dculab-tiny", "--batch", "2", "--context", "64", "--trace", "trace.jsonl")
+        run(program, folder, "bench", "--model", "dculab-tiny", "--batch", "2", "--context", "64",
+            "--trace", "trace.jsonl")
         lines = pathlib.Path(folder, "trace.jsonl").read_text(encoding="utf-8").splitlines()
     yield "first", "\n".join(lines[:2]) + "\n"
     yield "last", "\n".join([lines[0], lines[-1]]) + "\n"
@@ -194,7 +196,8 @@ def trace(program):
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     corpus = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "tests/fuzz/corpus"
-    seeds = {make.__name__: make() for make in (accuracy, conversations, points, profile, quantized, questions, requests, shard_index)}
+    makers = (accuracy, conversations, points, profile, quantized, questions, requests, shard_index)
+    seeds = {make.__name__: make() for make in makers}
     seeds |= {"journal": journal(program), "trace": trace(program)}
     for target, files in seeds.items():
         folder = corpus / target

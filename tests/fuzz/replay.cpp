@@ -2,7 +2,10 @@
 //
 //   fuzz_replay TARGET FOLDER
 //
-// The last line that it prints names the input that it failed on. At least one file of the corpus must be accepted.
+// The last line that it prints names the input that it failed on. Of the files that fuzzing began with, a reader
+// refuses those named seed-bad-... and accepts the other seed-... .
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,29 +15,32 @@
 
 #include "tests/fuzz/extremes.hpp"
 #include "tests/fuzz/targets.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace dculab::fuzz;
 
-struct Counts {
-  int files = 0;
-  int accepted = 0;
-};
-
-Counts replay_corpus(const Target& target, const fs::path& folder) {
+// How many files the reader must accept or refuse, and does not.
+int replay_corpus(const Target& target, const fs::path& folder) {
   std::vector<fs::path> files{fs::directory_iterator(folder), {}};
   std::ranges::sort(files);
-  Counts counts;
+  int seeds = 0;
+  int wrong = 0;
   for (const fs::path& file : files) {
     std::cout << file.string() << std::endl;
     std::ifstream stream(file, std::ios::binary);
     const Verdict verdict = run(target, std::string{std::istreambuf_iterator<char>(stream), {}});
-    ++counts.files;
-    counts.accepted += verdict == Verdict::accepted ? 1 : 0;
+    const std::string name = file.filename().string();
+    if (!name.starts_with("seed-")) continue;
+    ++seeds;
+    if ((verdict == Verdict::refused) == name.starts_with("seed-bad-")) continue;
+    ++wrong;
+    std::cout << "  is " << (verdict == Verdict::refused ? "refused" : "accepted") << std::endl;
   }
-  return counts;
+  std::cout << files.size() << " files, " << seeds << " seeds, " << wrong << " of them read wrongly" << std::endl;
+  return seeds > 0 ? wrong : 1;
 }
 
 void replay_extremes(const Target& target) {
@@ -45,6 +51,13 @@ void replay_extremes(const Target& target) {
   }
 }
 
+// Sanitizers take far more address space than memory.
+void limit_memory() {
+  constexpr rlim_t kBytes = rlim_t{4} << 30;
+  const rlimit limit{kBytes, kBytes};
+  if (!dculab::kSanitized && setrlimit(RLIMIT_AS, &limit) != 0) std::cerr << "fuzz_replay: memory has no limit\n";
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -53,8 +66,8 @@ int main(int count, char** arguments) {
     std::cerr << "usage: fuzz_replay TARGET FOLDER\n";
     return 2;
   }
-  const Counts counts = replay_corpus(*target, arguments[2]);
+  limit_memory();
+  const int wrong = replay_corpus(*target, arguments[2]);
   replay_extremes(*target);
-  std::cout << counts.files << " files, " << counts.accepted << " accepted" << std::endl;
-  return counts.accepted > 0 ? 0 : 1;
+  return wrong == 0 ? 0 : 1;
 }
