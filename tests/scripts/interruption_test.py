@@ -1,5 +1,5 @@
-"""INT, TERM and HUP at moments spread over what a command takes: the result is whole or not there, nothing half-written is
-left, the terminal's line is clean, and the program ends by the signal. Under nohup HUP changes nothing.
+"""INT, TERM and HUP at moments spread over what a command takes: the result is whole or not there, nothing half-written
+is left, the terminal's line is clean, and the program ends by the signal. Under nohup HUP changes nothing.
 
 Usage: interruption_test.py DCULAB
 """
@@ -80,17 +80,26 @@ def interrupt(command, results, folder, seconds, ending):
     return process.returncode != 0
 
 
+def process_that_writes(folder, started):
+    """The results stand in files called NAME.part-PROCESS-... until they are whole."""
+    while True:
+        for each in folder.glob("*.part-*"):
+            return int(each.name.rpartition(".part-")[2].partition("-")[0])
+        assert started.poll() is None, f"the study ended with {started.returncode} before it wrote"
+        time.sleep(0.005)
+
+
 def check_shell(command, folder):
     """What a shell sees, and that a signal that was ignored stays ignored."""
     for ending, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        process, terminal = start(["sh", "-c", '"$@" & child=$!; sleep 0.3; kill -%d $child; wait $child' % ending, "sh",
-                                   "env", f"--default-signal={ending.name[3:]}", *command], folder)
+        process, terminal = start(["sh", "-c", '"$@" & wait $!', "sh", "env", f"--default-signal={ending.name[3:]}",
+                                   *command], folder)
+        os.kill(process_that_writes(folder, process), ending)
         read_all(terminal)
         assert process.wait() == status, f"{ending.name}: the shell sees {process.returncode}"
     process = subprocess.Popen(["nohup", *command], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGHUP)
+    os.kill(process_that_writes(folder, process), signal.SIGHUP)
     assert process.wait() == 0, "nohup did not hold"
 
 

@@ -2,8 +2,8 @@
 given and then goes on to it; results are old or new, and whole.
 
 What a study does to its files is recorded (recorded_calls.cpp). Every moment of it is then replayed onto a disk that
-keeps what was synced, and of the rest what it likes: nothing, all, the length without the bytes, some sectors, the names
-but not the files.
+keeps what was synced, and of the rest what it likes: nothing, all, the length without the bytes, some sectors, the
+names but not the files.
 
 Usage: power_loss_test.py DCULAB RECORDER
 """

@@ -47,7 +47,8 @@ def main():
         wait_for("the first shard's journal", lambda: (shared / "shard-1.journal").exists())
         subprocess.run(["scontrol", "requeue", f"{array}_1"], check=True)
         # Slurm lets a requeued job wait for two minutes.
-        wait_for("the requeued task", lambda: "PENDING" in output("squeue", "--noheader", "-j", f"{array}_1", "-o", "%T"))
+        state = ["squeue", "--noheader", "-j", f"{array}_1", "-o", "%T"]
+        wait_for("the requeued task", lambda: "PENDING" in output(*state))
         subprocess.run(["scontrol", "update", f"JobId={array}_1", "StartTime=now"], check=True)
         wait_for("the merging job", lambda: job_state(merge) not in ("PENDING", "RUNNING", "COMPLETING"))
         print(output("scontrol", "show", "job", merge).splitlines()[3].strip())
