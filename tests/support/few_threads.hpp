@@ -8,9 +8,9 @@
 
 namespace dculab {
 
-// In a process of its own, which may start `more` threads besides its first one: what work() -> int returned, 0 to 99.
-// A system's limit counts all threads of a user and does not hold for root, so root becomes somebody else. For any
-// other user `more` must be 0: what else that user runs counts too.
+// In a process of its own, which may start `more` threads besides its first one: what work() -> int returned, 0 to 99,
+// or 102 where it threw. A system's limit counts all threads of a user and does not hold for root, so root becomes
+// somebody else. For any other user `more` must be 0: what else that user runs counts too.
 template <typename Work>
 [[nodiscard]] int with_few_threads(rlim_t more, Work&& work) {
   constexpr uid_t kNobodyElse = 54321;
@@ -19,7 +19,11 @@ template <typename Work>
     const rlimit limit{more + 1, more + 1};
     if (setrlimit(RLIMIT_NPROC, &limit) != 0) _exit(100);
     if (getuid() == 0 && setresuid(kNobodyElse, kNobodyElse, kNobodyElse) != 0) _exit(101);
-    _exit(work());
+    try {
+      _exit(work());
+    } catch (...) {  // Catch is not to go on in this process
+      _exit(102);
+    }
   }
   int status = 0;
   waitpid(child, &status, 0);
