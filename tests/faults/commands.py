@@ -23,7 +23,7 @@ workload: {requests: 8, prompt_tokens: 200, output_tokens: 20, arrival: poisson,
 slo: {ttft: 2 s, tpot: 80 ms}
 """
 TEXT = "Once upon a time there was a little girl who had a red ball. " * 8
-THREADS = ["--threads", "3"]
+THREADS = ["--threads", "8"]
 STUDY = ["study", "search.yaml", "--format", "json", *THREADS]
 TRACE = ["import", str(PROFILES / "rocprof_dculab.csv"), "--model", "dculab-tiny", "--machine", "z100", "--context",
          "200", "--steps-per-row", "1", "--trace", "trace.jsonl"]

@@ -69,7 +69,7 @@ bool fails(Kind called) {
   if (!ready) return false;
   const std::uint64_t number = counts->calls[called].fetch_add(1) + 1;
   if (called != kind || number < first || (how == once && number > first)) return false;
-  counts->faults.fetch_add(1);
+  if (how != half) counts->faults.fetch_add(1);
   fault_injected();
   if (signal_number == 0) return true;
   syscall(SYS_kill, getpid(), signal_number);  // as from outside: whichever thread takes it
@@ -82,8 +82,13 @@ Result failed(int error, Result result) {
   return result;
 }
 
-// Of a write that is to fail: whether it stores its first half.
-bool stores_half(std::size_t bytes) { return how == half && counts->calls[write_call] == first && bytes > 1; }
+// Of a write that is to fail: whether it stores its first half. Where the n-th call does not, `short` is the same fault
+// as `on` and is not counted.
+bool stores_half(std::size_t bytes) {
+  if (how != half || counts->calls[write_call] != first || bytes < 2) return false;
+  counts->faults.fetch_add(1);
+  return true;
+}
 
 Kind kind_of_open(int flags) { return (flags & O_ACCMODE) == O_RDONLY ? read_call : write_call; }
 

@@ -48,6 +48,8 @@ class Bed:
     def __init__(self, program, injector, command, folder):
         self.program, self.injector, self.command = program, injector, command
         self.folder, self.counts = folder / "here", folder / "counts"
+        # Whether the outputs are there already: both, where that makes a difference.
+        self.old_outputs = [False, True] if set(command.outputs) - FOLDERS else [False]
         self.given = {name: text.encode() for name, text in {**command.files, **BYSTANDERS}.items()}
         self.fill()
         for arguments in command.before:
