@@ -81,9 +81,10 @@ void undo_unfinished() noexcept {
 
 std::unique_lock<std::recursive_mutex> without_interruption() { return std::unique_lock(actions().mutex); }
 
-Undo::Undo(std::function<void()> action) {
+Undo::Undo(std::function<void()> action, UndoOrder order) {
   const auto lock = without_interruption();
-  place_ = actions().list.insert(actions().list.end(), std::move(action));
+  auto& list = actions().list;  // run from its end
+  place_ = list.insert(order == UndoOrder::after_others ? list.begin() : list.end(), std::move(action));
 }
 
 Undo::~Undo() {

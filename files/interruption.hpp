@@ -1,6 +1,7 @@
 // What is undone when INT, TERM or HUP ends the program half-way: unfinished files, a progress bar on the terminal.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <mutex>
@@ -19,10 +20,12 @@ void undo_unfinished() noexcept;
 // that make or keep what an action would undo.
 [[nodiscard]] std::unique_lock<std::recursive_mutex> without_interruption();
 
+enum class UndoOrder : std::uint8_t { latest_first, after_others };
+
 // An action that stands for as long as the object lives.
 class Undo {
  public:
-  explicit Undo(std::function<void()> action);
+  explicit Undo(std::function<void()> action, UndoOrder order = UndoOrder::latest_first);
   ~Undo();
   Undo(const Undo&) = delete;
   Undo& operator=(const Undo&) = delete;

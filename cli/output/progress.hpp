@@ -1,6 +1,7 @@
 // A progress bar on the terminal; silent when standard error is not one.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -23,8 +24,9 @@ class ProgressBar {
   void clear();
 
  private:
-  bool is_terminal_;
-  std::optional<files::Undo> drawn_;  // leaves a clean line also when the program is interrupted
+  std::atomic<bool> is_drawn_ = false;
+  // Leaves a clean line also when the program is interrupted; empty where standard error is no terminal.
+  std::optional<files::Undo> on_terminal_;
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point last_drawn_;
 };

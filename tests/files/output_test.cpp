@@ -9,6 +9,7 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -277,6 +278,23 @@ TEST_CASE("a signal that was ignored before the program began stays so") {
   const TemporaryFolder folder;
   CHECK(interrupted(folder, SIGHUP, true) == 0);
   CHECK(folder.names() == Names{"model", "points.csv"});
+}
+
+TEST_CASE("what may have to wait is undone after everything else") {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto note = [&folder](const char* text) {
+      std::ofstream(folder.path("order"), std::ios::app) << text << ' ';
+    };
+    const Undo first([&] { note("first"); });
+    const Undo second([&] { note("second"); });
+    const Undo last([&] { note("last"); }, UndoOrder::after_others);
+    undo_unfinished();
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  CHECK(folder.read("order") == "second first last ");
 }
 
 }  // namespace
