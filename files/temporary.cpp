@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -75,9 +76,17 @@ void Temporary::copy_rights() const {
   ::fchmod(descriptor(), mode);
 }
 
-void Temporary::remove() const {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+// Perhaps because there is no memory left: a file is removed without taking any. The next program that writes the
+// target removes what is left of a folder.
+void Temporary::remove() const noexcept {
+  if (kind_ == TemporaryKind::file) {
+    ::unlink(path_.c_str());
+    return;
+  }
+  try {
+    fs::remove_all(path_);
+  } catch (...) {
+  }
 }
 
 std::string Temporary::earlier() const { return earlier_temporary(target_, path_); }

@@ -37,7 +37,7 @@ class Temporary {
  private:
   void make();
   void copy_rights() const;  // of the file whose place it is to take
-  void remove() const;
+  void remove() const noexcept;
 
   std::string target_, path_;
   TemporaryKind kind_;
