@@ -24,12 +24,17 @@ namespace {
 constexpr std::uint64_t kHead = 2 * kWordBytes;
 constexpr std::uint64_t kLargestRecord = 1 << 26;
 constexpr std::uint64_t kWindow = 1 << 20;  // bytes that are searched at a time
+// Of a file's size: what is hashed in search of a record. What torn records there are lie one behind the other; only
+// heads that somebody forged make more.
+constexpr std::uint64_t kMostHashed = 4;
 constexpr std::chrono::seconds kSyncInterval{1};
 
-// The payload's size from a record's first bytes; nothing where they are no head of a record at `place`.
-[[nodiscard]] std::optional<std::uint64_t> size_in_head(std::string_view head, std::uint64_t place) {
+// The payload's size from a record's first bytes; nothing where they are no head of a record at `place`, or of one that
+// reaches behind the end of the file.
+[[nodiscard]] std::optional<std::uint64_t> size_in_head(std::string_view head, std::uint64_t place,
+                                                        std::uint64_t file_size) {
   const std::uint64_t size = from_little_endian(head);
-  if (size > kLargestRecord) return std::nullopt;
+  if (size > kLargestRecord || place + kHead + size + kWordBytes > file_size) return std::nullopt;
   if (from_little_endian(head.substr(kWordBytes)) != fingerprint(head.substr(0, kWordBytes), place))
     return std::nullopt;
   return size;
@@ -86,7 +91,7 @@ std::string JournalFile::read(std::uint64_t begin, std::uint64_t size) const {
 std::optional<JournalRecord> JournalFile::record_at(std::uint64_t place, std::string& payload) const {
   const std::string head = read(place, kHead);
   if (head.size() < kHead) return std::nullopt;
-  const auto size = size_in_head(head, place);
+  const auto size = size_in_head(head, place, this->size());
   if (!size) return std::nullopt;
   payload = read(place + kHead, *size + kWordBytes);
   if (payload.size() < *size + kWordBytes) return std::nullopt;
@@ -98,11 +103,16 @@ std::optional<JournalRecord> JournalFile::record_at(std::uint64_t place, std::st
 
 bool JournalFile::has_record_behind(std::uint64_t place) const {
   std::string payload;
+  const std::uint64_t file_size = size();
+  std::uint64_t left = kMostHashed * file_size;
   for (std::uint64_t begin = place + 1;; begin += kWindow) {
     const std::string window = read(begin, kWindow + kHead - 1);
-    for (std::uint64_t offset = 0; offset < kWindow && offset + kHead <= window.size(); ++offset)
-      if (size_in_head(std::string_view(window).substr(offset), begin + offset) && record_at(begin + offset, payload))
-        return true;
+    for (std::uint64_t offset = 0; offset < kWindow && offset + kHead <= window.size(); ++offset) {
+      const auto claimed = size_in_head(std::string_view(window).substr(offset), begin + offset, file_size);
+      if (!claimed) continue;
+      if (*claimed > left || record_at(begin + offset, payload)) return true;
+      left -= *claimed;
+    }
     if (window.size() < kWindow + kHead - 1) return false;
   }
 }

@@ -37,11 +37,12 @@ class JournalFile {
 
   // The record at `place`, and its payload; nothing where none stands whole.
   [[nodiscard]] std::optional<JournalRecord> record_at(std::uint64_t place, std::string& payload) const;
-  // Whether a whole record begins anywhere behind `place`.
+  // Whether a whole record begins anywhere behind `place`, or so many seem to that nobody wrote them by accident: in
+  // time that grows with the file and not faster.
   [[nodiscard]] bool has_record_behind(std::uint64_t place) const;
 
-  // Where `bytes` go; they are with the operating system afterwards. At most once a second they are brought to the
-  // disk.
+  // Where `bytes` go; they are with the operating system afterwards. All that was written is brought to the disk too,
+  // unless that was done within the last second.
   void write(std::uint64_t place, std::string_view bytes);
   void cut(std::uint64_t size);
   void sync();            // to the disk; throws InputError

@@ -40,22 +40,27 @@ constexpr std::string_view kOlderFormat = "dculab study journal 1\n";
 
 }  // namespace
 
-StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start)
+StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start,
+                           const ChunkCheck& is_chunk)
     : file_(path, O_RDWR | O_CREAT | (start == JournalStart::create ? O_EXCL : 0)) {
   file_.lock();
-  if (!load(start))
+  if (!load_header())
     begin(header, start);
   else if (!header_.fits(header))
     file_.refuse(header_.identity == header.identity
                      ? "is of another shard"
                      : "is of another scenario, machine, model or build of dculab; remove it to begin anew");
+  else
+    load_chunks(start, is_chunk);
   file_.cut(size_);
 }
 
 StudyJournal::StudyJournal(const std::string& path) : file_(path, O_RDONLY) {
-  if (load(JournalStart::resume)) return;
-  if (!kFormat.starts_with(file_.read(0, kFormat.size()))) file_.refuse("is no journal of a study");
-  file_.refuse("has no study in it yet; go on with it: study --journal --resume");
+  if (!load_header())
+    file_.refuse(kFormat.starts_with(file_.read(0, kFormat.size()))
+                     ? "has no study in it yet; go on with it: study --journal --resume"
+                     : "is no journal of a study");
+  load_chunks(JournalStart::resume, nullptr);
 }
 
 void StudyJournal::begin(const JournalHeader& header, JournalStart start) {
@@ -75,7 +80,7 @@ void StudyJournal::begin(const JournalHeader& header, JournalStart start) {
   header_ = header;
 }
 
-bool StudyJournal::load(JournalStart start) {
+bool StudyJournal::load_header() {
   const std::string format = file_.read(0, kFormat.size());
   if (format == kOlderFormat)
     file_.refuse("is of an older dculab; finish it with that one, or remove it to begin anew");
@@ -85,19 +90,25 @@ bool StudyJournal::load(JournalStart start) {
   if (!head) return false;
   if (!parse(payload, header_)) file_.refuse("has a header that cannot be read; remove it to begin anew");
   size_ = head->end();
+  return true;
+}
+
+void StudyJournal::load_chunks(JournalStart start, const ChunkCheck& is_chunk) {
+  std::string payload;
+  bool is_wrong = false;  // what a program that was stopped leaves has no right checksum
   while (!is_complete()) {
     const auto record = file_.record_at(size_, payload);
-    if (!record) break;
+    is_wrong = record && is_chunk && !is_chunk(header_.begin + num_chunks(), payload);
+    if (!record || is_wrong) break;
     records_.push_back(*record);
     size_ = record->end();
   }
-  if (is_complete() || !file_.has_record_behind(size_)) return true;
+  if (is_complete() || (!is_wrong && !file_.has_record_behind(size_))) return;
   if (start != JournalStart::salvage)
     file_.refuse("is damaged at byte " + std::to_string(size_) + ", behind " + std::to_string(num_chunks()) +
                  (num_chunks() == 1 ? " whole chunk" : " whole chunks") +
                  "; study --salvage keeps those and prices the rest anew");
   dropped_ = file_.size() - size_;
-  return true;
 }
 
 std::string StudyJournal::read(std::uint64_t index) const {

@@ -3,12 +3,15 @@
 //
 // The file only grows: a line that names the format, then records (config/journal_file). The first is the header, each
 // later one a chunk, in order. What stands behind the last whole record was being written when the program or the power
-// went, and is dropped. Where whole records stand behind one that is not, something in between was damaged: the journal
-// is refused until the user asks to salvage what stands before.
+// went, and is dropped. Where whole records stand behind one that is not, something in between was damaged, and so is a
+// record with right checksums that is no chunk: the journal is refused until the user asks to salvage what stands
+// before.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/journal_file.hpp"
@@ -34,13 +37,17 @@ struct JournalHeader {
 
 enum class JournalStart : std::uint8_t { create, resume, salvage };
 
+// Whether `payload` can be chunk number `chunk` of the study.
+using ChunkCheck = std::function<bool(std::uint64_t chunk, std::string_view payload)>;
+
 class StudyJournal {
  public:
   // For appending. `create` refuses a file that is there; `resume` goes on with one, or creates it; `salvage` does so
-  // with a damaged one too, and drops what stands behind the damage. Throws InputError, also for a journal of
-  // something else and one that another process appends to.
-  StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start);
-  // For reading. Throws InputError when it is no journal, or damaged.
+  // with a damaged one too, and drops what stands behind the damage. Without `is_chunk` any payload is a chunk. Throws
+  // InputError, also for a journal of something else and one that another process appends to.
+  StudyJournal(const std::string& path, const JournalHeader& header, JournalStart start,
+               const ChunkCheck& is_chunk = nullptr);
+  // For reading, whatever the payloads are. Throws InputError when it is no journal, or damaged.
   explicit StudyJournal(const std::string& path);
 
   [[nodiscard]] const JournalHeader& header() const { return header_; }
@@ -52,13 +59,16 @@ class StudyJournal {
 
   // The payload of chunk header().begin + index. Precondition: index < num_chunks().
   [[nodiscard]] std::string read(std::uint64_t index) const;
-  // The next chunk. It is with the operating system when this returns: killing the program does not lose it. A loss of
-  // power costs those of the last second.
+  // The next chunk. It is with the operating system when this returns: killing the program does not lose it. It is also
+  // on the disk, with all before it, when the last sync was a second ago or more, as it is after a chunk that took that
+  // long. Otherwise it is on the disk after the first append that comes a second or more after that sync, or after
+  // sync(); however long the next chunk takes, a loss of power before that costs the chunks appended in that second.
   void append(const std::string& payload);
   void sync() { file_.sync(); }  // all chunks to the disk
 
  private:
-  [[nodiscard]] bool load(JournalStart start);  // false where there is no whole header
+  [[nodiscard]] bool load_header();  // false where there is no whole one
+  void load_chunks(JournalStart start, const ChunkCheck& is_chunk);
   void begin(const JournalHeader& header, JournalStart start);
 
   JournalFile file_;

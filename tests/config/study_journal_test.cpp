@@ -146,6 +146,40 @@ TEST_CASE("what stands before damage is kept on request, and the rest is priced 
     CHECK_THAT(open_with(file.path, damaged, start).refusal, ContainsSubstring("is damaged before its first chunk"));
 }
 
+TEST_CASE("a record that is no chunk is damage, also where it is the last one") {
+  const JournalFileName file;
+  write_two(file.path);
+  const ChunkCheck is_chunk = [](std::uint64_t chunk, std::string_view bytes) {
+    return bytes != payload(2) || chunk != header().begin + 1;
+  };
+  const auto open = [&](JournalStart start) { return StudyJournal(file.path, header(), start, is_chunk); };
+  CHECK_THROWS_WITH(open(JournalStart::resume), ContainsSubstring("is damaged at byte"));
+  const auto size = fs::file_size(file.path);
+  StudyJournal salvaged = open(JournalStart::salvage);
+  CHECK(salvaged.num_chunks() == 1);
+  CHECK(salvaged.num_dropped_bytes() == size - fs::file_size(file.path));
+}
+
+// What begins like a record of `size` bytes.
+std::string forged_head(std::size_t place, std::size_t size) {
+  return record_bytes(place, std::string(size, '\0')).substr(0, 16);
+}
+
+TEST_CASE("forged heads of records cost no more than the file is large") {
+  const JournalFileName file;
+  write_two(file.path);
+  const std::string whole = bytes_of(file.path);
+  const auto with_heads = [&](std::size_t claimed) {
+    std::string bytes = whole + '\x5a';
+    while (bytes.size() < whole.size() + 20'000) bytes += forged_head(bytes.size(), claimed);
+    return bytes + std::string(20'000, '\x5a');
+  };
+  // Those that reach behind the end are none, however many there are.
+  CHECK(open_with(file.path, with_heads(60'000), JournalStart::resume).chunks.size() == 2);
+  CHECK_THAT(open_with(file.path, with_heads(10'000), JournalStart::resume).refusal,
+             ContainsSubstring("is damaged at byte"));
+}
+
 TEST_CASE("a tail that a loss of power leaves is dropped: zeros, garbage, a record with a hole") {
   const JournalFileName file;
   write_two(file.path);
