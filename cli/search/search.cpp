@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 #include "cli/output/progress.hpp"
@@ -59,6 +60,13 @@ void price_chunks(const SweepSpace& space, sim::ChunkRange chunks, const SearchO
   sim::work_in_order(chunks, options.workers(), make_worker, deliver);
 }
 
+// Nothing where the payload is not that of the chunk.
+[[nodiscard]] std::optional<config::SearchChunk> decode_chunk(const SweepSpace& space, std::uint64_t chunk,
+                                                              std::string_view payload) {
+  const std::uint64_t begin = chunk * chunk_points(space), end = std::min(space.size(), begin + chunk_points(space));
+  return config::decode(payload, {space.metrics().size(), end - begin, space.asked()});
+}
+
 // Where the chunks of a whole study go, in order.
 class Answer {
  public:
@@ -71,8 +79,7 @@ class Answer {
   // False where the payload is not that of the chunk.
   [[nodiscard]] bool add(std::uint64_t chunk, const std::string& payload) {
     const std::uint64_t begin = chunk * chunk_points(space_);
-    const std::uint64_t end = std::min(space_.size(), begin + chunk_points(space_));
-    const auto points = config::decode(payload, {space_.metrics().size(), end - begin, space_.asked()});
+    const auto points = decode_chunk(space_, chunk, payload);
     if (!points) return false;
     summary_.add(begin, *points);
     if (points_) points_->write(points_rows(space_, begin, *points));
@@ -83,7 +90,8 @@ class Answer {
     for (std::uint64_t index = 0; index < journal.num_chunks(); ++index)
       if (const std::uint64_t chunk = journal.header().begin + index; !add(chunk, journal.read(index)))
         throw InputError(journal.path(), "this journal is damaged in chunk " + std::to_string(index + 1) + " of " +
-                                             std::to_string(journal.num_chunks()) + "; remove it to begin anew");
+                                             std::to_string(journal.num_chunks()) +
+                                             "; study --salvage keeps those before it and prices the rest anew");
   }
 
   void finish(Report& report) {
@@ -166,7 +174,10 @@ void search(const config::Scenario& scenario, const SearchOptions& options, Repo
   const SweepSpace space(scenario);
   std::optional<config::StudyJournal> journal;
   if (!options.journal.empty())
-    journal.emplace(options.journal, header_of(space, options.shard, options.shards), options.journal_start());
+    journal.emplace(options.journal, header_of(space, options.shard, options.shards), options.journal_start(),
+                    [&space](std::uint64_t chunk, std::string_view payload) {
+                      return decode_chunk(space, chunk, payload).has_value();
+                    });
   if (journal && journal->num_dropped_bytes() > 0)
     std::cerr << "dculab: " << journal->path() << ": " << journal->num_chunks() << " of "
               << journal->header().end - journal->header().begin << " chunks are whole and kept; "

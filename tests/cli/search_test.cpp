@@ -247,17 +247,35 @@ void replace_first_chunk(const std::string& journal, const std::string& payload)
   std::ofstream(journal, std::ios::binary | std::ios::app) << config::record_bytes(place, payload);
 }
 
-TEST_CASE("a chunk that pricing cannot have said is refused, though its checksum is right") {
+TEST_CASE("a chunk that pricing cannot have said is refused or salvaged, though its checksum is right") {
   const Folder folder;
   const std::string scenario = folder.write("s.yaml", kSearch), journal = folder.path("journal");
-  REQUIRE(run_dculab({"study", scenario, "--journal", journal}).exit_code == 0);
+  const Arguments run{"study", scenario, "--journal", journal};
+  const auto run_with = [&run](const Arguments& more) {
+    Arguments all = run;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const Finished whole = run_dculab(run);
+  REQUIRE(whole.exit_code == 0);
+  const std::string bytes = read(journal);
   const std::string payload = config::StudyJournal(journal).read(0);
   for (const std::string& other :
        {payload.substr(0, payload.size() - 1), std::string(), std::string(payload.size(), '\xff'), payload + payload}) {
     replace_first_chunk(journal, other);
-    check_refused({"study", scenario, "--journal", journal, "--resume"}, {"is damaged in chunk 1 of 1"});
-    check_refused({"merge", journal}, {"is damaged in chunk 1 of 1"});
+    check_refused(run_with({"--resume"}), {"is damaged at byte", "behind 0 whole chunks; study --salvage"});
+    check_refused({"merge", journal}, {"is damaged in chunk 1 of 1", "study --salvage"});
+    const Finished salvaged = run_dculab(run_with({"--salvage"}));
+    CHECK(salvaged.out == whole.out);
+    CHECK_THAT(salvaged.err, ContainsSubstring("0 of 1 chunks are whole and kept"));
+    CHECK(read(journal) == bytes);
   }
+  std::filesystem::remove(journal);
+  REQUIRE(run_dculab(run_with({"--shard", "2/2"})).exit_code == 0);
+  replace_first_chunk(journal, "no chunk");
+  check_refused(run_with({"--shard", "2/2", "--resume"}), {"is damaged at byte"});
+  CHECK(run_dculab(run_with({"--shard", "2/2", "--salvage"})).exit_code == 0);
+  CHECK(run_dculab(run_with({"--shard", "2/2", "--resume"})).exit_code == 0);
 }
 
 TEST_CASE("a damaged journal is salvaged to the answer of a whole one") {
