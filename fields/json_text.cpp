@@ -1,4 +1,5 @@
-// The only file that reads JSON. It listens to the events of the parser, which neither recurses nor keeps anything.
+// The only file that reads JSON, and writes that of a document. It listens to the events of the parser, which neither
+// recurses nor keeps anything.
 #include "fields/json_text.hpp"
 
 #include <algorithm>
@@ -6,7 +7,9 @@
 #include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "fields/printable_text.hpp"
 
@@ -147,7 +150,7 @@ T parsed(const std::string& text) {
   return value;
 }
 
-nlohmann::ordered_json scalar_json(const Node& node) {
+Json scalar_json(const Node& node) {
   if (node.type == ScalarType::flag) return node.text == "true";
   if (node.type == ScalarType::real) return number_of(node);
   if (node.type != ScalarType::integer) return node.text;
@@ -155,19 +158,57 @@ nlohmann::ordered_json scalar_json(const Node& node) {
   return parsed<std::uint64_t>(node.text);
 }
 
-nlohmann::ordered_json to_json(const Node& node) {
-  nlohmann::ordered_json json;
-  if (node.kind == NodeKind::scalar) json = scalar_json(node);
-  if (node.kind == NodeKind::list) json = nlohmann::ordered_json::array();
-  if (node.kind == NodeKind::map) json = nlohmann::ordered_json::object();
+std::string text_of(const Json& scalar) { return scalar.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// What is to be written of a list or a map: where a key stands twice, its last value in its first place.
+std::vector<const Node*> children_of(const Node& node) {
+  std::vector<const Node*> children;
+  std::unordered_map<std::string_view, std::size_t> places;
   for (const Node& child : node.children) {
-    if (node.kind == NodeKind::list)
-      json.push_back(to_json(child));
+    const bool is_first = node.kind == NodeKind::list || places.emplace(child.key, children.size()).second;
+    if (is_first)
+      children.push_back(&child);
     else
-      json[child.key] = to_json(child);
+      children[places.at(child.key)] = &child;
   }
-  return json;
+  return children;
 }
+
+class JsonWriter {
+ public:
+  explicit JsonWriter(int indent) : indent_(indent) {}
+
+  void write(const Node& node, int level = 0) {
+    if (node.kind == NodeKind::null)
+      text_ += "null";
+    else if (node.kind == NodeKind::scalar)
+      text_ += text_of(scalar_json(node));
+    else
+      write_children(node, level);
+  }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  void write_children(const Node& node, int level) {
+    const bool is_map = node.kind == NodeKind::map;
+    const std::vector<const Node*> children = children_of(node);
+    text_ += is_map ? '{' : '[';
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      if (i > 0) text_ += ',';
+      begin_line(level + 1);
+      if (is_map) text_ += text_of(children[i]->key) + (indent_ < 0 ? ":" : ": ");
+      write(*children[i], level + 1);
+    }
+    if (!children.empty()) begin_line(level);
+    text_ += is_map ? '}' : ']';
+  }
+  void begin_line(int level) {
+    if (indent_ >= 0) text_.append(1, '\n').append(static_cast<std::size_t>(indent_ * level), ' ');
+  }
+
+  int indent_;  // negative: all on one line
+  std::string text_;
+};
 
 }  // namespace
 
@@ -193,7 +234,9 @@ Node read_json_items(const std::string& file, const NextPiece& next_piece, const
 }
 
 std::string json_text(const Node& node, int indent) {
-  return to_json(node).dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  JsonWriter writer(indent);
+  writer.write(node);
+  return writer.take();
 }
 
 double number_of(const Node& node) { return parsed<double>(node.text); }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/packed_integers.hpp"
@@ -246,9 +247,15 @@ TEST_CASE("a folder is written whole or not at all") {
   const TensorToWrite tensor{"a", "F32", {2}, bytes};
   REQUIRE_THROWS_AS(write_safetensors(folder.path("x.safetensors"), {tensor, tensor}), std::invalid_argument);
   REQUIRE_THROWS_AS(write_safetensors(folder.path("x.safetensors"), {{"a", "F32", {3}, bytes}}), std::invalid_argument);
+  REQUIRE_THROWS_AS(write_safetensors(folder.path("x.safetensors"), {{"__metadata__", "F32", {2}, bytes}}),
+                    std::invalid_argument);
   REQUIRE(std::distance(fs::directory_iterator(folder.path("full").parent_path()), fs::directory_iterator()) == 1);
   write_safetensors(folder.path("x.safetensors"), {tensor, {"b", "F16", {4}, bytes}});
   const MappedFile file(folder.path("x.safetensors"));
+  REQUIRE_THAT(
+      read_text(folder.path("x.safetensors")),
+      ContainsSubstring(R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                        R"("b":{"dtype":"F16","shape":[4],"data_offsets":[8,16]}}     )"));
   const TensorTable table = read_tensor_table(file.bytes(), "x.safetensors");
   REQUIRE(table.at("a").shape == std::vector<std::int64_t>{2});
   REQUIRE(table.at("b").dtype == "F16");

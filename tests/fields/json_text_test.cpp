@@ -2,6 +2,7 @@
 // costs memory.
 #include "fields/json_text.hpp"
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,6 +143,28 @@ TEST_CASE("a tree of more than four million values is refused", "[once]") {
   std::string text = "[0";
   for (int value = 0; value < 4'000'000; ++value) text += ",0";
   CHECK_THAT(refusal(text), ContainsSubstring("more than 4,000,000 values"));
+}
+
+TEST_CASE("a document is written as nlohmann writes it, on one line and indented") {
+  using Ordered = nlohmann::ordered_json;
+  for (const char* text :
+       {"{}", "[]", "null", "7", R"("a")", R"({"b":[],"a":{},"c":[[1,[{}]],{"d":{"e":[null,false]}}]})",
+        R"(["\u0000\u001f\u007f\u0080\u2028\ud83d\ude00/\\\"\b\f\n\r\t", {"\"k\n\u00e9": 1}])",
+        "[0.0, -0.0, 1.0, 100.0, 1e22, 1e-7, 1.7976931348623157e308, 5e-324, -9223372036854775808, 0.1]"})
+    for (const int indent : {-1, 0, 2, 4}) {
+      INFO(text << " indented by " << indent);
+      CHECK(json_text(parse_json("f.json", 1, text), indent) == Ordered::parse(text).dump(indent));
+    }
+  Node twice = parse_json("f.json", 1, R"({"a": "1", "b": "x", "c": "2"})");
+  twice.children[1].key = "\xc3";
+  twice.children[1].text = "x\xff";
+  twice.children[2].key = "a";
+  CHECK(json_text(twice) == "{\"a\":\"2\",\"\xef\xbf\xbd\":\"x\xef\xbf\xbd\"}");
+}
+
+TEST_CASE("objects of many keys are written in time that grows with them") {
+  const std::string text = json_text(parse_json("f.json", 1, object_of(200'000)));
+  CHECK(json_text(parse_json("f.json", 1, text)) == text);
 }
 
 TEST_CASE("what is written is what was read") {
