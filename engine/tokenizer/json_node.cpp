@@ -3,6 +3,8 @@
 #include <charconv>
 #include <optional>
 
+#include "fields/printable_text.hpp"
+
 namespace dculab::engine {
 namespace {
 
@@ -20,7 +22,7 @@ JsonNode JsonNode::operator[](const char* key) const {
   static const Node kNull;
   if (value_->kind != NodeKind::map) fail("must be an object");
   const Node* member = value_->find(key);
-  return {member == nullptr ? kNull : *member, path_.empty() ? key : path_ + "." + key};
+  return {member == nullptr ? kNull : *member, path_.empty() ? shortened(key) : path_ + "." + shortened(key)};
 }
 
 std::vector<JsonNode> JsonNode::items() const {
@@ -59,6 +61,7 @@ int JsonNode::count_or(int absent) const {
 
 std::vector<JsonNode> steps_of(const JsonNode& component, const char* list_key) {
   constexpr int kMostSequences = 32;
+  constexpr std::size_t kMostSteps = 64;
   int sequences = 0;
   std::vector<JsonNode> steps;
   std::vector<JsonNode> open = {component};  // last first
@@ -67,6 +70,7 @@ std::vector<JsonNode> steps_of(const JsonNode& component, const char* list_key) 
     open.pop_back();
     if (node.is_null()) continue;
     if (node["type"].text() != "Sequence") {
+      if (steps.size() == kMostSteps) component.fail("has more than " + std::to_string(kMostSteps) + " steps");
       steps.push_back(node);
       continue;
     }

@@ -192,6 +192,28 @@ TEST_CASE("Rules that blow a text up are refused before they take the memory", "
   CHECK_THAT(error_of(content.dump()), ContainsSubstring("tokenizer.json: the tokenizer's rules turn a text"));
 }
 
+TEST_CASE("A component of more than 64 steps is refused", "[tokenizer]") {
+  const auto error_of_steps = [](const char* component, const char* list, const json& step, std::size_t steps) {
+    json content = small_tokenizer();
+    content[component] = {{"type", "Sequence"}, {list, std::vector<json>(steps, step)}};
+    return error_of(content.dump());
+  };
+  const json normalizer = {{"type", "Replace"}, {"pattern", {{"String", "e"}}}, {"content", "a"}};
+  CHECK(error_of_steps("normalizer", "normalizers", normalizer, 64) == "no error");
+  CHECK_THAT(error_of_steps("normalizer", "normalizers", normalizer, 65),
+             ContainsSubstring("normalizer: has more than 64 steps"));
+  CHECK_THAT(error_of_steps("decoder", "decoders", normalizer, 65),
+             ContainsSubstring("decoder: has more than 64 steps"));
+}
+
+TEST_CASE("A long name is told in part", "[tokenizer]") {
+  json content = small_tokenizer();
+  content["post_processor"]["single"][0]["SpecialToken"]["id"] = std::string(100'000, 'x');
+  const std::string error = error_of(content.dump());
+  CHECK_THAT(error, ContainsSubstring("post_processor.special_tokens.xxx"));
+  CHECK(error.size() < 1000);
+}
+
 TEST_CASE("A hundred thousand added tokens are read", "[tokenizer]") {
   json content = small_tokenizer();
   json& added = content["added_tokens"];
