@@ -8,8 +8,8 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
-
-#include "core/error.hpp"
+#include <utility>
+#include <vector>
 
 namespace dculab::files {
 namespace {
@@ -27,9 +27,36 @@ constexpr std::size_t kPiece = 1 << 16;
   throw InputError(path, std::string("is ") + kind_of(mode) + ", not a file");
 }
 
+// Held open, so that no other file gets its number when it is replaced.
+struct ReservedFile {
+  Descriptor file;
+  std::string by;
+};
+
+[[nodiscard]] std::vector<ReservedFile>& reserved_files() {
+  static std::vector<ReservedFile> files;
+  return files;
+}
+
+[[nodiscard]] bool is_same_file(int one, int other) {
+  struct stat first {
+  }, second{};
+  return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+void refuse_reserved(int descriptor, const std::string& path) {
+  for (const ReservedFile& reserved : reserved_files())
+    if (is_same_file(descriptor, reserved.file.number()))
+      throw ReservedFileError(path, "is read here and written by " + reserved.by + "; name another file to write");
+}
+
 [[nodiscard]] Descriptor open_to_read(const std::string& path, int flags) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
-  if (file.number() >= 0) return file;
+  if (file.number() >= 0) {
+    refuse_reserved(file.number(), path);
+    return file;
+  }
   const int reason = errno;
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) refuse_kind(path, status.st_mode);
@@ -70,6 +97,13 @@ constexpr std::size_t kPiece = 1 << 16;
 }
 
 }  // namespace
+
+void reserve_for_output(const std::string& path, const std::string& by) {
+  Descriptor file(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  struct stat status {};
+  if (file.number() < 0 || ::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  reserved_files().push_back({std::move(file), by});
+}
 
 void require_regular(int descriptor, const std::string& path) {
   struct stat status {};

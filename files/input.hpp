@@ -6,11 +6,23 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "files/descriptor.hpp"
 
 namespace dculab::files {
 
 inline constexpr std::size_t kLargestText = std::size_t{1} << 30U;  // bytes of a text that a command reads whole
+
+// Somebody asks for a file that is reserved. Whoever goes on without a bad file must not go on after this one.
+class ReservedFileError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+// Keeps the file that `path` names now for an output: from now on, whatever is opened here to be read is not this file,
+// else ReservedFileError says that `by`, an option, writes it. Nothing happens where there is no regular file. To be
+// called before other threads read.
+void reserve_for_output(const std::string& path, const std::string& by);
 
 // Throws InputError when `path` is missing, cannot be opened, or is no regular file: a FIFO nobody writes to would stop
 // the program for ever, and a device never ends.

@@ -39,18 +39,6 @@ void refuse_if_taken(const Temporary& temporary, const std::string& path) {
          own.st_uid != folder.st_uid;
 }
 
-// The file that `path` names through links, whether it is there or not.
-[[nodiscard]] std::string behind_links(const std::string& named) {
-  fs::path path = named;
-  for (int link = 0; fs::is_symlink(path); ++link) {
-    if (link == kMostLinks) refuse_to_write(named, "too many links");
-    if (is_anothers_trap(path))
-      refuse_to_write(named, "it is another user's link in a folder that everybody writes to");
-    path = path.parent_path() / fs::read_symlink(path);
-  }
-  return path.string();
-}
-
 // The number of a descriptor that this program was started with, from its name in the file system.
 [[nodiscard]] std::optional<int> handed_over(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
@@ -72,6 +60,17 @@ void wait_until_writable(int descriptor) {
 }
 
 }  // namespace
+
+std::string behind_links(const std::string& named) {
+  fs::path path = named;
+  for (int link = 0; fs::is_symlink(path); ++link) {
+    if (link == kMostLinks) refuse_to_write(named, "too many links");
+    if (is_anothers_trap(path))
+      refuse_to_write(named, "it is another user's link in a folder that everybody writes to");
+    path = path.parent_path() / fs::read_symlink(path);
+  }
+  return path.string();
+}
 
 void write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {

@@ -51,6 +51,10 @@ class NewFolder {
   std::optional<Temporary> temporary_;
 };
 
+// The file that `path` names through links, whether it is there or not. Throws InputError where they do not end, or one
+// is another user's in a folder that everybody writes to; std::filesystem::filesystem_error where they cannot be read.
+[[nodiscard]] std::string behind_links(const std::string& path);
+
 // Everything, also where the descriptor does not block. Throws std::system_error.
 void write_all(int descriptor, std::string_view bytes);
 

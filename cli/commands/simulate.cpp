@@ -235,8 +235,9 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
     throw InputError("--trace", "holds measured steps; give --measure too");
   config::ChromeTrace chrome_trace;
   Trace trace;
-  for (const std::string& name : choices.scenarios) {
-    const config::Scenario scenario = read_serving_scenario(name, choices.set);
+  std::vector<config::Scenario> scenarios;  // all of them before the work
+  for (const std::string& name : choices.scenarios) scenarios.push_back(read_serving_scenario(name, choices.set));
+  for (const config::Scenario& scenario : scenarios) {
     report.heading.push_back(scenario.question);
     const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
     const bool single = points.size() * scenario.machines.size() == 1;

@@ -44,7 +44,9 @@ struct StudyChoices {
 [[nodiscard]] config::Scenario read(const std::string& file, const std::vector<std::string>& set) {
   std::vector<config::Override> overrides;
   for (const std::string& change : set) overrides.push_back(config::parse_override(change));
-  return config::read_scenario_file(file, overrides);
+  config::Scenario scenario = config::read_scenario_file(file, overrides);
+  refuse_written_inputs(scenario);
+  return scenario;
 }
 
 [[nodiscard]] sim::Machine probe_this_machine(int threads, ProgressBar& bar) {
@@ -138,11 +140,18 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
 }
 
 // The scenarios that `then` names, beside the first one's file or among the shipped ones.
-void study_followers(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+[[nodiscard]] std::vector<config::Scenario> read_followers(const config::Scenario& scenario) {
+  std::vector<config::Scenario> followers;
   for (const std::string& follower : scenario.then) {
     const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / follower;
-    const config::Scenario next = read(std::filesystem::exists(beside) ? beside : find_scenario(follower), {});
-    refuse_unanswered(next);
+    followers.push_back(read(std::filesystem::exists(beside) ? beside : find_scenario(follower), {}));
+    refuse_unanswered(followers.back());
+  }
+  return followers;
+}
+
+void study_followers(const std::vector<config::Scenario>& followers, const StudyChoices& choices, Report& report) {
+  for (const config::Scenario& next : followers) {
     Report part{"", {}, {}, Json::object()};
     predict(next, choices, part);
     if (part.tables.empty()) continue;
@@ -160,6 +169,7 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
     scenario = read_serving_scenario(file, choices.set);
   else
     refuse_unanswered(scenario);
+  const std::vector<config::Scenario> followers = read_followers(scenario);  // what is wrong with them is told first
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
@@ -167,7 +177,7 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
     measure(scenario, choices, report);
   else
     predict(scenario, choices, report);
-  study_followers(scenario, choices, report);
+  study_followers(followers, choices, report);
   return report;
 }
 
@@ -180,6 +190,7 @@ void study_followers(const config::Scenario& scenario, const StudyChoices& choic
   if (const std::string files = files_option(choices.search); choices.scenarios.size() > 1 && !files.empty())
     throw InputError(files, "is of one scenario; give one");
   if (choices.scenarios.size() == 1) return study(choices.scenarios.front(), choices);
+  for (const std::string& file : choices.scenarios) (void)read(find_scenario(file), choices.set);  // before the work
   Report all{"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}};
   for (const std::string& file : choices.scenarios) {
     Report report = study(file, choices);

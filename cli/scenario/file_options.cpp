@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <vector>
+
+#include "engine/checkpoint/model_folder.hpp"
+#include "files/input.hpp"
+#include "files/output.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -47,25 +49,36 @@ struct NamedFile {
 
 // A model folder stands for the files in it that models are made of, so that results may be written beside them.
 [[nodiscard]] bool belongs_to(const fs::path& file, const fs::path& folder) {
-  constexpr std::array kModelFiles{"config.json", "generation_config.json", "quantize_config.json", "tokenizer.json",
-                                   "model.safetensors.index.json"};
-  const fs::path name = file.filename();
-  const bool is_of_model = name.extension() == ".safetensors" ||
-                           std::find(kModelFiles.begin(), kModelFiles.end(), name) != kModelFiles.end();
-  return is_of_model && is_same(file, folder / name);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (engine::is_model_file(entry.path().filename()) && is_same(file, entry.path())) return true;
+  return engine::is_model_file(file.filename()) &&
+         is_same(file, folder / file.filename());  // one that is not there yet
+}
+
+// What is written is the file behind the links, also where that is not there yet.
+[[nodiscard]] fs::path target_of(const NamedFile& file) {
+  if (file.use == FileUse::read) return file.path;
+  try {
+    return files::behind_links(file.path);
+  } catch (const fs::filesystem_error&) {  // refused where it is to be written
+    return file.path;
+  }
 }
 
 // What is wrong with one more file; "" when nothing is.
-[[nodiscard]] std::string add_named_file(const NamedFile& file) {
-  if (is_stream(file.path)) return "";
+[[nodiscard]] std::string add_named_file(const NamedFile& named) {
+  if (is_stream(named.path)) return "";
+  const NamedFile file{named.option, target_of(named), named.use};
   for (const NamedFile& other : named_files()) {
     if (file.use == FileUse::read && other.use == FileUse::read) continue;
     if (is_same(file.path, other.path) || (other.use == FileUse::read && belongs_to(file.path, other.path)) ||
         (file.use == FileUse::read && belongs_to(other.path, file.path)))
-      return file.path.string() + " is " + (file.use == FileUse::read ? "read here" : "written here") + " and " +
+      return named.path.string() + " is " + (file.use == FileUse::read ? "read here" : "written here") + " and " +
              (other.use == FileUse::read ? "read" : "written") + " by " + other.option + "; name another file";
   }
   named_files().push_back(file);
+  if (file.use == FileUse::written) files::reserve_for_output(file.path, file.option);
   return "";
 }
 
@@ -96,6 +109,13 @@ CLI::Option* names_file(CLI::Option* option, FileUse use, FindFile find) {
 CLI::Option* reads(CLI::Option* option, FindFile find) { return names_file(option, FileUse::read, find); }
 
 CLI::Option* writes(CLI::Option* option) { return names_file(option, FileUse::written, nullptr); }
+
+void require_unwritten(const fs::path& model_folder) {
+  for (const NamedFile& file : named_files())
+    if (file.use == FileUse::written && belongs_to(file.path, model_folder))
+      throw files::ReservedFileError(file.path, "is of the model " + model_folder.string() + " and written by " +
+                                                    file.option + "; name another file to write");
+}
 
 void add_output_file(CLI::App& command, const std::string& option, std::string& file, const std::string& help) {
   writes(command.add_option(option, file, help))->check(CLI::Validator(why_not_writable, ""))->option_text("FILE");

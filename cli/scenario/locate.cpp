@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
 
 namespace dculab::cli {
@@ -76,7 +77,11 @@ std::vector<fs::path> data_folders() {
   return folders;
 }
 
-fs::path find_model(const std::string& name_or_folder) { return find(name_or_folder, kModel); }
+fs::path find_model(const std::string& name_or_folder) {
+  fs::path folder = find(name_or_folder, kModel);
+  require_unwritten(folder);
+  return folder;
+}
 fs::path find_machine(const std::string& name_or_file) { return find(name_or_file, kMachine); }
 fs::path find_scenario(const std::string& name_or_file) { return find(name_or_file, kScenario); }
 

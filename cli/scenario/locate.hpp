@@ -12,7 +12,8 @@ namespace dculab::cli {
 // the source tree the program was built from.
 [[nodiscard]] std::vector<std::filesystem::path> data_folders();
 
-// A folder with config.json, or a name under scenarios/models. Throws InputError that lists the known names.
+// A folder with config.json, or a name under scenarios/models. Throws InputError that lists the known names, or names
+// the option that writes a file of this model.
 [[nodiscard]] std::filesystem::path find_model(const std::string& name_or_folder);
 
 // A YAML file, or a name under hwmodels. Throws InputError that lists the known names.

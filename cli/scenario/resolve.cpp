@@ -2,15 +2,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
+#include "cli/scenario/request_workload.hpp"
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "files/input.hpp"
 
 namespace dculab::cli {
 
@@ -73,6 +77,20 @@ config::Scenario to_scenario(const StepChoices& choices) {
   set("--activations", "activations", choices.activations);
   for (const std::string& change : choices.set) config::set_override(document, config::parse_override(change));
   return config::read_scenario("command line", document);
+}
+
+void refuse_written_inputs(const config::Scenario& scenario) {
+  std::vector<std::string> machines = scenario.machines, models{scenario.model.name};
+  for (const config::SweepAxis& axis : scenario.sweep)
+    for (const auto& [key, names] : {std::pair("machine", &machines), std::pair("model", &models)})
+      if (axis.key == key || axis.key == std::string(key) + ".name")
+        names->insert(names->end(), axis.values.begin(), axis.values.end());
+  for (const std::string& name : machines)
+    if (const auto file = try_find_machine(name)) (void)files::open_regular(*file);
+  for (const std::string& name : models)
+    if (const auto folder = try_find_model(name)) require_unwritten(*folder);
+  const std::filesystem::path requests = scenario.workload.file.empty() ? "" : find_requests_file(scenario);
+  if (std::error_code ignored; std::filesystem::is_regular_file(requests, ignored)) (void)files::open_regular(requests);
 }
 
 ModelShape resolve_model(const config::Scenario& scenario) {

@@ -35,6 +35,10 @@ void add_step_choices(CLI::App& command, StepChoices& choices);
 // The choices as a scenario, so that flags and files go through the same checks.
 [[nodiscard]] config::Scenario to_scenario(const StepChoices& choices);
 
+// Looks at the machines, models and requests that a scenario names: throws files::ReservedFileError when an option
+// writes one of them. For before the work, which may read some of them late.
+void refuse_written_inputs(const config::Scenario& scenario);
+
 // The model a scenario names, with its changes. Throws InputError.
 [[nodiscard]] ModelShape resolve_model(const config::Scenario& scenario);
 

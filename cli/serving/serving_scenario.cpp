@@ -75,6 +75,7 @@ config::Scenario read_serving_scenario(const std::string& name, const std::vecto
   for (const std::string& change : set) overrides.push_back(config::parse_override(change));
   const std::string file = find_scenario(name).string();
   config::Scenario scenario = config::read_scenario_file(file, overrides);
+  refuse_written_inputs(scenario);
   refuse_idle_axes(scenario);
   refuse_unserved(scenario);
   if (!scenario.constraints.empty())

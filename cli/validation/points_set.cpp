@@ -4,6 +4,7 @@
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "files/input.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -36,6 +37,8 @@ PointSet read_point_set(const std::string& file) {
       const sim::Machine& machine = find_machine_of(read.point, set);
       read.priced = price_as(read.point, machine);
       read.refused = below_floor(machine, read);
+    } catch (const files::ReservedFileError&) {
+      throw;
     } catch (const InputError& error) {
       read.unpriced = error.what();
     }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <system_error>
 
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"
 #include "fields/json_text.hpp"
+#include "files/input.hpp"
 #include "files/output.hpp"
 
 namespace dculab::engine {
@@ -26,6 +28,8 @@ constexpr std::array kCompanionFiles{"generation_config.json",
                                      "vocab.json",
                                      "merges.txt",
                                      "chat_template.jinja"};
+
+constexpr std::array kOwnFiles{"config.json", "quantize_config.json", "model.safetensors.index.json"};
 
 fs::path without_trailing_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
@@ -74,6 +78,11 @@ void make_folder(const fs::path& asked, const std::function<void(const fs::path&
   }
 }
 
+bool is_model_file(const fs::path& name) {
+  const auto is_in = [&name](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  return name.extension() == ".safetensors" || is_in(kOwnFiles) || is_in(kCompanionFiles);
+}
+
 std::vector<std::string> companion_files(const fs::path& source) {
   std::vector<std::string> names;
   for (const char* name : kCompanionFiles) {
@@ -88,7 +97,12 @@ std::vector<std::string> companion_files(const fs::path& source) {
 }
 
 void copy_companion_files(const fs::path& source, const fs::path& folder) {
-  for (const std::string& name : companion_files(source)) fs::copy_file(source / name, folder / name);
+  for (const std::string& name : companion_files(source)) {
+    const auto next = files::read_text_pieces(source / name, files::kLargestText);
+    files::GrowingFile copy(folder / name);
+    for (std::string_view piece = next(); !piece.empty(); piece = next()) copy.write(piece);
+    copy.keep();
+  }
 }
 
 }  // namespace dculab::engine

@@ -40,6 +40,10 @@ TEST_CASE("a file is written by one option only, also before it is there") {
   check_refused({"bench", "--model", "dculab-tiny", "--trace", file, "--output", file}, {"written by --trace"});
   check_refused({"simulate", "serving/llama3_on_z100", "--chrome-trace", file, "--report", file}, {"written"});
   CHECK(folder.entries().empty());
+  fs::create_symlink("new", folder.path("link"));
+  check_refused(predict("z100", {"--output", folder.path("link"), "--report", file}), {"written by --output"});
+  check_refused(predict("z100", {"--report", file, "--output", folder.path("link")}), {"written by --"});
+  CHECK(folder.entries() == std::vector<std::string>{"link"});
   CHECK(run_dculab(predict("z100", {"--output", "/dev/null", "--report", "/dev/null"})).exit_code == 0);
 }
 
@@ -87,7 +91,77 @@ TEST_CASE("results may lie in a model's folder, and take the place of none of it
   };
   check_refused(with(folder.path("config.json")), {"read by --model"});
   CHECK(read(folder.path("config.json")) == config);
+  const Folder blobs;  // as in a Hub cache
+  for (const char* name : {"tokenizer_config.json", "model.safetensors"}) {
+    fs::create_symlink(blobs.write(name + std::string(".blob"), "mine"), folder.path(name));
+    fs::create_symlink(name, folder.path("link"));
+    check_refused(with(folder.path(name)), {"read by --model"});
+    check_refused(with(folder.path("link")), {"read by --model"});
+    fs::remove(folder.path("link"));
+  }
   for (int again = 0; again < 2; ++again) CHECK(run_dculab(with(folder.path("result.json"))).exit_code == 0);
+}
+
+constexpr const char* kStep =
+    "schema: dculab/scenario/1\nquestion: How long?\nworkload: {phase: decode, batch: 1, context_tokens: 100}\n";
+
+TEST_CASE("a machine or a model that a scenario names is not written") {
+  const Folder folder;
+  const std::string machine_text = read(DCULAB_SOURCE_DIR "/hwmodels/z100.yaml");
+  const std::string machine = folder.write("m.yaml", machine_text), model = folder.path("model");
+  fs::create_directory(model);
+  folder.write("model/config.json", read(DCULAB_SOURCE_DIR "/scenarios/models/llama-2-7b/config.json"));
+  folder.write("model/model.safetensors", "weights");
+  const std::string names = "machine: " + machine + "\nmodel: " + model + "\n";
+  const std::string step = folder.write("step.yaml", kStep + names);
+  const std::string search = folder.write(
+      "search.yaml", kStep + names + "sweep: {workload.batch: [1, 2]}\nobjective: {maximize: tokens_per_second}\n");
+  const std::string swept =
+      folder.write("swept.yaml", std::string(kStep) + "model: " + model + "\nsweep: {machine: [z100, " + machine +
+                                     "]}\nobjective: {maximize: tokens_per_second}\n");
+  const std::string first =
+      folder.write("first.yaml", std::string(kStep) + "model: llama-2-7b\nmachine: z100\nthen: [step.yaml]\n");
+  for (const std::string& scenario : {step, search, swept, first})
+    for (const std::string& file : {machine, folder.path("model/config.json"), folder.path("model/model.safetensors")})
+      for (const char* option : {"--output", "--report"})
+        check_refused({"study", scenario, option, file}, {file + ": is ", std::string("written by ") + option});
+  check_refused({"study", first, "--output", step}, {"step.yaml: is read here and written by --output"});
+  // Before the work, in which the first one would be refused.
+  const std::string bad = folder.write("bad.yaml", std::string(kStep) + "model: llama-2-7b\nmachine: absent\n");
+  const std::string bad_first = folder.write("bad_first.yaml", read(bad) + "then: [step.yaml]\n");
+  check_refused({"study", bad, step, "--output", machine}, {machine + ": is read here"});
+  check_refused({"study", bad_first, "--output", machine}, {machine + ": is read here"});
+  for (const char* option : {"--points", "--journal"})
+    check_refused({"study", search, option, machine}, {machine + ": is read here and written by " + option});
+  CHECK(read(machine) == machine_text);
+  CHECK(read(folder.path("model/model.safetensors")) == "weights");
+  for (int again = 0; again < 2; ++again)
+    CHECK(run_dculab({"study", step, "--output", folder.path("model/answer")}).exit_code == 0);
+}
+
+TEST_CASE("requests, accuracy and machines that other files name are not written") {
+  const Folder folder;
+  const std::string requests = folder.write("requests.csv", "arrival,prompt_tokens,output_tokens\n0,10,2\n0,20,2\n");
+  const std::string served = folder.write("served.yaml",
+                                          "schema: dculab/scenario/1\nquestion: How fast?\nmodel: "
+                                          "llama-2-7b\nmachine: z100\nworkload: {file: requests.csv}\n");
+  check_refused({"simulate", served, "--chrome-trace", requests},
+                {"requests.csv: is read here and written by --chrome"});
+  check_refused({"recommend", served, "--output", requests}, {"requests.csv: is read here and written by --output"});
+
+  const std::string accuracy = folder.write("accuracy.csv", "head\n");
+  const std::string groups = folder.write(
+      "groups.yaml",
+      std::string(kStep) + "model: llama-2-7b\nmachine: z100\naccuracy: {file: " + accuracy + ", model: llama-2-7b}\n");
+  check_refused({"study", groups, "--output", accuracy}, {"accuracy.csv: is read here and written by --output"});
+
+  std::string points = one_published_point();
+  const std::size_t named = points.find(",mi300x,");
+  REQUIRE(named != std::string::npos);
+  const std::string machine = folder.write("m.yaml", read(DCULAB_SOURCE_DIR "/hwmodels/z100.yaml"));
+  points.replace(named + 1, std::string("mi300x").size(), machine);
+  check_refused({"validate", "--points", folder.write("points.csv", points), "--output", machine},
+                {"m.yaml: is read here and written by --output"});
 }
 
 }  // namespace

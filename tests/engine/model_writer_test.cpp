@@ -99,6 +99,19 @@ TEST_CASE("fewer KV heads stand in config.json, the rest of it stays") {
           read_text((kGoldenFolder / "text" / "tokenizer.json").string()));
 }
 
+TEST_CASE("what is copied into a new model is written as the rest of it is, with the rights of new files") {
+  const Scratch scratch("copied");
+  fs::create_directory(scratch / "source");
+  fs::create_directory(scratch / "model");
+  const std::string merges(200'000, 'm');  // several pieces
+  std::ofstream(scratch / "source" / "merges.txt") << merges;
+  fs::permissions(scratch / "source" / "merges.txt", fs::perms::owner_read);
+  std::ofstream(scratch / "new") << "";
+  copy_companion_files(scratch / "source", scratch / "model");
+  REQUIRE(read_text((scratch / "model" / "merges.txt").string()) == merges);
+  REQUIRE(fs::status(scratch / "model" / "merges.txt").permissions() == fs::status(scratch / "new").permissions());
+}
+
 TEST_CASE("a folder in use, and a place that is not there, are refused and left alone") {
   const Scratch scratch("refused");
   fs::create_directory(scratch / "used");

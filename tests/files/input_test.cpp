@@ -8,9 +8,11 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "core/error.hpp"
+#include "files/output.hpp"
 #include "tests/files/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
@@ -81,6 +83,23 @@ TEST_CASE("a pipe that the shell hands over is read to its end, within the limit
     CHECK(read_text_or_pipe(path, 1 << 20) == std::string(size, 'x'));
     writer.join();
   }
+}
+
+TEST_CASE("a file that is reserved for an output is not read any more, and one that takes its place is") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("machine.yaml", "text");
+  std::filesystem::create_hard_link(file, folder.path("hard"));
+  CHECK(read_text(file, 100) == "text");
+  reserve_for_output(file, "--output");
+  reserve_for_output(folder.path("absent"), "--report");
+  for (const std::string& name : {file, folder.path("hard")}) {
+    CHECK_THROWS_WITH(read_text(name, 100), ContainsSubstring("is read here and written by --output"));
+    CHECK_THROWS_AS(read_text_or_pipe(name, 100), ReservedFileError);
+    CHECK_THROWS_AS(read_text_pieces(name, 100), ReservedFileError);
+  }
+  std::filesystem::remove(folder.path("hard"));
+  write_file_atomically(file, "new");
+  CHECK(read_text(file, 100) == "new");
 }
 
 }  // namespace
