@@ -117,8 +117,8 @@ TEST_CASE("a machine or a model that a scenario names is not written") {
   const std::string search = folder.write(
       "search.yaml", kStep + names + "sweep: {workload.batch: [1, 2]}\nobjective: {maximize: tokens_per_second}\n");
   const std::string swept =
-      folder.write("swept.yaml", std::string(kStep) + "model: " + model + "\nsweep: {machine: [z100, " + machine +
-                                     "]}\nobjective: {maximize: tokens_per_second}\n");
+      folder.write("swept.yaml", std::string(kStep) + "model: " + model + "\nmachines: [z100, " + machine +
+                                     "]\nsweep: {workload.batch: [1, 2]}\nobjective: {maximize: tokens_per_second}\n");
   const std::string first =
       folder.write("first.yaml", std::string(kStep) + "model: llama-2-7b\nmachine: z100\nthen: [step.yaml]\n");
   for (const std::string& scenario : {step, search, swept, first})
@@ -144,15 +144,15 @@ TEST_CASE("requests, accuracy and machines that other files name are not written
   const std::string requests = folder.write("requests.csv", "arrival,prompt_tokens,output_tokens\n0,10,2\n0,20,2\n");
   const std::string served = folder.write("served.yaml",
                                           "schema: dculab/scenario/1\nquestion: How fast?\nmodel: "
-                                          "llama-2-7b\nmachine: z100\nworkload: {file: requests.csv}\n");
+                                          "llama-2-7b\nmachine: z100\nworkload: {requests: 2, file: requests.csv}\n");
   check_refused({"simulate", served, "--chrome-trace", requests},
                 {"requests.csv: is read here and written by --chrome"});
   check_refused({"recommend", served, "--output", requests}, {"requests.csv: is read here and written by --output"});
 
   const std::string accuracy = folder.write("accuracy.csv", "head\n");
   const std::string groups = folder.write(
-      "groups.yaml",
-      std::string(kStep) + "model: llama-2-7b\nmachine: z100\naccuracy: {file: " + accuracy + ", model: llama-2-7b}\n");
+      "groups.yaml", std::string(kStep) + "model: llama-2-7b\nmachine: z100\naccuracy: {file: " + accuracy +
+                         ", model: llama-2-7b}\n" + "sweep: {model.num_key_value_heads: [8, 32]}\n");
   check_refused({"study", groups, "--output", accuracy}, {"accuracy.csv: is read here and written by --output"});
 
   std::string points = one_published_point();
