@@ -151,8 +151,11 @@ TEST_CASE("requests, accuracy and machines that other files name are not written
 
   const std::string accuracy = folder.write("accuracy.csv", "head\n");
   const std::string groups = folder.write(
-      "groups.yaml", std::string(kStep) + "model: llama-2-7b\nmachine: z100\naccuracy: {file: " + accuracy +
-                         ", model: llama-2-7b}\n" + "sweep: {model.num_key_value_heads: [8, 32]}\n");
+      "groups.yaml",
+      "schema: dculab/scenario/1\nquestion: Which group?\nmodel: llama-2-7b\nmachine: z100\n"
+      "workload: {requests: 4, prompt_tokens: 10, output_tokens: 2}\nsweep: {model.num_key_value_heads: [8, 32]}\n"
+      "accuracy: {file: " +
+          accuracy + ", model: llama-2-7b}\n");
   check_refused({"study", groups, "--output", accuracy}, {"accuracy.csv: is read here and written by --output"});
 
   std::string points = one_published_point();
