@@ -35,6 +35,8 @@ struct SequenceSlice {
   [[nodiscard]] int context_tokens() const { return num_computed_tokens + num_new_tokens; }
   // Where the first new token stands in the text.
   [[nodiscard]] int first_position() const { return num_evicted_tokens + num_computed_tokens; }
+
+  friend bool operator==(const SequenceSlice&, const SequenceSlice&) = default;
 };
 
 // Sequences of a step, prefills first, then decodes. The token ids and block tables are there when the step
@@ -56,6 +58,8 @@ struct Batch {
     for (const SequenceSlice& sequence : sequences) total += sequence.num_unwritten_tokens;
     return total;
   }
+
+  friend bool operator==(const Batch&, const Batch&) = default;
 };
 
 // `batch` equal sequences: decodes with `context` tokens in the cache once the step is done, or whole prefills of

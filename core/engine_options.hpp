@@ -23,6 +23,8 @@ struct KernelTiling {
   int partition_tokens = 512;
   // Query heads served by one workgroup; 0 = the whole group (Opt-GQA), 1 = one head (vLLM's v1/v2 kernels).
   int query_heads_per_workgroup = 0;
+
+  friend bool operator==(const KernelTiling&, const KernelTiling&) = default;
 };
 
 // When waiting requests may join: at any step, or (as before Orca, OSDI 2022) when the whole batch has ended. A batch
@@ -50,6 +52,8 @@ struct EngineOptions {
   PreemptionMode preemption_mode = PreemptionMode::recompute;
   Bytes swap_space = 4.0 * kGiB;  // of host memory for each device, with PreemptionMode::swap
   KernelTiling tiling;
+
+  friend bool operator==(const EngineOptions&, const EngineOptions&) = default;
 };
 
 // The tiling of kernels/cpu: each weight is asked for once, a query tile is 128 rows of (token, head of a group), and

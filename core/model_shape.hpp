@@ -38,6 +38,8 @@ struct RopeScaling {
   double low_freq_factor = 1.0;                 // llama3 only
   double high_freq_factor = 4.0;                // llama3 only
   int original_max_position_embeddings = 8192;  // llama3 only
+
+  friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
 // The most that a size of a model may be, and the query width: far beyond any model, and small enough that a sum of a
@@ -84,6 +86,8 @@ struct ModelShape {
   }
   [[nodiscard]] int query_width() const { return num_attention_heads * head_dim; }
   [[nodiscard]] int kv_width() const { return num_key_value_heads * head_dim; }
+
+  friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
 
 // The same model with another number of KV heads: what-if studies of the group size.

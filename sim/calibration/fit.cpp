@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "core/step_plan.hpp"
 #include "sim/calibration/huber.hpp"
@@ -22,24 +23,73 @@ constexpr int kFitIterations = 40;
 constexpr double kCoarseStep = 0.05;
 constexpr double kFineStep = 1e-4;
 
-// A measured step with its plan, made once.
-struct Sample {
-  const TraceStep* step;
-  StepPlan plan;
+// What a measured time is compared with: a plan's step, or one of its ops.
+struct Row {
+  std::size_t plan = 0;
+  std::size_t part = 0;  // 0 = the step, 1 + op
+  double log_measured = 0;
+  double weight = 0;  // 1 / sigma
 };
 
-// The step's own row, then those of its visible ops.
-void add_rows(const Sample& sample, const StepPrice& price, std::vector<double>& rows) {
-  const TraceStep& step = *sample.step;
-  const double sigma = std::max(kLeastSigma, step.spread / step.duration);
-  rows.push_back(std::log(price.seconds / step.duration) / sigma);
-  const double op_sigma = std::max(kOpSigma, sigma);
-  for (std::size_t op = 0; op < step.op_durations.size(); ++op) {
-    const double share = step.op_durations[op] / step.duration;
-    if (share < kVisibleShare) continue;
-    rows.push_back(std::sqrt(share) * std::log(price.ops[op].all_executions() / step.op_durations[op]) / op_sigma);
+// Rows of log(predicted / measured) / sigma. Steps that do the same work share a plan, which is priced once for all of
+// them: a serving trace repeats its steps.
+class StepRows {
+ public:
+  explicit StepRows(std::span<const TraceStep> steps) {
+    std::unordered_multimap<std::int64_t, std::size_t> plan_of_context;  // candidates for equality
+    std::vector<const TraceStep*> first;                                 // [plans]
+    for (const TraceStep& step : steps) {
+      const auto [begin, end] = plan_of_context.equal_range(context_tokens(step.batch));
+      const auto same =
+          std::find_if(begin, end, [&](const auto& entry) { return same_work(*first[entry.second], step); });
+      add_rows(step, same == end ? plans_.size() : same->second);
+      if (same != end) continue;
+      plan_of_context.emplace(context_tokens(step.batch), plans_.size());
+      first.push_back(&step);
+      plans_.push_back(plan_step(step.model, step.options, step.batch));
+    }
   }
-}
+
+  [[nodiscard]] std::vector<double> on(const Machine& machine) const {
+    std::vector<std::vector<double>> log_predicted;  // [plans][1 + ops]
+    StepPrice price;
+    for (const StepPlan& plan : plans_) {
+      price_step(machine, plan, price);
+      std::vector<double>& logs = log_predicted.emplace_back();
+      logs.push_back(std::log(price.seconds.value()));
+      for (const OpPrice& op : price.ops) logs.push_back(std::log(op.all_executions().value()));
+    }
+    std::vector<double> result;
+    result.reserve(rows_.size());
+    for (const Row& row : rows_) result.push_back((log_predicted[row.plan][row.part] - row.log_measured) * row.weight);
+    return result;
+  }
+
+ private:
+  [[nodiscard]] static std::int64_t context_tokens(const Batch& batch) {
+    std::int64_t total = 0;
+    for (const SequenceSlice& sequence : batch.sequences) total += sequence.context_tokens();
+    return total;
+  }
+  [[nodiscard]] static bool same_work(const TraceStep& left, const TraceStep& right) {
+    return left.batch == right.batch && left.options == right.options && left.model == right.model;
+  }
+
+  // The step's own row, then those of its visible ops.
+  void add_rows(const TraceStep& step, std::size_t plan) {
+    const double sigma = std::max(kLeastSigma, step.spread / step.duration);
+    rows_.push_back({plan, 0, std::log(step.duration.value()), 1 / sigma});
+    const double op_sigma = std::max(kOpSigma, sigma);
+    for (std::size_t op = 0; op < step.op_durations.size(); ++op) {
+      const double share = step.op_durations[op] / step.duration;
+      if (share < kVisibleShare) continue;
+      rows_.push_back({plan, 1 + op, std::log(step.op_durations[op].value()), std::sqrt(share) / op_sigma});
+    }
+  }
+
+  std::vector<StepPlan> plans_;
+  std::vector<Row> rows_;
+};
 
 using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
@@ -148,17 +198,8 @@ Fit fit_residuals(const Machine& base, const ResidualRows& rows) {
 }
 
 Fit fit_machine(const Machine& base, std::span<const TraceStep> steps) {
-  std::vector<Sample> samples;
-  for (const TraceStep& step : steps) samples.push_back({&step, plan_step(step.model, step.options, step.batch)});
-  Fit fit = fit_residuals(base, [&samples](const Machine& machine) {
-    std::vector<double> rows;
-    StepPrice price;
-    for (const Sample& sample : samples) {
-      price_step(machine, sample.plan, price);
-      add_rows(sample, price, rows);
-    }
-    return rows;
-  });
+  const StepRows rows(steps);
+  Fit fit = fit_residuals(base, [&rows](const Machine& machine) { return rows.on(machine); });
   fit.error = summarize_errors(compare_steps(fit.machine, steps));
   return fit;
 }

@@ -21,6 +21,7 @@ inline constexpr double kHuberThreshold = 2.0;  // in sigmas
 
 // The residual whose ordinary square is the loss.
 [[nodiscard]] inline double huber_residual(double residual) {
+  if (std::abs(residual) <= kHuberThreshold) return residual;
   return std::copysign(std::sqrt(huber_loss(residual)), residual);
 }
 
