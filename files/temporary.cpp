@@ -57,7 +57,9 @@ void Temporary::make() {
     return;
   }
   struct stat old {};
-  const mode_t mode = ::stat(target_.c_str(), &old) == 0 ? old.st_mode & kRights : 0666;
+  const bool is_there = ::stat(target_.c_str(), &old) == 0;
+  if (is_there && ::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) fail(errno);  // it is write-protected
+  const mode_t mode = is_there ? old.st_mode & kRights : 0666;
   descriptor_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (descriptor_.number() < 0) fail(errno);
 }
