@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr double kLargestCount = 1 << 24;
-constexpr std::size_t kMostSequences = 1 << 16;
+constexpr std::size_t kMostSequences = 1 << 16;              // of a step
+constexpr std::size_t kMostSequencesInAll = 1 << 23;         // each takes memory, a run of equal ones is one line
 constexpr double kShortestStep = 1e-18, kLongestStep = 1e6;  // seconds
 
 constexpr auto kMlps = std::to_array<Choice<MlpKind>>({{"gated", MlpKind::gated}, {"plain", MlpKind::plain}});
@@ -221,6 +222,7 @@ Trace read_trace(const std::string& file, const std::string& text) {
   Trace trace;
   bool has_header = false;
   int line = 0;
+  std::size_t sequences = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string record = text.substr(begin, end - begin);
@@ -230,6 +232,11 @@ Trace read_trace(const std::string& file, const std::string& text) {
     const Node node = parse_json(file, line, record);
     if (has_header) {
       trace.steps.push_back(read_step(node, list));
+      sequences += trace.steps.back().batch.sequences.size();
+      if (sequences > kMostSequencesInAll)
+        throw InputError(file, line,
+                         "its steps have more than " + std::to_string(kMostSequencesInAll) +
+                             " sequences up to here; split the trace");
     } else {
       trace.header = read_header(node, list);
       list.throw_if_any();  // not a trace: its lines would all be wrong

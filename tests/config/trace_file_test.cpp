@@ -176,6 +176,14 @@ TEST_CASE("an empty trace has a header and no steps") {
   CHECK(read_trace("t.jsonl", trace_json_lines(trace)).steps.empty());
 }
 
+TEST_CASE("a few lines cannot ask for more memory than the file says") {
+  std::string text = changed("\"count\":3", "\"count\":65536");
+  text.resize(text.find('\n', text.find('\n') + 1) + 1);  // the header and one step
+  const std::string step = text.substr(text.find('\n') + 1);
+  for (int line = 3; line <= 130; ++line) text += step;
+  CHECK_THAT(refusal(text), ContainsSubstring("t.jsonl:130: its steps have more than 8388608 sequences"));
+}
+
 TEST_CASE("a wrong trace is refused with its line") {
   CHECK_THAT(refusal(""), ContainsSubstring("t.jsonl: is empty"));
   CHECK_THAT(refusal("{\"schema\": \"dculab/machine/1\"}\n"), ContainsSubstring("t.jsonl:1: schema:"));
