@@ -4,6 +4,7 @@
 
 #include "config/csv_text.hpp"
 #include "core/error.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::config {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/map_reader.hpp"
-#include "config/node.hpp"
+#include "fields/node.hpp"
 
 namespace dculab::config {
 

@@ -6,6 +6,7 @@
 
 #include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
+#include "config/yaml_text.hpp"
 #include "sim/calibration/confidence.hpp"
 
 namespace dculab::config {

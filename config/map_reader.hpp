@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "config/node.hpp"
 #include "config/unit_text.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
+#include "fields/node.hpp"
 
 namespace dculab::config {
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/yaml_text.hpp"
 #include "core/error.hpp"
 
 namespace dculab::config {

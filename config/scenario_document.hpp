@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/node.hpp"
+#include "fields/node.hpp"
 
 namespace dculab::config {
 

@@ -8,6 +8,7 @@
 #include "config/scenario_reader.hpp"
 #include "config/search_reader.hpp"
 #include "config/sweep_reader.hpp"
+#include "config/yaml_text.hpp"
 #include "core/error.hpp"
 
 namespace dculab::config {

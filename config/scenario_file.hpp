@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "config/condition.hpp"
-#include "config/node.hpp"
 #include "config/sweep_axis.hpp"
 #include "core/batch.hpp"
 #include "core/dtype.hpp"
@@ -19,6 +18,7 @@
 #include "core/serving_metrics.hpp"
 #include "core/units.hpp"
 #include "core/workload.hpp"
+#include "fields/node.hpp"
 #include "sim/serving/deployment.hpp"
 
 namespace dculab::config {
@@ -51,6 +51,8 @@ struct Workload {
 
 // Threads that any command may be asked for.
 inline constexpr int kMostThreads = 4096;
+// Rounds that any command may be asked for, and untimed steps before each.
+inline constexpr int kMostRepeats = 10000;
 
 // How `--measure` runs the sweep on this machine.
 struct Measure {

@@ -79,8 +79,8 @@ void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
 }
 
 void read_measure(MapReader reader, Measure& measure) {
-  reader.optional("repeats", measure.repeats, between(1, 10000));
-  reader.optional("warm_up", measure.warm_up, between(0, 10000));
+  reader.optional("repeats", measure.repeats, between(1, kMostRepeats));
+  reader.optional("warm_up", measure.warm_up, between(0, kMostRepeats));
   reader.optional("held_out", measure.held_out, between(0, 1));
   reader.optional("seed", measure.seed, between(0, 1 << 30));
   reader.optional("threads", measure.threads, between(0, kMostThreads));

@@ -1,15 +1,17 @@
 // The only file that knows yaml-cpp. It listens to the parser's events instead of building YAML::Node, because that
 // hides duplicate keys, expands aliases and forgets where a key stood.
+#include "config/yaml_text.hpp"
+
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
 #include <sstream>
 
-#include "config/node.hpp"
 #include "core/error.hpp"
 #include "fields/node_builder.hpp"
 #include "fields/printable_text.hpp"
+#include "fields/utf8.hpp"
 #include "files/input.hpp"
 
 namespace dculab::config {

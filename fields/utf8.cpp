@@ -1,5 +1,9 @@
 #include "fields/utf8.hpp"
 
+#include <algorithm>
+
+#include "core/error.hpp"
+
 namespace dculab {
 namespace {
 
@@ -49,6 +53,15 @@ std::size_t valid_prefix(std::string_view text) {
     position += unit.size;
   }
   return position;
+}
+
+void require_utf8(const std::string& file, std::string_view text) {
+  const std::size_t valid = valid_prefix(text);
+  if (valid == text.size()) return;
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(valid), '\n');
+  throw InputError(
+      file, static_cast<int>(line),
+      "is not UTF-8 (byte " + std::to_string(static_cast<unsigned char>(text[valid])) + "); save it as UTF-8");
 }
 
 std::string repaired(std::string_view text) {

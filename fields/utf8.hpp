@@ -28,6 +28,9 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+
 // Bytes before the first one that is not part of a character; text.size() when all are.
 [[nodiscard]] std::size_t valid_prefix(std::string_view text);
 
+// Throws InputError, with the line, for bytes that are not UTF-8: what is read is shown and written again.
+void require_utf8(const std::string& file, std::string_view text);
+
 // `text` with U+FFFD for each piece that is no character, as Rust's from_utf8_lossy and Python's errors="replace".
 [[nodiscard]] std::string repaired(std::string_view text);
 

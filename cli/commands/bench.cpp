@@ -222,8 +222,10 @@ void add_bench(CLI::App& app) {
   command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--threads", choices->options.threads, "CPU: worker threads, 0 = all cores")
       ->check(thread_count());
-  command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")->check(at_least(1));
-  command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")->check(at_least(0));
+  command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")
+      ->check(between(1, config::kMostRepeats));
+  command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")
+      ->check(between(0, config::kMostRepeats));
   add_output_file(*command, "--trace", choices->trace_file, "Write the trace here (JSON Lines)");
   add_workload_options(*command, choices->workload, choices->set);
   add_output_options(*command, choices->output);

@@ -14,13 +14,13 @@
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
-#include "config/node.hpp"
 #include "config/questions_file.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kivi.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
+#include "fields/node.hpp"
 #include "files/input.hpp"
 
 namespace dculab::cli {
@@ -280,9 +280,11 @@ void add_evaluate(CLI::App& app) {
   command->add_option("--max-num-seqs", choices->windows_at_once, "With --stream: windows at the same time")
       ->check(CLI::Range(1, 256));
   command->add_option("--decode-steps", tasks.decode.steps, "Steps of the speed measurement, 0 = none")
-      ->check(at_least(0));
-  command->add_option("--decode-batch", tasks.decode.batch, "Sequences of the speed measurement")->check(at_least(1));
-  command->add_option("--decode-context", tasks.decode.context, "Tokens cached at its beginning")->check(at_least(1));
+      ->check(between(0, kLongestContext));
+  command->add_option("--decode-batch", tasks.decode.batch, "Sequences of the speed measurement")
+      ->check(between(1, kLargestBatch));
+  command->add_option("--decode-context", tasks.decode.context, "Tokens cached at its beginning")
+      ->check(between(1, kLongestContext));
   add_engine_options(*command, *choices);
   add_output_options(*command, choices->output);
   command->callback([choices] { run_evaluate(*choices); });

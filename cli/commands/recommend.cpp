@@ -10,6 +10,7 @@
 #include "cli/scenario/locate.hpp"
 #include "cli/scenario/resolve.hpp"
 #include "config/trace_file.hpp"
+#include "config/yaml_text.hpp"
 
 namespace dculab::cli {
 namespace {

@@ -212,7 +212,8 @@ void add_run(CLI::App& app) {
   reads(
       source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously"));
   source->require_option(1);
-  command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")->check(at_least(1));
+  command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")
+      ->check(between(1, kLongestContext));
   command->add_option("--temperature", choices->temperature, "0 = greedy")->check(at_least(0));
   command->add_option("--top-k", choices->top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
   command->add_option("--top-p", choices->top_p, "Sample from the likeliest that make up p")

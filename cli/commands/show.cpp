@@ -12,6 +12,7 @@
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
+#include "config/yaml_text.hpp"
 #include "core/error.hpp"
 #include "core/matmul_tiles.hpp"
 #include "engine/checkpoint/model_config.hpp"

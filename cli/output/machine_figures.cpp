@@ -2,7 +2,7 @@
 
 #include "cli/machine/effective_machine.hpp"
 #include "config/machine_file.hpp"
-#include "config/node.hpp"
+#include "config/yaml_text.hpp"
 
 namespace dculab::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "cli/scenario/request_workload.hpp"
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
+#include "config/yaml_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "config/machine_file.hpp"
-#include "config/node.hpp"
 #include "config/scenario_file.hpp"
 #include "core/error.hpp"
+#include "fields/node.hpp"
 #include "files/input.hpp"
 #include "tests/support/catch.hpp"
 

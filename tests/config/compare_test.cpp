@@ -3,6 +3,7 @@
 
 #include "config/accuracy_file.hpp"
 #include "config/scenario_file.hpp"
+#include "config/yaml_text.hpp"
 #include "core/error.hpp"
 #include "tests/support/catch.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "config/machine_fields.hpp"
 #include "config/machine_figure.hpp"
-#include "config/node.hpp"
+#include "config/yaml_text.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/compute/gpu_family.hpp"

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "config/node.hpp"
 #include "core/error.hpp"
+#include "fields/node.hpp"
 #include "files/input.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,4 +1,5 @@
 #include "config/scenario_file.hpp"
+#include "config/yaml_text.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,5 +1,6 @@
 // The axes of a sweep: what they read as, which points they make, and what is refused.
 #include "config/sweep_axis.hpp"
+#include "config/yaml_text.hpp"
 
 #include <set>
 

@@ -7,6 +7,7 @@
 #include "config/search_chunk.hpp"
 #include "config/study_journal.hpp"
 #include "core/error.hpp"
+#include "fields/json_text.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace dculab::fuzz {

@@ -4,6 +4,8 @@
 
 #include "config/machine_file.hpp"
 #include "config/scenario_file.hpp"
+#include "config/yaml_text.hpp"
+#include "fields/json_text.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace dculab::fuzz {

@@ -13,9 +13,6 @@ namespace dculab::config {
 // nesting deeper than 32, more than 1 MiB), and never anything else. `file` is for messages.
 [[nodiscard]] Node parse_yaml(const std::string& file, const std::string& text);
 
-// Throws InputError, with the line, for bytes that are not UTF-8: what is read is shown and written again.
-void require_utf8(const std::string& file, std::string_view text);
-
 [[nodiscard]] Node read_yaml_file(const std::string& path);
 
 }  // namespace dculab::config
