@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <sstream>
 
 #include "fields/printable_text.hpp"
@@ -10,17 +11,21 @@
 namespace dculab::config {
 namespace {
 
-const std::string& scalar_text(const Node& node, const std::string& wanted) {
+// YAML's scalars are words, which may be anything; those of JSON have a type.
+const std::string& scalar_text(const Node& node, const std::string& wanted, std::initializer_list<ScalarType> types) {
   if (node.kind == NodeKind::null) throw InputError("has no value; write " + wanted);
   if (node.kind == NodeKind::list) throw InputError("is a list; write " + wanted);
   if (node.kind == NodeKind::map) throw InputError("is a map; write " + wanted);
+  if (node.type != ScalarType::word && std::ranges::find(types, node.type) == types.end())
+    throw InputError((node.is(ScalarType::text) ? in_quotes(node.text) + " is a text" : "is " + shortened(node.text)) +
+                     "; write " + wanted);
   return node.text;
 }
 
 // Plain decimal digits: yaml-cpp would read 010 as eight, and accept 0x10.
 template <class T>
 void read_integer(const Node& node, T& value) {
-  const std::string& text = scalar_text(node, "a whole number");
+  const std::string& text = scalar_text(node, "a whole number", {ScalarType::integer, ScalarType::real});
   const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
   const bool plain = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
   if (!plain) throw InputError(in_quotes(text) + " is not a whole number");
@@ -131,12 +136,12 @@ void ProblemList::throw_if_any() const {
 }
 
 void read_scalar(const Node& node, std::string& value) {
-  value = scalar_text(node, "a text");
+  value = scalar_text(node, "a text", {ScalarType::text});
   if (value.empty()) throw InputError("is empty; write a text");
 }
 
 void read_scalar(const Node& node, bool& value) {
-  const std::string& text = scalar_text(node, "true or false");
+  const std::string& text = scalar_text(node, "true or false", {ScalarType::flag});
   if (text != "true" && text != "false") throw InputError(in_quotes(text) + " is neither true nor false");
   value = text == "true";
 }
@@ -145,14 +150,14 @@ void read_scalar(const Node& node, int& value) { read_integer(node, value); }
 void read_scalar(const Node& node, std::int64_t& value) { read_integer(node, value); }
 
 void read_scalar(const Node& node, double& value) {
-  const std::string& text = scalar_text(node, "a number");
+  const std::string& text = scalar_text(node, "a number", {ScalarType::integer, ScalarType::real});
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || !std::isfinite(value)) throw InputError(in_quotes(text) + " is not a number");
 }
 
 void read_scalar(const Node& node, Dtype& value) {
-  const std::string& text = scalar_text(node, "a dtype such as f16");
+  const std::string& text = scalar_text(node, "a dtype such as f16", {ScalarType::text});
   const std::optional<Dtype> dtype = parse_dtype(text);
   if (!dtype)
     throw InputError(in_quotes(text) + " is not a dtype; use one of f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4");

@@ -14,8 +14,8 @@
 #include "cli/search/search_summary.hpp"
 #include "cli/search/sweep_space.hpp"
 #include "config/search_chunk.hpp"
+#include "config/yaml_text.hpp"
 #include "core/error.hpp"
-#include "fields/json_text.hpp"
 #include "files/output.hpp"
 #include "sim/study/ordered_chunks.hpp"
 
@@ -208,7 +208,7 @@ void merge(const std::vector<std::string>& files, const SearchOptions& options, 
   std::vector<std::unique_ptr<config::StudyJournal>> journals;
   for (const std::string& file : files) journals.push_back(std::make_unique<config::StudyJournal>(file));
   const config::JournalHeader& first = journals.front()->header();
-  const SweepSpace space(config::read_scenario(files.front(), parse_json(files.front(), 1, first.document)));
+  const SweepSpace space(config::read_scenario(files.front(), config::parse_yaml(files.front(), first.document)));
   if (space.identity() != first.identity)
     throw InputError(files.front(), "was written by another build of dculab, or its machine or model is another here");
   std::ranges::stable_sort(journals, {}, [](const auto& journal) { return journal->header().shard; });

@@ -3,7 +3,9 @@
 #include <functional>
 #include <string>
 
+#include "config/yaml_text.hpp"
 #include "core/batch.hpp"
+#include "fields/json_text.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -132,6 +134,30 @@ TEST_CASE("a long value or key is shown in part") {
   CHECK_THAT(told, ContainsSubstring("'" + std::string(200, 'v') + "...' is not a whole number"));
   CHECK_THAT(complaints(std::string(1000, 'k') + ": 1", [](MapReader&) {}),
              ContainsSubstring(": " + std::string(200, 'k') + "...: unknown key"));
+}
+
+TEST_CASE("JSON's scalars are what they were written as") {
+  const auto complaint = [](const std::string& value, auto target) {
+    const Node node = parse_json("t.jsonl", 7, R"({"key": )" + value + "}");
+    ProblemList problems("t.jsonl");
+    MapReader(&node, "", problems).required("key", target);
+    try {
+      problems.throw_if_any();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(complaint("5", 0).empty());
+  CHECK(complaint("5", 0.0).empty());
+  CHECK(complaint("true", false).empty());
+  CHECK(complaint("\"5\"", std::string()).empty());
+  CHECK(complaint("\"f16\"", Dtype::f32).empty());
+  CHECK(complaint("\"5\"", 0) == "t.jsonl:7: key: '5' is a text; write a whole number");
+  CHECK(complaint("\"5\"", 0.0) == "t.jsonl:7: key: '5' is a text; write a number");
+  CHECK(complaint("\"true\"", false) == "t.jsonl:7: key: 'true' is a text; write true or false");
+  CHECK(complaint("5", std::string()) == "t.jsonl:7: key: is 5; write a text");
+  CHECK(complaint("true", 0) == "t.jsonl:7: key: is true; write a whole number");
 }
 
 TEST_CASE("JSON gives the same tree, with the line of its text") {
