@@ -39,6 +39,16 @@ void check_domain(const std::string& fitted) {
   CHECK(run_for_json(outside).at("basis") == "extrapolated");
 }
 
+// Hidden from the optimised build's run: `study --measure`, its main job, probes too.
+TEST_CASE("what probe writes is a machine that predict prices", "[.][main]") {
+  const Folder folder;
+  const std::string machine = folder.path("host.yaml");
+  const Json probe = run_for_json({"probe", "--quick", "--threads", "2", "--machine-file", machine});
+  CHECK(probe.at("schema") == "dculab/probe/1");
+  const Json step = run_for_json({"predict", "--model", "dculab-tiny", "--machine", machine, "--context", "100"});
+  CHECK(step.at("step_seconds").get<double>() > 0);
+}
+
 TEST_CASE("a trace goes from bench to calibrate to validate to predict", "[main]") {
   const Folder folder;
   const std::string cpu = folder.write("cpu.yaml", kGenerousCpu);

@@ -218,7 +218,7 @@ TEST_CASE("options that a study would not heed are refused, and nothing is writt
   CHECK_FALSE(std::filesystem::exists(written));
 }
 
-TEST_CASE("a journal is gone on with only by the study it belongs to") {
+TEST_CASE("a journal is gone on with only by the study it belongs to", "[main]") {
   const Folder folder;
   const std::string scenario = folder.write("s.yaml", kSearch), journal = folder.path("journal");
   const Arguments run{"study", scenario, "--journal", journal};
