@@ -4,7 +4,7 @@
 // For each format, in rounds that take turns so that all of them and the probe see the same machine; the table has the
 // medians:
 //   decode, batch 1, context 64: weight and KV bytes / step time, as a share of the DRAM bandwidth that the probe reads
-//     just before; the same of the products alone (their bytes / their time), and what the step spends on all else
+//     just before and just after, the mean of both; the same of the products alone (their bytes / their time), and what the step spends on all else
 //   decode, batch 1, context 8192: step time over what its bytes predict from the step at context 64
 //   prefill, 512 tokens: FLOP / step time, as a share of the F32 multiply-add peak of the probe
 // Usage: engine_bench [rounds = 3] [threads = 2] [formats = int4_int8,int8_int8,f16_exact,bf16_exact]
@@ -125,9 +125,11 @@ class Limits {
 };
 
 // Returns the time of the step.
-Seconds measure_decode(Format& format, BytesPerSecond dram, int threads) {
+Seconds measure_decode(Format& format, Limits& limits, int threads) {
   const StepPlan plan = format.plan(Phase::decode, kShort);
+  const BytesPerSecond before = limits.dram();
   const TraceStep step = format.measure(Phase::decode, kShort, 15, threads);
+  const BytesPerSecond dram = (before + limits.dram()) / 2;
   Bytes weights;
   Seconds products;
   for (std::size_t i = 0; i < plan.ops.size(); ++i)
@@ -189,7 +191,7 @@ int main(int argc, char* argv[]) {
     const engine::ForeignLoad load;
     const FlopsPerSecond peak = limits.f32_peak();
     for (Format& format : formats) {
-      const Seconds decode = measure_decode(format, limits.dram(), threads);
+      const Seconds decode = measure_decode(format, limits, threads);
       if (wanted("long")) measure_long(format, decode, threads);
       if (wanted("prefill")) measure_prefill(format, peak, threads);
     }
