@@ -3,7 +3,9 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "core/step_plan.hpp"
 #include "sim/calibration/huber.hpp"
@@ -32,7 +34,7 @@ struct Row {
 };
 
 // Rows of log(predicted / measured) / sigma. Steps that do the same work share a plan, which is priced once for all of
-// them: a serving trace repeats its steps.
+// them: a serving trace repeats its steps. Steps that took the same times, too, share their rows.
 class StepRows {
  public:
   explicit StepRows(std::span<const TraceStep> steps) {
@@ -42,7 +44,7 @@ class StepRows {
       const auto [begin, end] = plan_of_context.equal_range(context_tokens(step.batch));
       const auto same =
           std::find_if(begin, end, [&](const auto& entry) { return same_work(*first[entry.second], step); });
-      add_rows(step, same == end ? plans_.size() : same->second);
+      count_rows(step, same == end ? plans_.size() : same->second);
       if (same != end) continue;
       plan_of_context.emplace(context_tokens(step.batch), plans_.size());
       first.push_back(&step);
@@ -65,6 +67,9 @@ class StepRows {
     return result;
   }
 
+  // [rows]: steps that share the row
+  [[nodiscard]] const std::vector<double>& counts() const { return counts_; }
+
  private:
   [[nodiscard]] static std::int64_t context_tokens(const Batch& batch) {
     std::int64_t total = 0;
@@ -73,6 +78,16 @@ class StepRows {
   }
   [[nodiscard]] static bool same_work(const TraceStep& left, const TraceStep& right) {
     return left.batch == right.batch && left.options == right.options && left.model == right.model;
+  }
+
+  void count_rows(const TraceStep& step, std::size_t plan) {
+    std::vector<double> times{static_cast<double>(plan), step.duration.value(), step.spread.value()};
+    for (const Seconds op : step.op_durations) times.push_back(op.value());
+    const auto [known, is_new] = rows_of_times_.emplace(std::move(times), std::pair(rows_.size(), std::size_t{0}));
+    auto& [begin, end] = known->second;
+    if (is_new) add_rows(step, plan), end = rows_.size();
+    counts_.resize(rows_.size(), 0);
+    for (std::size_t row = begin; row < end; ++row) ++counts_[row];
   }
 
   // The step's own row, then those of its visible ops.
@@ -89,6 +104,9 @@ class StepRows {
 
   std::vector<StepPlan> plans_;
   std::vector<Row> rows_;
+  std::vector<double> counts_;  // [rows]
+  // Where the rows begin and end of the steps with a plan and times.
+  std::map<std::vector<double>, std::pair<std::size_t, std::size_t>> rows_of_times_;
 };
 
 using Vector = Eigen::VectorXd;
@@ -97,7 +115,8 @@ using Matrix = Eigen::MatrixXd;
 // The least-squares problem: residuals as a function of the parameters' logarithms.
 class FigureProblem {
  public:
-  FigureProblem(const Machine& base, const ResidualRows& measured) : base_(base), measured_(measured) {
+  FigureProblem(const Machine& base, const ResidualRows& measured, std::span<const double> counts)
+      : base_(base), measured_(measured), counts_(counts) {
     for (const Parameter& parameter : parameters()) {
       double value = get(base, parameter);
       if (value <= 0) value = kSmallestPrior;
@@ -119,7 +138,8 @@ class FigureProblem {
   // The measurements' rows, then the priors.
   [[nodiscard]] Vector residuals(const Vector& logs) const {
     std::vector<double> rows = measured_(machine_at(logs));
-    for (double& row : rows) row = huber_residual(row);
+    for (std::size_t index = 0; index < rows.size(); ++index)
+      rows[index] = huber_residual(rows[index]) * (counts_.empty() ? 1 : std::sqrt(counts_[index]));
     for (std::size_t index = 0; index < parameters().size(); ++index)
       rows.push_back((logs[static_cast<Eigen::Index>(index)] - prior_[index]) / parameters()[index].log_sigma);
     return Eigen::Map<const Vector>(rows.data(), static_cast<Eigen::Index>(rows.size()));
@@ -128,6 +148,7 @@ class FigureProblem {
  private:
   const Machine& base_;
   const ResidualRows& measured_;
+  std::span<const double> counts_;
   std::vector<double> prior_;
 };
 
@@ -178,8 +199,8 @@ std::vector<PredictedMeasured> compare_steps(const Machine& machine, std::span<c
   return pairs;
 }
 
-Fit fit_residuals(const Machine& base, const ResidualRows& rows) {
-  const FigureProblem problem(base, rows);
+Fit fit_residuals(const Machine& base, const ResidualRows& rows, std::span<const double> counts) {
+  const FigureProblem problem(base, rows, counts);
   Matrix curvature;
   const Vector near = minimise(problem, problem.start(), kCoarseStep, curvature);
   const Vector logs = minimise(problem, near, kFineStep, curvature);
@@ -199,7 +220,8 @@ Fit fit_residuals(const Machine& base, const ResidualRows& rows) {
 
 Fit fit_machine(const Machine& base, std::span<const TraceStep> steps) {
   const StepRows rows(steps);
-  Fit fit = fit_residuals(base, [&rows](const Machine& machine) { return rows.on(machine); });
+  Fit fit = fit_residuals(
+      base, [&rows](const Machine& machine) { return rows.on(machine); }, rows.counts());
   fit.error = summarize_errors(compare_steps(fit.machine, steps));
   return fit;
 }

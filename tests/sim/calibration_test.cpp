@@ -117,6 +117,25 @@ TEST_CASE("only what an importer may find fused can take no time of its own") {
   }
 }
 
+// What a trace may find out: other shares and times than the priors'.
+Machine gpu_truth() {
+  Machine machine = mi50_like();
+  machine.efficiencies.matmul_compute = 0.52;
+  machine.efficiencies.attention_compute = 0.28;
+  machine.efficiencies.dram_bandwidth = 0.70;
+  machine.efficiencies.cache_bandwidth = 0.55;
+  machine.efficiencies.block_lookup = Seconds(40e-9);
+  machine.overheads = {Seconds(9e-6), Seconds(800e-6), Seconds(12e-6), Seconds(250e-9)};
+  return machine;
+}
+
+Machine gpu_guess() {
+  Machine machine = mi50_like();
+  machine.overheads.host_per_step = Seconds(300e-6);
+  machine.overheads.host_per_sequence = Seconds(5e-6);
+  return machine;
+}
+
 TEST_CASE("a fit weighs measurements against the prior as least squares does") {
   constexpr double kSigma = 0.01;  // of the measured value, on the log scale; the prior's is 0.15
   const Machine base = mi50_like();
@@ -148,25 +167,30 @@ TEST_CASE("a fit weighs measurements against the prior as least squares does") {
     return rows;
   });
   CHECK(std::log(robust.machine.efficiencies.dram_bandwidth / 0.6) == Approx(-0.2 * kSigma).margin(0.002));
+
+  // Ten readings in one row are ten rows.
+  const std::vector<double> counts{10, 1};
+  const Fit counted = fit_residuals(
+      base,
+      [&](const Machine& m) {
+        return std::vector{measured(0.6)(m), measured(0.3)(m)};
+      },
+      counts);
+  CHECK(counted.machine.efficiencies.dram_bandwidth == Approx(robust.machine.efficiencies.dram_bandwidth));
 }
 
-// What a trace may find out: other shares and times than the priors'.
-Machine gpu_truth() {
-  Machine machine = mi50_like();
-  machine.efficiencies.matmul_compute = 0.52;
-  machine.efficiencies.attention_compute = 0.28;
-  machine.efficiencies.dram_bandwidth = 0.70;
-  machine.efficiencies.cache_bandwidth = 0.55;
-  machine.efficiencies.block_lookup = Seconds(40e-9);
-  machine.overheads = {Seconds(9e-6), Seconds(800e-6), Seconds(12e-6), Seconds(250e-9)};
-  return machine;
-}
-
-Machine gpu_guess() {
-  Machine machine = mi50_like();
-  machine.overheads.host_per_step = Seconds(300e-6);
-  machine.overheads.host_per_sequence = Seconds(5e-6);
-  return machine;
+TEST_CASE("a step that is measured again with the same result weighs twice") {
+  const Machine truth = gpu_truth(), base = gpu_guess();
+  const std::vector<TraceStep> steps = time_steps(
+      truth, {make_step(llama_2_7b(), Phase::decode, 1, 512), make_step(llama_2_7b(), Phase::prefill, 1, 300)}, 0.05,
+      3);
+  std::vector<TraceStep> repeated(5, steps[0]), nearly = repeated;
+  repeated.push_back(steps[1]), nearly.push_back(steps[1]);
+  for (std::size_t index = 0; index < 5; ++index) nearly[index].duration *= 1 + 1e-12 * static_cast<double>(index);
+  for (const FittedParameter& once : fit_machine(base, repeated).parameters) {
+    INFO(once.key);
+    CHECK(once.value == Approx(find(fit_machine(base, nearly), once.key).value).epsilon(1e-6));
+  }
 }
 
 TEST_CASE("a fit to a noisy synthetic trace predicts points it did not see") {
