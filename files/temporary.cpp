@@ -1,11 +1,14 @@
 #include "files/temporary.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +22,25 @@ namespace fs = std::filesystem;
 constexpr mode_t kRights = 0777, kGroupRights = 0070;
 
 [[noreturn]] void fail(int reason) { throw std::system_error(reason, std::generic_category()); }
+
+Descriptor open_folder(int beside, const char* name) {
+  return Descriptor(::openat(beside, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// What is in a folder, without taking memory: perhaps there is none left. What cannot be removed stays.
+void remove_entries(int folder) noexcept {
+  alignas(dirent64) std::array<char, 4096> entries{};
+  for (ssize_t size = 0; (size = ::getdents64(folder, entries.data(), entries.size())) > 0;)
+    for (ssize_t place = 0; place < size;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + place);
+      place += entry->d_reclen;
+      const char* const name = &entry->d_name[0];
+      if (std::string_view(name) == "." || std::string_view(name) == "..") continue;
+      if (::unlinkat(folder, name, 0) == 0) continue;
+      remove_entries(open_folder(folder, name).number());
+      ::unlinkat(folder, name, AT_REMOVEDIR);
+    }
+}
 
 // Some file systems have nothing to sync.
 void sync(int (*call)(int), int descriptor) {
@@ -54,6 +76,7 @@ Temporary::~Temporary() {
 void Temporary::make() {
   if (kind_ == TemporaryKind::folder) {
     if (::mkdir(path_.c_str(), kRights) != 0) fail(errno);
+    descriptor_ = open_folder(AT_FDCWD, path_.c_str());  // for remove, when perhaps no file can be opened any more
     return;
   }
   struct stat old {};
@@ -78,17 +101,13 @@ void Temporary::copy_rights() const {
   ::fchmod(descriptor(), mode);
 }
 
-// Perhaps because there is no memory left: a file is removed without taking any. The next program that writes the
-// target removes what is left of a folder.
 void Temporary::remove() const noexcept {
   if (kind_ == TemporaryKind::file) {
     ::unlink(path_.c_str());
     return;
   }
-  try {
-    fs::remove_all(path_);
-  } catch (...) {
-  }
+  remove_entries(descriptor());
+  ::rmdir(path_.c_str());
 }
 
 std::string Temporary::earlier() const { return earlier_temporary(target_, path_); }

@@ -25,7 +25,7 @@ class Temporary {
   Temporary& operator=(const Temporary&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] int descriptor() const { return descriptor_.number(); }  // of a file, for writing
+  [[nodiscard]] int descriptor() const { return descriptor_.number(); }  // a file's is for writing
 
   // The temporary file or folder of another program that was at this target first; empty where there is none.
   [[nodiscard]] std::string earlier() const;

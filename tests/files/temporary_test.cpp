@@ -3,8 +3,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <new>
 #include <optional>
+#include <string>
 
 #include "tests/files/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
@@ -29,18 +31,27 @@ thread_local bool is_out_of_memory = false;
 namespace dculab::files::test {
 namespace {
 
-TEST_CASE("an unfinished file is removed without memory, and an unfinished folder does not end the program") {
+TEST_CASE("what is unfinished is removed without memory") {
   const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("elsewhere"));
+  folder.write("elsewhere/bystander", "stays");
   for (const TemporaryKind kind : {TemporaryKind::file, TemporaryKind::folder}) {
     std::optional<Temporary> temporary;
     temporary.emplace(folder.path("result"), kind);
     const std::filesystem::path path = temporary->path();
     REQUIRE(std::filesystem::exists(path));
+    if (kind == TemporaryKind::folder) {
+      std::filesystem::create_directories(path / "inner");
+      for (int file = 0; file < 300; ++file)
+        std::ofstream(path / "inner" / (std::string(50, 'n') + std::to_string(file)));
+      std::filesystem::create_symlink(folder.path("elsewhere"), path / "link");
+    }
     is_out_of_memory = true;
     temporary.reset();
     is_out_of_memory = false;
-    CHECK(std::filesystem::exists(path) == (kind == TemporaryKind::folder));
+    CHECK_FALSE(std::filesystem::exists(path));
   }
+  CHECK(folder.read("elsewhere/bystander") == "stays");
 }
 
 }  // namespace
