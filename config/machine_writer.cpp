@@ -1,9 +1,11 @@
 #include <charconv>
+#include <cstdio>
 #include <stdexcept>
 
 #include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
+#include "fields/utf8.hpp"
 
 namespace dculab::config {
 namespace {
@@ -20,16 +22,26 @@ std::string figure_text(Quantity<B, S, F, C> value) {
   return exact_text(value);
 }
 
+// What a YAML file may not hold as it is, or would not be given back as it was: control characters, line and paragraph
+// separators, the byte order mark.
+bool needs_escape(char32_t letter) {
+  return letter < 0x20 || (letter >= 0x7F && letter < 0xA0) || letter == 0x2028 || letter == 0x2029 || letter == 0xFEFF;
+}
+
 // A double-quoted YAML scalar.
-std::string yaml_quoted(const std::string& text) {
+std::string yaml_quoted(std::string_view text) {
   std::string result = "\"";
-  for (const char letter : text) {
-    if (letter == '\n') {
-      result += "\\n";
-      continue;
+  while (!text.empty()) {
+    const Utf8Unit unit = first_unit(text);
+    if (unit.code_point == '"' || unit.code_point == '\\') result += '\\';
+    if (needs_escape(unit.code_point)) {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(unit.code_point));
+      result += escape.data();
+    } else {
+      result += text.substr(0, unit.size);
     }
-    if (letter == '"' || letter == '\\') result += '\\';
-    result += letter;
+    text.remove_prefix(unit.size);
   }
   return result + '"';
 }

@@ -35,6 +35,8 @@ class YamlEvents final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     refuse_extras(mark, tag, anchor);
+    if (valid_prefix(value) != value.size())  // yaml-cpp makes a lone byte of the escapes \N and \_
+      throw InputError(file_, mark.line + 1, "an escape such as \\N stands for no text here; write \\x85");
     builder_.scalar(place_of(mark), value);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,

@@ -9,6 +9,7 @@
 #include "config/machine_figure.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
+#include "fields/utf8.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/compute/gpu_family.hpp"
 #include "tests/support/catch.hpp"
@@ -61,6 +62,14 @@ TEST_CASE("how long a cache keeps what strangers drive out is written and read b
   const sim::Machine again = read_machine("again", machine_yaml(machine));
   CHECK(again.memory[0].kept_for == Seconds(0));
   CHECK(again.memory[1].kept_for == Seconds(5.5e-3));
+}
+
+TEST_CASE("a machine's texts are written and read back, whatever they are") {
+  sim::Machine machine = read_machine_file(shipped_machines().front());
+  machine.description.clear();
+  for (char32_t letter = 0; letter < 0x100; ++letter) append_character(machine.description, letter);
+  for (const char32_t letter : {0x2028, 0x2029, 0xFEFF, 0x1F600}) append_character(machine.description, letter);
+  CHECK(read_machine("again", machine_yaml(machine)).description == machine.description);
 }
 
 TEST_CASE("every shipped machine is written and read back the same") {
