@@ -20,6 +20,7 @@
 #include "core/kivi.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
+#include "engine/sampling/sampler.hpp"
 #include "fields/node.hpp"
 #include "files/input.hpp"
 
@@ -174,9 +175,7 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
   engine::TextEvaluation result =
       engine::evaluate_text(scorer, against.get(), ids,
                             {.window = choices.tasks.window, .windows_at_once = choices.windows_at_once}, progress);
-  if (!std::isfinite(result.loss.mean()))
-    throw InputError(
-        "the model's predictions are NaN or infinite: its weights are damaged, or too large for its caches");
+  if (!std::isfinite(result.loss.mean())) throw InputError(engine::kPredictionsNotFinite);
   return result;
 }
 

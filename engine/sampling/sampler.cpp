@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "core/error.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -11,6 +14,12 @@ std::uint64_t split_mix(std::uint64_t state) {
   state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9U;
   state = (state ^ (state >> 27)) * 0x94D049BB133111EBU;
   return state ^ (state >> 31);
+}
+
+void require_finite(std::span<const float> logits) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  if (!std::ranges::all_of(logits, [](float logit) { return std::abs(logit) <= kLargest; }))
+    throw InputError(kPredictionsNotFinite);
 }
 
 }  // namespace
@@ -29,6 +38,7 @@ double uniform(std::uint64_t seed, std::uint64_t counter) {
 }
 
 TokenId Sampler::sample(std::span<const float> logits, const SamplingParams& params, std::uint64_t position) {
+  require_finite(logits);
   const auto largest = std::max_element(logits.begin(), logits.end());
   if (params.temperature == 0) return static_cast<TokenId>(largest - logits.begin());
   rank_candidates(logits, params);

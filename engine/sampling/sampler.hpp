@@ -11,6 +11,9 @@
 
 namespace dculab::engine {
 
+inline constexpr const char* kPredictionsNotFinite =
+    "the model's predictions are NaN or infinite: its weights are damaged, or too large for its caches";
+
 // Everything that makes the parameters unusable, one sentence each; empty when they are sound.
 [[nodiscard]] std::vector<std::string> problems(const SamplingParams& params);
 
@@ -22,6 +25,7 @@ class Sampler {
  public:
   // `position` is the new token's place in its sequence: the counter of its random number. Among equal logits the
   // lower token id comes first. Temperature is applied first, then top_k, then top_p, as in Hugging Face transformers.
+  // Throws InputError for logits that are not finite.
   [[nodiscard]] TokenId sample(std::span<const float> logits, const SamplingParams& params, std::uint64_t position);
 
  private:

@@ -1,8 +1,10 @@
 #include "engine/sampling/sampler.hpp"
 
 #include <cmath>
+#include <limits>
 #include <map>
 
+#include "core/error.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::engine {
@@ -29,6 +31,14 @@ TEST_CASE("greedy takes the largest logit, the first among equals") {
   Sampler sampler;
   REQUIRE(sampler.sample(kLogits, {}, 0) == 1);
   REQUIRE(sampler.sample(std::vector<float>{1.0F, 3.0F, 3.0F, 2.0F}, {}, 7) == 1);
+}
+
+TEST_CASE("logits that are not finite are refused") {
+  Sampler sampler;
+  for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+    for (const float temperature : {0.0F, 1.0F})
+      REQUIRE_THROWS_AS(sampler.sample(std::vector<float>{1.0F, wrong, 0.0F}, {.temperature = temperature}, 0),
+                        InputError);
 }
 
 TEST_CASE("tokens come with the probabilities of the softmax") {
