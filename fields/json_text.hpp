@@ -2,7 +2,9 @@
 // million values in one tree, in time that grows with the text and not faster.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +35,9 @@ Node read_json_items(const std::string& file, const NextPiece& next_piece, const
 
 // JSON that parse_json reads as the same document, its places aside. Words become texts. One line, or indented.
 [[nodiscard]] std::string json_text(const Node& node, int indent = -1);
+
+// The value of an integer; nothing for what is none, or does not fit.
+[[nodiscard]] std::optional<std::int64_t> integer_of(const Node& node);
 
 // The value of an integer or a real. Precondition: `node` is one.
 [[nodiscard]] double number_of(const Node& node);

@@ -40,6 +40,8 @@ void NodeBuilder::open(Place place, NodeKind kind) {
   frame.node.kind = kind;
   frame.node.place = place;
   frame.is_streamed = is_streamed(kind);
+  frame.num_values = num_values_;
+  if (frame.is_streamed && !open_.empty()) refuse_second_stream(place);
   open_.push_back(std::move(frame));
 }
 
@@ -47,6 +49,14 @@ bool NodeBuilder::is_streamed(NodeKind kind) const {
   if (!visit_ || kind != streamed_.kind) return false;
   if (streamed_.member.empty()) return open_.empty();
   return open_.size() == 1 && open_.back().key == streamed_.member;
+}
+
+// Its items would be visited before the duplicate is found.
+void NodeBuilder::refuse_second_stream(Place place) const {
+  Node again;
+  again.key = streamed_.member;
+  again.key_place = place;
+  if (open_.back().node.find(streamed_.member) != nullptr) refuse_duplicate(again);
 }
 
 void NodeBuilder::close() {
@@ -86,7 +96,7 @@ void NodeBuilder::add(Node node) {
   }
   const bool refuses = parent.node.kind == NodeKind::map && rules_.duplicates == DuplicateKeys::refuse;
   if (refuses && !parent.streamed_keys.insert(node.key).second) refuse_duplicate(node);
-  num_values_ = 0;
+  num_values_ = parent.num_values;
   visit_(std::move(node));
 }
 

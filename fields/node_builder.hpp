@@ -51,11 +51,13 @@ class NodeBuilder {
     std::optional<std::string> key;  // read, its value not yet
     Place key_place;
     bool is_streamed = false;
+    std::size_t num_values = 0;  // kept when it was opened
     std::unordered_set<std::string> streamed_keys;
   };
   void add(Node node);
   void count_value(Place place);
   [[nodiscard]] bool is_streamed(NodeKind kind) const;
+  void refuse_second_stream(Place place) const;
   void refuse_duplicates(const Node& map) const;
   [[noreturn]] void refuse_duplicate(const Node& child) const;
 

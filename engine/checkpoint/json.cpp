@@ -1,6 +1,5 @@
 #include "engine/checkpoint/json.hpp"
 
-#include <charconv>
 #include <utility>
 
 #include "core/error.hpp"
@@ -39,10 +38,9 @@ const Node& JsonFields::at(std::string_view key) const {
 
 int JsonFields::as_integer(const Node& member, const Node& value) const {
   if (!value.is(ScalarType::integer)) refuse(member, "must be an integer");
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.text.data(), value.text.data() + value.text.size(), number);
-  if (error != std::errc() || number > kLimit || number < -kLimit) refuse(member, "is out of range");
-  return static_cast<int>(number);
+  const std::optional<std::int64_t> number = integer_of(value);
+  if (!number || *number > kLimit || *number < -kLimit) refuse(member, "is out of range");
+  return static_cast<int>(*number);
 }
 
 int JsonFields::integer(std::string_view key) const { return as_integer(at(key), at(key)); }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -99,10 +98,8 @@ class EntryReader {
   // A whole number that is not negative.
   template <class T>
   [[nodiscard]] static std::optional<T> count(const Node& node) {
-    if (!node.is(ScalarType::integer) || node.text.starts_with('-')) return std::nullopt;
-    T number = 0;
-    const auto [end, error] = std::from_chars(node.text.data(), node.text.data() + node.text.size(), number);
-    return error == std::errc() ? std::optional(number) : std::nullopt;
+    const std::optional<std::int64_t> number = integer_of(node);
+    return number && *number >= 0 ? std::optional(static_cast<T>(*number)) : std::nullopt;
   }
 
   [[nodiscard]] std::uint64_t byte_count(const StoredTensor& tensor) const {

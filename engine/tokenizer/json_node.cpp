@@ -1,8 +1,8 @@
 #include "engine/tokenizer/json_node.hpp"
 
-#include <charconv>
 #include <optional>
 
+#include "fields/json_text.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab::engine {
@@ -10,10 +10,8 @@ namespace {
 
 // An integer within the range, or nothing.
 std::optional<std::int64_t> integer_within(const Node& node, std::int64_t low, std::int64_t high) {
-  if (!node.is(ScalarType::integer)) return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(node.text.data(), node.text.data() + node.text.size(), number);
-  return error == std::errc() && number >= low && number <= high ? std::optional(number) : std::nullopt;
+  const std::optional<std::int64_t> number = integer_of(node);
+  return number && *number >= low && *number <= high ? number : std::nullopt;
 }
 
 }  // namespace

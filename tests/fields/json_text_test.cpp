@@ -139,6 +139,16 @@ TEST_CASE("more items than a tree may have values pass by", "[once]") {
   CHECK(seen == kItems);
 }
 
+TEST_CASE("values beside the items count, and items are given once", "[once]") {
+  std::string beside = R"({"a": [0)";
+  for (int value = 0; value < 3'000'000; ++value) beside += ",0";
+  const std::string more = beside.substr(6) + "]";
+  CHECK_THROWS_WITH(items_of(beside + R"(], "events": [1], "b": )" + more + "}", {.member = "events"}),
+                    ContainsSubstring("more than 4,000,000 values"));
+  CHECK_THROWS_WITH(items_of(R"({"events": [1], "events": [2]})", {.member = "events"}),
+                    ContainsSubstring("key 'events' stands twice"));
+}
+
 TEST_CASE("a tree of more than four million values is refused", "[once]") {
   std::string text = "[0";
   for (int value = 0; value < 4'000'000; ++value) text += ",0";
