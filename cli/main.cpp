@@ -1,6 +1,7 @@
 // The dculab program: one subcommand per file. Exit codes: 0 done; others in cli/program_errors.hpp.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -10,9 +11,12 @@
 #include "cli/output/standard_output.hpp"
 #include "cli/program_errors.hpp"
 #include "engine/executors/thread_shortage.hpp"
+#include "fields/printable_text.hpp"
 #include "files/interruption.hpp"
 
 namespace {
+
+constexpr std::size_t kLongestReason = 1000;
 
 // The command that was named, down to `tables intensity`.
 const CLI::App& named_command(const CLI::App& app) {
@@ -32,8 +36,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::string command = full_name(named_command(app));
   std::string unknown;
   for (const std::string& argument : app.remaining(true)) unknown += " " + argument;
-  return command + ": " + (unknown.empty() ? error.what() : "not known here:" + unknown) + "; see " + command +
-         " --help";
+  const std::string reason = unknown.empty() ? error.what() : "not known here:" + unknown;
+  return command + ": " + dculab::shortened(reason, kLongestReason) + "; see " + command + " --help";
 }
 
 // --help, --version
@@ -58,7 +62,7 @@ int run_program(int argc, char* argv[]) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
-      std::cerr << explain(app, error) << '\n';
+      std::cerr << dculab::printable(explain(app, error)) << '\n';
       return dculab::cli::kBadInput;
     }
     print_answer(app, error);
@@ -71,6 +75,7 @@ int run_program(int argc, char* argv[]) {
 
 int main(int argc, char* argv[]) {
   dculab::cli::occupy_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond `ulimit -f` is a write that fails, and is reported as one
   try {
     dculab::files::undo_when_interrupted();
     return run_program(argc, argv);

@@ -17,6 +17,7 @@
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"
+#include "fields/printable_text.hpp"
 #include "sim/study/ordered_chunks.hpp"
 
 namespace dculab::cli {
@@ -179,7 +180,7 @@ void search(const config::Scenario& scenario, const SearchOptions& options, Repo
                       return decode_chunk(space, chunk, payload).has_value();
                     });
   if (journal && journal->num_dropped_bytes() > 0)
-    std::cerr << "dculab: " << journal->path() << ": " << journal->num_chunks() << " of "
+    std::cerr << "dculab: " << printable(journal->path()) << ": " << journal->num_chunks() << " of "
               << journal->header().end - journal->header().begin << " chunks are whole and kept; "
               << journal->num_dropped_bytes() << " bytes behind them are dropped\n";
   std::optional<Answer> answer;

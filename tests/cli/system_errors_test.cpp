@@ -140,6 +140,16 @@ TEST_CASE("memory that is not there") {
   CHECK(folder.entries().empty());
 }
 
+TEST_CASE("files that may not grow") {
+  const Folder folder;
+  const Arguments predict{"predict", "--model", "llama-2-7b", "--machine", "z100", "--format", "json", "--output"};
+  Arguments to_file = predict;
+  to_file.push_back(folder.path("o.json"));
+  const Finished done = run_in_shell("ulimit -f 4; exec \"$@\"", to_file);
+  check_refusal(done, {"o.json", "cannot be written (File too large)"});
+  CHECK(folder.entries().empty());
+}
+
 TEST_CASE("threads that are not there") {
   const Folder folder;
   fs::permissions(fs::path(folder.path("x")).parent_path(), fs::perms(0755));
