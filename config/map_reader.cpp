@@ -123,7 +123,7 @@ void ProblemList::keep(Problem problem) {
   problems_.insert(behind, std::move(problem));
   if (problems_.size() <= kMostShown) return;
   problems_.pop_back();
-  ++num_hidden_;
+  if (++num_hidden_ == kMostCounted) throw_if_any();  // whatever this file is, its author meant something else
 }
 
 void ProblemList::throw_if_any() const {
@@ -131,7 +131,8 @@ void ProblemList::throw_if_any() const {
   std::string text;
   for (const Problem& problem : problems_) text += (text.empty() ? "" : "\n") + problem.text;
   if (num_hidden_ > 0)
-    text += "\nand " + grouped_digits(num_hidden_) + (num_hidden_ == 1 ? " more problem" : " more problems");
+    text += "\nand " + grouped_digits(num_hidden_) + (num_hidden_ >= kMostCounted ? " or more" : " more") +
+            (num_hidden_ == 1 ? " problem" : " problems");
   throw InputError(text);
 }
 

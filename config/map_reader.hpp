@@ -37,7 +37,7 @@ class ProblemList {
   [[nodiscard]] bool empty() const { return problems_.empty(); }
 
   // Throws InputError with one line per problem, in the order of the file. The first 20 are shown, and how many more
-  // there are.
+  // there are; once there are 100,000 more, adding one throws.
   void throw_if_any() const;
 
  private:
@@ -45,7 +45,7 @@ class ProblemList {
     Place place;
     std::string text;
   };
-  static constexpr std::size_t kMostShown = 20;
+  static constexpr std::size_t kMostShown = 20, kMostCounted = 100'000;
   void keep(Problem problem);
 
   std::string file_;
@@ -136,6 +136,7 @@ class MapReader {
   void complain(const Node& at, const std::string& message) { problems_->add(at, message); }
   [[nodiscard]] bool is_present() const { return node_ != nullptr; }
   [[nodiscard]] const Node* node() const { return node_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string path_to(std::string_view key) const;
   [[nodiscard]] ProblemList& problems() { return *problems_; }
 

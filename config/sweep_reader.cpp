@@ -78,14 +78,14 @@ std::vector<double> spaced(MapReader& reader, const NumberRange& range) {
 void read_spaced(MapReader& reader, const NumberRange& range, SweepAxis& axis) {
   const auto has = [&reader](const char* key) { return reader.node()->find(key) != nullptr ? 1 : 0; };
   if (has("step") + has("factor") + has("points") != 1)
-    return reader.complain(*reader.node(), reader.path_to("") + " needs one of step, factor, points and samples");
+    return reader.complain(*reader.node(), reader.path() + " needs one of step, factor, points and samples");
   if (has("factor") == 1 && range.low <= 0)
     return reader.complain(*reader.node(), reader.path_to("factor") + ": needs a from above 0");
   for (const double value : spaced(reader, range)) {
     std::string text = number_text(range, range.whole ? std::round(value) : value);
     if (axis.values.empty() || axis.values.back() != text) axis.values.push_back(std::move(text));
   }
-  if (axis.values.empty()) reader.complain(*reader.node(), reader.path_to("") + " has more than 100 000 values");
+  if (axis.values.empty()) reader.complain(*reader.node(), reader.path() + " has more than 100 000 values");
 }
 
 void read_draws(MapReader& reader, const Node& samples, SweepAxis& axis) {

@@ -126,6 +126,16 @@ TEST_CASE("the first 20 problems are shown, in the order of the file, and the ot
   CHECK_NOTHROW(both.throw_if_any());
 }
 
+TEST_CASE("a file of nothing but problems is not read to its end") {
+  ProblemList problems("f.yaml");
+  int added = 0;
+  const auto add_many = [&] {
+    for (; added < 1'000'000; ++added) problems.add(Place{1 + added, 1}, "", "is wrong");
+  };
+  CHECK_THROWS_WITH(add_many(), ContainsSubstring("and 100,000 or more problems"));
+  CHECK(added == 100'019);
+}
+
 TEST_CASE("a long value or key is shown in part") {
   const std::string told = complaints(std::string(1000, 'k') + ": " + std::string(1000, 'v'), [](MapReader& reader) {
     int value = 0;
@@ -134,6 +144,11 @@ TEST_CASE("a long value or key is shown in part") {
   CHECK_THAT(told, ContainsSubstring("'" + std::string(200, 'v') + "...' is not a whole number"));
   CHECK_THAT(complaints(std::string(1000, 'k') + ": 1", [](MapReader&) {}),
              ContainsSubstring(": " + std::string(200, 'k') + "...: unknown key"));
+}
+
+TEST_CASE("an escape of YAML that stands for no text is refused") {
+  CHECK_THROWS_WITH(parse_yaml("f.yaml", "a: 1\nb: \"\\N\""), ContainsSubstring("f.yaml:2: an escape such as \\N"));
+  CHECK(parse_yaml("f.yaml", "b: \"\\x85\"").children[0].text == "\u0085");
 }
 
 TEST_CASE("JSON's scalars are what they were written as") {
