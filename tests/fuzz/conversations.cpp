@@ -26,7 +26,8 @@ void read_conversations_json(std::string_view input) {
   const auto exchanges = config::read_conversations("fuzz.json", std::string(input));
   require(!exchanges.empty(), "there are exchanges");
   const std::string text = sharegpt_json(exchanges);
-  require(sharegpt_json(config::read_conversations("again.json", text)) == text, "exchanges are read back as written");
+  require(sharegpt_json(read_back([&] { return config::read_conversations("again.json", text); })) == text,
+          "exchanges are read back as written");
 }
 
 }  // namespace dculab::fuzz

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
+
 namespace dculab::fuzz {
 
 void read_accuracy_csv(std::string_view input);
@@ -40,6 +42,17 @@ enum class Verdict { accepted, refused };
 
 // Ends the program where it does not hold.
 void require(bool holds, const char* promise);
+
+// What `read` returns, which reads what one of the program's writers wrote: it may not refuse that.
+template <class Read>
+auto read_back(const Read& read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    require(false, error.what());
+    throw;
+  }
+}
 
 // For readers that take a path. Lies in TMPDIR, and is removed with the object.
 class ScratchFolder {
