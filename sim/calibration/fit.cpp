@@ -85,7 +85,10 @@ class StepRows {
     for (const Seconds op : step.op_durations) times.push_back(op.value());
     const auto [known, is_new] = rows_of_times_.emplace(std::move(times), std::pair(rows_.size(), std::size_t{0}));
     auto& [begin, end] = known->second;
-    if (is_new) add_rows(step, plan), end = rows_.size();
+    if (is_new) {
+      add_rows(step, plan);
+      end = rows_.size();
+    }
     counts_.resize(rows_.size(), 0);
     for (std::size_t row = begin; row < end; ++row) ++counts_[row];
   }
