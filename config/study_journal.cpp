@@ -44,7 +44,7 @@ StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header,
                            const ChunkCheck& is_chunk)
     : file_(path, O_RDWR | O_CREAT | (start == JournalStart::create ? O_EXCL : 0)) {
   file_.lock();
-  if (!load_header())
+  if (!load_header() && !(start == JournalStart::salvage && rewrite_header(header)))
     begin(header, start);
   else if (!header_.fits(header))
     file_.refuse(header_.identity == header.identity
@@ -68,7 +68,9 @@ void StudyJournal::begin(const JournalHeader& header, JournalStart start) {
   const std::string there = file_.read(0, whole.size() + 1);
   const bool is_one = there.starts_with(kFormat);
   if (!is_torn(there, whole))
-    file_.refuse(is_one ? "is damaged before its first chunk; remove it to begin anew" : "is no journal of a study");
+    file_.refuse(is_one ? "is damaged before its first chunk; study --salvage goes on with it if it still tells which "
+                          "study it is of"
+                        : "is no journal of a study");
   // Zeros where a journal begins may be anything else, and must be said to be one.
   if (!is_one && !whole.starts_with(there) && start != JournalStart::salvage)
     file_.refuse("begins with zeros; if it is one, --salvage begins it anew");
@@ -78,6 +80,20 @@ void StudyJournal::begin(const JournalHeader& header, JournalStart start) {
   file_.sync_new();
   size_ = whole.size();
   header_ = header;
+}
+
+// Its first line, identity and shard, tells whose chunks stand behind a damaged header.
+bool StudyJournal::rewrite_header(const JournalHeader& header) {
+  const std::string text = to_text(header);
+  const std::string whole = std::string(kFormat) + record_bytes(kFormat.size(), text);
+  const std::string there = file_.read(0, whole.size() + 1);
+  const std::string_view line = std::string_view(text).substr(0, text.size() - header.document.size());
+  const std::size_t place = whole.find(text);
+  if (there.size() <= whole.size() || std::string_view(there).substr(place, line.size()) != line) return false;
+  file_.write(0, whole);
+  size_ = whole.size();
+  header_ = header;
+  return true;
 }
 
 bool StudyJournal::load_header() {

@@ -119,7 +119,6 @@ TEST_CASE("what stands before damage is kept on request, and the rest is priced 
   write_two(file.path);
   const std::string whole = bytes_of(file.path);
   const std::size_t second = whole.size() - payload(2).size() - kOverhead;
-  const std::size_t first = second - payload(1).size() - kOverhead;
   std::string three = whole + record_bytes(whole.size(), payload(3));
   // In a payload, in its checksum, in a length (which then reaches behind the end of the file), in that one's checksum.
   for (const std::size_t place : {second + 50, whole.size() - 1, second + 2, second + 9}) {
@@ -140,10 +139,26 @@ TEST_CASE("what stands before damage is kept on request, and the rest is priced 
     resumed.append(payload(3));
     CHECK(bytes_of(file.path) == three);
   }
-  std::string damaged = three;
-  damaged[first - 20] = '!';  // in the header: nobody knows any more what the chunks are of
-  for (const JournalStart start : {JournalStart::resume, JournalStart::salvage})
-    CHECK_THAT(open_with(file.path, damaged, start).refusal, ContainsSubstring("is damaged before its first chunk"));
+}
+
+TEST_CASE("a damaged header is written anew on request, where it tells which study and shard it is of") {
+  const JournalFileName file;
+  write_two(file.path);
+  const std::string whole = bytes_of(file.path);
+  const std::size_t chunks = whole.size() - payload(2).size() - payload(1).size() - 2 * kOverhead;
+  const std::size_t line = whole.find("42 5 8 2 3\n");
+  const std::string format = "dculab study journal 2\n";
+  for (std::size_t place = format.size(); place < chunks; ++place) {
+    INFO("byte " << place);
+    std::string damaged = whole;
+    damaged[place] = static_cast<char>(damaged[place] ^ 0x10);
+    CHECK_THAT(open_with(file.path, damaged, JournalStart::resume).refusal,
+               ContainsSubstring("is damaged before its first chunk; study --salvage"));
+    const Opened salvaged = open_with(file.path, damaged, JournalStart::salvage);
+    const bool is_known = place < line || place >= line + 11;
+    CHECK(salvaged.refusal.empty() == is_known);
+    CHECK(bytes_of(file.path) == (is_known ? whole : damaged));
+  }
 }
 
 TEST_CASE("a record that is no chunk is damage, also where it is the last one") {
