@@ -239,13 +239,6 @@ std::string json_text(const Node& node, int indent) {
   return writer.take();
 }
 
-std::optional<std::int64_t> integer_of(const Node& node) {
-  if (!node.is(ScalarType::integer)) return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(node.text.data(), node.text.data() + node.text.size(), number);
-  return error == std::errc() ? std::optional(number) : std::nullopt;
-}
-
 double number_of(const Node& node) { return parsed<double>(node.text); }
 
 }  // namespace dculab

@@ -2,6 +2,8 @@
 // million values in one tree, in time that grows with the text and not faster.
 #pragma once
 
+#include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -36,8 +38,14 @@ Node read_json_items(const std::string& file, const NextPiece& next_piece, const
 // JSON that parse_json reads as the same document, its places aside. Words become texts. One line, or indented.
 [[nodiscard]] std::string json_text(const Node& node, int indent = -1);
 
-// The value of an integer; nothing for what is none, or does not fit.
-[[nodiscard]] std::optional<std::int64_t> integer_of(const Node& node);
+// The value of an integer; nothing for what is none, or does not fit into T.
+template <std::integral T = std::int64_t>
+[[nodiscard]] std::optional<T> integer_of(const Node& node) {
+  if (!node.is(ScalarType::integer)) return std::nullopt;
+  T number = 0;
+  const auto [end, error] = std::from_chars(node.text.data(), node.text.data() + node.text.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
 
 // The value of an integer or a real. Precondition: `node` is one.
 [[nodiscard]] double number_of(const Node& node);

@@ -38,7 +38,7 @@ const Node& JsonFields::at(std::string_view key) const {
 
 int JsonFields::as_integer(const Node& member, const Node& value) const {
   if (!value.is(ScalarType::integer)) refuse(member, "must be an integer");
-  const std::optional<std::int64_t> number = integer_of(value);
+  const auto number = integer_of(value);
   if (!number || *number > kLimit || *number < -kLimit) refuse(member, "is out of range");
   return static_cast<int>(*number);
 }

@@ -98,8 +98,8 @@ class EntryReader {
   // A whole number that is not negative.
   template <class T>
   [[nodiscard]] static std::optional<T> count(const Node& node) {
-    const std::optional<std::int64_t> number = integer_of(node);
-    return number && *number >= 0 ? std::optional(static_cast<T>(*number)) : std::nullopt;
+    const std::optional<T> number = integer_of<T>(node);
+    return number && *number >= 0 ? number : std::nullopt;
   }
 
   [[nodiscard]] std::uint64_t byte_count(const StoredTensor& tensor) const {

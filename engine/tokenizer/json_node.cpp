@@ -10,7 +10,7 @@ namespace {
 
 // An integer within the range, or nothing.
 std::optional<std::int64_t> integer_within(const Node& node, std::int64_t low, std::int64_t high) {
-  const std::optional<std::int64_t> number = integer_of(node);
+  const auto number = integer_of(node);
   return number && *number >= low && *number <= high ? number : std::nullopt;
 }
 
