@@ -12,6 +12,15 @@ namespace {
 
 constexpr std::size_t kLargestQuestionsFile = std::size_t{1} << 28;
 
+// Some files number what others name.
+void read_name(MapReader& reader, const Node* node, std::string& name) {
+  if (node == nullptr) return;
+  if (node->is(ScalarType::integer))
+    name = node->text;
+  else
+    reader.read(*node, name);
+}
+
 // The labels, in order; the texts go into `question`.
 std::vector<std::string> read_choices(MapReader& reader, Question& question) {
   std::vector<std::string> labels;
@@ -24,7 +33,7 @@ std::vector<std::string> read_choices(MapReader& reader, Question& question) {
   for (const Node& choice : choices->children) {
     MapReader fields(&choice, "question.choices", reader.problems());
     fields.required("text", question.choices.emplace_back());
-    fields.required("label", labels.emplace_back());
+    read_name(fields, fields.required("label"), labels.emplace_back());
   }
   return labels;
 }
@@ -32,7 +41,7 @@ std::vector<std::string> read_choices(MapReader& reader, Question& question) {
 Question read_question(const Node& node, ProblemList& list) {
   Question question;
   MapReader reader(&node, "", list);
-  if (const Node* id = reader.optional("id"); id != nullptr) reader.read(*id, question.id);
+  read_name(reader, reader.optional("id"), question.id);
   const Node* context = reader.optional("context");
   if (context != nullptr && !(context->kind == NodeKind::scalar && context->text.empty()))
     reader.read(*context, question.context);
@@ -40,7 +49,7 @@ Question read_question(const Node& node, ProblemList& list) {
   inner.required("stem", question.stem);
   const std::vector<std::string> labels = read_choices(inner, question);
   std::string key;
-  reader.required("answerKey", key);
+  read_name(reader, reader.required("answerKey"), key);
   const auto found = std::ranges::find(labels, key);
   if (found == labels.end() && !labels.empty() && !key.empty())
     list.add(node, "answerKey: no choice has the label " + in_quotes(key));
