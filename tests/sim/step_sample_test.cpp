@@ -46,7 +46,7 @@ TEST_CASE("thinned steps are equally far apart, and all of few are kept", "[simu
 
 TEST_CASE("sampled steps are spread over the whole run, and take again what they took", "[simulate]") {
   for (const int tensor_parallel : {1, 2}) {
-    SimulatedServer server = small_server();
+    SimulatedServer server = linked_server();
     server.deployment.tensor_parallel_size = tensor_parallel;
     for (const std::size_t most : {std::size_t{2}, std::size_t{16}, std::size_t{100'000}}) {
       StepSample sample(most);
