@@ -67,10 +67,11 @@ void StudyJournal::begin(const JournalHeader& header, JournalStart start) {
   const std::string whole = std::string(kFormat) + record_bytes(kFormat.size(), to_text(header));
   const std::string there = file_.read(0, whole.size() + 1);
   const bool is_one = there.starts_with(kFormat);
-  if (!is_torn(there, whole))
-    file_.refuse(is_one ? "is damaged before its first chunk; study --salvage goes on with it if it still tells which "
-                          "study it is of"
-                        : "is no journal of a study");
+  const std::string damaged =
+      std::string("is damaged before its first chunk") +
+      (start == JournalStart::salvage ? ", where it tells which study it is of; remove it to begin anew"
+                                      : "; study --salvage goes on with it where it still tells which study it is of");
+  if (!is_torn(there, whole)) file_.refuse(is_one ? damaged : "is no journal of a study");
   // Zeros where a journal begins may be anything else, and must be said to be one.
   if (!is_one && !whole.starts_with(there) && start != JournalStart::salvage)
     file_.refuse("begins with zeros; if it is one, --salvage begins it anew");

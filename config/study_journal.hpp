@@ -68,7 +68,7 @@ class StudyJournal {
 
  private:
   [[nodiscard]] bool rewrite_header(const JournalHeader& header);  // false where the file may be another study's
-  [[nodiscard]] bool load_header();  // false where there is no whole one
+  [[nodiscard]] bool load_header();                                // false where there is no whole one
   void load_chunks(JournalStart start, const ChunkCheck& is_chunk);
   void begin(const JournalHeader& header, JournalStart start);
 

@@ -16,8 +16,8 @@
 #include "config/search_chunk.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
-#include "files/output.hpp"
 #include "fields/printable_text.hpp"
+#include "files/output.hpp"
 #include "sim/study/ordered_chunks.hpp"
 
 namespace dculab::cli {

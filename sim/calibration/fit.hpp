@@ -44,8 +44,8 @@ struct Fit {
 // Rows of log(predicted / measured) / sigma that a candidate machine gives; always equally many, in the same order.
 using ResidualRows = std::function<std::vector<double>(const Machine&)>;
 
-// Fits whatever the rows compare, a step or not; Fit::error stays empty. Huber's loss is applied here. `counts` says how
-// many measurements each row stands for; empty: one each.
+// Fits whatever the rows compare, a step or not; Fit::error stays empty. Huber's loss is applied here. `counts` says
+// how many measurements each row stands for; empty: one each.
 [[nodiscard]] Fit fit_residuals(const Machine& base, const ResidualRows& rows, std::span<const double> counts = {});
 
 // Preconditions: no step violates a floor (see floor_check.hpp).

@@ -4,7 +4,8 @@
 // For each format, in rounds that take turns so that all of them and the probe see the same machine; the table has the
 // medians:
 //   decode, batch 1, context 64: weight and KV bytes / step time, as a share of the DRAM bandwidth that the probe reads
-//     just before and just after, the mean of both; the same of the products alone (their bytes / their time), and what the step spends on all else
+//     just before and just after, the mean of both; the same of the products alone (their bytes / their time), and what
+//     the step spends on all else
 //   decode, batch 1, context 8192: step time over what its bytes predict from the step at context 64
 //   prefill, 512 tokens: FLOP / step time, as a share of the F32 multiply-add peak of the probe
 // Usage: engine_bench [rounds = 3] [threads = 2] [formats = int4_int8,int8_int8,f16_exact,bf16_exact]
