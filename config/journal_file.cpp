@@ -53,8 +53,11 @@ std::string record_bytes(std::uint64_t place, std::string_view payload) {
 
 JournalFile::JournalFile(std::string path, int flags)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), flags | O_NONBLOCK | O_CLOEXEC, 0666)) {
-  if (descriptor_.number() < 0 && errno == EEXIST)
+  if (descriptor_.number() < 0 && errno == EEXIST) {
+    const files::Descriptor there(::open(path_.c_str(), O_PATH | O_CLOEXEC));
+    if (there.number() >= 0) files::require_regular(there.number(), path_);
     refuse("is there already; add --resume to go on with it, or remove it to begin anew");
+  }
   if (descriptor_.number() < 0) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
   files::require_regular(descriptor_.number(), path_);
 }

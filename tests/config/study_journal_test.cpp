@@ -246,8 +246,8 @@ TEST_CASE("what is no file is no journal") {
   CHECK_THROWS_WITH(StudyJournal(fs::temp_directory_path().string()), ContainsSubstring("is a folder, not a file"));
   REQUIRE(::mkfifo(file.path.c_str(), 0600) == 0);
   CHECK_THROWS_WITH(StudyJournal(file.path), ContainsSubstring("is a FIFO, not a file"));
-  CHECK_THROWS_WITH(StudyJournal(file.path, header(), JournalStart::resume),
-                    ContainsSubstring("is a FIFO, not a file"));
+  for (const JournalStart start : {JournalStart::create, JournalStart::resume})
+    CHECK_THROWS_WITH(StudyJournal(file.path, header(), start), ContainsSubstring("is a FIFO, not a file"));
 }
 
 TEST_CASE("journals of something else, in use or there already are refused") {
