@@ -37,7 +37,7 @@ def shape(value, name=""):
     try:
         if name.endswith(".jsonl"):
             return [sorted(json.loads(line)) for line in lines[:-1]]
-        return sorted(json.loads(value)) if name.endswith(".json") else len(lines)
+        return sorted(json.loads(value)) if value.startswith(b"{") else len(lines)
     except ValueError:
         return None
 
