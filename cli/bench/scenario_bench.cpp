@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "cli/scenario/request_workload.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
@@ -12,6 +10,8 @@
 #include "core/error.hpp"
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
+#include "study/scenario/request_workload.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -67,11 +67,11 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
   refuse_machine_axes(scenario, "bench runs on this machine; leave it out, or ask `dculab simulate`");
   Trace trace;
   for (const config::SweepPoint& point : config::sweep_points(scenario)) {
-    const ModelShape model = resolve_model(point.scenario);
-    const EngineOptions options = resolve_options(point.scenario, model, sim::MachineKind::cpu);
+    const ModelShape model = study::resolve_model(point.scenario);
+    const EngineOptions options = study::resolve_options(point.scenario, model, sim::MachineKind::cpu);
     MeasuredServer server = server_here(point.scenario, options, model, choices.threads);
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
-    MeasuredServing run = measure(server, resolve_requests(point.scenario, model));
+    MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);
     add_point(point, run.served, server.num_blocks, report);
     trace.header = run.trace.header;

@@ -7,13 +7,14 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/engine_weights.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/conversations_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/measure/conversation_requests.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -115,9 +116,9 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   std::vector<engine::AnsweredPrompt> conversations;
   for (config::Exchange& exchange : config::read_conversations_file(choices.file))
     conversations.push_back({.prompt = std::move(exchange.prompt), .answer = std::move(exchange.answer)});
-  const std::filesystem::path folder = find_model(setting.model);
+  const std::filesystem::path folder = study::find_model(setting.model);
   const engine::ModelWeights weights = load_or_make_weights(folder, setting.random_weights);
-  require_activations(parse_option("--activations", setting.activations, parse_activations), weights.shape);
+  study::require_activations(parse_option("--activations", setting.activations, parse_activations), weights.shape);
   Report report{"dculab/bench-workload/1", {}, {}, Json::object()};
   report.json["model"] = setting.model;
   report.json["workload"] = choices.file;

@@ -12,14 +12,15 @@
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/engine_weights.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
 #include "files/output.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -65,18 +66,18 @@ struct BenchChoices {
                                .weights = config::weight_format_text(model.layer_format()),
                                .set = {}};
               const config::Scenario scenario = to_scenario(step);
-              ModelShape shape = resolve_model(scenario);
+              ModelShape shape = study::resolve_model(scenario);
               shape.dtype = model.dtype;
               shape.quantization = model.quantization;
               shape.quantized_lm_head = model.quantized_lm_head;
               EngineOptions options =
-                  resolve_options(scenario, shape, on_cpu ? sim::MachineKind::cpu : sim::MachineKind::gpu);
+                  study::resolve_options(scenario, shape, on_cpu ? sim::MachineKind::cpu : sim::MachineKind::gpu);
               options.activations = parse_option("--activations", choices.activations, parse_activations);
-              require_activations(options.activations, model);
+              study::require_activations(options.activations, model);
               const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) +
                                      " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
                                      " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
-              points.push_back({id, shape, options, resolve_batch(scenario.workload, shape, options)});
+              points.push_back({id, shape, options, study::resolve_batch(scenario.workload, shape, options)});
             }
   return points;
 }
@@ -157,7 +158,7 @@ void run_bench(BenchChoices choices) {
                                                   .kv_cache_dtypes = choices.kv_cache_dtypes}),
                 choices.output);
   choices.options.device = parse_option("--device", choices.device, engine::parse_device);
-  const std::filesystem::path folder = find_model(choices.model);
+  const std::filesystem::path folder = study::find_model(choices.model);
   const engine::ModelWeights weights = load_or_make_weights(folder, choices.random_weights);
   const std::vector<engine::BenchPoint> points = make_grid(choices, weights.shape);
   ProgressBar bar;
@@ -173,7 +174,7 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
   CLI::Option* file =
       reads(command.add_option("--workload", choices.file,
                                "Serve a scenario's requests, or conversations (ShareGPT's JSON), instead of a grid"),
-            try_find_scenario)
+            study::try_find_scenario)
           ->option_text("FILE");
   for (const char* option : {"--phase", "--batch", "--context", "--kv-heads", "--repeats", "--warm-up"})
     file->excludes(command.get_option(option));
@@ -199,7 +200,7 @@ void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Run a grid of steps or a workload on the real engine");
   auto choices = std::make_shared<BenchChoices>();
   reads(command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models"),
-        try_find_model);
+        study::try_find_model);
   command->add_option(
       "--random-weights", choices->random_weights,
       "Weights made on the spot in f32, f16, bf16, int8 or int4: speed does not depend on their values");

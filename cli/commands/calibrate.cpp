@@ -5,14 +5,10 @@
 #include <set>
 
 #include "cli/commands/commands.hpp"
-#include "cli/machine/calibrated_machine.hpp"
+#include "cli/output/held_out_report.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/refusals.hpp"
-#include "cli/scenario/resolve.hpp"
-#include "cli/validation/held_out_report.hpp"
 #include "config/machine_file.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
@@ -21,6 +17,9 @@
 #include "files/output.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/hold_out.hpp"
+#include "study/calibrate/calibrated_machine.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -98,7 +97,7 @@ void add_error(const char* key, const sim::ErrorSummary& error, Report& report) 
 }
 
 void run_calibrate(const CalibrateChoices& choices) {
-  const sim::Machine base = resolve_machine(choices.machine);
+  const sim::Machine base = study::resolve_machine(choices.machine);
   Report report{"dculab/calibrate/1", {}, {}, Json{{"machine", base.name}}};
   const std::vector<TraceStep> steps = read_steps(choices, base, report);
   ProgressBar bar;
@@ -124,7 +123,7 @@ void run_calibrate(const CalibrateChoices& choices) {
   report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " + number(factor) +
                                         " (conformal, five-fold cross-validation)");
   report.json["interval_factor"] = factor;
-  cite_fit(fit.machine, std::to_string(steps.size()) + " measured steps");
+  study::cite_fit(fit.machine, std::to_string(steps.size()) + " measured steps");
   if (!choices.machine_file.empty())
     files::write_file_atomically(choices.machine_file, config::machine_yaml(fit.machine));
   show(report, choices.output);
@@ -137,7 +136,7 @@ void add_calibrate(CLI::App& app) {
   auto choices = std::make_shared<CalibrateChoices>();
   reads(command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them"))->required();
   reads(command->add_option("--machine", choices->machine, "Machine to start from: a file, or a name under hwmodels"),
-        try_find_machine)
+        study::try_find_machine)
       ->required();
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the calibrated machine here");
   command->add_option("--hold-out", choices->hold_out, "Share of the steps to score instead of fit, 0 to 1")

@@ -12,8 +12,7 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/questions_file.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
@@ -23,6 +22,7 @@
 #include "engine/sampling/sampler.hpp"
 #include "fields/node.hpp"
 #include "files/input.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -78,7 +78,7 @@ struct Material {
   std::vector<std::string> models = choices.models;
   if (!choices.tasks.reference.empty()) models.push_back(choices.tasks.reference);
   for (const std::string& model : models)
-    shortest = std::min(shortest, engine::read_model_shape(find_model(model)).max_position_embeddings);
+    shortest = std::min(shortest, engine::read_model_shape(study::find_model(model)).max_position_embeddings);
   return shortest;
 }
 
@@ -98,7 +98,7 @@ struct Material {
 // gives: positions as they are, trained or not.
 [[nodiscard]] std::unique_ptr<engine::Generator> open_model(const std::string& model, const EvaluateChoices& choices,
                                                             const engine::GeneratorOptions& options) {
-  const std::filesystem::path folder = find_model(model);
+  const std::filesystem::path folder = study::find_model(model);
   engine::ModelWeights weights = engine::load_weights(folder, options.weight_memory);
   int& positions = weights.shape.max_position_embeddings;
   positions = std::max(positions, choices.max_position_embeddings);
@@ -112,7 +112,7 @@ struct Material {
   for (const std::string& mode : choices.activations)
     (void)parse_option("--activations", mode, parse_activations);  // also where no model is quantized
   for (const std::string& model : choices.models) {
-    const ModelShape shape = engine::read_model_shape(find_model(model));
+    const ModelShape shape = engine::read_model_shape(study::find_model(model));
     std::vector<std::string> activations = choices.activations;
     std::erase_if(activations, [&](const std::string& mode) {
       return !problem(parse_option("--activations", mode, parse_activations), shape).empty();
@@ -260,7 +260,7 @@ void add_evaluate(CLI::App& app) {
   auto choices = std::make_shared<EvaluateChoices>();
   EvaluationTasks& tasks = choices->tasks;
   reads(command->add_option("--model", choices->models, "Folders, or names under scenarios/models, a row each"),
-        try_find_model)
+        study::try_find_model)
       ->required()
       ->delimiter(',');
   reads(command->add_option("--text", tasks.text_file, "Judge by the perplexity of this text"))->option_text("FILE");
@@ -268,7 +268,7 @@ void add_evaluate(CLI::App& app) {
       ->delimiter(',')
       ->option_text("FILE ...");
   reads(command->add_option("--reference", tasks.reference, "Compare predictions with this model's, token by token"),
-        try_find_model);
+        study::try_find_model);
   command->add_option("--window", tasks.window, "Tokens that are judged together; default: the model's context")
       ->check(at_least(2));
   command

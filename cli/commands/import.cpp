@@ -5,17 +5,18 @@
 #include <optional>
 
 #include "cli/commands/commands.hpp"
+#include "cli/output/held_out_report.hpp"
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/refusals.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/profile/kernel_map.hpp"
 #include "config/profile/step_import.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -54,9 +55,9 @@ struct Import {
 [[nodiscard]] config::ProfiledWork resolve_work(const ImportCommand& command, const config::Scenario& scenario,
                                                 const sim::Machine& machine) {
   config::ProfiledWork work;
-  work.model = resolve_model(scenario);
-  work.options = resolve_options(scenario, work.model, machine.kind);
-  const Batch batch = resolve_batch(scenario.workload, work.model, work.options);
+  work.model = study::resolve_model(scenario);
+  work.options = study::resolve_options(scenario, work.model, machine.kind);
+  const Batch batch = study::resolve_batch(scenario.workload, work.model, work.options);
   work.phase = scenario.workload.phase;
   work.batch = static_cast<int>(batch.sequences.size());
   work.context = scenario.workload.context_tokens;
@@ -83,8 +84,8 @@ struct Import {
 
 [[nodiscard]] Import import_profile(const ImportCommand& command) {
   const config::Scenario scenario = to_scenario(command.step);
-  refuse_unsupported(scenario);
-  const sim::Machine machine = resolve_machine(scenario, scenario.machines.front());
+  study::refuse_unsupported(scenario);
+  const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
   Import import;
   import.work = resolve_work(command, scenario, machine);
   import.choices = command.choices;

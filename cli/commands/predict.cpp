@@ -8,7 +8,7 @@
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/op_report.hpp"
 #include "cli/output/output.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
@@ -16,6 +16,7 @@
 #include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -39,13 +40,13 @@ struct Prediction {
 
 [[nodiscard]] Prediction predict(const StepChoices& choices) {
   const config::Scenario scenario = to_scenario(choices);
-  refuse_unsupported(scenario);
+  study::refuse_unsupported(scenario);
   Prediction prediction;
-  prediction.machine = resolve_machine(scenario, scenario.machines.front());
-  prediction.model = resolve_model(scenario);
-  prediction.options = resolve_options(scenario, prediction.model, prediction.machine.kind);
+  prediction.machine = study::resolve_machine(scenario, scenario.machines.front());
+  prediction.model = study::resolve_model(scenario);
+  prediction.options = study::resolve_options(scenario, prediction.model, prediction.machine.kind);
   prediction.plan = plan_step(prediction.model, prediction.options,
-                              resolve_batch(scenario.workload, prediction.model, prediction.options));
+                              study::resolve_batch(scenario.workload, prediction.model, prediction.options));
   prediction.price = sim::price_step(prediction.machine, prediction.plan);
   prediction.confidence = sim::confidence(prediction.machine, prediction.model, prediction.options, prediction.plan,
                                           prediction.price.seconds);

@@ -3,20 +3,20 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/machine/gpu_probe.hpp"
-#include "cli/machine/host_machine.hpp"
+#include "cli/commands/gpu_probe.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
+#include "study/calibrate/host_machine.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -151,7 +151,7 @@ void run_cpu_probe(const ProbeChoices& choices) {
        .threads = choices.threads,
        .progress = [&bar](std::string_view label, double share) { bar.update(std::string(label), share); }});
   bar.clear();
-  const sim::Machine machine = to_machine(host);
+  const sim::Machine machine = study::to_machine(host);
   if (!choices.machine_file.empty()) files::write_file_atomically(choices.machine_file, config::machine_yaml(machine));
   show(make_report(host, machine), choices.output);
 }
@@ -180,7 +180,7 @@ void add_probe(CLI::App& app) {
   reads(
       command->add_option("--like", choices->like,
                           "GPU: the shipped machine whose caches, latencies and registers the written file takes over"),
-      try_find_machine);
+      study::try_find_machine);
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the machine's YAML here");
   add_output_options(*command, choices->output);
   command->callback([choices] { run_probe(*choices); });

@@ -10,7 +10,6 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_folder.hpp"
@@ -19,6 +18,7 @@
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "files/input.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -190,7 +190,7 @@ void add_totals(Report& report, const engine::QuantizedModel& model, const Quant
 }
 
 void run_quantize(const QuantizeChoices& choices) {
-  const std::filesystem::path folder = find_model(choices.model);
+  const std::filesystem::path folder = study::find_model(choices.model);
   engine::require_new_folder(choices.output);
   (void)engine::companion_files(folder);  // refused now rather than after the work
   const engine::QuantizeOptions options = to_options(choices);
@@ -211,7 +211,7 @@ void add_quantize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("quantize", "Write a model with quantized weights");
   auto choices = std::make_shared<QuantizeChoices>();
   reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
-        try_find_model)
+        study::try_find_model)
       ->required();
   command->add_option("--method", choices->method, "gptq, rtn, absmax, zero-point, smoothquant")
       ->check(CLI::IsMember({"gptq", "rtn", "absmax", "zero-point", "smoothquant"}));

@@ -4,13 +4,12 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
-#include "cli/recommend/recommend_report.hpp"
+#include "cli/output/recommend_report.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "config/trace_file.hpp"
 #include "config/yaml_text.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -31,7 +30,7 @@ workload: {requests: 256, prompt_tokens: 1024, output_tokens: 256}
 
 [[nodiscard]] Node document_of(const RecommendChoices& choices) {
   Node document = choices.scenario.empty() ? config::parse_yaml("command line", kQuestion)
-                                           : config::read_yaml_file(find_scenario(choices.scenario).string());
+                                           : config::read_yaml_file(study::find_scenario(choices.scenario).string());
   const auto set = [&document](const char* key, const std::string& value) {
     if (!value.empty()) config::set_override(document, {key, value});
   };
@@ -72,11 +71,11 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
   }
 }
 
-[[nodiscard]] RecommendationQuestion question_of(const RecommendChoices& choices) {
+[[nodiscard]] study::RecommendationQuestion question_of(const RecommendChoices& choices) {
   if (choices.scenario.empty() && (choices.model.empty() || choices.machines.empty()))
     throw InputError("recommend", "needs --model and --machine, or a scenario file");
-  RecommendationQuestion question;
-  const std::string file = choices.scenario.empty() ? "command line" : find_scenario(choices.scenario).string();
+  study::RecommendationQuestion question;
+  const std::string file = choices.scenario.empty() ? "command line" : study::find_scenario(choices.scenario).string();
   question.scenario = config::read_scenario(file, document_of(choices));
   refuse_unsupported_here(question.scenario);
   question.any_kv_heads = choices.any_kv_heads;
@@ -91,11 +90,11 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
 }
 
 [[nodiscard]] Report recommend(const RecommendChoices& choices) {
-  const RecommendationQuestion question = question_of(choices);
+  const study::RecommendationQuestion question = question_of(choices);
   Report report{"dculab/recommend/1", {}, {}, Json{{"recommendations", Json::array()}}};
   report.json["question"] = question.scenario.question;
   for (const std::string& machine : question.scenario.machines) {
-    add_serving_recommendation(recommend_serving(question, machine), report);
+    add_serving_recommendation(study::recommend_serving(question, machine), report);
   }
   return report;
 }
@@ -106,11 +105,11 @@ void add_recommend(CLI::App& app) {
   CLI::App* command = app.add_subcommand("recommend", "Sizes and limits for a machine, model, workload and SLO");
   auto choices = std::make_shared<RecommendChoices>();
   reads(command->add_option("scenario", choices->scenario, "Scenario file with requests, or a name under scenarios"),
-        try_find_scenario);
+        study::try_find_scenario);
   reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
-        try_find_model);
+        study::try_find_model);
   reads(command->add_option("--machine", choices->machines, "Machine files, or names under hwmodels"),
-        try_find_machine);
+        study::try_find_machine);
   command->add_option("--weights", choices->weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
   const auto add_count = [&command](const char* option, int& value, const char* help) {
     command->add_option(option, value, help)->check(at_least(1));

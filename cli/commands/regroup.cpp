@@ -11,7 +11,6 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_config.hpp"
@@ -23,6 +22,7 @@
 #include "engine/regroup/regroup.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "files/input.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -186,7 +186,7 @@ void run_regroup(const RegroupChoices& choices) {
   const engine::RegroupOptions options = options_from(choices);
   if (options.needs_calibration() && choices.calibration.empty())
     throw InputError("--calibration is missing: heads are compared, and weighted, on text; name a text file");
-  const std::filesystem::path model = find_model(choices.model);
+  const std::filesystem::path model = study::find_model(choices.model);
   require_regroupable(model, choices);
   engine::require_new_folder(choices.folder);
   (void)engine::companion_files(model);  // refused now rather than after the work
@@ -204,7 +204,7 @@ void add_regroup(CLI::App& app) {
   CLI::App* command = app.add_subcommand("regroup", "Make a model with fewer KV heads: MHA to GQA or MQA");
   auto choices = std::make_shared<RegroupChoices>();
   reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
-        try_find_model)
+        study::try_find_model)
       ->required();
   command->add_option("--kv-heads", choices->kv_heads, "KV heads to have, a divisor of the model's")->required();
   command->add_option("--method", choices->method, "mean: neighbouring heads become one; similarity: similar ones")

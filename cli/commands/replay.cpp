@@ -13,12 +13,13 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/recording/op_recorder.hpp"
 #include "sim/memory/replay_comparison.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -44,14 +45,14 @@ struct ReplayedPoint {
   step.kv_heads = kv_heads;
   step.block_size = block_size;
   const config::Scenario scenario = to_scenario(step);
-  refuse_unsupported(scenario);
-  const sim::Machine machine = resolve_machine(scenario, scenario.machines.front());
+  study::refuse_unsupported(scenario);
+  const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
   if (machine.kind != sim::MachineKind::gpu)
     throw InputError(machine.name + " is a CPU; the kernels that are recorded are those of GPUs");
-  const ModelShape model = resolve_model(scenario);
-  const EngineOptions options = resolve_options(scenario, model, machine.kind);
-  const engine::RecordedOp recorded =
-      engine::record_op(model, options, resolve_batch(scenario.workload, model, options), op, machine.waves.wave_size);
+  const ModelShape model = study::resolve_model(scenario);
+  const EngineOptions options = study::resolve_options(scenario, model, machine.kind);
+  const engine::RecordedOp recorded = engine::record_op(
+      model, options, study::resolve_batch(scenario.workload, model, options), op, machine.waves.wave_size);
   return {model.num_key_value_heads, options.block_size,
           sim::compare_with_replay(machine, recorded.op, recorded.launches,
                                    choices.reuse_distances ? sim::ReuseMeasurement::on : sim::ReuseMeasurement::off)};
@@ -187,9 +188,11 @@ void add_replay(CLI::App& app) {
   auto choices = std::make_shared<ReplayChoices>();
   StepChoices& step = choices->step;
   step.batch = 4;
-  reads(command->add_option("--model", step.model, "Model folder, or a name under scenarios/models"), try_find_model)
+  reads(command->add_option("--model", step.model, "Model folder, or a name under scenarios/models"),
+        study::try_find_model)
       ->required();
-  reads(command->add_option("--machine", step.machine, "Machine file, or a name under hwmodels"), try_find_machine)
+  reads(command->add_option("--machine", step.machine, "Machine file, or a name under hwmodels"),
+        study::try_find_machine)
       ->required();
   command->add_option("--phase", step.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
   command->add_option("--op", choices->ops, "Ops of the step plan; default: the attention of the phase")

@@ -12,14 +12,14 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "files/input.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -164,7 +164,7 @@ void refuse_refused(const RunChoices& choices, const engine::Generation& generat
 
 void run_engine(const RunChoices& choices) {
   const std::vector<std::string> prompts = read_prompts(choices);
-  engine::Generator generator(find_model(choices.model), generator_options(choices));
+  engine::Generator generator(study::find_model(choices.model), generator_options(choices));
   const std::vector<engine::TextRequest> requests = make_requests(choices, prompts, generator);
   const bool is_text = choices.output.format == Format::table;
   const bool streams = is_text && choices.output.file.empty() && prompts.size() == 1 && choices.n == 1;
@@ -205,7 +205,7 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Generate text with the real engine");
   auto choices = std::make_shared<RunChoices>();
   reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
-        try_find_model)
+        study::try_find_model)
       ->required();
   CLI::Option_group* source = command->add_option_group("what to continue");
   source->add_option("--prompt", choices->prompt, "The text to continue; streamed");

@@ -7,8 +7,6 @@
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
@@ -16,6 +14,8 @@
 #include "core/error.hpp"
 #include "core/matmul_tiles.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -119,7 +119,7 @@ void add_document(Report& report, const Node& node, const std::string& path, con
 // Of the first machine: options that kernels for its kind take by default.
 [[nodiscard]] sim::MachineKind machine_kind(const config::Scenario& scenario) {
   const std::string& name = scenario.machines.front();
-  return name == "host" ? sim::MachineKind::cpu : resolve_machine(name).kind;
+  return name == "host" ? sim::MachineKind::cpu : study::resolve_machine(name).kind;
 }
 
 void add_kernel_options(Report& report, const EngineOptions& options, const std::string& source) {
@@ -142,8 +142,8 @@ void add_kernel_options(Report& report, const EngineOptions& options, const std:
   const config::Scenario scenario = config::read_scenario_file(file, overrides);
   Report report = empty_report("scenario " + file.string() + ": " + scenario.question);
   add_document(report, scenario.document, "", file.filename().string());
-  const ModelShape model = resolve_model(scenario);
-  const EngineOptions options = resolve_options(scenario, model, machine_kind(scenario));
+  const ModelShape model = study::resolve_model(scenario);
+  const EngineOptions options = study::resolve_options(scenario, model, machine_kind(scenario));
   const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "effective"); };
   add("model.num_key_value_heads", std::to_string(model.num_key_value_heads));
   add("weights", config::weight_format_text(options.weights));
@@ -177,23 +177,24 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
 }
 
 [[nodiscard]] std::optional<std::filesystem::path> try_find_shown(const std::string& name) {
-  if (auto file = try_find_machine(name)) return file;
-  if (auto file = try_find_scenario(name)) return file;
-  return try_find_model(name);
+  if (auto file = study::try_find_machine(name)) return file;
+  if (auto file = study::try_find_scenario(name)) return file;
+  return study::try_find_model(name);
 }
 
 // A name may be a machine, a model or a scenario; a file says by its schema, a folder is a model.
 [[nodiscard]] Report show_anything(const ShowChoices& choices) {
-  if (std::filesystem::is_directory(choices.what)) return show_unchanged_model(choices, find_model(choices.what));
+  if (std::filesystem::is_directory(choices.what))
+    return show_unchanged_model(choices, study::find_model(choices.what));
   if (std::filesystem::is_regular_file(choices.what)) {
     const Node document = config::read_yaml_file(choices.what);
     const Node* schema = document.find("schema");
     if (schema != nullptr && schema->text == config::kScenarioSchema) return show_scenario(choices.what, choices.set);
     return show_unchanged_machine(choices, choices.what);
   }
-  if (const auto file = try_find_machine(choices.what)) return show_unchanged_machine(choices, *file);
-  if (const auto file = try_find_scenario(choices.what)) return show_scenario(*file, choices.set);
-  if (const auto folder = try_find_model(choices.what)) return show_unchanged_model(choices, *folder);
+  if (const auto file = study::try_find_machine(choices.what)) return show_unchanged_machine(choices, *file);
+  if (const auto file = study::try_find_scenario(choices.what)) return show_scenario(*file, choices.set);
+  if (const auto folder = study::try_find_model(choices.what)) return show_unchanged_model(choices, *folder);
   throw InputError("nothing is called '" + choices.what +
                    "': neither a file, a folder, nor a shipped machine, model or scenario");
 }

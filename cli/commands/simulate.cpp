@@ -11,8 +11,6 @@
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_interval.hpp"
 #include "cli/serving/serving_report.hpp"
@@ -22,6 +20,8 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -256,7 +256,7 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
     }
     add_leanings_of(all, report);
     for (const SimulatedPoint& each : asked) {
-      const sim::Machine machine = resolve_machine(scenario, each.machine);
+      const sim::Machine machine = study::resolve_machine(scenario, each.machine);
       report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
     }
     for (const Simulation& simulation : all) {
@@ -275,7 +275,7 @@ void add_simulate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("simulate", "Serve a scenario's requests under a virtual clock");
   auto choices = std::make_shared<SimulateChoices>();
   reads(command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios"),
-        try_find_scenario)
+        study::try_find_scenario)
       ->required();
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
   command->add_option("--threads", choices->threads, "Simulations at a time, 0 = all cores")->check(thread_count());

@@ -4,13 +4,10 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/machine/host_machine.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/idle_axes.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "cli/search/search_options.hpp"
 #include "cli/serving/measured_serving_study.hpp"
 #include "cli/serving/serving_scenario.hpp"
@@ -24,6 +21,9 @@
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
+#include "study/calibrate/host_machine.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -45,12 +45,12 @@ struct StudyChoices {
   std::vector<config::Override> overrides;
   for (const std::string& change : set) overrides.push_back(config::parse_override(change));
   config::Scenario scenario = config::read_scenario_file(file, overrides);
-  refuse_written_inputs(scenario);
+  study::refuse_written_inputs(scenario);
   return scenario;
 }
 
 [[nodiscard]] sim::Machine probe_this_machine(int threads, ProgressBar& bar) {
-  return to_machine(engine::probe_host(
+  return study::to_machine(engine::probe_host(
       {.mode = engine::ProbeMode::quick, .threads = threads, .progress = [&bar](std::string_view label, double share) {
          bar.update("probing: " + std::string(label), share);
        }}));
@@ -74,7 +74,7 @@ struct StudyChoices {
 void measure(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
   ProgressBar bar;
   const sim::Machine host = choices.host_file.empty() ? probe_this_machine(scenario.measure.threads, bar)
-                                                      : resolve_machine(choices.host_file);
+                                                      : study::resolve_machine(choices.host_file);
   const MeasuredStudy study = measure_on(host, scenario, report, bar);
   if (!choices.trace_file.empty())
     files::write_file_atomically(choices.trace_file, config::trace_json_lines(study.trace));
@@ -93,7 +93,7 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
                                         std::string("--host FILE with what `dculab probe --machine-file` wrote"));
   std::vector<sim::Machine> machines;
   for (const std::string& name : scenario.machines)
-    machines.push_back(resolve_machine(scenario, name == kHost ? choices.host_file : name));
+    machines.push_back(study::resolve_machine(scenario, name == kHost ? choices.host_file : name));
   return machines;
 }
 
@@ -105,7 +105,7 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
 void refuse_unanswered(const config::Scenario& scenario) {
   refuse_idle_axes(scenario);
   if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
-  refuse_unsupported(scenario);
+  study::refuse_unsupported(scenario);
 }
 
 // An option that would change nothing is refused: somebody waits for what it should do.
@@ -144,7 +144,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   std::vector<config::Scenario> followers;
   for (const std::string& follower : scenario.then) {
     const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / follower;
-    followers.push_back(read(std::filesystem::exists(beside) ? beside : find_scenario(follower), {}));
+    followers.push_back(read(std::filesystem::exists(beside) ? beside : study::find_scenario(follower), {}));
     refuse_unanswered(followers.back());
   }
   return followers;
@@ -163,7 +163,7 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
 }
 
 [[nodiscard]] Report study(const std::string& file, const StudyChoices& choices) {
-  config::Scenario scenario = read(find_scenario(file), choices.set);
+  config::Scenario scenario = read(study::find_scenario(file), choices.set);
   refuse_ignored(scenario, choices);
   if (choices.measure && is_served(scenario))
     scenario = read_serving_scenario(file, choices.set);
@@ -190,7 +190,8 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
   if (const std::string files = files_option(choices.search); choices.scenarios.size() > 1 && !files.empty())
     throw InputError(files, "is of one scenario; give one");
   if (choices.scenarios.size() == 1) return study(choices.scenarios.front(), choices);
-  for (const std::string& file : choices.scenarios) (void)read(find_scenario(file), choices.set);  // before the work
+  for (const std::string& file : choices.scenarios)
+    (void)read(study::find_scenario(file), choices.set);  // before the work
   Report all{"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}};
   for (const std::string& file : choices.scenarios) {
     Report report = study(file, choices);
@@ -209,12 +210,12 @@ void add_study(CLI::App& app) {
   CLI::App* command = app.add_subcommand("study", "Answer the question of a scenario file");
   auto choices = std::make_shared<StudyChoices>();
   reads(command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios"),
-        try_find_scenario)
+        study::try_find_scenario)
       ->required();
   command->add_flag("--measure", choices->measure,
                     "Also run the sweep, or serve the requests, on this machine: calibrate and score");
   reads(command->add_option("--host", choices->host_file, "Machine file of this host, instead of probing now"),
-        try_find_machine);
+        study::try_find_machine);
   add_output_file(*command, "--trace", choices->trace_file, "With --measure: write the trace here");
   add_output_file(*command, "--machine-file", choices->machine_file,
                   "With --measure: write the calibrated machine here");

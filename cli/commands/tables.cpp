@@ -7,14 +7,14 @@
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "sim/tables/footprint.hpp"
 #include "sim/tables/intensity.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -44,7 +44,7 @@ struct TableChoices {
 }
 
 [[nodiscard]] ModelShape choose_model(const TableChoices& choices) {
-  ModelShape model = engine::read_model_shape(find_model(choices.model));
+  ModelShape model = engine::read_model_shape(study::find_model(choices.model));
   if (choices.kv_heads > 0) model = with_kv_heads(model, choices.kv_heads);
   if (choices.lecture) model = as_in_the_lecture(model);
   if (const auto found = problems(model); !found.empty()) throw InputError("--kv-heads: " + found.front());
@@ -155,7 +155,7 @@ void add_tables(CLI::App& app) {
     CLI::App* command = tables->add_subcommand(name, help);
     auto choices = std::make_shared<TableChoices>();
     reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
-          try_find_model)
+          study::try_find_model)
         ->required();
     command->add_option("--tokens", choices->tokens, "L: prompt length, or tokens cached so far")
         ->check(between(1, kLongestContext));

@@ -1,8 +1,8 @@
 #include "cli/output/machine_figures.hpp"
 
-#include "cli/machine/effective_machine.hpp"
 #include "config/machine_file.hpp"
 #include "config/yaml_text.hpp"
+#include "study/calibrate/effective_machine.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -56,10 +56,10 @@ void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure)
 }  // namespace
 
 std::vector<MachineFigure> machine_figures(const sim::Machine& machine) {
-  const sim::Machine effective = effective_machine(machine);
+  const sim::Machine effective = study::effective_machine(machine);
   std::vector<MachineFigure> figures;
   add_figures(config::parse_yaml(machine.name, config::machine_yaml(effective)), "", figures);
-  for (const Absence& absence : absences(effective))
+  for (const study::Absence& absence : study::absences(effective))
     figures.push_back({absence.key, absence.instead, "assumed", absence.why});
   return figures;
 }

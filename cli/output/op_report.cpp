@@ -1,17 +1,6 @@
 #include "cli/output/op_report.hpp"
 
-#include <algorithm>
-#include <map>
-
 namespace dculab::cli {
-
-std::string step_bound(const sim::StepPrice& price, const sim::Machine& machine) {
-  std::map<std::string_view, double> seconds;
-  for (const sim::OpPrice& op : price.ops) seconds[sim::name(op.bound, machine)] += op.all_executions().value();
-  const auto largest = std::max_element(seconds.begin(), seconds.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  return std::string(largest->first);
-}
 
 Json ops_json(const StepPlan& plan, const sim::StepPrice& price, const sim::Machine& machine) {
   Json ops = Json::array();

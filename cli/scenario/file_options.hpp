@@ -1,6 +1,5 @@
 // Options that name files and folders. A command may not write a file that it reads, and two options may not write one
-// file: such an option is refused while the command line is read, before any work. What scenarios and other files name
-// is refused when it is opened (files/input.hpp), or found (locate.hpp) where it is a model.
+// file: such an option is refused while the command line is read, before any work (study/scenario/named_files.hpp).
 #pragma once
 
 #include <filesystem>
@@ -22,9 +21,6 @@ CLI::Option* reads(CLI::Option* option, FindFile find = nullptr);
 
 // The value of the option is a file or folder that the command writes.
 CLI::Option* writes(CLI::Option* option);
-
-// Throws files::ReservedFileError when an option writes a file of this model.
-void require_unwritten(const std::filesystem::path& model_folder);
 
 // An option that names a file to write. One that cannot be written is refused before the work whose result it is for.
 void add_output_file(CLI::App& command, const std::string& option, std::string& file, const std::string& help);

@@ -5,9 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/request_workload.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
@@ -17,6 +14,9 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "fields/json_text.hpp"
 #include "files/input.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/request_workload.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -64,7 +64,7 @@ void set_first_machine(config::Scenario& scenario) {
 // The requests' file is looked for beside the scenario, and a journal lies elsewhere.
 [[nodiscard]] config::Scenario with_absolute_file(config::Scenario scenario) {
   if (scenario.workload.file.empty()) return scenario;
-  scenario.workload.file = std::filesystem::absolute(find_requests_file(scenario)).lexically_normal().string();
+  scenario.workload.file = std::filesystem::absolute(study::find_requests_file(scenario)).lexically_normal().string();
   config::set_key(scenario.document, "workload.file",
                   config::axis_node(scenario.file, "workload.file", scenario.workload.file));
   return scenario;
@@ -94,12 +94,12 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
   for (const std::string& name : machines) {
     if (name == "host")
       throw InputError(scenario_.file, "machine: host is this machine, which has no file; give one of `dculab probe`");
-    const std::filesystem::path file = find_machine(name);
+    const std::filesystem::path file = study::find_machine(name);
     identity_ = fingerprint_of(file, identity_);
     machines_[name] = config::read_machine_file(file.string());
   }
   for (const std::string& name : models) {
-    const std::filesystem::path folder = find_model(name);
+    const std::filesystem::path folder = study::find_model(name);
     identity_ = fingerprint_of(folder / "config.json", identity_);
     models_[name] = engine::read_model_shape(folder);
   }
@@ -109,7 +109,8 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
 void SweepSpace::load_requests(const std::vector<std::string>& models) {
   identity_ = fingerprint_of(scenario_.workload.file, identity_);
   for (const std::string& name : models)
-    if (const std::filesystem::path tokenizer = find_model(name) / "tokenizer.json"; std::filesystem::exists(tokenizer))
+    if (const std::filesystem::path tokenizer = study::find_model(name) / "tokenizer.json";
+        std::filesystem::exists(tokenizer))
       identity_ = fingerprint_of(tokenizer, identity_);
 }
 
@@ -141,22 +142,22 @@ void SweepCursor::refuse_other_kind() const {
 
 void SweepCursor::plan_step() {
   const config::Scenario& scenario = point_.scenario;
-  point_.model = resolve_model(scenario, space_.model(scenario.model.name));
-  point_.options = resolve_options(scenario, point_.model, point_.machine.kind);
-  point_.plan.batch = resolve_batch(scenario.workload, point_.model, point_.options);
+  point_.model = study::resolve_model(scenario, space_.model(scenario.model.name));
+  point_.options = study::resolve_options(scenario, point_.model, point_.machine.kind);
+  point_.plan.batch = study::resolve_batch(scenario.workload, point_.model, point_.options);
   plan_step_into(point_.plan, point_.model, point_.options);
 }
 
 void SweepCursor::plan_requests() {
   const config::Scenario& scenario = point_.scenario;
-  point_.model = resolve_model(scenario, space_.model(scenario.model.name));
+  point_.model = study::resolve_model(scenario, space_.model(scenario.model.name));
   point_.options = describe_server(scenario, point_.model, point_.machine).options;
   std::string key;
   for (const char* section : {"model", "workload"})
     if (const Node* node = config::find_key(scenario.document, section)) key += json_text(*node);
   if (!scenario.workload.file.empty() && key == requests_key_) return;  // counting a file's tokens takes long
   requests_key_.clear();
-  point_.requests = resolve_requests(scenario, point_.model);
+  point_.requests = study::resolve_requests(scenario, point_.model);
   requests_key_ = std::move(key);
 }
 
@@ -193,7 +194,7 @@ void SweepCursor::set_machine() {
   if (key == machine_key_) return;
   machine_key_.clear();
   point_.machine = space_.machine(scenario.machines.front());
-  apply_figures(scenario, point_.machine);
+  study::apply_figures(scenario, point_.machine);
   machine_key_ = std::move(key);
 }
 

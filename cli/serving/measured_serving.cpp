@@ -6,13 +6,13 @@
 
 #include "cli/output/progress.hpp"
 #include "cli/scenario/engine_weights.hpp"
-#include "cli/scenario/locate.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "config/unit_text.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/measure/step_sample.hpp"
 #include "engine/measure/trace_header.hpp"
 #include "sim/memory/driven_out.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -54,7 +54,7 @@ void warm_up(engine::ModelExecutor& executor, const EngineOptions& options, cons
 
 MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload) {
   const config::Scenario& scenario = server.scenario;
-  engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), server.options.weights);
+  engine::ModelWeights weights = load_or_make_weights(study::find_model(scenario.model.name), server.options.weights);
   const engine::OpenDevice device = engine::open_device({});
   const Bytes block = engine::kv_block_bytes(weights.shape, server.options.block_size, server.options.kv_cache_dtype);
   const auto executor = engine::make_executor(device, std::move(weights),

@@ -7,10 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "cli/machine/calibrated_machine.hpp"
 #include "cli/output/axis_title.hpp"
 #include "cli/output/machine_figures.hpp"
-#include "cli/scenario/request_workload.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_interval.hpp"
 #include "cli/serving/serving_scenario.hpp"
@@ -22,6 +20,8 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/serving/pauses.hpp"
 #include "sim/serving/step_sample.hpp"
+#include "study/calibrate/calibrated_machine.hpp"
+#include "study/scenario/request_workload.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -56,7 +56,7 @@ struct ServedPoint {
 // Drawn alike, from another seed.
 [[nodiscard]] RequestWorkload other_requests(config::Scenario scenario, const ModelShape& model) {
   ++scenario.workload.served.seed;
-  return resolve_requests(scenario, model);
+  return study::resolve_requests(scenario, model);
 }
 
 // Whether they arrive alike and are as long.
@@ -77,7 +77,7 @@ struct ServedPoint {
   for (const config::SweepPoint& point : sweep) {
     sim::SimulatedServer server = resolve_server(point.scenario, host);
     make_measurable(server, point.scenario, "leave --host out, or give a file of this machine");
-    RequestWorkload workload = resolve_requests(point.scenario, server.model);
+    RequestWorkload workload = study::resolve_requests(point.scenario, server.model);
     if (same_requests(workload, other_requests(point.scenario, server.model)))
       throw InputError(point.scenario.file,
                        "workload: has no other requests to calibrate on, another seed gives the same; draw arrivals or "
@@ -277,7 +277,7 @@ MeasuredStudy measure_serving_study(const config::Scenario& scenario, const sim:
   add_comparison(points, fit.machine, report);
   config::cite(fit.machine, "efficiencies.undisturbed", sim::Evidence::measured,
                "dculab: how much longer than priced the served steps took on average");
-  cite_fit(fit.machine, std::to_string(study.trace.steps.size()) + " served steps");
+  study::cite_fit(fit.machine, std::to_string(study.trace.steps.size()) + " served steps");
   study.machine = fit.machine;
   report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
   return study;

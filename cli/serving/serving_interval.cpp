@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/scenario/request_workload.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "sim/serving/step_confidence.hpp"
 #include "sim/study/ordered_chunks.hpp"
+#include "study/scenario/request_workload.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -57,8 +57,9 @@ Intervals serving_intervals(const sim::SimulatedServer& server, const RequestWor
 }
 
 void add_intervals(const config::SweepPoint& point, int threads, Simulation& simulation) {
-  simulation.intervals = serving_intervals(simulation.server, resolve_requests(point.scenario, simulation.server.model),
-                                           simulation.slo, simulation.trust, simulation.figures, threads);
+  simulation.intervals =
+      serving_intervals(simulation.server, study::resolve_requests(point.scenario, simulation.server.model),
+                        simulation.slo, simulation.trust, simulation.figures, threads);
 }
 
 std::string trust_text(const sim::StepConfidence& trust) {

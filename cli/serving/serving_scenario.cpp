@@ -6,10 +6,10 @@
 
 #include "cli/output/axis_title.hpp"
 #include "cli/scenario/idle_axes.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -73,9 +73,9 @@ void refuse_unserved(const config::Scenario& scenario) {
 config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
   std::vector<config::Override> overrides;
   for (const std::string& change : set) overrides.push_back(config::parse_override(change));
-  const std::string file = find_scenario(name).string();
+  const std::string file = study::find_scenario(name).string();
   config::Scenario scenario = config::read_scenario_file(file, overrides);
-  refuse_written_inputs(scenario);
+  study::refuse_written_inputs(scenario);
   refuse_idle_axes(scenario);
   refuse_unserved(scenario);
   if (!scenario.constraints.empty())
@@ -101,7 +101,7 @@ sim::SimulatedServer describe_server(const config::Scenario& scenario, const Mod
   if (scenario.workload.kv_padding != config::KvPadding::none)
     throw InputError(scenario.file,
                      "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
-  const EngineOptions options = resolve_options(scenario, model, machine.kind);
+  const EngineOptions options = study::resolve_options(scenario, model, machine.kind);
   if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
     throw InputError(scenario.file,
                      "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
@@ -113,7 +113,7 @@ void require_runnable(const sim::SimulatedServer& server, const std::string& fil
 }
 
 sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
-  sim::SimulatedServer server = describe_server(scenario, resolve_model(scenario), std::move(machine));
+  sim::SimulatedServer server = describe_server(scenario, study::resolve_model(scenario), std::move(machine));
   require_runnable(server, scenario.file);
   return server;
 }

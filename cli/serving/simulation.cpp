@@ -8,8 +8,6 @@
 #include "cli/output/axis_title.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/objective.hpp"
-#include "cli/scenario/request_workload.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
@@ -17,6 +15,8 @@
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
 #include "sim/study/pareto.hpp"
+#include "study/scenario/request_workload.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -43,7 +43,7 @@ namespace {
                                         Serving serving, config::ChromeTrace* chrome_trace) {
   const config::Scenario& scenario = point.scenario;
   const bool measured = serving != Serving::simulated;
-  sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, machine_name));
+  sim::SimulatedServer server = resolve_server(scenario, study::resolve_machine(scenario, machine_name));
   if (measured) make_measurable(server, scenario, "give --set machine=FILE with a calibrated file of this machine");
   sim::StepSample sample(sim::kSampledSteps);
   const auto on_step = [&](const ServedStep& step, int engine) {
@@ -54,7 +54,7 @@ namespace {
   done.machine = machine_name;
   done.choices = point.choices;
   done.slo = scenario.slo;
-  const RequestWorkload workload = resolve_requests(scenario, server.model);
+  const RequestWorkload workload = study::resolve_requests(scenario, server.model);
   done.run = sim::simulate(server, workload, scenario.slo, on_step);
   done.steps = sim::thinned(sample.batches(), sim::kPricedSteps);
   done.trust = sim::step_confidence(server, sample.batches());

@@ -7,14 +7,14 @@
 #include <string>
 
 #include "cli/output/leaning_report.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "cli/study/compared_study.hpp"
-#include "cli/study/measured_accuracy.hpp"
 #include "cli/study/recommendation.hpp"
 #include "cli/study/variant_cost.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "sim/study/group_choice.hpp"
+#include "study/decide/attention_difference.hpp"
+#include "study/decide/measured_accuracy.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kHeadsKey = "model.num_key_value_heads";
 constexpr const char* kRate = "output_tokens_per_second";
 
-using Accuracies = std::map<int, GroupAccuracy>;
+using Accuracies = std::map<int, study::GroupAccuracy>;
 
 // All choices on one machine, the most KV heads first.
 struct MachineChoices {
@@ -33,7 +33,7 @@ struct MachineChoices {
   std::optional<sim::GroupVerdict> verdict;
 };
 
-[[nodiscard]] const GroupAccuracy* accuracy_of(const Accuracies& accuracies, const VariantCost& cost) {
+[[nodiscard]] const study::GroupAccuracy* accuracy_of(const Accuracies& accuracies, const VariantCost& cost) {
   const auto found = accuracies.find(cost.model.group_size());
   return found == accuracies.end() ? nullptr : &found->second;
 }
@@ -60,7 +60,7 @@ void check_sweep(const config::Scenario& scenario) {
                             cost.fits() ? cost.figures.at(kRate) : 0,
                             kv_bytes_per_token(cost.model, cost.options.kv_cache_dtype),
                             {}};
-    if (const GroupAccuracy* accuracy = accuracy_of(accuracies, cost)) option.accuracy_loss = accuracy->loss;
+    if (const study::GroupAccuracy* accuracy = accuracy_of(accuracies, cost)) option.accuracy_loss = accuracy->loss;
     choices.options.push_back(option);
   }
   choices.front = sim::pareto_front(choices.options);
@@ -76,7 +76,8 @@ void check_sweep(const config::Scenario& scenario) {
 }
 
 [[nodiscard]] std::string heads_and_group(const VariantCost& cost) {
-  return heads_text(cost.model.num_key_value_heads) + " (group size " + std::to_string(cost.model.group_size()) + ")";
+  return study::heads_text(cost.model.num_key_value_heads) + " (group size " + std::to_string(cost.model.group_size()) +
+         ")";
 }
 
 [[nodiscard]] double faster(const MachineChoices& choices, std::size_t index, std::size_t than) {
@@ -94,10 +95,10 @@ void check_sweep(const config::Scenario& scenario) {
   text += "the fastest within a tie of " + percent(accuracy.speed_tie, 2) + " that loses at most " +
           percent(accuracy.tolerance, 2) + " (loses " + percent(std::max(0.0, loss), 2) + ")";
   if (verdict.runner_up)
-    text += "; runner-up " + heads_text(choices.options[*verdict.runner_up].kv_heads) + ", " +
+    text += "; runner-up " + study::heads_text(choices.options[*verdict.runner_up].kv_heads) + ", " +
             signed_percent(faster(choices, *verdict.runner_up, verdict.best)) + " speed";
   if (verdict.refused)
-    text += "; " + heads_text(choices.options[*verdict.refused].kv_heads) + " would be " +
+    text += "; " + study::heads_text(choices.options[*verdict.refused].kv_heads) + " would be " +
             percent(faster(choices, *verdict.refused, verdict.best), 3) + " faster and lose " +
             percent(*choices.options[*verdict.refused].accuracy_loss, 3);
   return text;
@@ -112,7 +113,7 @@ void check_sweep(const config::Scenario& scenario) {
   for (std::size_t index = 0; index < choices.costs.size(); ++index) {
     const VariantCost& cost = choices.costs[index];
     const sim::GroupOption& option = choices.options[index];
-    const GroupAccuracy* measured = accuracy_of(accuracies, cost);
+    const study::GroupAccuracy* measured = accuracy_of(accuracies, cost);
     const bool chosen = choices.verdict && choices.verdict->best == index;
     const double speed = choices.costs.front().fits() ? faster(choices, index, 0) : 0;
     table.rows.push_back(
@@ -163,7 +164,7 @@ void check_sweep(const config::Scenario& scenario) {
     point["num_key_value_heads"] = choices.options[index].kv_heads;
     point["group_size"] = choices.costs[index].model.group_size();
     point["kv_bytes_per_token"] = choices.options[index].kv_bytes_per_token.value();
-    if (const GroupAccuracy* measured = accuracy_of(accuracies, choices.costs[index])) {
+    if (const study::GroupAccuracy* measured = accuracy_of(accuracies, choices.costs[index])) {
       point[accuracy.metric] = measured->figure;
       point["loss"] = measured->loss;
       point["method"] = measured->method;
@@ -186,7 +187,7 @@ void check_sweep(const config::Scenario& scenario) {
 void study_group_size(const config::Scenario& scenario, const std::vector<sim::Machine>& machines, Report& report) {
   check_sweep(scenario);
   const config::AccuracyChoice& accuracy = *scenario.accuracy;
-  const Accuracies accuracies = measured_accuracy(scenario);
+  const Accuracies accuracies = study::measured_accuracy(scenario);
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   if (accuracy.model != scenario.model.name)
     report.heading.push_back("speed and memory are those of " + scenario.model.name + ", accuracy was measured on " +

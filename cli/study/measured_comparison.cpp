@@ -4,12 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "cli/machine/calibrated_machine.hpp"
 #include "cli/output/axis_title.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/scenario/engine_weights.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
@@ -17,6 +14,9 @@
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"
+#include "study/calibrate/calibrated_machine.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -38,9 +38,9 @@ struct Candidate {
   Candidate candidate{point, variant, std::move(scenario), {}, {}};
   engine::BenchPoint& bench = candidate.bench;
   bench.id = name + ", point " + std::to_string(point + 1);
-  bench.model = resolve_model(candidate.scenario);
-  bench.options = resolve_options(candidate.scenario, bench.model, sim::MachineKind::cpu);
-  bench.batch = resolve_batch(candidate.scenario.workload, bench.model, bench.options);
+  bench.model = study::resolve_model(candidate.scenario);
+  bench.options = study::resolve_options(candidate.scenario, bench.model, sim::MachineKind::cpu);
+  bench.batch = study::resolve_batch(candidate.scenario.workload, bench.model, bench.options);
   return candidate;
 }
 
@@ -73,7 +73,7 @@ struct Candidate {
                                     ProgressBar& bar) {
   const Candidate& any = *group.front();
   const engine::ModelWeights weights =
-      load_or_make_weights(find_model(any.scenario.model.name), any.bench.options.weights);
+      load_or_make_weights(study::find_model(any.scenario.model.name), any.bench.options.weights);
   std::vector<engine::BenchPoint> bench;
   for (Candidate* candidate : group) {
     candidate->bench.model.dtype = weights.shape.dtype;  // of embedding and head, which are priced as they are run
@@ -195,7 +195,7 @@ MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Ma
   sim::Fit fit = fit_baseline(host, candidates);
   add_rows(candidates, points, *scenario.compare, fit.machine, report);
   for (const Candidate& candidate : candidates) study.trace.steps.push_back(measured(candidate));
-  cite_fit(fit.machine, std::to_string(points.size()) + " measured steps");
+  study::cite_fit(fit.machine, std::to_string(points.size()) + " measured steps");
   study.machine = fit.machine;
   report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
   return study;

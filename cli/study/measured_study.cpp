@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/machine/calibrated_machine.hpp"
 #include "cli/output/axis_title.hpp"
+#include "cli/output/held_out_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/op_report.hpp"
 #include "cli/scenario/engine_weights.hpp"
-#include "cli/scenario/locate.hpp"
-#include "cli/scenario/refusals.hpp"
 #include "cli/study/predicted_study.hpp"
 #include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
@@ -20,12 +18,15 @@
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/study/recommend.hpp"
+#include "study/calibrate/calibrated_machine.hpp"
+#include "study/decide/attention_difference.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
 
 [[nodiscard]] Trace run_points(const config::Scenario& scenario, std::vector<StudyPoint>& points, ProgressBar& bar) {
-  const engine::ModelWeights weights = load_or_make_weights(find_model(scenario.model.name), "");
+  const engine::ModelWeights weights = load_or_make_weights(study::find_model(scenario.model.name), "");
   std::vector<engine::BenchPoint> bench;
   for (StudyPoint& point : points) {
     if (point.options.weights != WeightFormat{weights.shape.dtype, 0})
@@ -125,7 +126,7 @@ void add_summary(const Accepted& accepted, const sim::HoldOutScore& score, Repor
 }
 
 [[nodiscard]] std::string choice_text(sim::Choice choice) {
-  return heads_text(choice.kv_heads) + ", block " + std::to_string(choice.block_size);
+  return study::heads_text(choice.kv_heads) + ", block " + std::to_string(choice.block_size);
 }
 
 // Following the predicted choice, over all measured points.
@@ -165,7 +166,7 @@ MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine
   add_held_out_rows(accepted, score, report);
   add_summary(accepted, score, report);
   add_regret(accepted, score.fit.machine, report);
-  cite_fit(score.fit.machine, std::to_string(score.fitted.size()) + " measured steps");
+  study::cite_fit(score.fit.machine, std::to_string(score.fitted.size()) + " measured steps");
   study.machine = score.fit.machine;
   report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
   return study;

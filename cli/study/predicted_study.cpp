@@ -6,13 +6,13 @@
 #include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/op_report.hpp"
-#include "cli/scenario/resolve.hpp"
 #include "cli/search/sensitivity_report.hpp"
 #include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -120,9 +120,9 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::Mach
     StudyPoint point;
     point.label = label_of(each.choices);
     point.choices = each.choices;
-    point.model = resolve_model(each.scenario);
-    point.options = resolve_options(each.scenario, point.model, kind);
-    point.batch = resolve_batch(each.scenario.workload, point.model, point.options);
+    point.model = study::resolve_model(each.scenario);
+    point.options = study::resolve_options(each.scenario, point.model, kind);
+    point.batch = study::resolve_batch(each.scenario.workload, point.model, point.options);
     point.choice = {point.model.num_key_value_heads, point.options.block_size};
     point.workload = workloads.try_emplace(workload_text(each.choices), workloads.size()).first->second;
     points.push_back(std::move(point));
@@ -135,7 +135,7 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
   const std::vector<PricedPoint> priced = price_points(points, machine);
   Json json{{"machine", machine.name}};
   add_points(priced, machine, report, json);
-  add_recommendation(priced, resolve_model(scenario).num_key_value_heads, machine, report, json);
+  add_recommendation(priced, study::resolve_model(scenario).num_key_value_heads, machine, report, json);
   const auto prices = [&priced](const sim::Machine& candidate) {
     std::vector<Seconds> times;
     for (const PricedPoint& each : priced) times.push_back(sim::price_step(candidate, each.plan).seconds);

@@ -6,66 +6,26 @@
 #include <set>
 
 #include "config/unit_text.hpp"
-#include "sim/memory/capacity.hpp"
 #include "sim/study/serving_setting.hpp"
+#include "study/decide/attention_difference.hpp"
 
 namespace dculab::cli {
 namespace {
 
-// What attention costs in a step, by cause; means over the workloads.
-struct Causes {
-  double step = 0, attention = 0, memory = 0, latency = 0, lookups = 0, launch = 0, compute = 0;  // s
-  double kv_bytes = 0;
-  double wasted = 0;  // share of KV memory
-};
-
-[[nodiscard]] bool is_attention(const Op& op) {
-  return op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill;
-}
-
-void add_to(Causes& causes, const PricedPoint& priced, double weight) {
-  causes.step += weight * priced.price.seconds.value();
-  for (std::size_t index = 0; index < priced.plan.ops.size(); ++index) {
-    const Op& op = priced.plan.ops[index];
-    if (!is_attention(op)) continue;
-    const sim::OpPrice& price = priced.price.ops[index];
-    const double times = weight * op.count;
-    causes.attention += times * price.seconds.value();
-    causes.memory += times * price.memory.value();
-    causes.latency += times * price.latency.value();
-    causes.lookups += times * price.lookups.value();
-    causes.launch += times * price.launch.value();
-    causes.compute += times * price.compute.value();
-    causes.kv_bytes += times * op.operands().front().unique.value();
-    causes.wasted += weight * (1 - op.attention.context_tokens / op.attention.padded_tokens);
-  }
-}
-
-[[nodiscard]] std::map<sim::Choice, Causes> causes_by_choice(const std::vector<PricedPoint>& points) {
+[[nodiscard]] std::map<sim::Choice, study::AttentionCauses> causes_by_choice(const std::vector<PricedPoint>& points) {
   std::map<sim::Choice, int> counts;
   for (const PricedPoint& priced : points) ++counts[priced.point->choice];
-  std::map<sim::Choice, Causes> result;
+  std::map<sim::Choice, study::AttentionCauses> result;
   for (const PricedPoint& priced : points)
-    add_to(result[priced.point->choice], priced, 1.0 / counts[priced.point->choice]);
+    study::add_to(result[priced.point->choice], priced.plan, priced.price, 1.0 / counts[priced.point->choice]);
   return result;
 }
 
-[[nodiscard]] std::string largest_cause(const Causes& from, const Causes& to) {
-  const std::vector<std::pair<std::string, double>> differences{
-      {"KV traffic", to.memory - from.memory},
-      {"latency with too few bytes in flight", to.latency - from.latency},
-      {"block-table look-ups", to.lookups - from.lookups},
-      {"workgroup starts", to.launch - from.launch},
-      {"arithmetic", to.compute - from.compute}};
-  return std::max_element(differences.begin(), differences.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
-}
-
 // The alternatives along one axis, the other held at the recommended value.
-[[nodiscard]] Table why_table(const std::map<sim::Choice, Causes>& causes, sim::Choice best, bool along_blocks) {
+[[nodiscard]] Table why_table(const std::map<sim::Choice, study::AttentionCauses>& causes, sim::Choice best,
+                              bool along_blocks) {
   Table table;
-  table.title = along_blocks ? "Block sizes at " + heads_text(best.kv_heads)
+  table.title = along_blocks ? "Block sizes at " + study::heads_text(best.kv_heads)
                              : "KV heads at block size " + std::to_string(best.block_size);
   table.columns = {along_blocks ? "block" : "KV heads",
                    "step",
@@ -75,7 +35,7 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
                    "look-ups",
                    "KV waste",
                    "what differs most"};
-  const Causes& reference = causes.at(best);
+  const study::AttentionCauses& reference = causes.at(best);
   for (const auto& [choice, cause] : causes) {
     const bool on_axis = along_blocks ? choice.kv_heads == best.kv_heads : choice.block_size == best.block_size;
     if (!on_axis) continue;
@@ -90,7 +50,8 @@ void add_to(Causes& causes, const PricedPoint& priced, double weight) {
          Cell(config::short_text(Bytes(cause.kv_bytes)), cause.kv_bytes),
          Cell(config::short_text(Seconds(cause.lookups)), cause.lookups), Cell(percent(cause.wasted, 2), cause.wasted),
          chosen ? ""
-                : (slower ? "more " + largest_cause(reference, cause) : "less " + largest_cause(cause, reference))});
+                : (slower ? "more " + study::largest_cause(reference, cause)
+                          : "less " + study::largest_cause(cause, reference))});
   }
   return table;
 }
@@ -109,17 +70,17 @@ struct Verdict {
 [[nodiscard]] std::string to_text(const Verdict& verdict, const std::string& machine) {
   const sim::Choice best = verdict.best.choice;
   const sim::Choice fastest = verdict.fastest.choice;
-  std::string text = "→ on speed alone " + machine + " should use " + heads_text(best.kv_heads) + " (group size " +
-                     std::to_string(verdict.query_heads / best.kv_heads) + ") and block size " +
+  std::string text = "→ on speed alone " + machine + " should use " + study::heads_text(best.kv_heads) +
+                     " (group size " + std::to_string(verdict.query_heads / best.kv_heads) + ") and block size " +
                      std::to_string(best.block_size);
   if (best != fastest)
     text += ": " + percent(slower(verdict.best, verdict.fastest), 2) + " slower than the fastest choice (" +
-            heads_text(fastest.kv_heads) + ", block " + std::to_string(fastest.block_size) + ")" +
+            study::heads_text(fastest.kv_heads) + ", block " + std::to_string(fastest.block_size) + ")" +
             (best.kv_heads > fastest.kv_heads ? ", and every KV head kept is accuracy kept"
                                               : ", a tie, and a smaller block wastes fewer slots");
   if (!verdict.own) return text;
   if (verdict.own->choice.kv_heads == best.kv_heads) return text + "; these are the model's own KV heads";
-  return text + "; the model's own " + heads_text(verdict.own->choice.kv_heads) + " cost " +
+  return text + "; the model's own " + study::heads_text(verdict.own->choice.kv_heads) + " cost " +
          signed_percent(slower(*verdict.own, verdict.best), 2) + ", and no retraining";
 }
 
@@ -150,16 +111,6 @@ struct Verdict {
 
 }  // namespace
 
-std::string heads_text(int kv_heads) { return std::to_string(kv_heads) + (kv_heads == 1 ? " KV head" : " KV heads"); }
-
-std::string attention_difference(const PricedPoint& from, const PricedPoint& to) {
-  Causes before, after;
-  add_to(before, from, 1);
-  add_to(after, to, 1);
-  return after.attention >= before.attention ? "more " + largest_cause(before, after)
-                                             : "less " + largest_cause(after, before);
-}
-
 sim::Question recommendation_of(const std::vector<PricedPoint>& points) {
   return [&points](const sim::Machine& machine) {
     std::vector<sim::ChoiceTime> times;
@@ -169,7 +120,7 @@ sim::Question recommendation_of(const std::vector<PricedPoint>& points) {
       times.push_back({priced.point->choice, priced.point->workload, price.seconds});
     }
     const sim::ScoredChoice best = sim::recommend(sim::rank_choices(times), sim::kAccuracyTie);
-    return sim::Answer{heads_text(best.choice.kv_heads) + ", block " + std::to_string(best.choice.block_size),
+    return sim::Answer{study::heads_text(best.choice.kv_heads) + ", block " + std::to_string(best.choice.block_size),
                        best.seconds.value()};
   };
 }
@@ -189,7 +140,7 @@ void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads
     return;
   }
   const Verdict verdict = judge(ranked, own_kv_heads, points.front().point->model.num_attention_heads);
-  const std::map<sim::Choice, Causes> causes = causes_by_choice(points);
+  const std::map<sim::Choice, study::AttentionCauses> causes = causes_by_choice(points);
   if (block_sizes.size() > 1) report.tables.push_back(why_table(causes, verdict.best.choice, true));
   if (kv_heads.size() > 1) report.tables.push_back(why_table(causes, verdict.best.choice, false));
   report.tables.back().notes.push_back(to_text(verdict, machine.name));

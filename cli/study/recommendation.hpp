@@ -23,10 +23,4 @@ void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads
 // The same choice as a question to ask on other machines of this kind. `points` must outlive it.
 [[nodiscard]] sim::Question recommendation_of(const std::vector<PricedPoint>& points);
 
-// What attention of a step takes more or less of than another's: "more KV traffic".
-[[nodiscard]] std::string attention_difference(const PricedPoint& from, const PricedPoint& to);
-
-// "1 KV head", "8 KV heads"
-[[nodiscard]] std::string heads_text(int kv_heads);
-
 }  // namespace dculab::cli

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
-#include "cli/scenario/resolve.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
+#include "core/error.hpp"
 #include "sim/study/offline_run.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
 
 void cost_step(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
-  const Batch batch = resolve_batch(scenario.workload, cost.model, cost.options);
+  const Batch batch = study::resolve_batch(scenario.workload, cost.model, cost.options);
   cost.batch = static_cast<int>(batch.sequences.size());
   cost.recipe.steps.push_back({plan_step(cost.model, cost.options, batch), 1, {}});
   const Seconds time = sim::price_recipe(machine, cost.recipe);
@@ -53,8 +54,8 @@ void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Ma
 
 VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine) {
   VariantCost cost;
-  cost.model = resolve_model(scenario);
-  cost.options = resolve_options(scenario, cost.model, machine.kind);
+  cost.model = study::resolve_model(scenario);
+  cost.options = study::resolve_options(scenario, cost.model, machine.kind);
   if (scenario.workload.kind == config::WorkloadKind::step)
     cost_step(cost, scenario, machine);
   else

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "sim/compute/compute_time.hpp"
@@ -164,6 +165,12 @@ std::string_view name(Bound bound, const Machine& machine) {
       return "launch";
   }
   return "?";
+}
+
+std::string step_bound(const StepPrice& price, const Machine& machine) {
+  std::map<std::string_view, Seconds> seconds;
+  for (const OpPrice& op : price.ops) seconds[name(op.bound, machine)] += op.all_executions();
+  return std::string(std::ranges::max_element(seconds, {}, [](const auto& share) { return share.second; })->first);
 }
 
 Bytes step_footprint(const StepPlan& plan) {

@@ -16,6 +16,7 @@
 // sim/compute/{occupancy,parallelism,split_k,peak,compute_time}.hpp, sim/cost/smooth_max.hpp.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -66,6 +67,9 @@ struct StepPrice {
   Seconds host;
   std::vector<OpPrice> ops;  // [plan.ops.size()]
 };
+
+// What limits most of the step: the bound with the largest share of its time.
+[[nodiscard]] std::string step_bound(const StepPrice& price, const Machine& machine);
 
 // Distinct bytes of weights and KV that a step touches: how far apart two uses of the same weight are.
 [[nodiscard]] Bytes step_footprint(const StepPlan& plan);

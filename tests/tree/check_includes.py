@@ -16,7 +16,8 @@ ALLOWED = {
     "files": {"core"},
     "engine": {"kernels", "fields", "files", "core"},
     "config": {"sim", "fields", "files", "core"},
-    "cli": {"config", "sim", "engine", "fields", "files", "core"},
+    "study": {"config", "sim", "engine", "files", "core"},
+    "cli": {"study", "config", "sim", "engine", "fields", "files", "core"},
 }
 
 # Include prefix of a third party -> path prefixes of the files that may use it.

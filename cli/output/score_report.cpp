@@ -1,0 +1,112 @@
+#include "cli/output/score_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "config/unit_text.hpp"
+
+namespace dculab::cli {
+namespace {
+
+using ScoredRows = std::vector<const study::ScoredRow*>;
+
+[[nodiscard]] Json to_json(const study::Score& score) {
+  return {{"count", score.error.count},
+          {"median_abs_error", score.error.median_abs_error},
+          {"p90_abs_error", score.error.p90_abs_error},
+          {"bias", score.error.bias},
+          {"inside_interval", score.inside}};
+}
+
+[[nodiscard]] std::string figure(double value, const std::string& unit) {
+  return unit == "s" ? config::short_text(Seconds(value)) : number(value) + " " + unit;
+}
+
+[[nodiscard]] Table row_table(ScoredRows rows, std::size_t worst) {
+  Table table;
+  table.columns = {"id", "predicted", "measured", "ratio", "90 % interval", "bound", "basis"};
+  if (worst > 0 && worst < rows.size()) {
+    table.title = "The " + std::to_string(worst) + " worst of " + std::to_string(rows.size()) + " rows";
+    std::stable_sort(rows.begin(), rows.end(), [](const study::ScoredRow* a, const study::ScoredRow* b) {
+      return std::abs(std::log(a->ratio())) > std::abs(std::log(b->ratio()));
+    });
+    rows.resize(worst);
+  }
+  for (const study::ScoredRow* row : rows)
+    table.rows.push_back(
+        {row->id, Cell(figure(row->predicted, row->unit), row->predicted),
+         Cell(figure(row->measured, row->unit), row->measured), Cell(number(row->ratio()), row->ratio()),
+         figure(row->low, row->unit) + " .. " + figure(row->high, row->unit) + (row->inside() ? "" : " !"), row->bound,
+         row->basis});
+  table.notes = {"! marks a measurement outside its interval."};
+  return table;
+}
+
+void add_score_row(Table& table, const std::string& grouping, const std::string& name, const study::Score& score) {
+  table.rows.push_back({grouping, name, Cell(std::to_string(score.error.count)),
+                        Cell(percent(score.error.median_abs_error), score.error.median_abs_error),
+                        Cell(percent(score.error.p90_abs_error), score.error.p90_abs_error),
+                        Cell(percent(score.error.bias), score.error.bias), Cell(percent(score.inside), score.inside)});
+}
+
+void add_summary(const study::ScoreSummary& summary, Report& report) {
+  Table table;
+  table.title = "Summary: error = predicted / measured time - 1";
+  table.columns = {"by", "", "rows", "median |error|", "P90 |error|", "bias", "inside interval"};
+  Json json = to_json(summary.all);
+  for (const char* by : study::kScoreGroupings) json["by_" + std::string(by)] = Json::object();
+  for (const study::GroupScore& group : summary.groups) {
+    json["by_" + group.by][group.name] = to_json(group.score);
+    add_score_row(table, group.by, group.name, group.score);
+  }
+  add_score_row(table, "all", "", summary.all);
+  report.tables.push_back(std::move(table));
+  report.json["summary"] = std::move(json);
+}
+
+[[nodiscard]] Json points_json(const study::Scores& scores) {
+  Json points = Json::array();
+  for (const study::ScoredRow& row : scores.rows) {
+    Json entry{
+        {"id", row.id},       {"line", row.line},         {"kind", row.kind},         {"machine", row.machine},
+        {"model", row.model}, {"software", row.software}, {"measured", row.measured}, {"predicted", row.predicted},
+        {"unit", row.unit},   {"ratio", row.ratio()},     {"low", row.low},           {"high", row.high},
+        {"basis", row.basis}, {"bound", row.bound}};
+    if (!row.note.empty()) entry["note"] = row.note;
+    points.push_back(std::move(entry));
+  }
+  return points;
+}
+
+void add_left_out(const char* what, const char* key, const std::vector<study::LeftOutRow>& rows, Report& report) {
+  Json& list = report.json[key] = Json::array();
+  for (const study::LeftOutRow& row : rows) {
+    report.heading.push_back(std::string(what) + ": row " + std::to_string(row.line) + " (" + row.id +
+                             "): " + row.reason);
+    list.push_back({{"line", row.line}, {"id", row.id}, {"reason", row.reason}});
+  }
+}
+
+}  // namespace
+
+void add_left_out_rows(const study::Scores& scores, Report& report) {
+  add_left_out("refused", "refused", scores.refused, report);
+  add_left_out("not priced", "not_priced", scores.unpriced, report);
+}
+
+void add_scores(const study::Scores& scores, int worst, Format format, Report& report) {
+  ScoredRows rows;
+  std::set<std::string> notes;
+  for (const study::ScoredRow& row : scores.rows) {
+    rows.push_back(&row);
+    if (!row.note.empty()) notes.insert(row.note);
+  }
+  add_left_out_rows(scores, report);
+  report.json["points"] = points_json(scores);
+  report.tables.push_back(row_table(rows, format == Format::table ? static_cast<std::size_t>(worst) : 0));
+  for (const std::string& note : notes) report.tables.back().notes.push_back("priced " + note);
+  add_summary(study::summarize(scores.rows), report);
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,16 @@
+// How `validate` shows rows, what is left out and why, and the errors over all rows and by group.
+#pragma once
+
+#include "cli/output/output.hpp"
+#include "study/validate/scores.hpp"
+
+namespace dculab::cli {
+
+// What is not scored, with its reasons: lines of the heading, and `refused` and `not_priced` of the JSON.
+void add_left_out_rows(const study::Scores& scores, Report& report);
+
+// Those, then rows and errors. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's
+// order. JSON and CSV have all.
+void add_scores(const study::Scores& scores, int worst, Format format, Report& report);
+
+}  // namespace dculab::cli

@@ -1,0 +1,74 @@
+#include "cli/scenario/step_choices.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/scenario/checks.hpp"
+#include "cli/scenario/file_options.hpp"
+#include "config/yaml_text.hpp"
+#include "study/scenario/locate.hpp"
+
+namespace dculab::cli {
+namespace {
+
+// So that a refusal names what was typed: the option, not the key that it stands for.
+void set_origin(Node& document, const std::string& key, const std::string& origin) {
+  Node* node = &document;
+  for (std::size_t start = 0; node != nullptr && start < key.size();) {
+    const std::size_t end = std::min(key.find('.', start), key.size());
+    node = node->find(key.substr(start, end - start));
+    start = end + 1;
+  }
+  if (node != nullptr) node->origin = origin;
+}
+
+}  // namespace
+
+void add_step_choices(CLI::App& command, StepChoices& choices) {
+  reads(command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models"),
+        study::try_find_model)
+      ->required();
+  reads(command.add_option("--machine", choices.machine, "Machine file, or a name under hwmodels"),
+        study::try_find_machine)
+      ->required();
+  command.add_option("--phase", choices.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
+  const auto add_count = [&command](const char* option, int& value, const char* help) {
+    command.add_option(option, value, help)->check(at_least(1));
+  };
+  add_count("--batch", choices.batch, "Sequences in the step");
+  add_count("--context", choices.context, "Tokens per sequence once the step is done");
+  add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
+  add_count("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
+  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype,
+                     "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
+  command.add_option("--weights", choices.weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
+  command.add_option("--activations", choices.activations, "exact or int8: of products with grouped weights");
+  command.add_option("--set", choices.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
+}
+
+config::Scenario to_scenario(const StepChoices& choices) {
+  Node document =
+      config::parse_yaml("command line", "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
+  const auto set = [&document](const std::string& option, const char* key, const std::string& value) {
+    if (value.empty()) return;
+    config::set_override(document, {key, value});
+    set_origin(document, key, option + " " + value);
+  };
+  const auto set_number = [&set](const char* option, const char* key, int value) {
+    set(option, key, value == 0 ? "" : std::to_string(value));
+  };
+  set("--model", "model", choices.model);
+  set("--machine", "machine", choices.machine);
+  set("--phase", "workload.phase", choices.phase);
+  set_number("--batch", "workload.batch", choices.batch);
+  set_number("--context", "workload.context_tokens", choices.context);
+  set_number("--block-size", "kv_cache.block_size", choices.block_size);
+  set_number("--kv-heads", "model.num_key_value_heads", choices.kv_heads);
+  set("--kv-cache-dtype", "kv_cache.dtype", choices.kv_cache_dtype);
+  set("--weights", "weights", choices.weights);
+  set("--activations", "activations", choices.activations);
+  for (const std::string& change : choices.set) config::set_override(document, config::parse_override(change));
+  return config::read_scenario("command line", document);
+}
+
+}  // namespace dculab::cli

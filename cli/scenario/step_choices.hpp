@@ -1,0 +1,45 @@
+// The options of `predict`, and of any command that studies a single step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "core/error.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace dculab::cli {
+
+struct StepChoices {
+  std::string model;
+  std::string machine;
+  std::string phase = "decode";
+  int batch = 1;
+  int context = 1024;
+  int block_size = 0;  // 0 and empty: the default
+  int kv_heads = 0;
+  std::string kv_cache_dtype;
+  std::string weights;
+  std::string activations{};
+  std::vector<std::string> set;  // key=value, any scenario key
+};
+
+void add_step_choices(CLI::App& command, StepChoices& choices);
+
+// The choices as a scenario, so that flags and files go through the same checks.
+[[nodiscard]] config::Scenario to_scenario(const StepChoices& choices);
+
+// What was given for an option, as `parse` reads it; a refusal names the option.
+template <class Parse>
+[[nodiscard]] auto parse_option(const char* option, const std::string& text, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const InputError& error) {
+    throw InputError(option, error.what());
+  }
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,56 @@
+#include "study/decide/attention_difference.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace dculab::study {
+namespace {
+
+[[nodiscard]] bool is_attention(const Op& op) {
+  return op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill;
+}
+
+}  // namespace
+
+void add_to(AttentionCauses& causes, const StepPlan& plan, const sim::StepPrice& step, double weight) {
+  causes.step += weight * step.seconds.value();
+  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
+    const Op& op = plan.ops[index];
+    if (!is_attention(op)) continue;
+    const sim::OpPrice& price = step.ops[index];
+    const double times = weight * op.count;
+    causes.attention += times * price.seconds.value();
+    causes.memory += times * price.memory.value();
+    causes.latency += times * price.latency.value();
+    causes.lookups += times * price.lookups.value();
+    causes.launch += times * price.launch.value();
+    causes.compute += times * price.compute.value();
+    causes.kv_bytes += times * op.operands().front().unique.value();
+    causes.wasted += weight * (1 - op.attention.context_tokens / op.attention.padded_tokens);
+  }
+}
+
+std::string largest_cause(const AttentionCauses& from, const AttentionCauses& to) {
+  const std::vector<std::pair<std::string, double>> differences{
+      {"KV traffic", to.memory - from.memory},
+      {"latency with too few bytes in flight", to.latency - from.latency},
+      {"block-table look-ups", to.lookups - from.lookups},
+      {"workgroup starts", to.launch - from.launch},
+      {"arithmetic", to.compute - from.compute}};
+  return std::max_element(differences.begin(), differences.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+std::string attention_difference(const sim::DecodeStep& from, const sim::DecodeStep& to) {
+  AttentionCauses before, after;
+  add_to(before, from.plan, from.price, 1);
+  add_to(after, to.plan, to.price, 1);
+  return after.attention >= before.attention ? "more " + largest_cause(before, after)
+                                             : "less " + largest_cause(after, before);
+}
+
+std::string heads_text(int kv_heads) { return std::to_string(kv_heads) + (kv_heads == 1 ? " KV head" : " KV heads"); }
+
+}  // namespace dculab::study

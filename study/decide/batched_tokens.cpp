@@ -1,0 +1,94 @@
+#include "study/decide/batched_tokens.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/memory/capacity.hpp"
+
+namespace dculab::study {
+namespace {
+
+// Of as many prompts as fit into a step, or a part of one.
+[[nodiscard]] Seconds prompt_token(const sim::SimulatedServer& server, int tokens, int prompt_tokens) {
+  const int prompts = std::max(1, tokens / prompt_tokens), each = std::min(tokens, prompt_tokens);
+  const StepPlan plan = plan_step(server.model, server.options, uniform_batch(Phase::prefill, prompts, each));
+  return sim::price_step(server.machine, plan).seconds / (static_cast<double>(prompts) * each);
+}
+
+// Requests of the load's mean lengths (drawn ones would make the rate theirs) wait from the beginning, twice and three
+// times as many as run at a time: filling and draining take as long in both runs, and the difference is what the engine
+// does with a full batch.
+void serve_full(const sim::SimulatedServer& server, RequestWorkload workload, const sim::SteadyLoad& load,
+                BatchedTokens& result) {
+  workload.arrival = ArrivalKind::all_at_once;
+  workload.recorded.clear();
+  workload.prompt = {.center = static_cast<double>(load.prompt_tokens)};
+  workload.output = {.center = static_cast<double>(load.output_tokens)};
+  const int batch = server.options.max_num_seqs;
+  workload.requests = 2 * batch;
+  const Seconds shorter = sim::simulate(server, workload, {}).metrics.duration();
+  workload.requests = 3 * batch;
+  const ServingMetrics longer = sim::simulate(server, workload, {}).metrics;
+  const bool steady = longer.duration() > shorter;
+  result.full_requests_per_second =
+      steady ? batch / (longer.duration() - shorter).value() : 3 * batch / longer.duration().value();
+  if (longer.tpot().count() > 0) result.full_tpot = longer.tpot().quantile(0.5);
+}
+
+[[nodiscard]] BatchedTokens serve_with(int tokens, const sim::SteadyLoad& load, sim::SimulatedServer server,
+                                       const RequestWorkload& workload, const ServiceLevel& objective) {
+  server.options.max_num_batched_tokens = tokens;
+  const sim::ServingRun run = sim::simulate(server, workload, objective);
+  const ServingMetrics& metrics = run.metrics;
+  BatchedTokens result{.max_num_batched_tokens = tokens,
+                       .goodput = static_cast<double>(metrics.requests_within_objective()) / metrics.duration().value(),
+                       .slo_attainment = static_cast<double>(metrics.requests_within_objective()) /
+                                         static_cast<double>(metrics.requests()),
+                       .ttft_p90 = metrics.ttft().quantile(0.9),
+                       .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
+                       .latency_mean = metrics.latency().mean(),
+                       .preemptions = run.num_preemptions,
+                       .prompt_token = prompt_token(server, tokens, load.prompt_tokens)};
+  serve_full(server, workload, load, result);
+  return result;
+}
+
+}  // namespace
+
+BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, const RequestWorkload& workload,
+                                          const sim::SteadyLoad& load, const ServiceLevel& objective,
+                                          CarriedRate carried) {
+  BatchedTokensChoice choice;
+  EngineOptions options = server.options;
+  std::vector<double> goodputs, speeds;
+  for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
+    if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
+    options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
+    const int request = load.prompt_tokens + load.output_tokens;
+    if (sim::capacity(server.machine, server.model, options, request).max_sequences < 1) continue;
+    choice.candidates.push_back(serve_with(tokens, load, server, workload, objective));
+  }
+  if (choice.candidates.empty())
+    throw InputError(server.model.name + " on " + server.machine.name,
+                     "no max_num_batched_tokens leaves room for a request; take weights of fewer bits");
+  double most = 0;
+  for (const BatchedTokens& each : choice.candidates) most = std::max(most, each.full_requests_per_second);
+  const double enough = std::min(carried.value_or(most), most / (1 + kBatchedTokensTie));
+  for (const BatchedTokens& each : choice.candidates) {
+    const bool carries = each.full_requests_per_second >= enough;
+    goodputs.push_back(carries ? each.goodput : 0);
+    speeds.push_back(carries ? 1 / each.latency_mean.value() : 0);
+  }
+  const bool has_objective = objective.ttft || objective.tpot || objective.latency || objective.slowdown;
+  auto preferred = has_objective ? sim::prefer(goodputs, kBatchedTokensTie) : std::nullopt;
+  choice.by_goodput = preferred.has_value();
+  if (!preferred) preferred = sim::prefer(speeds, kBatchedTokensTie);
+  if (preferred) {
+    choice.chosen = preferred->chosen;
+    choice.runner_up = preferred->runner_up;
+  }
+  return choice;
+}
+
+}  // namespace dculab::study

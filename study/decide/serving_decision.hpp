@@ -1,0 +1,58 @@
+// One decision of `dculab recommend`: the candidates in order of preference, which one to take, and when another.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/study/serving_setting.hpp"
+
+namespace dculab::study {
+
+struct Candidate {
+  std::string value;  // "fp8_e4m3"
+  sim::Setting setting;
+  sim::Served served{};
+};
+
+struct Decision {
+  std::string what;                     // "KV dtype"
+  std::string key;                      // of a scenario file: "kv_cache.dtype"
+  double tie = 0;                       // speed given up for a candidate that stands before the fastest
+  std::vector<Candidate> candidates{};  // the preferred first
+  sim::Preferred preferred{};
+  // Filled in when there is a runner-up:
+  sim::Margin margin{};                 // of the runner-up over the choice
+  std::string difference{};             // of its attention: "more block-table look-ups"
+  sim::Flips by_batch{}, by_context{};  // where a decode step alone decides otherwise than here
+  bool step_agrees = true;              // here, a decode step alone decides as the whole load does
+
+  [[nodiscard]] const Candidate& choice() const { return candidates[preferred.chosen]; }
+  [[nodiscard]] const Candidate* runner_up() const {
+    return preferred.runner_up ? &candidates[*preferred.runner_up] : nullptr;
+  }
+};
+
+// Serves the load with every candidate and takes the preferred one. False when none can serve it.
+[[nodiscard]] bool decide(const sim::ServingCase& serving, Decision& decision);
+
+// Why none of the decision's candidates serves: "not one sequence fits beside the weights with KV in f16 or fp8_e4m3".
+// Precondition: decide() said so.
+[[nodiscard]] std::string why_none_serves(const Decision& decision);
+
+// Adds margin, difference and flips around `batch` sequences of the load's mean context.
+void explain(const sim::ServingCase& serving, int batch, Decision& decision);
+
+// Which of the choice and the runner-up a decode step alone prefers: true for the choice.
+[[nodiscard]] bool step_prefers_choice(const sim::ServingCase& serving, const Decision& decision, int batch,
+                                       int context);
+
+// What limits most of a decode step with this setting, and from where on something else does.
+struct StepBound {
+  std::string name;
+  sim::Flips by_batch, by_context;
+  std::string below_batch, above_batch, below_context, above_context;  // what it is there
+};
+[[nodiscard]] StepBound bound_of(const sim::ServingCase& serving, const sim::Setting& setting, int batch);
+
+}  // namespace dculab::study

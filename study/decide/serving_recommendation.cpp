@@ -1,0 +1,259 @@
+#include "study/decide/serving_recommendation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "core/error.hpp"
+#include "engine/executors/partition_choice.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "sim/study/measured_choices.hpp"
+#include "study/decide/measured_accuracy.hpp"
+#include "study/scenario/request_workload.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/validate/refused_steps.hpp"
+
+namespace dculab::study {
+namespace {
+
+[[nodiscard]] sim::SteadyLoad mean_load(const RequestWorkload& workload, const RecommendationQuestion& question) {
+  double prompt = 0, output = 0;
+  int requests = 0;
+  RequestSource source(workload);
+  for (auto request = source.next(); request; request = source.next(), ++requests) {
+    prompt += static_cast<double>(request->prompt_token_ids.size());
+    output += request->max_tokens;
+  }
+  return {.prompt_tokens = std::max(1, static_cast<int>(std::lround(prompt / requests))),
+          .output_tokens = std::max(1, static_cast<int>(std::lround(output / requests))),
+          .sequences = question.sequences,
+          .tpot = question.scenario.slo.tpot};
+}
+
+void require_context(const sim::ServingCase& serving, const std::string& file) {
+  const int longest = serving.load.prompt_tokens + serving.load.output_tokens;
+  if (longest > serving.model.max_position_embeddings)
+    throw InputError(
+        file, "requests of " + std::to_string(longest) + " tokens are longer than " + serving.model.name +
+                  " allows (max_position_embeddings = " + std::to_string(serving.model.max_position_embeddings) + ")");
+}
+
+[[nodiscard]] bool is_sound(const sim::ServingCase& serving, const sim::Setting& setting) {
+  const ModelShape model = sim::model_of(serving, setting);
+  const EngineOptions options = sim::options_of(serving, setting);
+  return problems(model).empty() && problems(options).empty() && problems(options, model).empty();
+}
+
+// A candidate for each value that the engine can have, in their order.
+template <class Value, class Text>
+[[nodiscard]] std::vector<Candidate> candidates(const sim::ServingCase& serving, const sim::Setting& base,
+                                                Value sim::Setting::*field, const std::vector<Value>& values,
+                                                Text text) {
+  std::vector<Candidate> result;
+  for (const Value& value : values) {
+    Candidate candidate{text(value), base};
+    candidate.setting.*field = value;
+    if (is_sound(serving, candidate.setting)) result.push_back(std::move(candidate));
+  }
+  return result;
+}
+
+[[nodiscard]] std::string size_text(int size) { return size == 0 ? "unsplit" : std::to_string(size); }
+[[nodiscard]] std::string dtype_text(Dtype dtype) { return std::string(name(dtype)); }
+
+[[nodiscard]] std::vector<int> divisors_downwards(int count) {
+  std::vector<int> divisors;
+  for (int divisor = count; divisor >= 1; --divisor)
+    if (count % divisor == 0) divisors.push_back(divisor);
+  return divisors;
+}
+
+// Without accuracy and unless any will do: the model's own. With accuracy: those that lose no more than is tolerated.
+[[nodiscard]] std::vector<int> allowed_kv_heads(const RecommendationQuestion& question, const Recommendation& result) {
+  const ModelShape& model = result.serving.model;
+  const auto& accuracy = question.scenario.accuracy;
+  if (!accuracy && !question.any_kv_heads) return {model.num_key_value_heads};
+  std::vector<int> allowed = divisors_downwards(model.num_attention_heads);
+  if (!accuracy) return allowed;
+  std::erase_if(allowed, [&](int heads) {
+    const auto loss = result.losses.find(model.num_attention_heads / heads);
+    return loss == result.losses.end() || loss->second > accuracy->tolerance;
+  });
+  if (allowed.empty())
+    throw InputError(question.scenario.file,
+                     "accuracy: no number of KV heads loses at most what accuracy.tolerance "
+                     "allows; allow more, or measure more group sizes");
+  return allowed;
+}
+
+// The kernel's usual ones, and on a GPU what fills the device.
+[[nodiscard]] std::vector<int> partitions(const KernelLimits& own, const Recommendation& result) {
+  std::vector<int> tokens = own.partition_tokens;
+  const sim::ServingCase& serving = result.serving;
+  if (serving.machine.kind != sim::MachineKind::gpu) return tokens;
+  const int filling = engine::filling_partition_tokens(sim::model_of(serving, result.setting), result.served.batch,
+                                                       serving.load.prompt_tokens + serving.load.output_tokens,
+                                                       serving.machine.compute_units);
+  if (std::ranges::find(tokens, filling) == tokens.end()) tokens.push_back(filling);
+  return tokens;
+}
+
+void keep(Recommendation& result, Decision decision) {
+  result.setting = decision.choice().setting;
+  result.served = decision.choice().served;
+  result.decisions.push_back(std::move(decision));
+}
+
+[[noreturn]] void refuse(const Recommendation& result, const Decision& decision) {
+  throw InputError(result.serving.model.name + " on " + result.serving.machine.name,
+                   why_none_serves(decision) + "; take weights of fewer bits, shorter requests or another machine");
+}
+
+void take(Recommendation& result, Decision decision) {
+  if (!decide(result.serving, decision)) refuse(result, decision);
+  keep(result, std::move(decision));
+}
+
+// With the first KV dtype that serves at all: where 16 bits do not fit, fewer may.
+void take_kv_heads(Recommendation& result, const std::vector<int>& heads, const std::vector<Dtype>& dtypes,
+                   double speed_tie) {
+  std::vector<Candidate> tried;
+  for (const Dtype dtype : dtypes) {
+    result.setting.kv_cache_dtype = dtype;
+    Decision decision{"KV heads", "model.num_key_value_heads", speed_tie,
+                      candidates(result.serving, result.setting, &sim::Setting::kv_heads, heads, size_text)};
+    if (decide(result.serving, decision)) return keep(result, std::move(decision));
+    tried.insert(tried.end(), decision.candidates.begin(), decision.candidates.end());
+  }
+  refuse(result, {"KV heads", "model.num_key_value_heads", speed_tie, std::move(tried)});
+}
+
+void decide_all(const RecommendationQuestion& question, const KernelLimits& own, Recommendation& result) {
+  using sim::Setting;
+  const sim::ServingCase& serving = result.serving;
+  const std::vector<Dtype> dtypes =
+      question.kv_cache_dtype ? std::vector<Dtype>{*question.kv_cache_dtype} : own.kv_dtypes;
+  const std::vector<int> blocks = question.block_size ? std::vector<int>{*question.block_size} : own.block_sizes;
+  const double speed_tie = question.scenario.accuracy ? question.scenario.accuracy->speed_tie : sim::kAccuracyTie;
+  const auto with = [&](auto field, const auto& values, auto text) {
+    return candidates(serving, result.setting, field, values, text);
+  };
+  result.setting = {serving.model.num_key_value_heads, dtypes.front(), blocks.front(), own.partition_tokens.front()};
+  take_kv_heads(result, allowed_kv_heads(question, result), dtypes, speed_tie);
+  take(result, {"KV dtype", "kv_cache.dtype", sim::kAccuracyTie, with(&Setting::kv_cache_dtype, dtypes, dtype_text)});
+  take(result, {"block size", "kv_cache.block_size", sim::kSizeTie, with(&Setting::block_size, blocks, size_text)});
+  take(result, {"partition", "attention.partition_tokens", sim::kSizeTie,
+                with(&Setting::partition_tokens, partitions(own, result), size_text)});
+  for (Decision& decision : result.decisions) explain(serving, result.served.batch, decision);
+}
+
+// What was decided where the kernel takes it, else its usual sizes.
+void choose_for(const Recommendation& result, KernelChoice& kernel) {
+  const KernelLimits& limits = kernel.limits;
+  sim::ServingCase serving = result.serving;
+  serving.options.tiling.query_heads_per_workgroup = limits.query_heads_per_workgroup;
+  sim::Setting base = result.setting;
+  const auto knows = [](const auto& list, auto value) { return std::ranges::find(list, value) != list.end(); };
+  const bool is_own = limits.name == "dculab";  // takes what was decided
+  if (!is_own && !knows(limits.partition_tokens, base.partition_tokens))
+    base.partition_tokens = limits.partition_tokens.front();
+  if (!is_own && !knows(limits.kv_dtypes, base.kv_cache_dtype)) base.kv_cache_dtype = limits.kv_dtypes.front();
+  std::vector<int> blocks = limits.block_sizes;
+  if (knows(blocks, base.block_size)) blocks = {base.block_size};
+  Decision decision{"", "", sim::kSizeTie, candidates(serving, base, &sim::Setting::block_size, blocks, size_text)};
+  if (decide(serving, decision))
+    kernel.best = decision.choice();
+  else
+    kernel.limits.why_not = why_none_serves(decision);
+}
+
+[[nodiscard]] std::vector<KernelChoice> choose_for_kernels(const std::vector<KernelLimits>& kernels,
+                                                           const Recommendation& result) {
+  std::vector<KernelChoice> choices;
+  for (const KernelLimits& limits : kernels) {
+    choices.push_back({limits, std::nullopt});
+    if (limits.why_not.empty()) choose_for(result, choices.back());
+  }
+  return choices;
+}
+
+void choose_limits(const RecommendationQuestion& question, RequestWorkload workload, Recommendation& result) {
+  EngineOptions options = sim::options_of(result.serving, result.setting);
+  options.max_num_seqs = result.served.batch;
+  const int enough = std::clamp(4 * result.served.batch, 64, 512);
+  if (question.count_requests) workload.requests = enough;
+  result.offered_by_us = workload.arrival == ArrivalKind::all_at_once;
+  if (result.offered_by_us) {
+    workload.arrival = ArrivalKind::gamma;
+    workload.requests_per_second = kOfferedShare * result.requests_per_second();
+  }
+  if (workload.arrival == ArrivalKind::gamma) result.offered_requests_per_second = workload.requests_per_second;
+  const sim::SimulatedServer server{result.serving.machine, sim::model_of(result.serving, result.setting), options, {}};
+  if (const auto found = sim::problems(server); !found.empty()) throw InputError(question.scenario.file, found.front());
+  const bool has_rate = !result.offered_by_us && result.offered_requests_per_second > 0;  // a recording has none
+  const CarriedRate carried = has_rate ? CarriedRate(result.offered_requests_per_second) : CarriedRate();
+  result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, question.scenario.slo, carried);
+}
+
+// Figures of other layers than these, or of another machine, say nothing of what a choice costs here.
+void require_own(const Trace& trace, const ModelShape& model, const sim::Machine& machine) {
+  if (trace.header.machine != machine.name)
+    throw InputError("--trace", "was measured on '" + trace.header.machine + "', and " + machine.name +
+                                    " is asked about; give its own machine file, or leave --trace out");
+  const auto layers = [](const ModelShape& shape) {
+    return std::tuple(shape.hidden_size, shape.num_hidden_layers, shape.num_attention_heads, shape.head_dim,
+                      shape.intermediate_size, shape.vocab_size);
+  };
+  for (const TraceStep& step : trace.steps)
+    if (layers(step.model) != layers(model))
+      throw InputError("--trace", "was measured with " + step.model.name + ", whose layers are not those of " +
+                                      model.name + "; leave --trace out");
+}
+
+// Of the steps that can be true.
+[[nodiscard]] MeasuredRegret measured_regret(const sim::Machine& machine, const Trace& trace) {
+  const std::vector<sim::FloorViolation> violations = sim::floor_violations(machine, trace.steps);
+  std::set<std::size_t> refused;
+  for (const sim::FloorViolation& violation : violations) refused.insert(violation.row);
+  std::vector<TraceStep> accepted;
+  for (std::size_t row = 0; row < trace.steps.size(); ++row)
+    if (!refused.contains(row)) accepted.push_back(trace.steps[row]);
+  return {sim::decision_regret(sim::measured_choices(machine, accepted)), refusal_lines(violations, trace)};
+}
+
+}  // namespace
+
+Recommendation recommend_serving(const RecommendationQuestion& question, const std::string& machine_name) {
+  const config::Scenario& scenario = question.scenario;
+  Recommendation result;
+  sim::ServingCase& serving = result.serving;
+  serving.machine = resolve_machine(scenario, machine_name);
+  serving.model = resolve_model(scenario);
+  serving.options = resolve_options(scenario, serving.model, serving.machine.kind);
+  const RequestWorkload workload = resolve_requests(scenario, serving.model);
+  serving.load = mean_load(workload, question);
+  result.slo_share = scenario.slo.share;
+  require_context(serving, scenario.file);
+  if (scenario.accuracy)
+    for (const auto& [group, accuracy] : measured_accuracy(scenario)) result.losses[group] = accuracy.loss;
+  const std::vector<KernelLimits> kernels = kernel_limits(serving.model, serving.machine);
+  decide_all(question, kernels.front(), result);
+  result.kv_heads = candidates(serving, result.setting, &sim::Setting::kv_heads,
+                               divisors_downwards(serving.model.num_attention_heads), size_text);
+  for (Candidate& candidate : result.kv_heads) candidate.served = sim::serve(serving, candidate.setting);
+  const sim::DecodeStep step = sim::decode_step(serving, result.setting, result.served.batch, serving.mean_context());
+  result.step = step.price.seconds;
+  result.confidence = sim::confidence(serving.machine, sim::model_of(serving, result.setting),
+                                      sim::options_of(serving, result.setting), step.plan, result.step);
+  result.bound = bound_of(serving, result.setting, result.served.batch);
+  result.kernels = choose_for_kernels(kernels, result);
+  choose_limits(question, workload, result);
+  if (question.trace) {
+    require_own(*question.trace, serving.model, serving.machine);
+    result.measured = measured_regret(serving.machine, *question.trace);
+  }
+  return result;
+}
+
+}  // namespace dculab::study

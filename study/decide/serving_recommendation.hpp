@@ -1,0 +1,72 @@
+// All that `dculab recommend` decides for a model on a machine, in the order of docs/reference/recommend.md.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "core/trace.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/study/recommend.hpp"
+#include "study/decide/batched_tokens.hpp"
+#include "study/decide/kernel_limits.hpp"
+#include "study/decide/serving_decision.hpp"
+
+namespace dculab::study {
+
+inline constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
+
+// What is asked besides the scenario.
+struct RecommendationQuestion {
+  config::Scenario scenario;
+  bool any_kv_heads = false;
+  std::optional<int> block_size;        // decided already
+  std::optional<Dtype> kv_cache_dtype;  // decided already
+  std::optional<int> sequences;         // that are served at a time, at most
+  bool count_requests = false;          // the workload's own number of requests says nothing
+  std::optional<Trace> trace;           // of steps that were measured on the machine
+};
+
+// The best that a kernel's sizes allow, all else as recommended. Nothing where it does not run.
+struct KernelChoice {
+  KernelLimits limits;
+  std::optional<Candidate> best;
+};
+
+// What following the predictions costs over the steps of a trace.
+struct MeasuredRegret {
+  std::optional<sim::Regret> regret;  // nothing where no two choices were measured on the same workloads
+  std::vector<std::string> refused;   // steps that cannot be true, and why
+};
+
+struct Recommendation {
+  sim::ServingCase serving;
+  std::vector<Decision> decisions;  // KV heads, KV dtype, block size, partition
+  std::vector<Candidate> kv_heads;  // every number of them, the most first: what other group sizes would bring
+  std::map<int, double> losses;     // accuracy by group size, where the scenario has it
+  sim::Setting setting;
+  sim::Served served;
+  Seconds step;  // decode, at the mean context
+  sim::Confidence confidence;
+  StepBound bound;
+  std::vector<KernelChoice> kernels;
+  BatchedTokensChoice batched_tokens;
+  double offered_requests_per_second = 0;  // 0: as the workload's file says
+  bool offered_by_us = false;              // kOfferedShare of what is served steadily
+  double slo_share = 0.9;                  // of the requests that should meet the slo
+  std::optional<MeasuredRegret> measured;  // with a trace
+
+  // In closed form, which candidates are compared by.
+  [[nodiscard]] double requests_per_second() const {
+    return served.output_tokens_per_second / serving.load.output_tokens;
+  }
+  // With all that is recommended, simulated.
+  [[nodiscard]] const BatchedTokens& tokens() const { return batched_tokens.candidates[batched_tokens.chosen]; }
+};
+
+// Throws InputError.
+[[nodiscard]] Recommendation recommend_serving(const RecommendationQuestion& question, const std::string& machine);
+
+}  // namespace dculab::study

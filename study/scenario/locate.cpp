@@ -1,0 +1,92 @@
+#include "study/scenario/locate.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "core/error.hpp"
+#include "study/scenario/named_files.hpp"
+
+namespace dculab::study {
+namespace fs = std::filesystem;
+namespace {
+
+// One kind of shipped thing: where it is kept and how a name becomes a file.
+struct Kind {
+  const char* what;    // for messages
+  const char* folder;  // below a data folder
+  const char* suffix;  // "" for folders
+  const char* option;
+};
+
+constexpr Kind kModel{"model", "scenarios/models", "", "--model"};
+constexpr Kind kMachine{"machine", "hwmodels", ".yaml", "--machine"};
+constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argument"};
+
+[[nodiscard]] bool is_one(const fs::path& path, const Kind& kind, std::error_code& error) {
+  return fs::is_regular_file(*kind.suffix == '\0' ? path / "config.json" : path, error);
+}
+
+[[nodiscard]] std::string known_names(const Kind& kind) {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (const fs::path& data : data_folders())
+    for (const auto& entry : fs::directory_iterator(data / kind.folder, ignored))
+      if (is_one(entry.path(), kind, ignored) && (*kind.suffix == '\0' || entry.path().extension() == kind.suffix))
+        names.insert(*kind.suffix == '\0' ? entry.path().filename().string() : entry.path().stem().string());
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none found; set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/" : list;
+}
+
+[[nodiscard]] bool is_missing(const std::error_code& error) {
+  return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+}
+
+// What is shipped is found also where the working folder may not be read, or is gone.
+[[nodiscard]] std::optional<fs::path> try_find(const std::string& name, const Kind& kind) {
+  std::error_code error, ignored;
+  if (is_one(name, kind, error)) return name;
+  for (const fs::path& data : data_folders()) {
+    const fs::path candidate = data / kind.folder / (name + kind.suffix);
+    if (is_one(candidate, kind, ignored)) return candidate;
+  }
+  if (error && !is_missing(error)) throw fs::filesystem_error("", name, error);
+  return std::nullopt;
+}
+
+[[nodiscard]] fs::path find(const std::string& name, const Kind& kind) {
+  if (const auto found = try_find(name, kind)) return *found;
+  if (fs::exists(name) && *kind.suffix == '\0')
+    throw InputError(
+        name, std::string("no config.json in this folder (") + kind.option + " takes a Hugging Face model folder)");
+  throw InputError(std::string("no ") + kind.what + " '" + name + "' (neither a " +
+                   (*kind.suffix == '\0' ? "folder" : "file") + " nor one of the shipped: " + known_names(kind) + ")");
+}
+
+}  // namespace
+
+std::vector<fs::path> data_folders() {
+  std::vector<fs::path> folders;
+  if (const char* from_environment = std::getenv("DCULAB_DATA")) folders.emplace_back(from_environment);
+  std::error_code error;
+  if (fs::path here = fs::current_path(error); !error) folders.push_back(std::move(here));
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "dculab");
+  folders.emplace_back(DCULAB_SOURCE_DIR);
+  return folders;
+}
+
+fs::path find_model(const std::string& name_or_folder) {
+  fs::path folder = find(name_or_folder, kModel);
+  require_unwritten(folder);
+  return folder;
+}
+fs::path find_machine(const std::string& name_or_file) { return find(name_or_file, kMachine); }
+fs::path find_scenario(const std::string& name_or_file) { return find(name_or_file, kScenario); }
+
+std::optional<fs::path> try_find_model(const std::string& name_or_folder) { return try_find(name_or_folder, kModel); }
+std::optional<fs::path> try_find_machine(const std::string& name_or_file) { return try_find(name_or_file, kMachine); }
+std::optional<fs::path> try_find_scenario(const std::string& name_or_file) { return try_find(name_or_file, kScenario); }
+
+}  // namespace dculab::study

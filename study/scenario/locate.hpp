@@ -1,0 +1,30 @@
+// Where the shipped machines, models and scenarios are: a name becomes a path.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dculab::study {
+
+// Folders that may hold hwmodels/ and scenarios/: $DCULAB_DATA, the working folder, next to the installed program,
+// the source tree the program was built from.
+[[nodiscard]] std::vector<std::filesystem::path> data_folders();
+
+// A folder with config.json, or a name under scenarios/models. Throws InputError that lists the known names, or names
+// the option that writes a file of this model.
+[[nodiscard]] std::filesystem::path find_model(const std::string& name_or_folder);
+
+// A YAML file, or a name under hwmodels. Throws InputError that lists the known names.
+[[nodiscard]] std::filesystem::path find_machine(const std::string& name_or_file);
+
+// A YAML file, or a name under scenarios. Throws InputError that lists the known names.
+[[nodiscard]] std::filesystem::path find_scenario(const std::string& name_or_file);
+
+// The same without the exception: nothing when there is none.
+[[nodiscard]] std::optional<std::filesystem::path> try_find_model(const std::string& name_or_folder);
+[[nodiscard]] std::optional<std::filesystem::path> try_find_machine(const std::string& name_or_file);
+[[nodiscard]] std::optional<std::filesystem::path> try_find_scenario(const std::string& name_or_file);
+
+}  // namespace dculab::study

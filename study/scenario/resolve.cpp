@@ -1,0 +1,118 @@
+#include "study/scenario/resolve.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "config/machine_figure.hpp"
+#include "config/machine_file.hpp"
+#include "core/activation_mode.hpp"
+#include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "files/input.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/named_files.hpp"
+#include "study/scenario/request_workload.hpp"
+
+namespace dculab::study {
+
+void refuse_written_inputs(const config::Scenario& scenario) {
+  std::vector<std::string> machines = scenario.machines, models{scenario.model.name};
+  for (const config::SweepAxis& axis : scenario.sweep)
+    for (const auto& [key, names] : {std::pair("machine", &machines), std::pair("model", &models)})
+      if (axis.key == key || axis.key == std::string(key) + ".name")
+        names->insert(names->end(), axis.values.begin(), axis.values.end());
+  for (const std::string& name : machines)
+    if (const auto file = try_find_machine(name)) (void)files::open_regular(*file);
+  for (const std::string& name : models)
+    if (const auto folder = try_find_model(name)) require_unwritten(*folder);
+  const std::filesystem::path requests = scenario.workload.file.empty() ? "" : find_requests_file(scenario);
+  if (std::error_code ignored; std::filesystem::is_regular_file(requests, ignored)) (void)files::open_regular(requests);
+}
+
+ModelShape resolve_model(const config::Scenario& scenario) {
+  return resolve_model(scenario, engine::read_model_shape(find_model(scenario.model.name)));
+}
+
+ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read) {
+  const ModelShape model = config::resolve_model(read, scenario.model);
+  const std::vector<std::string> found = problems(model);
+  if (!found.empty()) throw InputError(scenario.file, "model " + scenario.model.name + ": " + found.front());
+  return model;
+}
+
+sim::Machine resolve_machine(const std::string& name) { return config::read_machine_file(find_machine(name)); }
+
+sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name) {
+  sim::Machine machine = resolve_machine(name);
+  apply_figures(scenario, machine);
+  return machine;
+}
+
+void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
+  config::ProblemList problems(scenario.file);
+  config::set_figures(machine, scenario.machine_figures, problems);
+  problems.throw_if_any();
+}
+
+EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, sim::MachineKind kind) {
+  EngineOptions defaults;
+  if (kind == sim::MachineKind::cpu) {
+    defaults.activation_dtype = Dtype::f32;
+    defaults.tiling = cpu_kernel_tiling(model.group_size());
+  } else {
+    defaults.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
+  }
+  const EngineOptions options = config::resolve_options(scenario, model, defaults);
+  if (const auto found = problems(options); !found.empty()) throw InputError(scenario.file, found.front());
+  if (const auto found = problems(options, model); !found.empty()) throw InputError(scenario.file, found.front());
+  return options;
+}
+
+Batch resolve_batch(const config::Workload& workload, const ModelShape& model, const EngineOptions& options) {
+  const KvRetention& retention = options.kv_retention;
+  const std::int64_t capacity = kv_capacity(retention, options.block_size);
+  if (workload.phase == Phase::prefill && workload.context_tokens > capacity)
+    throw InputError("a prefill of " + std::to_string(workload.context_tokens) + " tokens takes several steps when " +
+                     std::to_string(capacity) + " are kept (kv_cache.retention " + std::string(name(retention.policy)) +
+                     "); ask for a shorter one, or for a decode");
+  const bool streams = retention.policy == RetentionPolicy::sinks && capacity <= model.max_position_embeddings;
+  if (!streams && workload.context_tokens > model.max_position_embeddings)
+    throw InputError("context of " + std::to_string(workload.context_tokens) + " tokens is longer than " + model.name +
+                     " allows (max_position_embeddings = " + std::to_string(model.max_position_embeddings) +
+                     "); choose a shorter context");
+  Batch batch = uniform_batch(workload.phase, workload.batch, workload.context_tokens, retention, options.block_size);
+  for (SequenceSlice& slice : batch.sequences) {
+    slice.num_computed_tokens += workload.cached_tokens;
+    slice.num_new_tokens -= workload.cached_tokens;
+  }
+  return batch;
+}
+
+void require_activations(ActivationMode activations, const ModelShape& model) {
+  if (const std::string found = problem(activations, model); !found.empty())
+    throw InputError("--activations " + std::string(name(activations)), found);
+}
+
+// What a scenario may ask and the price of single steps cannot answer: better no answer than one to another question.
+void refuse_unsupported(const config::Scenario& scenario) {
+  const auto refuse = [&scenario](bool asked, const char* what) {
+    if (asked) throw InputError(scenario.file, what);
+  };
+  const bool closed_form = scenario.compare || scenario.accuracy;
+  const bool serves = scenario.workload.kind == config::WorkloadKind::serving;
+  refuse(serves && !closed_form,
+         "workload: requests are served by `dculab simulate`, or by a study with objective, pareto or constraints");
+  refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
+         "workload: compare and accuracy take requests of one length that are all there at once");
+  refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
+  const bool sweeps_devices = std::ranges::any_of(
+      scenario.sweep, [](const config::SweepAxis& axis) { return axis.key.starts_with("deployment"); });
+  refuse(scenario.deployment.devices() != 1 || sweeps_devices,
+         "deployment: a study prices one device; several are simulated by `dculab simulate`");
+  const bool searches =
+      scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty();
+  refuse(closed_form && searches, "objective, pareto and constraints do not go with compare and accuracy");
+}
+
+}  // namespace dculab::study

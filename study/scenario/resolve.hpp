@@ -1,0 +1,45 @@
+// From what the user typed or wrote to what the simulator and the engine need: names become shapes and machines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "core/step_plan.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::study {
+
+// Looks at the machines, models and requests that a scenario names: throws files::ReservedFileError when an option
+// writes one of them. For before the work, which may read some of them late.
+void refuse_written_inputs(const config::Scenario& scenario);
+
+// The model a scenario names, with its changes. Throws InputError.
+[[nodiscard]] ModelShape resolve_model(const config::Scenario& scenario);
+
+// The same of a model that was read before.
+[[nodiscard]] ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read);
+
+// A machine by name or file. Throws InputError.
+[[nodiscard]] sim::Machine resolve_machine(const std::string& name);
+
+// The same with the figures that the scenario changes.
+[[nodiscard]] sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name);
+void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
+
+// The engine options of a scenario on a kind of machine: the CPU engine has its own tiling and F32 activations.
+[[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
+                                            sim::MachineKind kind);
+
+// The batch of a step workload. Throws InputError when the context is longer than the model's.
+[[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model,
+                                  const EngineOptions& options);
+
+// Throws InputError when the model's weights do not go with the activations that are asked for.
+void require_activations(ActivationMode activations, const ModelShape& model);
+
+// Throws InputError for what the scenario asks and the price of single steps cannot answer: serving, more than one
+// device.
+void refuse_unsupported(const config::Scenario& scenario);
+
+}  // namespace dculab::study

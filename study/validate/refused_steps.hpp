@@ -1,0 +1,17 @@
+// Says which measured rows are refused, and why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/trace.hpp"
+#include "sim/calibration/floor_check.hpp"
+
+namespace dculab::study {
+
+// One line per row, naming its worst violation: "row 3 (decode ...): down_proj took 12 us, below the 20 us that DRAM
+// allows".
+[[nodiscard]] std::vector<std::string> refusal_lines(const std::vector<sim::FloorViolation>& violations,
+                                                     const Trace& trace);
+
+}  // namespace dculab::study

@@ -1,0 +1,115 @@
+#include "study/validate/validation.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "config/trace_file.hpp"
+#include "config/unit_text.hpp"
+#include "core/error.hpp"
+#include "core/step_plan.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "study/calibrate/calibrated_machine.hpp"
+#include "study/validate/point_scores.hpp"
+#include "study/validate/points_set.hpp"
+
+namespace dculab::study {
+namespace {
+
+// A machine with the points that were priced on it: as each engine runs it, or as `calibration` sees each build there.
+void keep_priced(PointSet& set, const sim::PointCalibration* calibration, std::map<std::string, PricedOn>& priced) {
+  for (ReadPoint& read : set.points) {
+    if (!read.is_scored()) continue;
+    const sim::Machine& file = set.machine_of(read);
+    const sim::PointOrigin origin = origin_of(read.point);
+    const std::string name = file.name + " with " + (calibration == nullptr ? origin.engine : origin.software);
+    auto part = priced.find(name);
+    if (part == priced.end()) {
+      PricedOn fresh{calibration == nullptr ? file : calibration->machine(file, origin), {}};
+      if (calibration != nullptr) cite_fit(fresh.machine, "published points");
+      part = priced.emplace(name, std::move(fresh)).first;
+    }
+    part->second.recipes.push_back(std::move(read.priced.recipe));
+  }
+}
+
+[[nodiscard]] std::string why_none(const Scores& scores) {
+  for (const auto* left_out : {&scores.unpriced, &scores.refused})
+    if (!left_out->empty()) return "line " + std::to_string(left_out->front().line) + ": " + left_out->front().reason;
+  return "";
+}
+
+[[nodiscard]] const char* phase_of(const Batch& batch) {
+  int prefills = 0;
+  for (const SequenceSlice& slice : batch.sequences) prefills += slice.phase == Phase::prefill ? 1 : 0;
+  if (prefills == 0) return "decode";
+  return prefills == static_cast<int>(batch.sequences.size()) ? "prefill" : "mixed";
+}
+
+[[nodiscard]] ScoredRow score_step(const TraceStep& step, int row, const sim::Recipe& recipe,
+                                   const sim::Machine& machine) {
+  const Seconds time = sim::price_recipe(machine, recipe);
+  const sim::Confidence trust = sim::confidence(machine, step.model, step.options, recipe.steps.front().plan, time);
+  return {.line = row,
+          .id = step.id,
+          .kind = phase_of(step.batch),
+          .machine = machine.name,
+          .model = step.model.name,
+          .software = "",
+          .measured = step.duration.value(),
+          .predicted = time.value(),
+          .low = trust.low.value(),
+          .high = trust.high.value(),
+          .unit = "s",
+          .basis = std::string(sim::name(trust.basis)),
+          .bound = sim::recipe_bound(machine, recipe),
+          .note = "",
+          .naive = 0};
+}
+
+void score_trace(const std::string& file, PricedOn& priced, Scores& scores) {
+  const sim::Machine& machine = priced.machine;
+  const Trace trace = config::read_trace_file(file);
+  std::set<std::size_t> refused;
+  for (const sim::FloorViolation& violation : sim::floor_violations(machine, trace.steps)) {
+    refused.insert(violation.row);
+    scores.refused.push_back({static_cast<int>(violation.row) + 1, trace.steps[violation.row].id,
+                              violation.what + " took " + config::short_text(violation.measured) + ", below the " +
+                                  config::short_text(violation.floor) + " that the " + violation.limit + " allows"});
+  }
+  for (std::size_t row = 0; row < trace.steps.size(); ++row) {
+    if (refused.contains(row)) continue;
+    const TraceStep& step = trace.steps[row];
+    sim::Recipe& recipe = priced.recipes.emplace_back();
+    recipe.steps.push_back({plan_step(step.model, step.options, step.batch), 1, {}});
+    scores.rows.push_back(score_step(step, static_cast<int>(row) + 1, recipe, machine));
+  }
+}
+
+}  // namespace
+
+Validation validate_points(const std::string& points, const std::string& calibrate_on) {
+  PointSet set = read_point_set(points);
+  std::set<std::string> fitted;
+  Validation validation;
+  if (!calibrate_on.empty()) validation.calibration = study::calibrate_on(read_point_set(calibrate_on), fitted);
+  const sim::PointCalibration* use = validation.calibration ? &*validation.calibration : nullptr;
+  validation.scores = score_points(set, use, fitted);
+  if (validation.scores.rows.empty())
+    throw InputError(points, set.points.empty() ? "has no points"
+                                                : "no point of the file can be priced: " + why_none(validation.scores));
+  validation.fitted_points = fitted.size();
+  validation.seen =
+      std::ranges::count_if(set.points, [&fitted](const ReadPoint& read) { return fitted.contains(read.point.id); });
+  keep_priced(set, use, validation.priced);
+  return validation;
+}
+
+Validation validate_traces(const std::vector<std::string>& traces, const sim::Machine& machine) {
+  Validation validation;
+  PricedOn& priced = validation.priced.try_emplace(machine.name, PricedOn{machine, {}}).first->second;
+  for (const std::string& file : traces) score_trace(file, priced, validation.scores);
+  return validation;
+}
+
+}  // namespace dculab::study
