@@ -24,7 +24,7 @@ std::vector<double> perplexities(const Json& evaluation) {
 
 }  // namespace
 
-TEST_CASE("GPTQ's perplexity is below that of rounding to nearest, at 4 and at 3 bits") {
+TEST_CASE("GPTQ's perplexity is below that of rounding to nearest, at 4 and at 3 bits", "[once]") {
   const Folder folder;
   std::string models;
   for (const std::string variant : {"gptq4", "rtn4", "gptq3", "rtn3"}) {
@@ -41,7 +41,7 @@ TEST_CASE("GPTQ's perplexity is below that of rounding to nearest, at 4 and at 3
   CHECK(found[4] < std::min(found[0], found[2]));  // unquantized
 }
 
-TEST_CASE("an FP8 cache costs less than 1 % of perplexity, KIVI with 4 bits less than 2 %") {
+TEST_CASE("an FP8 cache costs less than 1 % of perplexity, KIVI with 4 bits less than 2 %", "[once]") {
   const Folder folder;
   const auto found = perplexities(run_for_json({"evaluate", "--model", kModel, "--text", held_out(folder), "--stream",
                                                 "--kv-cache-dtype", "f16,fp8_e4m3,kivi4"}));
@@ -50,7 +50,7 @@ TEST_CASE("an FP8 cache costs less than 1 % of perplexity, KIVI with 4 bits less
   CHECK(found[2] < 1.02 * found[0]);
 }
 
-TEST_CASE("beyond the trained length sinks and windows hold, where keeping everything does not") {
+TEST_CASE("beyond the trained length sinks and windows hold, where keeping everything does not", "[once]") {
   const Folder folder;
   const Json found = run_for_json({"evaluate", "--model", kModel, "--text", held_out(folder), "--stream", "--window",
                                    "2048", "--max-position-embeddings", "4096", "--kv-retention", "all,sinks,window",
