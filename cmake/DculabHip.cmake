@@ -38,7 +38,7 @@ function(dculab_hip_sources target)
   find_package(Python3 COMPONENTS Interpreter REQUIRED)
   add_custom_target(kernel_resources
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/gpu/kernel_resources.py --llvm ${DCULAB_HIP_LLVM}
-            --output ${PROJECT_SOURCE_DIR}/sim/compute/compiled_kernels.csv ${objects}
+            --output ${PROJECT_SOURCE_DIR}/lower/dculab_gpu/compiled_kernels.csv ${objects}
     DEPENDS ${objects}
     VERBATIM)
 endfunction()

@@ -28,4 +28,16 @@ std::string_view name(OpKind kind) {
   return "?";
 }
 
+Dtype multiplied_in(const Op& op) {
+  switch (op.activations) {
+    case ActivationMode::exact:
+      break;
+    case ActivationMode::int8:
+      return Dtype::int8;
+    case ActivationMode::bf16:
+      return Dtype::bf16;
+  }
+  return op.activation_dtype;
+}
+
 }  // namespace dculab

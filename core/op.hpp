@@ -71,6 +71,8 @@ struct Op {
   Dtype activation_dtype = Dtype::f16;                 // what the op reads, multiplies in and writes
   AttentionWork attention;                             // attention kinds and attention_scores
   KvRetention kv_retention;                            // shift_sink_keys, rope_and_cache, attention_scores
+  bool rotates = true;                                 // rope_and_cache; false with ALiBi
+  bool gated = true;                                   // activation_mul; false: the plain activation
   FlopCount flops;
   std::array<Operand, 5> operand_storage;
   int num_operands = 0;
@@ -87,5 +89,8 @@ struct Op {
     return total;
   }
 };
+
+// The format that an op asks to multiply in: its activations', or bytes where those are rounded to 8 bits.
+[[nodiscard]] Dtype multiplied_in(const Op& op);
 
 }  // namespace dculab

@@ -139,10 +139,10 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
   const auto tokens = static_cast<double>(sizes.tokens);
   Op op = make_op(OpKind::rope_and_cache, "rope_and_cache", sizes, sizes.tokens,
                   model.query_width() + 2 * model.kv_width());
-  const bool rotates = model.position == PositionKind::rope;
-  const double read = rotates ? static_cast<double>(op.n) : 2.0 * model.kv_width();
+  op.rotates = model.position == PositionKind::rope;
+  const double read = op.rotates ? static_cast<double>(op.n) : 2.0 * model.kv_width();
   op.add({OperandRole::activation, activations(sizes, tokens * read), 1, activations(sizes, model.head_dim)});
-  if (rotates) {
+  if (op.rotates) {
     op.flops = FlopCount(3.0 * tokens * (model.query_width() + model.kv_width()));
     op.add(
         {OperandRole::output, activations(sizes, tokens * model.query_width()), 1, activations(sizes, model.head_dim)});
@@ -190,6 +190,7 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
   const bool gated = sizes.model.mlp == MlpKind::gated;
   Op op = make_op(OpKind::activation_mul, activation_name(sizes.model), sizes, sizes.tokens, width);
   const double values = static_cast<double>(sizes.tokens) * width;
+  op.gated = gated;
   const double each = sizes.model.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
   op.flops = FlopCount(each * values);
   op.add({OperandRole::activation, activations(sizes, (gated ? 2 : 1) * values), 1, activations(sizes, width)});

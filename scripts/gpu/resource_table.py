@@ -3,7 +3,7 @@
 
 Usage: resource_table.py [--target gfx906] [--each] [--check FILE | --update FILE]
 
-One row for all instances of a kernel, or with --each one per instance, from sim/compute/compiled_kernels.csv. --update
+One row for all instances of a kernel, or with --each one per instance, from lower/dculab_gpu/compiled_kernels.csv. --update
 puts the table into FILE between the lines <!-- resource-table --> and <!-- /resource-table -->, --check compares.
 """
 
@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-TABLE = pathlib.Path(__file__).resolve().parents[2] / "sim/compute/compiled_kernels.csv"
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "lower/dculab_gpu/compiled_kernels.csv"
 MARKED = re.compile(r"(?<=<!-- resource-table -->\n\n).*?(?=\n<!-- /resource-table -->)", re.S)
 # Registers per lane, their granule, waves per SIMD at most: those of the targets' machine files.
 REGISTERS = {"gfx906": (256, 4, 10), "gfx908": (256, 4, 10), "gfx90a": (512, 8, 8)}

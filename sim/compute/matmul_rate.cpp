@@ -6,12 +6,9 @@
 namespace dculab::sim {
 namespace {
 
-[[nodiscard]] MatmulKernel kernel_of(const Op& op) {
-  const Dtype stored = op.weight_format.dtype;
-  return {stored == Dtype::int2 || stored == Dtype::int3 ? Dtype::int4 : stored, op.activations};
+[[nodiscard]] MatmulKernel kernel_of(const lower::ProductShape& product) {
+  return {product.weights, product.activations};
 }
-
-[[nodiscard]] double rows_of(const Op& op) { return std::max(1.0, static_cast<double>(op.m)); }
 
 // Of a pass with `rows` rows, from time_of(rows, figure) of those that were measured.
 template <class ByRows, class TimeOf>
@@ -42,10 +39,11 @@ template <class ByRows, class TimeOf>
 // The time per weight, of `figures` and, where the machine knows them, `short_ones`.
 template <class ByRows, class TimeAt>
 [[nodiscard]] double time_per_weight(const ByRows& figures, const std::map<MatmulKernel, ByRows>& short_ones,
-                                     const Op& op, TimeAt&& time_at) {
-  const double in_long = time_at(figures, rows_of(op));
-  const auto found = short_ones.find(kernel_of(op));
-  return found == short_ones.end() ? in_long : at_length(in_long, time_at(found->second, rows_of(op)), op.k);
+                                     const lower::ProductShape& product, TimeAt&& time_at) {
+  const double in_long = time_at(figures, product.rows);
+  const auto found = short_ones.find(kernel_of(product));
+  return found == short_ones.end() ? in_long
+                                   : at_length(in_long, time_at(found->second, product.rows), product.in_features);
 }
 
 }  // namespace
@@ -59,21 +57,21 @@ double share_at(const ShareByRows& shares, double rows) {
   return 1 / pass_time(shares, rows, [](int, double share) { return 1 / share; });
 }
 
-std::optional<FlopsPerSecond> matmul_rate(const Machine& machine, const Op& op) {
-  const auto found = machine.matmul_rates.find(kernel_of(op));
+std::optional<FlopsPerSecond> matmul_rate(const Machine& machine, const lower::ProductShape& product) {
+  const auto found = machine.matmul_rates.find(kernel_of(product));
   if (found == machine.matmul_rates.end()) return std::nullopt;
   const auto time_at = [](const RateByRows& rates, double rows) { return 1 / rate_at(rates, rows).value(); };
-  return FlopsPerSecond(1 / time_per_weight(found->second, machine.short_matmul_rates, op, time_at));
+  return FlopsPerSecond(1 / time_per_weight(found->second, machine.short_matmul_rates, product, time_at));
 }
 
-std::optional<double> matmul_dram_share(const Machine& machine, const Op& op) {
-  const auto found = machine.matmul_dram_shares.find(kernel_of(op));
-  if (op.kind != OpKind::matmul || found == machine.matmul_dram_shares.end()) return std::nullopt;
+std::optional<double> matmul_dram_share(const Machine& machine, const lower::ProductShape& product) {
+  const auto found = machine.matmul_dram_shares.find(kernel_of(product));
+  if (found == machine.matmul_dram_shares.end()) return std::nullopt;
   const auto pass = [](const ShareByRows& shares, double rows) { return 1 / share_at(shares, rows); };
   const auto fastest = [](const ShareByRows& shares, double /*rows*/) { return 1 / largest(shares); };
-  const double whole = std::max(1.0, time_per_weight(found->second, machine.short_matmul_dram_shares, op, pass));
+  const double whole = std::max(1.0, time_per_weight(found->second, machine.short_matmul_dram_shares, product, pass));
   const double loading =
-      std::clamp(time_per_weight(found->second, machine.short_matmul_dram_shares, op, fastest), 1.0, whole);
+      std::clamp(time_per_weight(found->second, machine.short_matmul_dram_shares, product, fastest), 1.0, whole);
   const Efficiencies& reached = machine.efficiencies;
   return 1 / (loading / reached.dram_bandwidth + (whole - loading) / reached.matmul_compute);
 }

@@ -6,25 +6,23 @@
 //   where rows of weights with few in-features were measured too, linear in 1 / k: a row costs something on top of its
 //   in-features
 //
-// That is what a pass over the weights plus work for each row makes of it. Weights of 2 and 3 bits are unpacked as
-// those of 4 bits are, and take their figures.
+// That is what a pass over the weights plus work for each row makes of it.
 #pragma once
 
 #include <optional>
 
-#include "core/op.hpp"
+#include "lower/launch.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
 
 // In FLOP of the product, with weights in a cache. Nothing where the machine does not know the kernel.
-// Precondition: a matmul.
-[[nodiscard]] std::optional<FlopsPerSecond> matmul_rate(const Machine& machine, const Op& op);
+[[nodiscard]] std::optional<FlopsPerSecond> matmul_rate(const Machine& machine, const lower::ProductShape& product);
 
 // Of DRAM's peak bandwidth, with weights from there. What the fastest pass takes is loading, at the machine's
-// dram_bandwidth; what more rows add to it is arithmetic, at matmul_compute. Nothing where the machine does not know,
-// or for another op.
-[[nodiscard]] std::optional<double> matmul_dram_share(const Machine& machine, const Op& op);
+// dram_bandwidth; what more rows add to it is arithmetic, at matmul_compute. Nothing where the machine does not know
+// the kernel.
+[[nodiscard]] std::optional<double> matmul_dram_share(const Machine& machine, const lower::ProductShape& product);
 
 // The figure at `rows` >= 1. Precondition: not empty.
 [[nodiscard]] FlopsPerSecond rate_at(const RateByRows& rates, double rows);

@@ -8,13 +8,13 @@
 //   concurrent, active units <= balance
 //
 // Workgroups on one unit share its pipes, so the tail of the last round is counted per unit, and workgroups per unit
-// act through the bytes in flight. A matmul of fewer tiles than slots is split further: on a GPU as split_k.hpp says,
-// on a CPU and if it has one row until the machine is full. On a CPU, rows of elementwise ops go to the threads in
-// equal shares, and an op that one thread finishes before the others are awake stays with the calling thread. Source of
-// wave quantisation: NVIDIA, "Matrix multiplication background", section 3.
+// act through the bytes in flight. A product of fewer tiles than slots is split further, as split_k.hpp says; a kernel
+// that hands out rows fills the machine (lower/launch.hpp). On a CPU, an op that one thread finishes before the others
+// are awake stays with the calling thread. Source of wave quantisation: NVIDIA, "Matrix multiplication background",
+// section 3.
 #pragma once
 
-#include "core/op.hpp"
+#include "lower/launch.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
@@ -32,9 +32,6 @@ struct Parallelism {
   double active_units = 1;
 };
 
-[[nodiscard]] Parallelism parallelism(const Machine& machine, const Op& op, Team team = Team::all);
-
-// KV tokens walked, summed over all workgroups.
-[[nodiscard]] double walked_tokens(const Op& op);
+[[nodiscard]] Parallelism parallelism(const Machine& machine, const lower::Launch& launch, Team team = Team::all);
 
 }  // namespace dculab::sim

@@ -26,18 +26,6 @@ namespace {
 
 }  // namespace
 
-Dtype multiplied_in(const Op& op) {
-  switch (op.activations) {
-    case ActivationMode::exact:
-      break;
-    case ActivationMode::int8:
-      return Dtype::int8;
-    case ActivationMode::bf16:
-      return Dtype::bf16;
-  }
-  return op.activation_dtype;
-}
-
 FlopsPerSecond highest_rate(const Peak& peak) { return std::max(peak.vector, peak.matrix.value_or(peak.vector)); }
 
 MultiplyFormat multiply_format(const Machine& machine, Dtype wanted) {

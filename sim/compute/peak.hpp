@@ -5,7 +5,6 @@
 #pragma once
 
 #include "core/dtype.hpp"
-#include "core/op.hpp"
 #include "core/units.hpp"
 #include "sim/hardware/machine.hpp"
 
@@ -15,9 +14,6 @@ struct MultiplyFormat {
   Dtype dtype = Dtype::f32;
   Peak peak;
 };
-
-// The format that an op asks for: its activations', or bytes where those are rounded to 8 bits.
-[[nodiscard]] Dtype multiplied_in(const Op& op);
 
 [[nodiscard]] MultiplyFormat multiply_format(const Machine& machine, Dtype wanted);
 

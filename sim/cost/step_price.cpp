@@ -5,9 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "lower/lower.hpp"
 #include "sim/compute/compute_time.hpp"
-#include "sim/compute/gpu_family.hpp"
-#include "sim/compute/kernel_resources.hpp"
 #include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/split_k.hpp"
 #include "sim/cost/smooth_max.hpp"
@@ -18,11 +17,15 @@
 namespace dculab::sim {
 namespace {
 
+using lower::Launch;
+using lower::Overlap;
+
 // Fills in bytes, hit rates, bandwidths, T_eff and floor; returns each level's time.
-[[nodiscard]] PerLevel<Seconds> price_memory(OpPrice& price, const Machine& machine, const Op& op, Bytes footprint) {
-  const LevelBytes bytes = level_bytes(machine, op, price.parallel, footprint, CacheStart::in_step);
+[[nodiscard]] PerLevel<Seconds> price_memory(OpPrice& price, const Machine& machine, const Op& op, const Launch& launch,
+                                             Bytes footprint) {
+  const LevelBytes bytes = level_bytes(machine, op, launch, price.parallel, footprint, CacheStart::in_step);
   const PerLevel<Seconds> latencies = mean_latencies(machine, bytes.arriving);
-  const Bytes in_flight = bytes_in_flight(machine, op, price.parallel);
+  const Bytes in_flight = bytes_in_flight(machine, op, launch, price.parallel);
   const std::size_t levels = machine.memory.size();
   PerLevel<Seconds> times{};
   price.bytes = bytes.arriving;
@@ -33,7 +36,7 @@ namespace {
     const bool last = level + 1 == levels;
     price.hit_rate[level] = last || here <= Bytes{} ? 1 : std::max(0.0, 1 - bytes.arriving[level + 1] / here);
     const BytesPerSecond deliverable_here =
-        deliverable(machine, level, drawing_units(machine, op, level, price.parallel.active_units));
+        deliverable(machine, level, drawing_units(machine, launch, level, price.parallel.active_units));
     price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
     times[level] = here / deliverable_here;
     price.floor = std::max(price.floor, here / machine.memory[level].bandwidth);
@@ -41,22 +44,10 @@ namespace {
   return times;
 }
 
-[[nodiscard]] double parts_of(const Machine& machine, const Op& op, const Parallelism& parallel) {
-  return has_tiles(machine, op) ? parallel.workgroups / tile_workgroups(machine, op) : 1;
-}
-
-// Split contexts are combined by a second kernel; on a GPU, rotating (not with ALiBi) and caching are a kernel each,
-// and a second one adds up what the parts of a product split along k come to.
-[[nodiscard]] int kernels_of(const Machine& machine, const Op& op, const Parallelism& parallel) {
-  if (op.attention.partitions_combined > 0) return 2;
-  if (machine.kind == MachineKind::cpu) return 1;
-  const bool rotates = op.kind == OpKind::rope_and_cache && op.flops > FlopCount();
-  return rotates || parts_of(machine, op, parallel) > 1 ? 2 : 1;
-}
-
-void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
-  price.lookups = op.attention.block_lookups * machine.efficiencies.block_lookup / price.parallel.concurrent;
-  const int launches = price.parallel.team == Team::caller ? 0 : kernels_of(machine, op, price.parallel);
+// A second kernel adds up what the parts of a product split along k come to.
+void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, double parts) {
+  price.lookups = launch.block_lookups * machine.efficiencies.block_lookup / price.parallel.concurrent;
+  const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
   price.launch = launches * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
@@ -80,28 +71,26 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   return bound;
 }
 
-// How many levels, the first of them on, deliver wholly behind arithmetic: kernels that fetch the next tile while they
-// multiply this one (step_price.hpp).
-[[nodiscard]] std::size_t hidden_levels(const Machine& machine, const Op& op) {
-  const bool multiplies = op.kind == OpKind::matmul || op.attention.num_sequences > 0;
-  if (is_hopper(machine) && multiplies) return machine.memory.size();
-  return machine.kind == MachineKind::gpu && op.kind == OpKind::matmul ? machine.memory.size() - 1 : 0;
+[[nodiscard]] std::size_t hidden_levels(const Machine& machine, Overlap overlap) {
+  if (overlap == Overlap::none) return 0;
+  return machine.memory.size() - (overlap == Overlap::caches ? 1 : 0);
 }
 
 // What keeps the op busy at once: each level, then arithmetic, then latency. A matmul that was measured with weights
 // from DRAM takes that time in place of DRAM's and arithmetic's, since both are in it and overlap as they do.
 [[nodiscard]] std::array<Seconds, kMaxMemoryLevels + 2> resources_of(const OpPrice& price, const Machine& machine,
-                                                                     const Op& op, const PerLevel<Seconds>& levels) {
+                                                                     const Launch& launch,
+                                                                     const PerLevel<Seconds>& levels) {
   std::array<Seconds, kMaxMemoryLevels + 2> resources{};
   std::copy(levels.begin(), levels.end(), resources.begin());
   Seconds& compute = resources[kMaxMemoryLevels];
   compute = price.compute;
   resources[kMaxMemoryLevels + 1] = price.latency;
-  for (std::size_t level = 0; level < hidden_levels(machine, op); ++level)
+  for (std::size_t level = 0; level < hidden_levels(machine, launch.overlap); ++level)
     compute = std::max(compute, std::exchange(resources[level], Seconds{}));
-  if (const auto share = matmul_dram_share(machine, op)) {
+  if (const auto share = launch.product ? matmul_dram_share(machine, *launch.product) : std::nullopt) {
     const std::size_t dram = machine.memory.size() - 1;
-    const double drawing = drawing_units(machine, op, dram, price.parallel.active_units);
+    const double drawing = drawing_units(machine, launch, dram, price.parallel.active_units);
     const double active = deliverable(machine, dram, drawing) / deliverable(machine, dram, machine.compute_units);
     const BytesPerSecond reached = *share * active * machine.dram().bandwidth;
     compute = std::max(compute, price.bytes[dram] / reached);
@@ -110,38 +99,43 @@ void price_starts(OpPrice& price, const Machine& machine, const Op& op) {
   return resources;
 }
 
-[[nodiscard]] OpPrice price_with(const Parallelism& parallel, const Machine& machine, const Op& op, Bytes footprint,
-                                 double norm) {
+// One way to run the launch: how far it is split along k, and who works on it.
+struct Way {
+  Parallelism parallel;
+  double parts = 1;
+};
+
+[[nodiscard]] OpPrice price_with(const Way& way, const Machine& machine, const Op& op, const Launch& launch,
+                                 Bytes footprint, double norm) {
   OpPrice price;
   price.count = op.count;
-  price.parallel = parallel;
-  const ComputeTime compute = compute_time(machine, op, price.parallel);
+  price.parallel = way.parallel;
+  const ComputeTime compute = compute_time(machine, op, launch, price.parallel);
   price.compute = compute.busy;
   price.floor = compute.floor;
-  const PerLevel<Seconds> levels = price_memory(price, machine, op, footprint);
+  const PerLevel<Seconds> levels = price_memory(price, machine, op, launch, footprint);
   price.memory = *std::max_element(levels.begin(), levels.end());
-  price_starts(price, machine, op);
-  price.adding = adding_time(machine, op, parts_of(machine, op, price.parallel));
+  price_starts(price, machine, launch, way.parts);
+  price.adding = adding_time(machine, launch, way.parts);
   price.seconds =
-      price.launch + price.lookups + price.adding + smooth_max(resources_of(price, machine, op, levels), norm);
+      price.launch + price.lookups + price.adding + smooth_max(resources_of(price, machine, launch, levels), norm);
   price.bound = bound_of(price, machine, levels);
   return price;
 }
 
 // The cheapest way: of splits on a GPU, and on a CPU of all threads and the calling one.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint, double norm) {
-  const Parallelism whole = parallelism(machine, op);
-  OpPrice best = price_with(whole, machine, op, footprint, norm);
-  const auto consider = [&](const Parallelism& other) {
-    const OpPrice price = price_with(other, machine, op, footprint, norm);
+  const Launch launch = lower::lower(op, machine);
+  const Parallelism whole = parallelism(machine, launch);
+  OpPrice best = price_with({whole}, machine, op, launch, footprint, norm);
+  const auto consider = [&](const Way& other) {
+    const OpPrice price = price_with(other, machine, op, launch, footprint, norm);
     if (price.seconds < best.seconds) best = price;
   };
-  for_each_split(machine, op, whole, [&](double parts, const Parallelism& split) {
-    if (adding_time(machine, op, parts) < best.seconds) consider(split);
+  for_each_split(machine, launch, whole, [&](double parts, const Parallelism& split) {
+    if (adding_time(machine, launch, parts) < best.seconds) consider({split, parts});
   });
-  const bool attention = op.attention.num_sequences > 0;
-  if (machine.kind == MachineKind::cpu && !attention && best.launch > Seconds{})
-    consider(parallelism(machine, op, Team::caller));
+  if (launch.may_run_inline && best.launch > Seconds{}) consider({parallelism(machine, launch, Team::caller)});
   return best;
 }
 

@@ -6,14 +6,15 @@
 //         + cold share * bytes that caches keep between steps / refill bandwidth     (sim/memory/driven_out.hpp)
 //         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency; arithmetic hides some levels
 //           wholly, whose time is then the larger of the two
-//   hidden = a GPU matmul's caches: the next slab is fetched while this one is multiplied; on Hopper DRAM too, and
-//            attention's levels: a copy engine fetches tiles for warps that do nothing but multiply
+//   hidden = levels whose next tile the kernel fetches while it multiplies this one (lower::Overlap): of a GPU's matmul
+//            the caches; on Hopper, where a copy engine serves warps that only multiply, all, also of attention
 //   latency = bytes read * T_eff / bytes in flight
 //   step  = sum over ops of count * op + host per step + host per sequence * sequences
 //
+// How a kernel does an op (tiles, registers, instructions) is lower/'s; here is what that costs.
 // The bound is the largest single term. No price is below its floor: bytes at each level / that level's peak
 // bandwidth, and FLOP / peak. Laws, one file each: sim/memory/{traffic,reuse,hit_rate,bandwidth}.hpp,
-// sim/compute/{occupancy,parallelism,split_k,peak,compute_time}.hpp, sim/cost/smooth_max.hpp.
+// sim/compute/{parallelism,split_k,peak,compute_time}.hpp, sim/cost/smooth_max.hpp.
 #pragma once
 
 #include <string>

@@ -12,10 +12,12 @@
 
 #include "core/dtype.hpp"
 #include "core/units.hpp"
+#include "lower/device.hpp"
 
 namespace dculab::sim {
 
-enum class MachineKind : std::uint8_t { gpu, cpu };
+using MachineKind = lower::DeviceKind;
+using lower::WaveResources;
 
 // Where a figure comes from. Reports list what is assumed.
 enum class Evidence : std::uint8_t { spec, measured, assumed };
@@ -71,18 +73,6 @@ using ShareByRows = std::map<int, double>;
 inline constexpr int kLongRow = 2048;
 inline constexpr int kShortRow = 512;
 
-// Registers and scratchpad of a compute unit: what limits the waves in flight. GPU only.
-struct WaveResources {
-  int wave_size = 64;
-  int simds_per_unit = 4;
-  int max_waves_per_simd = 10;
-  int vgprs_per_lane = 256;  // register file, per SIMD lane
-  int vgpr_granule = 4;
-  int max_workgroups_per_unit = 16;
-  Bytes lds_per_unit;  // LDS or shared memory
-  Bytes lds_granule{512};
-};
-
 struct Overheads {
   Seconds kernel_launch;      // from one kernel's end to the next kernel's start (CPU: fork and join of the threads)
   Seconds host_per_step;      // scheduler, sampling, transfers between two steps
@@ -127,15 +117,10 @@ struct Calibration {
   std::map<std::string, Range> domain;  // by feature, see sim/calibration/confidence.hpp
 };
 
-struct Machine {
+// A device, which decides how ops are run, with the figures that say what that costs.
+struct Machine : lower::Device {
   std::string name;
   std::string description;
-  MachineKind kind = MachineKind::gpu;
-  // GPU: the compiler's name of the target whose kernels' registers and LDS are used here ("gfx906"); empty where no
-  // kernel of ours is compiled for anything like it.
-  std::string kernel_target;
-  std::string compute_capability;  // NVIDIA: of the GPU, "9.0"; empty elsewhere
-  int compute_units = 0;           // CUs, SMs or CPU threads
   Hertz clock;
   std::map<Dtype, Peak> peaks;                      // by dtype of the multiplied values
   std::map<MatmulKernel, RateByRows> matmul_rates;  // of the kernels that were measured
@@ -143,7 +128,6 @@ struct Machine {
   std::map<MatmulKernel, RateByRows> short_matmul_rates;  // optional beside the long ones
   std::map<MatmulKernel, ShareByRows> short_matmul_dram_shares;
   std::vector<MemoryLevel> memory;  // fastest first, DRAM last
-  WaveResources waves;              // GPU only
   Overheads overheads;
   Efficiencies efficiencies;
   std::optional<BytesPerSecond> host_link;     // one direction

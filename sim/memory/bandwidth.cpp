@@ -12,8 +12,8 @@ constexpr double kRunsAhead = 2;   // per wave: a run of K and one of V
 
 }  // namespace
 
-Bytes bytes_in_flight(const Machine& machine, const Op& op, const Parallelism& parallel) {
-  if (machine.kind == MachineKind::cpu) return Bytes(std::numeric_limits<double>::infinity());
+Bytes bytes_in_flight(const Machine& machine, const Op& op, const lower::Launch& launch, const Parallelism& parallel) {
+  if (!launch.waits_for_loads) return Bytes(std::numeric_limits<double>::infinity());
   Bytes per_wave = machine.waves.wave_size * kLoadsAhead * kLoad;
   for (const Operand& operand : op.operands())
     if (operand.role == OperandRole::kv_read) per_wave = std::min(per_wave, kRunsAhead * operand.contiguous_run);
@@ -33,9 +33,9 @@ PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& 
   return result;
 }
 
-double drawing_units(const Machine& machine, const Op& op, std::size_t index, double active_units) {
+double drawing_units(const Machine& machine, const lower::Launch& launch, std::size_t index, double active_units) {
   const bool dram = index + 1 == machine.memory.size();
-  if (machine.kind == MachineKind::cpu || op.kind != OpKind::matmul || !dram || index == 0) return active_units;
+  if (!launch.fetches_ahead || !dram || index == 0) return active_units;
   if (machine.dram().bandwidth_per_unit > BytesPerSecond{}) return active_units;
   const double shares = std::max(1.0, machine.memory[index - 1].bandwidth / machine.dram().bandwidth);
   return std::min<double>(machine.compute_units, active_units * shares);

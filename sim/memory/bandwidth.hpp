@@ -22,6 +22,7 @@
 
 #include "core/op.hpp"
 #include "core/units.hpp"
+#include "lower/launch.hpp"
 #include "sim/compute/parallelism.hpp"
 #include "sim/hardware/machine.hpp"
 
@@ -30,14 +31,17 @@ namespace dculab::sim {
 template <typename T>
 using PerLevel = std::array<T, kMaxMemoryLevels>;  // [machine.memory.size()] used, fastest first
 
-// Bytes that the waves in flight have asked for at any time; unlimited on a CPU, where `outstanding` says it.
-[[nodiscard]] Bytes bytes_in_flight(const Machine& machine, const Op& op, const Parallelism& parallel);
+// Bytes that the waves in flight have asked for at any time; unlimited where hardware prefetches and `outstanding` says
+// it.
+[[nodiscard]] Bytes bytes_in_flight(const Machine& machine, const Op& op, const lower::Launch& launch,
+                                    const Parallelism& parallel);
 
 // T(l) for every level, from the bytes that arrive at each. T(0) is the effective latency of the op.
 [[nodiscard]] PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving);
 
-// Units whose share of level `index` the op has when `active_units` work.
-[[nodiscard]] double drawing_units(const Machine& machine, const Op& op, std::size_t index, double active_units);
+// Units whose share of level `index` the kernel has when `active_units` work.
+[[nodiscard]] double drawing_units(const Machine& machine, const lower::Launch& launch, std::size_t index,
+                                   double active_units);
 
 // The first three terms: what level `index` can deliver to `active_units` units.
 [[nodiscard]] BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units);

@@ -18,7 +18,7 @@ namespace dculab::sim {
 enum class ReuseMeasurement : std::uint8_t { off, on };
 
 struct ReplayOptions {
-  int workgroups_per_unit = 1;                     // see sim/compute/occupancy.hpp
+  int workgroups_per_unit = 1;                     // see lower/occupancy.hpp
   SetIndex private_index = SetIndex::modulo;       // caches of one compute unit
   SetIndex shared_index = SetIndex::hashed;        // caches that all share
   ReuseMeasurement reuse = ReuseMeasurement::off;  // several times slower

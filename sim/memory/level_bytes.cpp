@@ -28,9 +28,9 @@ constexpr Bytes kColdDistance{1e30};
 
 }  // namespace
 
-LevelBytes level_bytes(const Machine& machine, const Op& op, const Parallelism& parallel, Bytes footprint,
-                       CacheStart start) {
-  auto reuse = reuse_of(machine, op, parallel, footprint);
+LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch& launch, const Parallelism& parallel,
+                       Bytes footprint, CacheStart start) {
+  auto reuse = reuse_of(machine, op, launch, parallel, footprint);
   LevelBytes result;
   for (std::size_t index = 0; index < op.operands().size(); ++index) {
     const Operand& operand = op.operands()[index];

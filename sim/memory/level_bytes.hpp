@@ -12,6 +12,7 @@
 
 #include "core/op.hpp"
 #include "core/units.hpp"
+#include "lower/launch.hpp"
 #include "sim/compute/parallelism.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/bandwidth.hpp"
@@ -30,7 +31,7 @@ struct LevelBytes {
 };
 
 // `footprint`: distinct weight and KV bytes of the whole step.
-[[nodiscard]] LevelBytes level_bytes(const Machine& machine, const Op& op, const Parallelism& parallel, Bytes footprint,
-                                     CacheStart start);
+[[nodiscard]] LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch& launch,
+                                     const Parallelism& parallel, Bytes footprint, CacheStart start);
 
 }  // namespace dculab::sim

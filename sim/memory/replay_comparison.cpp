@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
-#include "sim/compute/compiled_kernels.hpp"
-#include "sim/compute/kernel_resources.hpp"
-#include "sim/compute/occupancy.hpp"
+#include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/lower.hpp"
+#include "lower/occupancy.hpp"
 #include "sim/memory/level_bytes.hpp"
 
 namespace dculab::sim {
 namespace {
+
+using lower::dculab_gpu::find_compiled_kernel;
 
 // None where the next level is asked for more than this one: for whole lines of which parts are wanted.
 [[nodiscard]] double hit_rate(Bytes here, Bytes next) { return here > Bytes{} ? std::max(0.0, 1 - next / here) : 1; }
@@ -19,7 +21,9 @@ void add_launch(ReplayComparison& comparison, const CacheReplay& replay) {
 }
 
 void add_closed_form(ReplayComparison& comparison, const Machine& machine, const Op& op) {
-  const LevelBytes bytes = level_bytes(machine, op, parallelism(machine, op), op.unique_bytes(), CacheStart::cold);
+  const lower::Launch launch = lower::lower(op, machine);
+  const LevelBytes bytes =
+      level_bytes(machine, op, launch, parallelism(machine, launch), op.unique_bytes(), CacheStart::cold);
   for (std::size_t level = 0; level < machine.memory.size(); ++level)
     comparison.levels[level].closed_form = bytes.arriving[level];
 }
@@ -33,8 +37,8 @@ void fill_hit_rates(std::vector<ComparedLevel>& levels) {
 }
 
 // Each launch with its own registers and LDS: a combining or summing kernel is smaller than the one before.
-[[nodiscard]] KernelResources resources_of(const Machine& machine, const Op& op, const AddressTrace& launch) {
-  return find_compiled_kernel(machine.kernel_target, launch.kernel).value_or(kernel_resources(machine, op));
+[[nodiscard]] lower::KernelResources resources_of(const Machine& machine, const Op& op, const AddressTrace& launch) {
+  return find_compiled_kernel(machine.kernel_target, launch.kernel).value_or(lower::lower(op, machine).resources);
 }
 
 }  // namespace
@@ -48,7 +52,7 @@ ReplayComparison compare_with_replay(const Machine& machine, const Op& op, std::
   comparison.resources = is_compiled ? machine.kernel_target : "assumed";
   for (const MemoryLevel& level : machine.memory) comparison.levels.push_back({level.name, {}, {}, 0, 0});
   for (const AddressTrace& launch : launches) {
-    const int per_unit = std::max(1, workgroups_per_unit(machine.waves, resources_of(machine, op, launch)));
+    const int per_unit = std::max(1, lower::workgroups_per_unit(machine.waves, resources_of(machine, op, launch)));
     const CacheReplay replay = replay_cache(machine, launch, {.workgroups_per_unit = per_unit, .reuse = reuse});
     add_launch(comparison, replay);
     comparison.accesses += launch.accesses.size();

@@ -26,14 +26,10 @@ struct Patch {
   return patch;
 }
 
-[[nodiscard]] double concurrent_sharers(const Op& op, const Operand& operand, const Parallelism& parallel) {
-  if (op.kind != OpKind::matmul) return std::clamp(operand.requests, 1.0, std::max(1.0, parallel.concurrent));
-  double row_tiles = 1;
-  double column_tiles = 1;
-  for (const Operand& each : op.operands()) {
-    if (each.role == OperandRole::weight) row_tiles = each.requests;
-    if (each.role == OperandRole::activation) column_tiles = each.requests;
-  }
+[[nodiscard]] double concurrent_sharers(const lower::Launch& launch, const Operand& operand,
+                                        const Parallelism& parallel) {
+  const auto [row_tiles, column_tiles] = launch.tiles;
+  if (!launch.product) return std::clamp(operand.requests, 1.0, std::max(1.0, parallel.concurrent));
   const Patch patch = patch_of(row_tiles, column_tiles, std::min(parallel.concurrent, row_tiles * column_tiles));
   return operand.role == OperandRole::weight ? patch.rows : patch.columns;
 }
@@ -44,21 +40,20 @@ struct Footprints {
   Bytes largest_read;
 };
 
-[[nodiscard]] Footprints footprints(const Op& op, const Parallelism& parallel) {
+[[nodiscard]] Footprints footprints(const Op& op, const lower::Launch& launch, const Parallelism& parallel) {
   Footprints result;
   for (const Operand& operand : op.operands()) {
     if (is_written(operand.role)) continue;
     const Bytes share = operand.unique * operand.requests / parallel.workgroups;
     result.workgroup += share;
-    const Bytes in_flight = share * (parallel.concurrent / concurrent_sharers(op, operand, parallel));
+    const Bytes in_flight = share * (parallel.concurrent / concurrent_sharers(launch, operand, parallel));
     result.in_flight += std::min(operand.unique, in_flight);
     result.largest_read = std::max(result.largest_read, operand.unique);
   }
   return result;
 }
 
-void set_first_touch(Reuse& reuse, const Machine& machine, const Op& op, const Operand& operand, Bytes step_footprint) {
-  const double units = machine.compute_units;
+void set_first_touch(Reuse& reuse, double units, const Op& op, const Operand& operand, Bytes step_footprint) {
   switch (operand.role) {
     case OperandRole::weight:
     case OperandRole::kv_read:
@@ -80,27 +75,26 @@ void set_first_touch(Reuse& reuse, const Machine& machine, const Op& op, const O
       break;
   }
   reuse.first_local = reuse.first / units;
-  // A GPU's private caches write through, and its workgroups land on other units in each step.
-  if (machine.kind == MachineKind::gpu) reuse.local_share = 0;
 }
 
 }  // namespace
 
-std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op, const Parallelism& parallel,
-                                         Bytes step_footprint) {
-  const Footprints footprint = footprints(op, parallel);
+std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op, const lower::Launch& launch,
+                                         const Parallelism& parallel, Bytes step_footprint) {
+  const Footprints footprint = footprints(op, launch, parallel);
   std::array<Reuse, kMaxOperands> result;
   for (int index = 0; index < op.num_operands; ++index) {
     const Operand& operand = op.operands()[static_cast<std::size_t>(index)];
     Reuse& reuse = result[static_cast<std::size_t>(index)];
     reuse.requests = std::max(1.0, operand.requests);
-    reuse.concurrent = concurrent_sharers(op, operand, parallel);
+    reuse.concurrent = concurrent_sharers(launch, operand, parallel);
     reuse.compute_units = machine.compute_units;
-    const bool swept = op.kind == OpKind::matmul && operand.unique < footprint.largest_read;
+    const bool swept = launch.product && operand.unique < footprint.largest_read;
     reuse.own = footprint.workgroup + (swept ? operand.unique : Bytes{});
     reuse.burst = kDrift * footprint.in_flight;
     reuse.sweep = footprint.in_flight + (swept ? operand.unique : Bytes{});
-    set_first_touch(reuse, machine, op, operand, step_footprint);
+    set_first_touch(reuse, machine.compute_units, op, operand, step_footprint);
+    if (!launch.comes_back) reuse.local_share = 0;
   }
   return result;
 }

@@ -13,6 +13,7 @@
 #include <array>
 
 #include "core/op.hpp"
+#include "lower/launch.hpp"
 #include "sim/compute/parallelism.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/hit_rate.hpp"
@@ -23,6 +24,7 @@ inline constexpr std::size_t kMaxOperands = 5;
 
 // [op.num_operands]. `step_footprint`: distinct weight and KV bytes of the whole step.
 [[nodiscard]] std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op,
-                                                       const Parallelism& parallel, Bytes step_footprint);
+                                                       const lower::Launch& launch, const Parallelism& parallel,
+                                                       Bytes step_footprint);
 
 }  // namespace dculab::sim

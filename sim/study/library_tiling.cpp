@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/compute/gpu_family.hpp"
+#include "lower/gpu_family.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -45,7 +45,7 @@ namespace {
 
 [[nodiscard]] int flash_partition(const Machine& machine, std::int64_t workgroups, int longest) {
   const int pieces = ceil_divide(longest, kPieceTokens);
-  const int splits = is_hopper(machine)
+  const int splits = lower::is_hopper(machine)
                          ? flash_splits(workgroups, machine.compute_units, pieces, EmptySplits::allowed)
                          : flash_splits(workgroups, 2 * machine.compute_units, pieces, EmptySplits::avoided);
   return splits == 1 ? 0 : ceil_divide(pieces, splits) * kPieceTokens;
@@ -56,13 +56,13 @@ namespace {
 double combining_loads(const Machine& machine, const Op& attention) {
   if (machine.kind != MachineKind::gpu || attention.attention.partitions_combined == 0) return 0;
   const double splits = attention.attention.partitions_combined / attention.attention.num_sequences;
-  return is_hopper(machine) ? splits / kHopperStages : splits;
+  return lower::is_hopper(machine) ? splits / kHopperStages : splits;
 }
 
 KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch, DecodeKernel decode) {
   if (machine.kind == MachineKind::cpu) return cpu_kernel_tiling(model.group_size());
   KernelTiling tiling;
-  tiling.matmul_rows = is_hopper(machine) ? 256 : 128;
+  tiling.matmul_rows = lower::is_hopper(machine) ? 256 : 128;
   tiling.matmul_columns = 256;
   tiling.prefill_query_tokens = 128;
   tiling.partition_tokens = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/compute/gpu_family.hpp"
+#include "lower/gpu_family.hpp"
 
 namespace dculab::study {
 namespace {
@@ -43,7 +43,7 @@ namespace {
                       .source = "vLLM, csrc/rocm/attention.cu, use_rocm_custom_paged_attention: gfx90a and newer"};
   if (model.group_size() > 16) limits.why_not = "more than 16 query heads a KV head";
   const bool older = machine.kernel_target == "gfx906" || machine.kernel_target == "gfx908";
-  if (older || sim::is_nvidia(machine) || machine.waves.wave_size != 64)
+  if (older || lower::is_nvidia(machine) || machine.waves.wave_size != 64)
     limits.why_not = "for gfx90a, gfx942 and newer";
   return limits;
 }
@@ -56,7 +56,7 @@ namespace {
                       .why_not = {},
                       .source = "csrc/flash_attn/flash_api.cpp; vLLM's fork: multiples of 16"};
   if (model.head_dim > 256) limits.why_not = "head_dim above 256";
-  if (!sim::is_nvidia(machine)) limits.why_not = "for NVIDIA; a port may allow other sizes";
+  if (!lower::is_nvidia(machine)) limits.why_not = "for NVIDIA; a port may allow other sizes";
   return limits;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "sim/compute/gpu_family.hpp"
+#include "lower/gpu_family.hpp"
 #include "study/validate/point_scores.hpp"
 
 namespace dculab::study {
@@ -28,9 +28,16 @@ void add(Errors& errors, const ScoredRow& row) {
           errors.inside / ours.count};
 }
 
+// Machines of one name here are built alike, as far as their files say: "compute capability 8.0", "gfx90a"; what is
+// compiled for another's target counts to its family, and what says neither is alone.
+[[nodiscard]] std::string family(const sim::Machine& machine) {
+  if (lower::is_nvidia(machine)) return "compute capability " + machine.compute_capability;
+  return machine.kernel_target.empty() ? machine.name : machine.kernel_target;
+}
+
 [[nodiscard]] std::string left_out_name(const PointSet& set, const ReadPoint& read, const std::string& by) {
   if (by == "machine") return read.point.machine;
-  if (by == "family") return sim::family(set.machine_of(read));
+  if (by == "family") return family(set.machine_of(read));
   return engine_of(read.point.software);
 }
 

@@ -11,7 +11,7 @@
 
 namespace dculab::study {
 
-// What can be left out: "machine", "family" (sim/compute/gpu_family.hpp), "software".
+// What can be left out: "machine", "family" (compute capability or target of the compiler), "software".
 [[nodiscard]] const std::vector<std::string>& left_out_groups();
 
 struct LeftOutPoint {

@@ -10,8 +10,8 @@
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
 #include "fields/utf8.hpp"
+#include "lower/gpu_family.hpp"
 #include "sim/calibration/parameters.hpp"
-#include "sim/compute/gpu_family.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -222,15 +222,15 @@ TEST_CASE("the compute capability says which NVIDIA GPU it is, and is one that i
   const std::string yaml = machine_yaml(read_machine_file(shipped("h100-sxm")));
   const std::string key = "compute_capability: \"9.0\"";
   REQUIRE(yaml.find(key) != std::string::npos);
-  CHECK(sim::is_hopper(read_machine("m.yaml", yaml)));
+  CHECK(lower::is_hopper(read_machine("m.yaml", yaml)));
   const auto with = [&](const std::string& line) {
     std::string changed = yaml;
     return changed.replace(yaml.find(key), key.size(), line);
   };
   const sim::Machine ampere = read_machine("m.yaml", with("compute_capability: \"8.0\""));
-  CHECK(sim::is_nvidia(ampere));
-  CHECK_FALSE(sim::is_hopper(ampere));
-  CHECK_FALSE(sim::is_nvidia(read_machine("m.yaml", with(""))));  // waves of 32 lanes are others' too
+  CHECK(lower::is_nvidia(ampere));
+  CHECK_FALSE(lower::is_hopper(ampere));
+  CHECK_FALSE(lower::is_nvidia(read_machine("m.yaml", with(""))));  // waves of 32 lanes are others' too
   CHECK_THROWS_WITH(read_machine("m.yaml", with("compute_capability: \"9\"")), ContainsSubstring("compute_capability"));
 }
 

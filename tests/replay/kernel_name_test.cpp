@@ -1,11 +1,13 @@
 // Does the simulator name the kernel that the engine really launches for an op?
-#include "sim/compute/kernel_name.hpp"
 #include "core/step_plan.hpp"
 #include "engine/recording/op_recorder.hpp"
+#include "lower/dculab_gpu/kernel_id.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab {
 namespace {
+
+using lower::dculab_gpu::kernel_of;
 
 ModelShape small_model(int head_dim, int kv_heads) {
   ModelShape model;
@@ -25,7 +27,7 @@ void check_names(const ModelShape& model, const EngineOptions& options, const Ba
     for (const int wave_size : {64, 32}) {
       CAPTURE(op.name, op.m, wave_size, name(op.weight_format.dtype), name(options.kv_cache_dtype));
       const engine::RecordedOp recorded = engine::record_op(model, options, batch, op.name, wave_size);
-      CHECK(recorded.launches.front().kernel == sim::kernel_name(recorded.op, wave_size));
+      CHECK(recorded.launches.front().kernel == name(kernel_of(recorded.op, wave_size)));
     }
 }
 

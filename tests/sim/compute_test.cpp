@@ -5,11 +5,8 @@
 
 #include "core/attention_work.hpp"
 #include "core/step_plan.hpp"
-#include "sim/compute/kernel_resources.hpp"
-#include "sim/compute/matmul_rate.hpp"
-#include "sim/compute/parallelism.hpp"
 #include "sim/compute/peak.hpp"
-#include "sim/compute/split_k.hpp"
+#include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -187,10 +184,10 @@ TEST_CASE("a tile whose sums would fill a unit's registers is computed by two of
   const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::prefill, 1, 1024));
   for (const Op& op : plan.ops)
     if (op.name == "o_proj") {
-      CHECK(workgroups_per_tile(machine, op) == 2);
+      CHECK(tile_workgroups(machine, op) == 2 * 4 * 16);
       CHECK(parallelism(machine, op).workgroups == 2 * 4 * 16);
     }
-  CHECK(workgroups_per_tile(machine, matmul(1024, 4096, 4096)) == 1);
+  CHECK(tile_workgroups(machine, matmul(1024, 4096, 4096)) == 16 * 64);
 }
 
 TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads share the KV, AMD's 16") {
@@ -225,10 +222,11 @@ TEST_CASE("tiles are split along k into whole parts, of which those that fill mo
   machine.compute_units = 100;
   const auto splits = [&](const Op& op) {
     std::vector<double> tried;
-    for_each_split(machine, op, parallelism(machine, op), [&](double parts, const Parallelism& split) {
-      CHECK(split.workgroups == parts * tile_workgroups(machine, op));
-      tried.push_back(parts);
-    });
+    for_each_split(machine, lower::lower(op, machine), parallelism(machine, op),
+                   [&](double parts, const Parallelism& split) {
+                     CHECK(split.workgroups == parts * tile_workgroups(machine, op));
+                     tried.push_back(parts);
+                   });
     return tried;
   };
   const Op op = matmul(640, 256, 1024);  // 40 tiles: 80 units of 100; three parts 120 of 200, four 160 of 200
@@ -280,7 +278,7 @@ TEST_CASE("a ragged decode batch is held up by its longest walk") {
   for (const Op& op : plan.ops) {
     if (op.kind != OpKind::attention_decode) continue;
     // 8 heads * (8000 + 7 * 100) tokens, the longest 8000.
-    CHECK(walked_tokens(op) == Approx(8 * 8700));
+    CHECK(lower::lower(op, mi50_like()).grid.walked_tokens == Approx(8 * 8700));
     CHECK(parallelism(mi50_like(), op).active_units == Approx(8 * 8700 / 8000.0));
   }
 }

@@ -3,6 +3,7 @@
 
 #include "core/step_plan.hpp"
 #include "sim/memory/traffic.hpp"
+#include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

@@ -7,7 +7,7 @@
 
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
-#include "sim/compute/matmul_rate.hpp"
+#include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/sim/synthetic_traces.hpp"

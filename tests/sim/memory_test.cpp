@@ -7,6 +7,7 @@
 #include "sim/memory/hit_rate.hpp"
 #include "sim/memory/reuse.hpp"
 #include "sim/memory/traffic.hpp"
+#include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

@@ -3,8 +3,6 @@
 #include <array>
 #include <cmath>
 
-#include "sim/compute/kernel_resources.hpp"
-#include "sim/compute/split_k.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/cost/step_price.hpp"
 #include "tests/sim/random_cases.hpp"

@@ -2,7 +2,7 @@
 #include "sim/memory/replay_comparison.hpp"
 
 #include "core/step_plan.hpp"
-#include "sim/compute/compiled_kernels.hpp"
+#include "lower/dculab_gpu/compiled_kernels.hpp"
 #include "tests/sim/address_traces.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
@@ -91,7 +91,8 @@ TEST_CASE("a compiled kernel decides how many workgroups share a unit", "[replay
   const ReplayComparison compiled = compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off);
   CHECK(compiled.resources == "gfx906");
   CHECK(compiled.workgroups_per_unit ==
-        workgroups_per_unit(machine.waves, find_compiled_kernel("gfx906", trace.kernel).value()));
+        lower::workgroups_per_unit(machine.waves,
+                                   lower::dculab_gpu::find_compiled_kernel("gfx906", trace.kernel).value()));
   // A kernel that the table does not know.
   trace.kernel = "another_kernel<64>";
   CHECK(compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off).resources == "assumed");

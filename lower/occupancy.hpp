@@ -10,9 +10,9 @@
 #pragma once
 
 #include "core/units.hpp"
-#include "sim/hardware/machine.hpp"
+#include "lower/device.hpp"
 
-namespace dculab::sim {
+namespace dculab::lower {
 
 // What a compiled kernel asks for.
 struct KernelResources {
@@ -22,6 +22,9 @@ struct KernelResources {
   Bytes lds{};        // of one workgroup
 };
 
+// Of a kernel that was not compiled: no more than a lane can address.
+[[nodiscard]] int registers(double wanted);
+
 [[nodiscard]] int waves_per_workgroup(const WaveResources& waves, const KernelResources& kernel);
 
 // Waves that the registers of one SIMD hold; at least 1, because the compiler spills rather than fail.
@@ -30,4 +33,4 @@ struct KernelResources {
 // 0 when a workgroup needs more than a compute unit has.
 [[nodiscard]] int workgroups_per_unit(const WaveResources& waves, const KernelResources& kernel);
 
-}  // namespace dculab::sim
+}  // namespace dculab::lower

@@ -1,10 +1,12 @@
-#include "sim/compute/occupancy.hpp"
+#include "lower/occupancy.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace dculab::sim {
+namespace dculab::lower {
 namespace {
+
+constexpr int kMaxVgprs = 256;
 
 // GCN and CDNA have 800 scalar registers per SIMD, given out in these steps.
 [[nodiscard]] int waves_by_sgprs(int sgprs) {
@@ -20,6 +22,8 @@ namespace {
 }
 
 }  // namespace
+
+int registers(double wanted) { return static_cast<int>(std::min<double>(kMaxVgprs, std::ceil(wanted))); }
 
 int waves_per_workgroup(const WaveResources& waves, const KernelResources& kernel) {
   return (kernel.threads + waves.wave_size - 1) / waves.wave_size;
@@ -42,4 +46,4 @@ int workgroups_per_unit(const WaveResources& waves, const KernelResources& kerne
   return std::min(limit, waves.simds_per_unit * waves_per_simd(waves, kernel) / group);
 }
 
-}  // namespace dculab::sim
+}  // namespace dculab::lower

@@ -1,16 +1,15 @@
-// Whether the simulator's kernel names follow the launchers: each must be in the table read from the code objects.
-#include "sim/compute/compiled_kernels.hpp"
+// Whether the kernels that are chosen here follow the launchers: each must be in the table read from the code objects.
+#include "lower/dculab_gpu/compiled_kernels.hpp"
 
 #include <set>
 #include <string>
 
 #include "core/step_plan.hpp"
-#include "sim/compute/kernel_name.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
 
-namespace dculab::sim::test {
+namespace dculab::lower::dculab_gpu::test {
 namespace {
 
 constexpr const char* kTargets[] = {"gfx906", "gfx908", "gfx90a"};
@@ -23,7 +22,7 @@ const CompiledKernel* find_kernel(std::string_view target, std::string_view name
 }
 
 ModelShape model_of(int head_dim, int num_kv_heads, Dtype dtype) {
-  ModelShape model = llama_3_8b();
+  ModelShape model = sim::test::llama_3_8b();
   model.head_dim = head_dim;
   model.hidden_size = model.num_attention_heads * head_dim;
   model.num_key_value_heads = num_kv_heads;
@@ -45,15 +44,15 @@ void for_ops(const ModelShape& model, EngineOptions options, int m, Check check)
 // Every op's kernel is in the table, and is the one whose resources a machine of the target gets.
 void check_all_known(const ModelShape& model, const EngineOptions& options, int m) {
   for (const char* target : kTargets) {
-    Machine machine = mi50_like();
+    sim::Machine machine = sim::test::mi50_like();
     machine.kernel_target = target;
     std::set<std::string> unknown;
     for_ops(model, options, m, [&](const Op& op) {
-      const CompiledKernel* kernel = find_kernel(target, kernel_name(op, kWaveSize));
-      const auto resources = compiled_resources(machine, op);
+      const CompiledKernel* kernel = find_kernel(target, name(kernel_of(op, kWaveSize)));
+      const auto resources = compiled_resources(op, machine);
       const bool same = kernel != nullptr && resources && resources->vgprs == kernel->resources.vgprs &&
                         resources->lds == kernel->resources.lds && resources->threads == kernel->resources.threads;
-      if (!same) unknown.insert(std::string(op.name) + ": " + kernel_name(op, kWaveSize));
+      if (!same) unknown.insert(std::string(op.name) + ": " + name(kernel_of(op, kWaveSize)));
     });
     INFO(target << ", " << m << " tokens");
     CHECK(unknown == std::set<std::string>{});
@@ -108,14 +107,28 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: other fam
   }
 }
 
+TEST_CASE("a kernel's name is read as the kernel that has it", "[compiled_kernels]") {
+  int run_ops = 0;
+  for (const CompiledKernel& kernel : compiled_kernels()) {
+    const auto id = parse_kernel(kernel.name);
+    if (!id) continue;  // one that no op is run by alone
+    CHECK(name(*id) == kernel.name);
+    ++run_ops;
+  }
+  CHECK(run_ops > 3 * 130);
+  for (const char* wrong : {"", "gemv_kernel", "gemv_kernel<64>", "gemv_kernel<64, 8, Half, Half, 1>", "gelu_kernel<x>",
+                            "gemm_kernel<32, Halves, Half>", "softmax_kernel<64>"})
+    CHECK_FALSE(parse_kernel(wrong).has_value());
+}
+
 TEST_CASE("a machine of no target, or of one that nothing is compiled for, has no compiled resources",
           "[compiled_kernels]") {
-  Machine machine = mi50_like();
-  const StepPlan plan = plan_step(llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 1, 100));
+  sim::Machine machine = sim::test::mi50_like();
+  const StepPlan plan = plan_step(sim::test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 1, 100));
   for (const char* target : {"", "gfx000"}) {
     machine.kernel_target = target;
-    for (const Op& op : plan.ops) CHECK_FALSE(compiled_resources(machine, op).has_value());
+    for (const Op& op : plan.ops) CHECK_FALSE(compiled_resources(op, machine).has_value());
   }
 }
 
-}  // namespace dculab::sim::test
+}  // namespace dculab::lower::dculab_gpu::test

@@ -1,13 +1,13 @@
 // Occupancy against published figures of real kernels and of LLVM's tables.
-#include "sim/compute/occupancy.hpp"
+#include "lower/occupancy.hpp"
 
 #include "tests/sim/machines.hpp"
 #include "tests/support/catch.hpp"
 
-namespace dculab::sim::test {
+namespace dculab::lower::test {
 namespace {
 
-WaveResources gfx906() { return mi50_like().waves; }
+WaveResources gfx906() { return sim::test::mi50_like().waves; }
 
 WaveResources gfx942() {
   WaveResources waves = gfx906();
@@ -64,4 +64,4 @@ TEST_CASE("LDS is given out in granules") {
 }
 
 }  // namespace
-}  // namespace dculab::sim::test
+}  // namespace dculab::lower::test

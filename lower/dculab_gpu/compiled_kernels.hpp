@@ -7,10 +7,11 @@
 #include <string_view>
 
 #include "core/op.hpp"
-#include "sim/compute/occupancy.hpp"
-#include "sim/hardware/machine.hpp"
+#include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/device.hpp"
+#include "lower/occupancy.hpp"
 
-namespace dculab::sim {
+namespace dculab::lower::dculab_gpu {
 
 struct CompiledKernel {
   std::string_view target;  // "gfx906"
@@ -24,7 +25,7 @@ struct CompiledKernel {
 // By target and full name.
 [[nodiscard]] std::optional<KernelResources> find_compiled_kernel(std::string_view target, std::string_view name);
 
-// The kernel that runs `op` on `machine`; none where the table has no such target, or our kernels not such an op.
-[[nodiscard]] std::optional<KernelResources> compiled_resources(const Machine& machine, const Op& op);
+// The kernel that runs `op` on `device`; none where the table has no such target, or our kernels not such an op.
+[[nodiscard]] std::optional<KernelResources> compiled_resources(const Op& op, const Device& device);
 
-}  // namespace dculab::sim
+}  // namespace dculab::lower::dculab_gpu

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/compute/occupancy.hpp"
+#include "lower/occupancy.hpp"
 #include "tests/support/catch.hpp"
 
-namespace dculab::sim {
+namespace dculab::lower {
 namespace {
 
 // A row of tests/golden/occupancy/clang19.csv, made by scripts/gpu/compiler_occupancy.py.
@@ -21,7 +21,7 @@ struct CompilerRow {
 };
 
 constexpr const char* kCompilerTable = "/tests/golden/occupancy/clang19.csv";
-constexpr const char* kCompiledTable = "/sim/compute/compiled_kernels.csv";
+constexpr const char* kCompiledTable = "/lower/dculab_gpu/compiled_kernels.csv";
 
 std::vector<CompilerRow> read_rows() {
   std::ifstream file(std::string(DCULAB_SOURCE_DIR) + kCompilerTable);
@@ -99,4 +99,4 @@ TEST_CASE("the compiler was asked about the kernels that prices rest on, and abo
   CHECK(keys_of(kCompilerTable) == keys_of(kCompiledTable));
 }
 
-}  // namespace dculab::sim
+}  // namespace dculab::lower

@@ -1,0 +1,97 @@
+#include "lower/attention.hpp"
+
+#include <algorithm>
+
+#include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/gpu_family.hpp"
+#include "lower/lower.hpp"
+
+namespace dculab::lower {
+namespace {
+
+constexpr double kTileTokens = 64;      // of a prefill tile
+constexpr double kScoresPerRound = 64;  // tokens that decode scores before it updates the softmax
+constexpr double kFlashRows = 64;       // of FlashAttention's tiles
+constexpr double kInstructionsPerScore = 10;
+constexpr int kCpuTileTokens = 64;
+constexpr double kCpuTileInstructions = 3;
+constexpr double kCpuGatherInstructions = 1;
+// For each query and head, full vectors: clear and fold its sums, two exponentials, one horizontal sum, divide, store.
+constexpr double kCpuRowInstructions = 60;
+constexpr double kCpuLanes = 16;
+
+[[nodiscard]] KernelResources decode_resources(const AttentionWork& work, int wave_size) {
+  const double heads = work.heads_per_workgroup;
+  KernelResources kernel;
+  kernel.vgprs = registers(40 + 2 * heads * work.head_dim / wave_size);
+  kernel.lds = heads * (storage(Dtype::f32, kScoresPerRound) + storage(Dtype::f16, work.head_dim));
+  return kernel;
+}
+
+[[nodiscard]] KernelResources prefill_resources(const AttentionWork& work) {
+  KernelResources kernel;
+  kernel.vgprs = registers(64 + kTileTokens * work.head_dim / kernel.threads);
+  kernel.lds = storage(Dtype::f16, 2 * kTileTokens * work.head_dim);
+  return kernel;
+}
+
+[[nodiscard]] KernelResources resources_of(const Op& op, const Device& device) {
+  if (const auto compiled = dculab_gpu::compiled_resources(op, device)) return *compiled;
+  if (op.kind == OpKind::attention_decode) return decode_resources(op.attention, device.waves.wave_size);
+  return op.kind == OpKind::attention_prefill ? prefill_resources(op.attention) : KernelResources{};
+}
+
+// Instructions per value of K and V that bring a tile into the shape the kernel multiplies in. GPU kernels multiply
+// from where the loads put the values.
+[[nodiscard]] double shaping_instructions(const Device& device, int block_size) {
+  if (device.kind == DeviceKind::gpu) return 0;
+  return kCpuTileInstructions + (block_size < kCpuTileTokens ? kCpuGatherInstructions : 0);
+}
+
+// Pairs that are scored for each one that is seen: on a CPU a prefill's query computes the rest of its own tile too,
+// half of it on average.
+[[nodiscard]] double scored_per_seen(const Op& op, const Device& device) {
+  if (device.kind == DeviceKind::gpu || op.kind != OpKind::attention_prefill) return 1;
+  const AttentionWork& attention = op.attention;
+  const double tile = std::min<double>(kCpuTileTokens, attention.context_tokens / attention.num_sequences);
+  return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
+}
+
+[[nodiscard]] Arithmetic arithmetic_of(const Op& op, const Device& device, double walked_tokens) {
+  const AttentionWork& attention = op.attention;
+  const double scored = scored_per_seen(op, device);
+  const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
+  const double scores = scored * attention.score_pairs * attention.num_query_heads;
+  const double rows = device.kind == DeviceKind::cpu ? attention.query_tokens * attention.num_query_heads : 0;
+  Arithmetic arithmetic;
+  arithmetic.pipe = Pipe::attention;
+  arithmetic.multiply = scored * op.flops;
+  arithmetic.multiplied_in = multiplied_in(op);
+  if (is_nvidia(device)) arithmetic.tile_rows = kFlashRows;
+  arithmetic.rows =
+      op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : static_cast<double>(attention.heads_per_workgroup);
+  arithmetic.stored_values = tensors * attention.head_dim * walked_tokens;
+  arithmetic.stored = attention.kv_dtype;
+  arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
+  arithmetic.softmax = FlopCount(scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes);
+  return arithmetic;
+}
+
+}  // namespace
+
+Launch lower_attention(const Op& op, const Device& device) {
+  const AttentionWork& attention = op.attention;
+  Launch launch;
+  launch.grid.workgroups = launch.grid.most_workgroups = attention.workgroups;
+  launch.grid.walked_tokens = requests_of(op, OperandRole::kv_read) * attention.context_tokens * attention.num_kv_heads;
+  launch.grid.longest_walk_tokens = attention.longest_walk_tokens;
+  launch.arithmetic = arithmetic_of(op, device, launch.grid.walked_tokens);
+  launch.block_lookups = attention.block_lookups;
+  if (attention.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
+  if (device.kind == DeviceKind::cpu) return launch;
+  launch.resources = resources_of(op, device);
+  if (is_hopper(device)) launch.overlap = Overlap::all;
+  return launch;
+}
+
+}  // namespace dculab::lower

@@ -1,0 +1,246 @@
+#include "lower/dculab_gpu/kernel_id.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+
+#include "core/matmul_tiles.hpp"
+
+namespace dculab::lower::dculab_gpu {
+namespace {
+
+constexpr int kLaneSums = 32;  // kernels/gpu/attention/paged_attention_tiling.hpp
+
+// What an argument of a kernel template says, in the order of the arguments.
+enum class Argument : std::uint8_t { end, wave_size, rows, token_lanes, lane_heads, team, values, value_pairs, stored };
+
+struct Template {
+  Kernel kernel;
+  std::string_view name;
+  std::array<Argument, 6> arguments;
+  std::string_view tail = ">";
+};
+
+using enum Argument;
+constexpr std::array<Template, 15> kTemplates{{
+    {Kernel::embedding, "embedding_kernel", {wave_size}},
+    {Kernel::rms_norm, "rms_norm_kernel", {wave_size}},
+    {Kernel::layer_norm, "layer_norm_kernel", {wave_size}},
+    {Kernel::gemv, "gemv_kernel", {wave_size, rows, values, stored}},
+    {Kernel::gemm, "gemm_kernel", {rows, values, stored}},
+    {Kernel::gptq_gemv, "gptq_gemv_kernel", {wave_size, rows, values}},
+    {Kernel::gptq_gemm, "gptq_gemm_kernel", {wave_size, rows, values}},
+    {Kernel::int8_gemv, "int8_gemv_kernel", {wave_size, rows}},
+    {Kernel::int8_gemm, "int8_gemm_kernel", {rows}},
+    {Kernel::rotary_embedding, "rotary_embedding_kernel", {wave_size}},
+    {Kernel::reshape_and_cache, "reshape_and_cache_kernel", {stored}},
+    {Kernel::paged_attention,
+     "paged_attention_kernel<PagedAttentionTile",
+     {wave_size, stored, token_lanes, lane_heads, team},
+     ">>"},
+    {Kernel::prefill_attention, "prefill_attention_kernel", {wave_size, value_pairs, rows}},
+    {Kernel::gelu, "gelu_kernel", {wave_size}},
+    {Kernel::silu_and_mul, "silu_and_mul_kernel", {wave_size}},
+}};
+
+struct Word {
+  Dtype dtype;
+  std::string_view text;
+};
+constexpr std::array<Word, 5> kTypes{{{Dtype::f32, "float"},
+                                      {Dtype::f16, "Half"},
+                                      {Dtype::bf16, "Bf16"},
+                                      {Dtype::fp8_e4m3, "Fp8E4M3"},
+                                      {Dtype::fp8_e5m2, "Fp8E5M2"}}};
+constexpr std::array<Word, 2> kPairs{{{Dtype::f32, "float"}, {Dtype::f16, "HalfPair"}}};
+constexpr std::array<std::string_view, 2> kTeams{"(LaneTeam)0", "(LaneTeam)1"};
+
+[[nodiscard]] bool is_type(Dtype dtype) {
+  return std::ranges::any_of(kTypes, [dtype](const Word& word) { return word.dtype == dtype; });
+}
+
+template <std::size_t size>
+[[nodiscard]] std::string text_of(const std::array<Word, size>& words, Dtype dtype) {
+  return std::string(std::ranges::find(words, dtype, &Word::dtype)->text);
+}
+
+template <std::size_t size>
+[[nodiscard]] bool read(const std::array<Word, size>& words, std::string_view text, Dtype& dtype) {
+  const auto found = std::ranges::find(words, text, &Word::text);
+  if (found != words.end()) dtype = found->dtype;
+  return found != words.end();
+}
+
+[[nodiscard]] bool read(std::string_view text, int& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+[[nodiscard]] std::string text_of(const KernelId& id, Argument argument) {
+  switch (argument) {
+    case wave_size:
+      return std::to_string(id.wave_size);
+    case rows:
+      return std::to_string(id.rows);
+    case token_lanes:
+      return std::to_string(id.token_lanes);
+    case lane_heads:
+      return std::to_string(id.lane_heads);
+    case team:
+      return std::string(kTeams[id.is_team ? 1 : 0]);
+    case values:
+      return text_of(kTypes, id.values);
+    case value_pairs:
+      return text_of(kPairs, id.values);
+    case stored:
+      return text_of(kTypes, id.stored);
+    case end:
+      break;
+  }
+  return {};
+}
+
+[[nodiscard]] bool read(std::string_view text, Argument argument, KernelId& id) {
+  switch (argument) {
+    case wave_size:
+      return read(text, id.wave_size);
+    case rows:
+      return read(text, id.rows);
+    case token_lanes:
+      return read(text, id.token_lanes);
+    case lane_heads:
+      return read(text, id.lane_heads);
+    case team:
+      id.is_team = text == kTeams[1];
+      return id.is_team || text == kTeams[0];
+    case values:
+      return read(kTypes, text, id.values);
+    case value_pairs:
+      return read(kPairs, text, id.values);
+    case stored:
+      return read(kTypes, text, id.stored);
+    case end:
+      break;
+  }
+  return false;
+}
+
+[[nodiscard]] std::optional<KernelId> parse(const Template& form, std::string_view text) {
+  if (!text.starts_with(form.name) || !text.ends_with(form.tail)) return std::nullopt;
+  text.remove_prefix(form.name.size());
+  text.remove_suffix(form.tail.size());
+  KernelId id{.kernel = form.kernel};
+  std::string_view separator = "<";
+  for (const Argument argument : form.arguments) {
+    if (argument == end) break;
+    if (!text.starts_with(separator)) return std::nullopt;
+    text.remove_prefix(separator.size());
+    if (!read(text.substr(0, text.find(", ")), argument, id)) return std::nullopt;
+    text.remove_prefix(std::min(text.find(", "), text.size()));
+    separator = ", ";
+  }
+  return text.empty() ? std::optional(id) : std::nullopt;
+}
+
+[[nodiscard]] int power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
+
+[[nodiscard]] KernelId decode_kernel(const AttentionWork& work, int wave) {
+  if (!is_type(work.kv_dtype) || work.kv_dtype == Dtype::f32) return {};
+  const int values_per_load = 128 / bits(work.kv_dtype);  // of 16 bytes
+  const int lane_heads = std::min(power_of_two(work.heads_per_workgroup), kLaneSums / values_per_load);
+  return {.kernel = Kernel::paged_attention,
+          .wave_size = wave,
+          .token_lanes = power_of_two(std::max(32, work.head_dim) / values_per_load),
+          .lane_heads = lane_heads,
+          .is_team = work.heads_per_workgroup > lane_heads,
+          .stored = work.kv_dtype};
+}
+
+[[nodiscard]] KernelId prefill_kernel(const Op& op, int wave) {
+  const bool pairs = op.activation_dtype == Dtype::f16 && op.attention.kv_dtype != Dtype::bf16;
+  return {.kernel = Kernel::prefill_attention,
+          .wave_size = wave,
+          .rows = op.attention.head_dim,
+          .values = pairs ? Dtype::f16 : Dtype::f32};
+}
+
+[[nodiscard]] KernelId matmul_kernel(const Op& op, int wave) {
+  // Rounded activations have one scale a row, and so must int8 weights; int4 is widened.
+  const Dtype weights = op.weight_format.dtype;
+  const bool is_int8_by_rows = op.weight_format == WeightFormat{Dtype::int8, static_cast<int>(op.k)};
+  if (op.activations == ActivationMode::bf16 || (op.activations == ActivationMode::int8 && !is_int8_by_rows)) return {};
+  const int m = static_cast<int>(std::min<std::int64_t>(op.m, 1 << 20));
+  const bool is_gemv = m <= kGemvMaxRows;
+  const int gemv_rows = power_of_two(m);
+  const int gemm_rows = m <= 32 ? 32 : m <= 64 ? 64 : 128;
+  // Activations other than f16 are f32 on the GPU.
+  const Dtype x = op.activation_dtype == Dtype::f16 ? Dtype::f16 : Dtype::f32;
+  if (weights == Dtype::int4)
+    return is_gemv ? KernelId{.kernel = Kernel::gptq_gemv, .wave_size = wave, .rows = gemv_rows, .values = x}
+                   : KernelId{.kernel = Kernel::gptq_gemm,
+                              .wave_size = wave,
+                              .rows = std::min(gemm_rows, kGptqTileRows),
+                              .values = x};
+  if (weights == Dtype::int8)
+    return is_gemv ? KernelId{.kernel = Kernel::int8_gemv, .wave_size = wave, .rows = gemv_rows}
+                   : KernelId{.kernel = Kernel::int8_gemm, .rows = gemm_rows};
+  if (!is_type(weights)) return {};
+  return is_gemv
+             ? KernelId{.kernel = Kernel::gemv, .wave_size = wave, .rows = gemv_rows, .values = x, .stored = weights}
+             : KernelId{.kernel = Kernel::gemm, .rows = gemm_rows, .values = x, .stored = weights};
+}
+
+[[nodiscard]] KernelId cache_kernel(const Op& op, int wave) {
+  if (op.rotates) return {.kernel = Kernel::rotary_embedding, .wave_size = wave};
+  if (!is_type(op.attention.kv_dtype)) return {};
+  return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
+}
+
+}  // namespace
+
+KernelId kernel_of(const Op& op, int wave) {
+  switch (op.kind) {
+    case OpKind::embedding:
+      return {.kernel = Kernel::embedding, .wave_size = wave};
+    case OpKind::rms_norm:
+      return {.kernel = Kernel::rms_norm, .wave_size = wave};
+    case OpKind::layer_norm:
+      return {.kernel = Kernel::layer_norm, .wave_size = wave};
+    case OpKind::matmul:
+      return matmul_kernel(op, wave);
+    case OpKind::rope_and_cache:
+      return cache_kernel(op, wave);
+    case OpKind::attention_prefill:
+      return prefill_kernel(op, wave);
+    case OpKind::attention_decode:
+      return decode_kernel(op.attention, wave);
+    case OpKind::activation_mul:
+      return {.kernel = op.gated ? Kernel::silu_and_mul : Kernel::gelu, .wave_size = wave};
+    case OpKind::shift_sink_keys:  // on the CPU only
+    case OpKind::attention_scores:
+      return {};
+  }
+  return {};
+}
+
+std::string name(const KernelId& id) {
+  const auto form = std::ranges::find(kTemplates, id.kernel, &Template::kernel);
+  if (form == kTemplates.end()) return {};
+  std::string text(form->name);
+  const char* separator = "<";
+  for (const Argument argument : form->arguments) {
+    if (argument == end) break;
+    text += separator + text_of(id, argument);
+    separator = ", ";
+  }
+  return text += form->tail;
+}
+
+std::optional<KernelId> parse_kernel(std::string_view name) {
+  for (const Template& form : kTemplates)
+    if (const auto id = parse(form, name)) return id;
+  return std::nullopt;
+}
+
+}  // namespace dculab::lower::dculab_gpu

@@ -1,0 +1,61 @@
+// Which of our GPU kernels runs an op. Follows the launchers (kernels/gpu/launch), which choose a kernel by shapes and
+// formats.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/op.hpp"
+
+namespace dculab::lower::dculab_gpu {
+
+// Rows of x up to which a product is a matrix-vector product (kernels/gpu/tiling.hpp).
+inline constexpr int kGemvMaxRows = 8;
+
+enum class Kernel : std::uint8_t {
+  none,
+  embedding,
+  rms_norm,
+  layer_norm,
+  gemv,
+  gemm,
+  gptq_gemv,
+  gptq_gemm,
+  int8_gemv,
+  int8_gemm,
+  rotary_embedding,
+  reshape_and_cache,
+  paged_attention,
+  prefill_attention,
+  gelu,
+  silu_and_mul,
+};
+
+// One instance of a kernel template. Arguments that a kernel does not have are 0, formats that it does not have F32.
+struct KernelId {
+  Kernel kernel = Kernel::none;
+  int wave_size = 0;
+  int rows = 0;               // of y that a workgroup computes; of a prefill kernel the values of a head
+  int token_lanes = 0;        // paged attention: lanes that share a token
+  int lane_heads = 0;         // paged attention: heads that a lane serves
+  bool is_team = false;       // paged attention: lanes share the heads of a group
+  Dtype values = Dtype::f32;  // that are computed with
+  Dtype stored = Dtype::f32;  // weights, or the KV cache
+
+  friend auto operator<=>(const KernelId&, const KernelId&) = default;
+};
+
+// Kernel::none where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi; the first stands for
+// both.
+[[nodiscard]] KernelId kernel_of(const Op& op, int wave_size);
+
+// The name that the compiler gives it: "gemv_kernel<64, 8, Half, Bf16>". Empty for Kernel::none.
+[[nodiscard]] std::string name(const KernelId& id);
+
+// The kernel of that name; nothing where no op is run by it alone: "softmax_kernel<64>".
+[[nodiscard]] std::optional<KernelId> parse_kernel(std::string_view name);
+
+}  // namespace dculab::lower::dculab_gpu

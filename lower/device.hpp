@@ -1,0 +1,35 @@
+// What kernels are chosen by and built for: the parts of a machine that decide how an op is run, not what it costs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/units.hpp"
+
+namespace dculab::lower {
+
+enum class DeviceKind : std::uint8_t { gpu, cpu };
+
+// Registers and scratchpad of a compute unit: what limits the waves in flight. GPU only.
+struct WaveResources {
+  int wave_size = 64;
+  int simds_per_unit = 4;
+  int max_waves_per_simd = 10;
+  int vgprs_per_lane = 256;  // register file, per SIMD lane
+  int vgpr_granule = 4;
+  int max_workgroups_per_unit = 16;
+  Bytes lds_per_unit;  // LDS or shared memory
+  Bytes lds_granule{512};
+};
+
+struct Device {
+  DeviceKind kind = DeviceKind::gpu;
+  // GPU: the compiler's name of the target whose kernels' registers and LDS are used here ("gfx906"); empty where no
+  // kernel of ours is compiled for anything like it.
+  std::string kernel_target;
+  std::string compute_capability;  // NVIDIA: of the GPU, "9.0"; empty elsewhere
+  int compute_units = 0;           // CUs, SMs or CPU threads
+  WaveResources waves;             // GPU only
+};
+
+}  // namespace dculab::lower

@@ -1,0 +1,80 @@
+// How one kernel does an op on a device: all that its price depends on besides the op's own bytes and the machine's
+// figures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/activation_mode.hpp"
+#include "core/dtype.hpp"
+#include "core/units.hpp"
+#include "lower/occupancy.hpp"
+
+namespace dculab::lower {
+
+struct Grid {
+  double workgroups = 1;  // on a CPU: tasks
+  // A kernel that hands out rows starts as many workgroups as run at a time, up to this many; others `workgroups`.
+  double most_workgroups = 1;
+  // Attention: KV tokens that all workgroups walk, and the one with the most of them; 0 elsewhere.
+  double walked_tokens = 0;
+  double longest_walk_tokens = 0;
+};
+
+// Of a product: how many tiles y is cut into. 0: no product.
+struct Tiles {
+  double rows = 0;
+  double columns = 0;
+};
+
+// Which of the shares of a peak that real kernels reach applies.
+enum class Pipe : std::uint8_t { elementwise, matmul, attention };
+
+// What the kernel computes, by the pipe it runs on. Instructions are lanes of the vector units.
+struct Arithmetic {
+  Pipe pipe = Pipe::elementwise;
+  FlopCount multiply;                // with what is multiplied in vain
+  Dtype multiplied_in = Dtype::f32;  // that the kernel asks for; the machine may have to take a wider one
+  double rows = 1;                   // that share one pass over the stored values
+  double tile_rows = 16;             // to which matrix cores pad them
+  double stored_values = 0;          // loaded, and converted where they are not stored in what is multiplied
+  Dtype stored = Dtype::f32;
+  double shaping_per_value = 0;     // instructions that bring a stored value to where it is multiplied
+  FlopCount softmax;                // instructions
+  double integer_instructions = 0;  // in place of the conversions, where the machine multiplies bytes as asked
+};
+
+// A product whose kernel a probe may have measured on its own.
+struct ProductShape {
+  Dtype weights = Dtype::f32;
+  ActivationMode activations = ActivationMode::exact;
+  double rows = 1;
+  std::int64_t in_features = 0;
+};
+
+// Which memory levels deliver wholly behind arithmetic, in a kernel that fetches the next tile while it multiplies this
+// one.
+enum class Overlap : std::uint8_t { none, caches, all };
+
+struct Launch {
+  KernelResources resources{};     // GPU
+  double workgroups_per_unit = 1;  // that fit at a time
+  double waves_per_workgroup = 1;
+  Grid grid;
+  Tiles tiles;
+  Arithmetic arithmetic;
+  std::optional<ProductShape> product{};
+  Overlap overlap = Overlap::none;
+  int kernels = 1;           // launched one after the other
+  double block_lookups = 0;  // loads of block-table entries that data waits for, over all workgroups
+  // A product by tiles may be split along k into this many parts, which run at once; a second kernel adds their sums of
+  // `sums` values each.
+  double most_parts = 1;
+  double sums = 0;
+  bool fetches_ahead = false;   // slabs of a product: what a busy unit fetches is not held to its share of DRAM
+  bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
+  bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
+  bool may_run_inline = false;  // by the calling thread alone, without waking the others
+};
+
+}  // namespace dculab::lower

@@ -1,0 +1,72 @@
+#include "lower/lower.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lower/attention.hpp"
+#include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/matmul.hpp"
+
+namespace dculab::lower {
+namespace {
+
+constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 threads, 8 values each
+
+[[nodiscard]] double elementwise_workgroups(const Op& op, const Device& device) {
+  const double rows = static_cast<double>(op.m);
+  if (device.kind == DeviceKind::cpu) return rows / std::ceil(rows / device.compute_units);
+  if (op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm) return rows;
+  return rows * std::ceil(static_cast<double>(op.n) / kValuesPerWorkgroup);
+}
+
+[[nodiscard]] Launch lower_elementwise(const Op& op, const Device& device) {
+  Launch launch;
+  launch.grid.workgroups = launch.grid.most_workgroups = elementwise_workgroups(op, device);
+  launch.arithmetic.multiply = op.flops;
+  if (device.kind == DeviceKind::cpu) return launch;
+  if (const auto compiled = dculab_gpu::compiled_resources(op, device)) launch.resources = *compiled;
+  if (op.kind == OpKind::rope_and_cache && op.rotates) launch.kernels = 2;
+  return launch;
+}
+
+[[nodiscard]] Launch lower_by_kind(const Op& op, const Device& device) {
+  switch (op.kind) {
+    case OpKind::matmul:
+      return lower_matmul(op, device);
+    case OpKind::attention_prefill:
+    case OpKind::attention_decode:
+    case OpKind::attention_scores:
+      return lower_attention(op, device);
+    case OpKind::embedding:
+    case OpKind::rms_norm:
+    case OpKind::layer_norm:
+    case OpKind::rope_and_cache:
+    case OpKind::shift_sink_keys:
+    case OpKind::activation_mul:
+      return lower_elementwise(op, device);
+  }
+  return {};
+}
+
+}  // namespace
+
+Launch lower(const Op& op, const Device& device) {
+  Launch launch = lower_by_kind(op, device);
+  if (device.kind == DeviceKind::cpu) {
+    launch.waits_for_loads = false;
+    launch.comes_back = true;
+    launch.may_run_inline = launch.arithmetic.pipe != Pipe::attention;
+    return launch;
+  }
+  launch.workgroups_per_unit = std::max(1, workgroups_per_unit(device.waves, launch.resources));
+  launch.waves_per_workgroup = waves_per_workgroup(device.waves, launch.resources);
+  return launch;
+}
+
+double requests_of(const Op& op, OperandRole role) {
+  for (const Operand& operand : op.operands())
+    if (operand.role == role) return operand.requests;
+  return 1;
+}
+
+}  // namespace dculab::lower

@@ -1,0 +1,111 @@
+#include "lower/matmul.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/gpu_family.hpp"
+#include "lower/lower.hpp"
+
+namespace dculab::lower {
+namespace {
+
+constexpr double kSlab = 32;            // values of k that a workgroup stages at a time
+constexpr double kSmallestSplit = 256;  // values of k below which a GEMM library does not split
+constexpr int kLibraryGemvRows = 1;
+
+// Integer products: per weight of less than 8 bits an AND and a shift for 8 values of a 32-bit lane, twice; per
+// activation the largest of its group, scale, round and pack; per sum of a group: to F32, zero point, scale.
+constexpr double kUnpackInstructions = 0.5;
+constexpr double kRoundInstructions = 4;
+constexpr double kScaleInstructions = 3;
+
+// Of y, that one workgroup computes.
+struct Tile {
+  double rows = 1;
+  double columns = 1;
+};
+
+[[nodiscard]] Tile tile_of(const Op& op) {
+  Tile tile{static_cast<double>(op.m), static_cast<double>(op.n)};
+  for (const Operand& operand : op.operands()) {
+    if (operand.role == OperandRole::weight) tile.rows = std::ceil(static_cast<double>(op.m) / operand.requests);
+    if (operand.role == OperandRole::activation) tile.columns = std::ceil(static_cast<double>(op.n) / operand.requests);
+  }
+  return tile;
+}
+
+// Workgroups that compute a tile together, each on its own unit (on NVIDIA a cluster).
+[[nodiscard]] double workgroups_per_tile(const Tile& tile, const Device& device) {
+  if (device.kind == DeviceKind::cpu) return 1;
+  const WaveResources& waves = device.waves;
+  const Bytes registers =
+      storage(Dtype::f32, static_cast<double>(waves.vgprs_per_lane) * waves.wave_size * waves.simds_per_unit);
+  return std::max(1.0, std::ceil(storage(Dtype::f32, tile.rows * tile.columns) / (0.5 * registers)));
+}
+
+[[nodiscard]] bool has_tiles(const Op& op, const Device& device) {
+  const int rows_without = device.kernel_target.empty() ? kLibraryGemvRows : dculab_gpu::kGemvMaxRows;
+  return device.kind == DeviceKind::gpu && op.m > rows_without;
+}
+
+[[nodiscard]] KernelResources assumed_resources(const Op& op, Tile tile, double workgroups_per_tile) {
+  tile.rows /= workgroups_per_tile;
+  KernelResources kernel;
+  kernel.vgprs = registers(32 + tile.rows * tile.columns / kernel.threads);
+  kernel.lds = storage(op.activation_dtype, 2 * (tile.rows + tile.columns) * kSlab);
+  return kernel;
+}
+
+// Instructions beside integer products.
+[[nodiscard]] double integer_overhead(const Op& op, double weights) {
+  const double m = static_cast<double>(op.m);
+  const double k = static_cast<double>(op.k);
+  const double sums = m * static_cast<double>(op.n) * k / op.weight_format.group_size;
+  return (bits(op.weight_format.dtype) < 8 ? weights * kUnpackInstructions : 0) + m * k * kRoundInstructions +
+         sums * kScaleInstructions;
+}
+
+[[nodiscard]] Arithmetic arithmetic_of(const Op& op) {
+  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * requests_of(op, OperandRole::weight);
+  Arithmetic arithmetic{.pipe = Pipe::matmul,
+                        .multiply = op.flops,
+                        .multiplied_in = multiplied_in(op),
+                        .rows = std::max(1.0, static_cast<double>(op.m)),
+                        .stored_values = weights,
+                        .stored = op.weight_format.dtype,
+                        .softmax = FlopCount()};
+  if (op.activations == ActivationMode::int8) arithmetic.integer_instructions = integer_overhead(op, weights);
+  return arithmetic;
+}
+
+// Weights of 2 and 3 bits are unpacked as those of 4 bits are.
+[[nodiscard]] Dtype unpacked_as(Dtype stored) {
+  return stored == Dtype::int2 || stored == Dtype::int3 ? Dtype::int4 : stored;
+}
+
+}  // namespace
+
+Launch lower_matmul(const Op& op, const Device& device) {
+  const Tile tile = tile_of(op);
+  const double per_tile = workgroups_per_tile(tile, device);
+  const double most_parts = std::max(1.0, std::floor(static_cast<double>(op.k) / kSmallestSplit));
+  const bool gpu = device.kind == DeviceKind::gpu, tiles = has_tiles(op, device);
+  Launch launch;
+  launch.tiles = {requests_of(op, OperandRole::weight), requests_of(op, OperandRole::activation)};
+  launch.grid.workgroups = per_tile * launch.tiles.rows * launch.tiles.columns;
+  launch.grid.most_workgroups =
+      tiles ? launch.grid.workgroups : launch.grid.workgroups * (gpu ? most_parts : static_cast<double>(op.n));
+  launch.arithmetic = arithmetic_of(op);
+  launch.product = ProductShape{unpacked_as(op.weight_format.dtype), op.activations, launch.arithmetic.rows, op.k};
+  if (!gpu) return launch;
+  const auto compiled = dculab_gpu::compiled_resources(op, device);
+  launch.resources = compiled ? *compiled : assumed_resources(op, tile, per_tile);
+  launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
+  launch.fetches_ahead = true;
+  if (tiles) launch.most_parts = most_parts;
+  launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
+  return launch;
+}
+
+}  // namespace dculab::lower

@@ -1,0 +1,26 @@
+// Products: y[m, n] = x[m, k] w[n, k]^T.
+//
+// The tile of y that a workgroup computes follows from how often the plan asks for each operand. Where no kernel of
+// ours is compiled for the device, a workgroup asks for
+//   registers  32 + tile_rows * tile_columns / threads          (addresses, staging; accumulators)
+//   LDS        2 * (tile_rows + tile_columns) * 32 values       (two stages of a slab of k)
+// Sums in F32 leave half of a unit's registers to operands and addresses: a tile of 256 x 256 takes a cluster of two
+// units of 256 KiB.
+//
+// A matrix-vector product (one row in libraries, up to 8 in our kernels) has no tiles: its kernel hands out rows of w
+// until the device is full, on a CPU its columns. Tiles that are fewer than what runs at a time may be split along k,
+// into parts of at least 256 values, as GEMM libraries do (CUTLASS, media/docs/efficient_gemm.md, "Split K").
+//
+// Instructions of integer products (ActivationMode::int8) beside the products themselves:
+//   weights of less than 8 bits * 0.5 (unpacking) + activations * 4 (rounding) + m * n * k / group * 3 (scaling sums)
+#pragma once
+
+#include "core/op.hpp"
+#include "lower/device.hpp"
+#include "lower/launch.hpp"
+
+namespace dculab::lower {
+
+[[nodiscard]] Launch lower_matmul(const Op& op, const Device& device);
+
+}  // namespace dculab::lower
