@@ -1,0 +1,110 @@
+// What kernels do with the ops of a step: grids that cover the work, and what only one kind of device does.
+#include "lower/lower.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "core/step_plan.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::lower::test {
+namespace {
+
+using sim::test::a100_like;
+using sim::test::cpu_like;
+using sim::test::llama_3_8b;
+using sim::test::mi50_like;
+
+const Op& op_named(const StepPlan& plan, std::string_view name) {
+  return *std::ranges::find(plan.ops, name, &Op::name);
+}
+
+Device gpu(const char* target, const char* compute_capability) {
+  Device device = mi50_like();
+  device.kernel_target = target;
+  device.compute_capability = compute_capability;
+  return device;
+}
+
+TEST_CASE("a launch of any op covers its work, whatever the device") {
+  std::mt19937 random(7);
+  const auto draw = [&random](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
+  const std::vector<Device> devices{gpu("gfx906", ""), gpu("", ""), gpu("", "8.0"), gpu("", "9.0"), cpu_like()};
+  for (int round = 0; round < 200; ++round) {
+    EngineOptions options;
+    options.block_size = 1 << draw(0, 8);
+    options.tiling.matmul_rows = options.tiling.matmul_columns = 1 << draw(4, 8);
+    options.tiling.partition_tokens = draw(0, 1) * 512;
+    const Phase phase = draw(0, 1) == 0 ? Phase::prefill : Phase::decode;
+    const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(phase, draw(1, 64), draw(1, 4000)));
+    for (const Device& device : devices)
+      for (const Op& op : plan.ops) {
+        const Launch launch = lower(op, device);
+        CAPTURE(op.name, op.m, device.kernel_target, device.compute_capability);
+        CHECK(launch.grid.workgroups > 0);
+        CHECK(launch.grid.most_workgroups >= launch.grid.workgroups);
+        CHECK(launch.workgroups_per_unit >= 1);
+        CHECK(launch.arithmetic.multiply >= op.flops);
+        CHECK(launch.kernels >= 1);
+        CHECK(launch.most_parts >= 1);
+        CHECK(launch.product.has_value() == (op.kind == OpKind::matmul));
+        if (op.attention.num_sequences > 0)
+          CHECK(launch.grid.walked_tokens >= op.attention.context_tokens * op.attention.num_kv_heads);
+        if (op.kind == OpKind::matmul) {
+          const double rows = launch.tiles.rows * options.tiling.matmul_rows;
+          const double columns = launch.tiles.columns * options.tiling.matmul_columns;
+          CHECK(rows >= static_cast<double>(op.m));
+          CHECK(columns >= static_cast<double>(op.n));
+        }
+      }
+  }
+}
+
+TEST_CASE("our kernels take up to 8 rows without tiles, libraries one") {
+  const auto parts = [](int rows, const char* target) {
+    const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, rows, 100));
+    return lower(op_named(plan, "o_proj"), gpu(target, "")).most_parts;
+  };
+  CHECK(parts(8, "gfx906") == 1);
+  CHECK(parts(9, "gfx906") == 16);  // of 256 values of k
+  CHECK(parts(1, "") == 1);
+  CHECK(parts(2, "") == 16);
+}
+
+TEST_CASE("what hides behind arithmetic is the kernel's matter") {
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::prefill, 1, 512));
+  const Op& product = op_named(plan, "o_proj");
+  const Op& attention = op_named(plan, "attention_prefill");
+  CHECK(lower(product, gpu("gfx906", "")).overlap == Overlap::caches);
+  CHECK(lower(attention, gpu("gfx906", "")).overlap == Overlap::none);
+  CHECK(lower(product, gpu("", "9.0")).overlap == Overlap::all);
+  CHECK(lower(attention, gpu("", "9.0")).overlap == Overlap::all);
+  CHECK(lower(product, cpu_like()).overlap == Overlap::none);
+}
+
+TEST_CASE("rotating and caching are a kernel each on a GPU, where anything is rotated") {
+  ModelShape model = llama_3_8b();
+  const auto kernels = [&model](const Device& device) {
+    const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 1, 100));
+    return lower(op_named(plan, "rope_and_cache"), device).kernels;
+  };
+  CHECK(kernels(a100_like()) == 2);
+  CHECK(kernels(cpu_like()) == 1);
+  model.position = PositionKind::alibi;
+  CHECK(kernels(a100_like()) == 1);
+}
+
+TEST_CASE("on a CPU one thread may do what is not attention, and hardware prefetches") {
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 4, 100));
+  for (const Op& op : plan.ops) {
+    const Launch launch = lower(op, cpu_like());
+    CHECK(launch.may_run_inline == (op.attention.num_sequences == 0));
+    CHECK_FALSE(launch.waits_for_loads);
+    CHECK_FALSE(lower(op, a100_like()).may_run_inline);
+  }
+}
+
+}  // namespace
+}  // namespace dculab::lower::test
