@@ -124,6 +124,18 @@ void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choice
                                 " names others under `then`; take `then` out and study each with files of its own");
 }
 
+// A search that takes long and could not go on where it was stopped. `is_one`: it may have a journal, for it is studied
+// alone.
+void refuse_long(const config::Scenario& scenario, bool has_journal, bool is_one) {
+  constexpr std::uint64_t kMostWithoutJournal = 100'000'000;  // steps: some half an hour of one core
+  const std::uint64_t points = config::num_points(scenario.sweep);
+  if (has_journal || !is_search(scenario) || points <= kMostWithoutJournal) return;
+  throw InputError(scenario.file,
+                   "sweep: " + std::to_string(points) + " points take long, and are lost when the search is stopped; " +
+                       (is_one ? "keep them with --journal FILE" : "study it alone with --journal FILE") +
+                       ", or sweep fewer");
+}
+
 void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
   if (is_search(scenario)) return search(scenario, choices.search, report);
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
@@ -146,6 +158,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
     const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / follower;
     followers.push_back(read(std::filesystem::exists(beside) ? beside : study::find_scenario(follower), {}));
     refuse_unanswered(followers.back());
+    refuse_long(followers.back(), false, false);
   }
   return followers;
 }
@@ -169,6 +182,7 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
     scenario = read_serving_scenario(file, choices.set);
   else
     refuse_unanswered(scenario);
+  refuse_long(scenario, !choices.search.journal.empty(), scenario.then.empty() && choices.scenarios.size() == 1);
   const std::vector<config::Scenario> followers = read_followers(scenario);  // what is wrong with them is told first
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (choices.measure && scenario.accuracy)

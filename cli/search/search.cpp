@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::uint64_t kStepsInChunk = 1024;  // some 20 ms
 constexpr std::uint64_t kTablePoints = 100'000;
-constexpr std::uint64_t kMostWithoutJournal = 100'000'000;  // half an hour of one core
 
 // Points of a chunk: what is lost when the study is killed, and what a thread takes at a time.
 [[nodiscard]] std::uint64_t chunk_points(const SweepSpace& space) { return space.is_served() ? 1 : kStepsInChunk; }
@@ -134,11 +133,6 @@ void refuse_unanswerable(const config::Scenario& scenario, const SearchOptions& 
     throw InputError("--shard", "needs --journal FILE: the shard's part of the study, for `dculab merge`");
   if (options.resume && options.journal.empty()) throw InputError("--resume", "needs --journal FILE");
   if (options.salvage && options.journal.empty()) throw InputError("--salvage", "needs --journal FILE");
-  if (const std::uint64_t points = config::num_points(scenario.sweep);
-      options.journal.empty() && points > kMostWithoutJournal)
-    throw InputError(scenario.file, "sweep: " + std::to_string(points) +
-                                        " points are a search of hours, and without --journal FILE lost when it is "
-                                        "stopped; add it, or sweep fewer");
   if (options.shards > 1 && !options.points_file.empty())
     throw InputError("--points", "is written by `dculab merge` once all shards are there");
 }

@@ -190,8 +190,9 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   }
   check_refused({"study", file(objective), "--shard", "2/8"}, {"--shard", "needs --journal"});
   check_refused({"study", file(""), "--shard", "9/8"}, {"'9/8' is not a part such as 2/8"});
-  check_refused({"study", file("sweep: {workload.batch: {from: 1, to: 64, samples: 100000001}}\n")},
-                {"sweep: 100000001 points are a search of hours", "--journal FILE"});
+  const std::string large = file("sweep: {workload.batch: {from: 1, to: 64, samples: 100000001}}\n");
+  check_refused({"study", large}, {"sweep: 100000001 points take long", "keep them with --journal FILE"});
+  check_refused({"study", large, large}, {"study it alone with --journal FILE"});
 }
 
 TEST_CASE("options that a study would not heed are refused, and nothing is written") {
