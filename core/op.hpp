@@ -72,7 +72,7 @@ struct Op {
   AttentionWork attention;                             // attention kinds and attention_scores
   KvRetention kv_retention;                            // shift_sink_keys, rope_and_cache, attention_scores
   bool rotates = true;                                 // rope_and_cache; false with ALiBi
-  bool gated = true;                                   // activation_mul; false: the plain activation
+  bool is_plain_gelu = false;                          // activation_mul: gelu(up), without a gate
   FlopCount flops;
   std::array<Operand, 5> operand_storage;
   int num_operands = 0;

@@ -190,7 +190,7 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
   const bool gated = sizes.model.mlp == MlpKind::gated;
   Op op = make_op(OpKind::activation_mul, activation_name(sizes.model), sizes, sizes.tokens, width);
   const double values = static_cast<double>(sizes.tokens) * width;
-  op.gated = gated;
+  op.is_plain_gelu = !gated && sizes.model.activation != ActivationKind::silu;
   const double each = sizes.model.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
   op.flops = FlopCount(each * values);
   op.add({OperandRole::activation, activations(sizes, (gated ? 2 : 1) * values), 1, activations(sizes, width)});

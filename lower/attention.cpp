@@ -57,7 +57,7 @@ constexpr double kCpuLanes = 16;
   return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
 }
 
-[[nodiscard]] Arithmetic arithmetic_of(const Op& op, const Device& device, double walked_tokens) {
+[[nodiscard]] Arithmetic attention_arithmetic(const Op& op, const Device& device, double walked_tokens) {
   const AttentionWork& attention = op.attention;
   const double scored = scored_per_seen(op, device);
   const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
@@ -85,7 +85,7 @@ Launch lower_attention(const Op& op, const Device& device) {
   launch.grid.workgroups = launch.grid.most_workgroups = attention.workgroups;
   launch.grid.walked_tokens = requests_of(op, OperandRole::kv_read) * attention.context_tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = attention.longest_walk_tokens;
-  launch.arithmetic = arithmetic_of(op, device, launch.grid.walked_tokens);
+  launch.arithmetic = attention_arithmetic(op, device, launch.grid.walked_tokens);
   launch.block_lookups = attention.block_lookups;
   if (attention.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
   if (device.kind == DeviceKind::cpu) return launch;

@@ -7,10 +7,11 @@
 //            LDS       a tile of K and one of V, 64 tokens each
 // so that a larger group costs registers and LDS, hence workgroups in flight: assumptions about kernels like vLLM's.
 //
-// Matrix cores pad rows to tiles of 16; on NVIDIA to 64, whatever the group: FlashAttention's kBlockM, which is the
-// wgmma instruction's own (csrc/flash_attn/src/flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch;
-// hopper/tile_size.h). A score costs about 10 instructions: scale, maximum, subtraction, exponential, sum (measured
-// exponentials of vectorised math libraries are 6 to 10).
+// Each value of K and V is converted once per workgroup that loads it. Matrix cores pad rows to tiles of 16; on NVIDIA
+// to 64, whatever the group: FlashAttention's kBlockM, which is the wgmma instruction's own
+// (csrc/flash_attn/src/flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch; hopper/tile_size.h). A score costs
+// about 10 instructions: scale, maximum, subtraction, exponential, sum (measured exponentials of vectorised math
+// libraries are 6 to 10).
 //
 // On a CPU a tile of 64 tokens is widened once for the whole group, K transposed (log2 of 16 lanes: 4 shuffles), and
 // both stored; blocks shorter than the tile are gathered run by run. On AVX-512 up to 8 query rows do without storing

@@ -1,4 +1,4 @@
-// Which GPUs a device is one of, as far as the kernels written for them differ.
+// GPU generations, as far as the kernels written for them differ.
 #pragma once
 
 #include "lower/device.hpp"

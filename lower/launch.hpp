@@ -27,13 +27,13 @@ struct Tiles {
   double columns = 0;
 };
 
-// Which of the shares of a peak that real kernels reach applies.
+// Which efficiency of the machine applies.
 enum class Pipe : std::uint8_t { elementwise, matmul, attention };
 
 // What the kernel computes, by the pipe it runs on. Instructions are lanes of the vector units.
 struct Arithmetic {
   Pipe pipe = Pipe::elementwise;
-  FlopCount multiply;                // with what is multiplied in vain
+  FlopCount multiply;                // including what is padded
   Dtype multiplied_in = Dtype::f32;  // that the kernel asks for; the machine may have to take a wider one
   double rows = 1;                   // that share one pass over the stored values
   double tile_rows = 16;             // to which matrix cores pad them

@@ -14,6 +14,7 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
 
 [[nodiscard]] double elementwise_workgroups(const Op& op, const Device& device) {
   const double rows = static_cast<double>(op.m);
+  if (rows == 0) return 0;
   if (device.kind == DeviceKind::cpu) return rows / std::ceil(rows / device.compute_units);
   if (op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm) return rows;
   return rows * std::ceil(static_cast<double>(op.n) / kValuesPerWorkgroup);

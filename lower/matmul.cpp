@@ -66,7 +66,7 @@ struct Tile {
          sums * kScaleInstructions;
 }
 
-[[nodiscard]] Arithmetic arithmetic_of(const Op& op) {
+[[nodiscard]] Arithmetic matmul_arithmetic(const Op& op) {
   const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * requests_of(op, OperandRole::weight);
   Arithmetic arithmetic{.pipe = Pipe::matmul,
                         .multiply = op.flops,
@@ -96,7 +96,7 @@ Launch lower_matmul(const Op& op, const Device& device) {
   launch.grid.workgroups = per_tile * launch.tiles.rows * launch.tiles.columns;
   launch.grid.most_workgroups =
       tiles ? launch.grid.workgroups : launch.grid.workgroups * (gpu ? most_parts : static_cast<double>(op.n));
-  launch.arithmetic = arithmetic_of(op);
+  launch.arithmetic = matmul_arithmetic(op);
   launch.product = ProductShape{unpacked_as(op.weight_format.dtype), op.activations, launch.arithmetic.rows, op.k};
   if (!gpu) return launch;
   const auto compiled = dculab_gpu::compiled_resources(op, device);

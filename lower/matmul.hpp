@@ -11,7 +11,8 @@
 // until the device is full, on a CPU its columns. Tiles that are fewer than what runs at a time may be split along k,
 // into parts of at least 256 values, as GEMM libraries do (CUTLASS, media/docs/efficient_gemm.md, "Split K").
 //
-// Instructions of integer products (ActivationMode::int8) beside the products themselves:
+// Each weight is converted once per row tile. Matrix cores pad rows to tiles of 16, so one row costs as much as
+// sixteen. Instructions of integer products (ActivationMode::int8) beside the products themselves:
 //   weights of less than 8 bits * 0.5 (unpacking) + activations * 4 (rounding) + m * n * k / group * 3 (scaling sums)
 #pragma once
 

@@ -216,7 +216,7 @@ KernelId kernel_of(const Op& op, int wave) {
     case OpKind::attention_decode:
       return decode_kernel(op.attention, wave);
     case OpKind::activation_mul:
-      return {.kernel = op.gated ? Kernel::silu_and_mul : Kernel::gelu, .wave_size = wave};
+      return {.kernel = op.is_plain_gelu ? Kernel::gelu : Kernel::silu_and_mul, .wave_size = wave};
     case OpKind::shift_sink_keys:  // on the CPU only
     case OpKind::attention_scores:
       return {};

@@ -25,7 +25,7 @@ def up(value, granule):
 
 
 def waves_per_simd(row):
-    """sim/compute/occupancy.hpp: the waves of the workgroups that a compute unit holds, per SIMD."""
+    """lower/occupancy.hpp: the waves of the workgroups that a compute unit holds, per SIMD."""
     file_size, granule, most = REGISTERS[row["target"]]
     sgprs = int(row["sgprs"])
     by_sgprs = 10 if sgprs <= 80 else 9 if sgprs <= 88 else 8 if sgprs <= 100 else 7

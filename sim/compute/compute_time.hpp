@@ -10,7 +10,8 @@
 //
 // A matmul whose kernel was measured (Machine::matmul_rates) instead takes FLOP / (its rate * efficiency): conversions
 // are in the rate. One row on matrix cores costs as much as a whole tile of them, so a matrix-vector product takes the
-// vector path. What is converted, and into what: lower/launch.hpp. A machine without integer products widens as ever.
+// vector path. What is converted, and into what: lower/matmul.hpp, lower/attention.hpp. A machine without integer
+// products widens as ever.
 #pragma once
 
 #include "core/op.hpp"

@@ -6,6 +6,7 @@
 #include "sim/memory/bandwidth.hpp"
 
 namespace dculab::sim {
+
 Parallelism split_along_k(const Machine& machine, const Parallelism& whole, double parts) {
   const double units = machine.compute_units;
   Parallelism result = whole;

@@ -1,6 +1,6 @@
 // A product on a GPU whose tiles are split along k, as GEMM libraries do where tiles are few.
 //
-// Into a whole number of parts, at most as many as lower/launch.hpp says; tiles * parts workgroups run in whole rounds
+// Into a whole number of parts, at most as many as lower/matmul.hpp says; tiles * parts workgroups run in whole rounds
 // (parallelism.hpp). A second kernel adds the parts' F32 sums:
 //
 //   adding = 2 * parts * m * n * 4 bytes / what the last cache delivers, and DRAM where that does not hold them
@@ -26,8 +26,7 @@ namespace dculab::sim {
 
 // Calls consider(parts, parallelism) with the numbers of parts, above one and rising, that may be the cheapest: those
 // that keep more units busy than any smaller number, and the largest whose workgroups all run at once. `whole`: the
-// parallelism unsplit. Never where the kernel has no tiles to split, or as many as
-// places.
+// parallelism unsplit. Never where the kernel has no tiles to split, or as many as places.
 template <typename Consider>
 void for_each_split(const Machine& machine, const lower::Launch& launch, const Parallelism& whole,
                     Consider&& consider) {

@@ -6,8 +6,9 @@
 //         + cold share * bytes that caches keep between steps / refill bandwidth     (sim/memory/driven_out.hpp)
 //         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency; arithmetic hides some levels
 //           wholly, whose time is then the larger of the two
-//   hidden = levels whose next tile the kernel fetches while it multiplies this one (lower::Overlap): of a GPU's matmul
-//            the caches; on Hopper, where a copy engine serves warps that only multiply, all, also of attention
+//   hidden = memory levels from which the kernel fetches its next tile while it multiplies this one (lower::Overlap): a
+//            GPU's matmul the caches; on Hopper, where a copy engine serves warps that only multiply, all, attention
+//            too
 //   latency = bytes read * T_eff / bytes in flight
 //   step  = sum over ops of count * op + host per step + host per sequence * sequences
 //

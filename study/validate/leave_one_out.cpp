@@ -22,7 +22,7 @@ void add(Errors& errors, const ScoredRow& row) {
   errors.inside += row.inside() ? 1 : 0;
 }
 
-[[nodiscard]] LeftOutScore score(const std::string& left_out, const std::string& kind, const Errors& errors) {
+[[nodiscard]] LeftOutScore score_errors(const std::string& left_out, const std::string& kind, const Errors& errors) {
   const sim::ErrorSummary ours = sim::summarize_errors(std::span<const double>(errors.ours));
   return {left_out, kind, ours, sim::summarize_errors(std::span<const double>(errors.naive)),
           errors.inside / ours.count};
@@ -66,9 +66,9 @@ std::vector<LeftOutScore> score_left_out(const std::vector<LeftOutPoint>& points
   for (const auto& [name, row] : points)
     for (Errors* errors : {&parts[{name, row.kind}], &kinds[row.kind], &all}) add(*errors, row);
   std::vector<LeftOutScore> scores;
-  for (const auto& [key, errors] : parts) scores.push_back(score(key.first, key.second, errors));
-  for (const auto& [kind, errors] : kinds) scores.push_back(score("all", kind, errors));
-  scores.push_back(score("all", "all", all));
+  for (const auto& [key, errors] : parts) scores.push_back(score_errors(key.first, key.second, errors));
+  for (const auto& [kind, errors] : kinds) scores.push_back(score_errors("all", kind, errors));
+  scores.push_back(score_errors("all", "all", all));
   return scores;
 }
 

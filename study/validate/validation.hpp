@@ -33,7 +33,8 @@ struct Validation {
 // for a file that cannot be read or has no point that can be priced.
 [[nodiscard]] Validation validate_points(const std::string& points, const std::string& calibrate_on);
 
-// The steps of the traces that can be true as the machine predicts them. Throws InputError as above.
+// The steps of the traces that can be true as the machine predicts them. Throws InputError for a file that
+// cannot be read.
 [[nodiscard]] Validation validate_traces(const std::vector<std::string>& traces, const sim::Machine& machine);
 
 }  // namespace dculab::study

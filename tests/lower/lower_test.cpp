@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <random>
+#include <string_view>
+#include <vector>
 
 #include "core/step_plan.hpp"
 #include "tests/sim/machines.hpp"
@@ -94,6 +96,13 @@ TEST_CASE("rotating and caching are a kernel each on a GPU, where anything is ro
   CHECK(kernels(cpu_like()) == 1);
   model.position = PositionKind::alibi;
   CHECK(kernels(a100_like()) == 1);
+}
+
+TEST_CASE("an op of no rows has no workgroups") {
+  Op op;
+  op.kind = OpKind::rms_norm;
+  op.n = 4096;
+  for (const Device& device : {Device(cpu_like()), gpu("gfx906", "")}) CHECK(lower(op, device).grid.workgroups == 0);
 }
 
 TEST_CASE("on a CPU one thread may do what is not attention, and hardware prefetches") {

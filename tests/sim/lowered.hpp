@@ -1,11 +1,14 @@
 // The laws of sim/ for an op as it is lowered for the machine.
 #pragma once
 
+#include <optional>
+
 #include "lower/lower.hpp"
 #include "sim/compute/compute_time.hpp"
 #include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/parallelism.hpp"
 #include "sim/compute/split_k.hpp"
+#include "sim/memory/bandwidth.hpp"
 #include "sim/memory/level_bytes.hpp"
 #include "sim/memory/reuse.hpp"
 

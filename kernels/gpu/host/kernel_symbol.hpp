@@ -5,8 +5,9 @@
 
 namespace dculab::kernels::gpu::host {
 
-// "rms_norm_kernel<64>": as the compiler writes it, without namespaces; the name that sim/compute/compiled_kernels.csv
-// has for the same kernel on a GPU. Empty when the program does not export its symbols (-rdynamic).
+// "rms_norm_kernel<64>": as the compiler writes it, without namespaces; the name that
+// lower/dculab_gpu/compiled_kernels.csv has for the same kernel on a GPU. Empty when the program does not export its
+// symbols (-rdynamic).
 [[nodiscard]] std::string kernel_symbol(const void* kernel);
 
 }  // namespace dculab::kernels::gpu::host

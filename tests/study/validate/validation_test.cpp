@@ -2,6 +2,7 @@
 #include "study/validate/validation.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "study/validate/leave_one_out.hpp"
