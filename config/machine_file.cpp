@@ -15,7 +15,7 @@ namespace {
 constexpr auto kEvidence = std::to_array<Choice<sim::Evidence>>(
     {{"spec", sim::Evidence::spec}, {"measured", sim::Evidence::measured}, {"assumed", sim::Evidence::assumed}});
 constexpr auto kMachineKinds =
-    std::to_array<Choice<sim::MachineKind>>({{"gpu", sim::MachineKind::gpu}, {"cpu", sim::MachineKind::cpu}});
+    std::to_array<Choice<lower::DeviceKind>>({{"gpu", lower::DeviceKind::gpu}, {"cpu", lower::DeviceKind::cpu}});
 // Those that the laws know libraries' kernels of.
 Choices<std::string> compute_capabilities() { return {{"8.0", "8.0"}, {"8.6", "8.6"}, {"8.9", "8.9"}, {"9.0", "9.0"}}; }
 constexpr auto kScopes =
@@ -48,7 +48,7 @@ class MachineReader {
     read_matmuls(reader.optional_map("short_matmul_rates"), machine_.short_matmul_rates);
     read_matmuls(reader.optional_map("short_matmul_dram_shares"), machine_.short_matmul_dram_shares);
     if (const Node* levels = reader.required("memory")) read_memory(*levels);
-    const bool gpu = machine_.kind == sim::MachineKind::gpu;
+    const bool gpu = machine_.kind == lower::DeviceKind::gpu;
     if (gpu) read_fields(reader.required_map("waves"), machine_.waves, kWaves);
     read_fields(reader.required_map("overheads"), machine_.overheads, kOverheads);
     read_fields(reader.optional_map("efficiencies"), machine_.efficiencies, kEfficiencies);

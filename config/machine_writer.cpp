@@ -51,7 +51,7 @@ class MachineWriter {
   explicit MachineWriter(const sim::Machine& machine) : machine_(machine) {}
 
   std::string write() {
-    const bool gpu = machine_.kind == sim::MachineKind::gpu;
+    const bool gpu = machine_.kind == lower::DeviceKind::gpu;
     text_ = "schema: " + std::string(kMachineSchema) + "\nname: " + yaml_quoted(machine_.name) +
             "\ndescription: " + yaml_quoted(machine_.description) + "\nkind: " + (gpu ? "gpu" : "cpu") + "\n";
     if (!machine_.kernel_target.empty()) text_ += "kernel_target: " + yaml_quoted(machine_.kernel_target) + "\n";

@@ -82,6 +82,14 @@ struct Op {
   }
   void add(const Operand& operand) { operand_storage[static_cast<std::size_t>(num_operands++)] = operand; }
 
+  // How often it asks for each byte of its first operand of that role, a matmul for each weight once per row tile (a
+  // bias is a weight too, and comes later); 1 where it has none.
+  [[nodiscard]] double requests(OperandRole role) const {
+    for (const Operand& operand : operands())
+      if (operand.role == role) return operand.requests;
+    return 1;
+  }
+
   // Distinct bytes of all operands: what must cross the memory bus at least once if nothing is cached.
   [[nodiscard]] Bytes unique_bytes() const {
     Bytes total;

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
-#include "lower/gpu_family.hpp"
-#include "lower/lower.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -83,7 +81,7 @@ Launch lower_attention(const Op& op, const Device& device) {
   const AttentionWork& attention = op.attention;
   Launch launch;
   launch.grid.workgroups = launch.grid.most_workgroups = attention.workgroups;
-  launch.grid.walked_tokens = requests_of(op, OperandRole::kv_read) * attention.context_tokens * attention.num_kv_heads;
+  launch.grid.walked_tokens = op.requests(OperandRole::kv_read) * attention.context_tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = attention.longest_walk_tokens;
   launch.arithmetic = attention_arithmetic(op, device, launch.grid.walked_tokens);
   launch.block_lookups = attention.block_lookups;

@@ -64,10 +64,4 @@ Launch lower(const Op& op, const Device& device) {
   return launch;
 }
 
-double requests_of(const Op& op, OperandRole role) {
-  for (const Operand& operand : op.operands())
-    if (operand.role == role) return operand.requests;
-  return 1;
-}
-
 }  // namespace dculab::lower

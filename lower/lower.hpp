@@ -14,8 +14,4 @@ namespace dculab::lower {
 
 [[nodiscard]] Launch lower(const Op& op, const Device& device);
 
-// How often the op asks for its first operand of that role, a matmul for each weight once per row tile (a bias is a
-// weight too, and comes later); 1 where it has none.
-[[nodiscard]] double requests_of(const Op& op, OperandRole role);
-
 }  // namespace dculab::lower

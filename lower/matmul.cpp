@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
-#include "lower/gpu_family.hpp"
-#include "lower/lower.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -67,7 +65,7 @@ struct Tile {
 }
 
 [[nodiscard]] Arithmetic matmul_arithmetic(const Op& op) {
-  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * requests_of(op, OperandRole::weight);
+  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * op.requests(OperandRole::weight);
   Arithmetic arithmetic{.pipe = Pipe::matmul,
                         .multiply = op.flops,
                         .multiplied_in = multiplied_in(op),
@@ -92,7 +90,7 @@ Launch lower_matmul(const Op& op, const Device& device) {
   const double most_parts = std::max(1.0, std::floor(static_cast<double>(op.k) / kSmallestSplit));
   const bool gpu = device.kind == DeviceKind::gpu, tiles = has_tiles(op, device);
   Launch launch;
-  launch.tiles = {requests_of(op, OperandRole::weight), requests_of(op, OperandRole::activation)};
+  launch.tiles = {op.requests(OperandRole::weight), op.requests(OperandRole::activation)};
   launch.grid.workgroups = per_tile * launch.tiles.rows * launch.tiles.columns;
   launch.grid.most_workgroups =
       tiles ? launch.grid.workgroups : launch.grid.workgroups * (gpu ? most_parts : static_cast<double>(op.n));

@@ -68,7 +68,7 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
   Trace trace;
   for (const config::SweepPoint& point : config::sweep_points(scenario)) {
     const ModelShape model = study::resolve_model(point.scenario);
-    const EngineOptions options = study::resolve_options(point.scenario, model, sim::MachineKind::cpu);
+    const EngineOptions options = study::resolve_options(point.scenario, model, lower::DeviceKind::cpu);
     MeasuredServer server = server_here(point.scenario, options, model, choices.threads);
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
     MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));

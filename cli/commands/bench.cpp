@@ -71,7 +71,7 @@ struct BenchChoices {
               shape.quantization = model.quantization;
               shape.quantized_lm_head = model.quantized_lm_head;
               EngineOptions options =
-                  study::resolve_options(scenario, shape, on_cpu ? sim::MachineKind::cpu : sim::MachineKind::gpu);
+                  study::resolve_options(scenario, shape, on_cpu ? lower::DeviceKind::cpu : lower::DeviceKind::gpu);
               options.activations = parse_option("--activations", choices.activations, parse_activations);
               study::require_activations(options.activations, model);
               const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) +

@@ -39,7 +39,7 @@ struct CalibrateChoices {
   std::vector<TraceStep> accepted;
   for (const std::string& file : choices.traces) {
     const Trace trace = config::read_trace_file(file);
-    if (machine.kind == sim::MachineKind::cpu && trace.header.threads != 0 &&
+    if (machine.kind == lower::DeviceKind::cpu && trace.header.threads != 0 &&
         trace.header.threads != machine.compute_units)
       throw InputError(file, "was taken with " + std::to_string(trace.header.threads) + " threads, but " +
                                  machine.name + " describes " + std::to_string(machine.compute_units) +

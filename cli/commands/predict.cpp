@@ -122,7 +122,7 @@ struct Prediction {
   else
     check("weights", prediction.options.weights.dtype, prediction.options.activation_dtype);
   const bool has_kernel = prediction.options.weights == WeightFormat{Dtype::int8, -1};
-  if (rounded && machine.kind == sim::MachineKind::gpu && !has_kernel)
+  if (rounded && machine.kind == lower::DeviceKind::gpu && !has_kernel)
     warnings.emplace_back(
         "activations in int8: no GPU kernel here multiplies them with such weights; priced as if one did");
   if (prediction.options.kv_cache_dtype != prediction.options.weights.dtype)

@@ -47,7 +47,7 @@ struct ReplayedPoint {
   const config::Scenario scenario = to_scenario(step);
   study::refuse_unsupported(scenario);
   const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
-  if (machine.kind != sim::MachineKind::gpu)
+  if (machine.kind != lower::DeviceKind::gpu)
     throw InputError(machine.name + " is a CPU; the kernels that are recorded are those of GPUs");
   const ModelShape model = study::resolve_model(scenario);
   const EngineOptions options = study::resolve_options(scenario, model, machine.kind);

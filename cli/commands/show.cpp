@@ -117,9 +117,9 @@ void add_document(Report& report, const Node& node, const std::string& path, con
 }
 
 // Of the first machine: options that kernels for its kind take by default.
-[[nodiscard]] sim::MachineKind machine_kind(const config::Scenario& scenario) {
+[[nodiscard]] lower::DeviceKind machine_kind(const config::Scenario& scenario) {
   const std::string& name = scenario.machines.front();
-  return name == "host" ? sim::MachineKind::cpu : study::resolve_machine(name).kind;
+  return name == "host" ? lower::DeviceKind::cpu : study::resolve_machine(name).kind;
 }
 
 void add_kernel_options(Report& report, const EngineOptions& options, const std::string& source) {

@@ -6,9 +6,8 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/leaning_report.hpp"
-#include "cli/output/leave_one_out_report.hpp"
 #include "cli/output/output.hpp"
-#include "cli/output/score_report.hpp"
+#include "cli/output/validation_report.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/parameters.hpp"

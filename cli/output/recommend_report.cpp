@@ -112,7 +112,7 @@ namespace {
 [[nodiscard]] std::string unknown_format(const study::Recommendation& result) {
   const Dtype dtype = result.setting.kv_cache_dtype;
   const sim::Machine& machine = result.serving.machine;
-  if (machine.kind == sim::MachineKind::cpu || bits(dtype) >= 16 || machine.peaks.contains(dtype)) return "";
+  if (machine.kind == lower::DeviceKind::cpu || bits(dtype) >= 16 || machine.peaks.contains(dtype)) return "";
   const std::string format(name(dtype));
   return "warning: whether " + machine.name + " computes in " + format +
          " is not known, its file has no rate for it: " +

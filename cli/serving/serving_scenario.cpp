@@ -45,7 +45,7 @@ void refuse_other_metrics(const config::Scenario& scenario) {
 
 // What the engine here runs is a CPU's plan.
 void require_same(const sim::Machine& machine, const config::Scenario& scenario, const std::string& remedy) {
-  if (machine.kind != sim::MachineKind::cpu)
+  if (machine.kind != lower::DeviceKind::cpu)
     throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU; " + remedy);
   const int threads = scenario.measure.threads > 0 ? scenario.measure.threads : machine.compute_units;
   if (threads != machine.compute_units)

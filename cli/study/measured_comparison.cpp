@@ -39,7 +39,7 @@ struct Candidate {
   engine::BenchPoint& bench = candidate.bench;
   bench.id = name + ", point " + std::to_string(point + 1);
   bench.model = study::resolve_model(candidate.scenario);
-  bench.options = study::resolve_options(candidate.scenario, bench.model, sim::MachineKind::cpu);
+  bench.options = study::resolve_options(candidate.scenario, bench.model, lower::DeviceKind::cpu);
   bench.batch = study::resolve_batch(candidate.scenario.workload, bench.model, bench.options);
   return candidate;
 }

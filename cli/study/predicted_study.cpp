@@ -113,7 +113,7 @@ void add_points(const std::vector<PricedPoint>& priced, const sim::Machine& mach
 
 }  // namespace
 
-std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::MachineKind kind) {
+std::vector<StudyPoint> study_points(const config::Scenario& scenario, lower::DeviceKind kind) {
   std::vector<StudyPoint> points;
   std::map<std::string, std::size_t> workloads;
   for (const config::SweepPoint& each : config::sweep_points(scenario)) {

@@ -24,7 +24,7 @@ struct StudyPoint {
 };
 
 // All points of the sweep for a machine of this kind. Throws InputError.
-[[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, sim::MachineKind kind);
+[[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, lower::DeviceKind kind);
 
 // Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines"; and, where
 // `within` is above 1, which figure of the machine would change the recommendation when it is up to so many times

@@ -56,7 +56,7 @@ namespace {
   return table;
 }
 
-struct Verdict {
+struct ChoiceVerdict {
   sim::ScoredChoice best;
   sim::ScoredChoice fastest;
   std::optional<sim::ScoredChoice> own;  // the fastest with the model's own KV heads, where the sweep has them
@@ -67,7 +67,7 @@ struct Verdict {
   return choice.seconds / than.seconds - 1;
 }
 
-[[nodiscard]] std::string to_text(const Verdict& verdict, const std::string& machine) {
+[[nodiscard]] std::string to_text(const ChoiceVerdict& verdict, const std::string& machine) {
   const sim::Choice best = verdict.best.choice;
   const sim::Choice fastest = verdict.fastest.choice;
   std::string text = "→ on speed alone " + machine + " should use " + study::heads_text(best.kv_heads) +
@@ -90,7 +90,7 @@ struct Verdict {
           {"step_seconds", scored.seconds.value()}};
 }
 
-[[nodiscard]] Json to_json(const Verdict& verdict) {
+[[nodiscard]] Json to_json(const ChoiceVerdict& verdict) {
   Json json = to_json(verdict.best);
   json["fastest"] = to_json(verdict.fastest);
   if (verdict.own) {
@@ -100,11 +100,11 @@ struct Verdict {
   return json;
 }
 
-[[nodiscard]] Verdict judge(const std::vector<sim::ScoredChoice>& ranked, int own_kv_heads, int query_heads) {
+[[nodiscard]] ChoiceVerdict judge(const std::vector<sim::ScoredChoice>& ranked, int own_kv_heads, int query_heads) {
   const auto own = std::find_if(ranked.begin(), ranked.end(), [own_kv_heads](const sim::ScoredChoice& each) {
     return each.choice.kv_heads == own_kv_heads;
   });
-  Verdict verdict{sim::recommend(ranked, sim::kAccuracyTie), ranked.front(), {}, query_heads};
+  ChoiceVerdict verdict{sim::recommend(ranked, sim::kAccuracyTie), ranked.front(), {}, query_heads};
   if (own != ranked.end()) verdict.own = *own;
   return verdict;
 }
@@ -139,7 +139,7 @@ void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads
     report.tables.back().notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
     return;
   }
-  const Verdict verdict = judge(ranked, own_kv_heads, points.front().point->model.num_attention_heads);
+  const ChoiceVerdict verdict = judge(ranked, own_kv_heads, points.front().point->model.num_attention_heads);
   const std::map<sim::Choice, study::AttentionCauses> causes = causes_by_choice(points);
   if (block_sizes.size() > 1) report.tables.push_back(why_table(causes, verdict.best.choice, true));
   if (kv_heads.size() > 1) report.tables.push_back(why_table(causes, verdict.best.choice, false));

@@ -115,7 +115,7 @@ std::optional<Figure> find_figure(Machine& machine, std::string_view key) {
   if (section == "short_matmul_dram_shares") return find_matmul(machine.short_matmul_dram_shares, between, figure);
   if (section == "memory") return find_level(machine, between, figure);
   if (first != last) return std::nullopt;
-  if (section == "waves" && machine.kind == MachineKind::gpu) return find_member(machine.waves, kWaves, figure);
+  if (section == "waves" && machine.kind == lower::DeviceKind::gpu) return find_member(machine.waves, kWaves, figure);
   if (section == "overheads") return find_member(machine.overheads, kOverheads, figure);
   if (section == "efficiencies") return find_member(machine.efficiencies, kEfficiencies, figure);
   return std::nullopt;

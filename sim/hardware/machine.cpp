@@ -150,8 +150,8 @@ std::vector<std::string> problems(const Machine& machine) {
   check_compute(found, machine);
   check_matmuls(found, machine);
   check_memory(found, machine);
-  if (machine.kind == MachineKind::gpu) check_waves(found, machine.waves);
-  if (machine.kind == MachineKind::cpu && !machine.compute_capability.empty())
+  if (machine.kind == lower::DeviceKind::gpu) check_waves(found, machine.waves);
+  if (machine.kind == lower::DeviceKind::cpu && !machine.compute_capability.empty())
     found.push_back("compute_capability: only a GPU has one");
   check_fitted(found, machine);
   return found;

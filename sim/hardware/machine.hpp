@@ -16,7 +16,6 @@
 
 namespace dculab::sim {
 
-using MachineKind = lower::DeviceKind;
 using lower::WaveResources;
 
 // Where a figure comes from. Reports list what is assumed.

@@ -66,7 +66,7 @@ CacheHierarchy::CacheHierarchy(const Machine& machine, const RoleMap& roles, Set
     if (roles.end() >> level.line_bits >= kNoLine)
       throw std::invalid_argument("the trace spans more than 2^31 lines of " + from.name);
     if (index + 1 == depth) break;
-    const bool through = is_private && machine.kind == MachineKind::gpu;
+    const bool through = is_private && machine.kind == lower::DeviceKind::gpu;
     level.policy = through ? StorePolicy::write_through : StorePolicy::write_back;
     if ((is_private ? machine.compute_units : 1) * (from.size / level.counts.line) > kMostLines)
       throw InputError("memory." + from.name + " of " + machine.name + " has more than " + std::to_string(kMostLines) +

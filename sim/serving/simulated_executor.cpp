@@ -5,7 +5,9 @@
 
 namespace dculab::sim {
 
-bool can_swap(const Machine& machine) { return machine.kind == MachineKind::cpu || machine.host_link.has_value(); }
+bool can_swap(const Machine& machine) {
+  return machine.kind == lower::DeviceKind::cpu || machine.host_link.has_value();
+}
 
 SimulatedExecutor::SimulatedExecutor(Machine machine, const ModelShape& model, const EngineOptions& options)
     : machine_(std::move(machine)),
@@ -23,7 +25,7 @@ void SimulatedExecutor::copy_blocks(std::span<const BlockCopy> copies) {
 void SimulatedExecutor::swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) {
   const auto blocks = static_cast<double>(out.size() + in.size());
   const Bytes moved = block_bytes_ * blocks;
-  if (machine_.kind == MachineKind::cpu)
+  if (machine_.kind == lower::DeviceKind::cpu)
     pending_swaps_ += 2.0 * moved / (machine_.dram().bandwidth * machine_.efficiencies.dram_bandwidth);
   else
     pending_swaps_ += blocks * pieces_per_block_ * machine_.overheads.kernel_launch + moved / *machine_.host_link;

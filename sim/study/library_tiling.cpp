@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "lower/gpu_family.hpp"
+#include "lower/device.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -54,13 +54,13 @@ namespace {
 }  // namespace
 
 double combining_loads(const Machine& machine, const Op& attention) {
-  if (machine.kind != MachineKind::gpu || attention.attention.partitions_combined == 0) return 0;
+  if (machine.kind != lower::DeviceKind::gpu || attention.attention.partitions_combined == 0) return 0;
   const double splits = attention.attention.partitions_combined / attention.attention.num_sequences;
   return lower::is_hopper(machine) ? splits / kHopperStages : splits;
 }
 
 KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch, DecodeKernel decode) {
-  if (machine.kind == MachineKind::cpu) return cpu_kernel_tiling(model.group_size());
+  if (machine.kind == lower::DeviceKind::cpu) return cpu_kernel_tiling(model.group_size());
   KernelTiling tiling;
   tiling.matmul_rows = lower::is_hopper(machine) ? 256 : 128;
   tiling.matmul_columns = 256;

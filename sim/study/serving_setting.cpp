@@ -79,7 +79,7 @@ EngineOptions options_of(const ServingCase& serving, const Setting& setting) {
   EngineOptions options = serving.options;
   if (setting.kv_heads != serving.model.num_key_value_heads) {
     const int group = serving.model.num_attention_heads / setting.kv_heads;
-    const bool gpu = serving.machine.kind == MachineKind::gpu;
+    const bool gpu = serving.machine.kind == lower::DeviceKind::gpu;
     options.tiling.prefill_query_tokens =
         (gpu ? gpu_kernel_tiling(group, serving.model.head_dim) : cpu_kernel_tiling(group)).prefill_query_tokens;
   }

@@ -58,9 +58,9 @@ std::vector<Absence> absences(const sim::Machine& machine) {
   for (const sim::MemoryLevel& level : machine.memory)
     if (level.outstanding == 0)
       found.push_back({"memory." + level.name + ".outstanding", "any number", "not limiting: the waves in flight are"});
-  if (machine.kind == sim::MachineKind::gpu && machine.kernel_target.empty())
+  if (machine.kind == lower::DeviceKind::gpu && machine.kernel_target.empty())
     found.push_back({"kernel_target", "none", "a formula decides the occupancy"});
-  if (machine.kind == sim::MachineKind::gpu && machine.compute_capability.empty())
+  if (machine.kind == lower::DeviceKind::gpu && machine.compute_capability.empty())
     found.push_back({"compute_capability", "none", "priced as no NVIDIA GPU"});
   add_links(machine, found);
   return found;

@@ -12,7 +12,7 @@ namespace {
 using sim::Evidence;
 
 void require_alike(const engine::GpuMeasurements& gpu, const sim::Machine& like) {
-  if (like.kind != sim::MachineKind::gpu)
+  if (like.kind != lower::DeviceKind::gpu)
     throw InputError("--like", like.name + " is a CPU; name the shipped GPU that is nearest to " + gpu.device.name);
   if (like.waves.wave_size != gpu.device.wave_size)
     throw InputError("--like", like.name + " has waves of " + std::to_string(like.waves.wave_size) + ", but " +

@@ -142,7 +142,7 @@ sim::Machine to_machine(const engine::HostMeasurements& host) {
   machine.description = host.cpu + ", " + std::to_string(host.threads) + " threads, " + host.vector_target + ", " +
                         config::short_text(host.memory) + " memory; foreign load while probing " +
                         std::to_string(static_cast<int>(100 * host.foreign_load + 0.5)) + " %";
-  machine.kind = sim::MachineKind::cpu;
+  machine.kind = lower::DeviceKind::cpu;
   machine.compute_units = host.threads;
   machine.clock = host.clock;
   config::cite(machine, "compute_units", Evidence::measured, "threads that the probe ran");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "lower/gpu_family.hpp"
+#include "lower/device.hpp"
 
 namespace dculab::study {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 }
 
 [[nodiscard]] KernelLimits own(const ModelShape& model, const sim::Machine& machine) {
-  const bool gpu = machine.kind == sim::MachineKind::gpu;
+  const bool gpu = machine.kind == lower::DeviceKind::gpu;
   KernelLimits limits{.name = "dculab",
                       .block_sizes = {16, 1, 2, 4, 8, 32, 64, 128, 256},
                       .partition_tokens = {512, 256, 1024, 2048, 0},
@@ -64,7 +64,7 @@ namespace {
 
 std::vector<KernelLimits> kernel_limits(const ModelShape& model, const sim::Machine& machine) {
   std::vector<KernelLimits> all{own(model, machine)};
-  if (machine.kind == sim::MachineKind::cpu) return all;
+  if (machine.kind == lower::DeviceKind::cpu) return all;
   all.push_back(vllm_paged(model));
   all.push_back(vllm_rocm(model, machine));
   all.push_back(flash_attention(model, machine));

@@ -91,7 +91,7 @@ template <class Value, class Text>
 [[nodiscard]] std::vector<int> partitions(const KernelLimits& own, const Recommendation& result) {
   std::vector<int> tokens = own.partition_tokens;
   const sim::ServingCase& serving = result.serving;
-  if (serving.machine.kind != sim::MachineKind::gpu) return tokens;
+  if (serving.machine.kind != lower::DeviceKind::gpu) return tokens;
   const int filling = engine::filling_partition_tokens(sim::model_of(serving, result.setting), result.served.batch,
                                                        serving.load.prompt_tokens + serving.load.output_tokens,
                                                        serving.machine.compute_units);

@@ -55,9 +55,9 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
   problems.throw_if_any();
 }
 
-EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, sim::MachineKind kind) {
+EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, lower::DeviceKind kind) {
   EngineOptions defaults;
-  if (kind == sim::MachineKind::cpu) {
+  if (kind == lower::DeviceKind::cpu) {
     defaults.activation_dtype = Dtype::f32;
     defaults.tiling = cpu_kernel_tiling(model.group_size());
   } else {

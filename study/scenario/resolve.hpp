@@ -29,7 +29,7 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
 
 // The engine options of a scenario on a kind of machine: the CPU engine has its own tiling and F32 activations.
 [[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
-                                            sim::MachineKind kind);
+                                            lower::DeviceKind kind);
 
 // The batch of a step workload. Throws InputError when the context is longer than the model's.
 [[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model,

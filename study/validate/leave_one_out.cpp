@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "lower/gpu_family.hpp"
+#include "lower/device.hpp"
 #include "study/validate/point_scores.hpp"
 
 namespace dculab::study {

@@ -10,7 +10,7 @@
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
 #include "fields/utf8.hpp"
-#include "lower/gpu_family.hpp"
+#include "lower/device.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "tests/support/catch.hpp"
 

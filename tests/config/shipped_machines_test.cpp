@@ -82,7 +82,7 @@ TEST_CASE("links: over the network no faster than in the server, and stated with
     CHECK(machine.network_link.has_value() == machine.network_latency.has_value());
     if (machine.peer_link) CHECK(*machine.peer_link < machine.dram().bandwidth);
     if (machine.peer_link && machine.network_link) CHECK(*machine.network_link < *machine.peer_link);
-    CHECK(machine.host_link.has_value() == (machine.kind == sim::MachineKind::gpu));
+    CHECK(machine.host_link.has_value() == (machine.kind == lower::DeviceKind::gpu));
   }
 }
 

@@ -136,7 +136,7 @@ TEST_CASE(
     const EngineOptions options = random.options();
     const Phase phase = random.integer(0, 1) == 0 ? Phase::prefill : Phase::decode;
     const Size size = random.integer(0, 1) == 0 ? Size{} : Size{1 << 16, phase == Phase::prefill ? 1 << 16 : 1 << 24};
-    CAPTURE(index, size.batch, size.context, phase == Phase::prefill, machine.kind == MachineKind::gpu);
+    CAPTURE(index, size.batch, size.context, phase == Phase::prefill, machine.kind == lower::DeviceKind::gpu);
     const Priced step = priced(machine, model, options, phase, size);
     check_finite(step, machine);
     const Confidence trust = confidence(machine, model, options, step.plan, step.price.seconds);

@@ -12,7 +12,7 @@ inline constexpr FlopsPerSecond kTflops{1e12};
 inline Machine mi50_like() {
   Machine machine;
   machine.name = "mi50-like";
-  machine.kind = MachineKind::gpu;
+  machine.kind = lower::DeviceKind::gpu;
   machine.compute_units = 60;
   machine.clock = Hertz(1.725e9);
   machine.peaks = {
@@ -65,7 +65,7 @@ inline Machine hopper_like() {
 inline Machine cpu_like() {
   Machine machine;
   machine.name = "cpu-like";
-  machine.kind = MachineKind::cpu;
+  machine.kind = lower::DeviceKind::cpu;
   machine.compute_units = 2;
   machine.clock = Hertz(3e9);
   machine.peaks = {{Dtype::f32, {0.34 * kTflops, {}}}};

@@ -206,7 +206,7 @@ TEST_CASE("a larger KV block never adds look-ups, and on a CPU never adds time")
     const StepPrice price = price_step(each.machine, plan);
     for (std::size_t op = 0; op < plan.ops.size(); ++op) {
       CHECK(price.ops[op].lookups <= each.price.ops[op].lookups * (1 + kRounding));
-      if (each.machine.kind == MachineKind::cpu)
+      if (each.machine.kind == lower::DeviceKind::cpu)
         CHECK(price.ops[op].seconds <= each.price.ops[op].seconds * (1 + kRounding));
     }
   });

@@ -29,8 +29,8 @@ class RandomCases {
   [[nodiscard]] Machine machine() {
     Machine machine;
     machine.name = "random";
-    machine.kind = integer(0, 1) == 0 ? MachineKind::gpu : MachineKind::cpu;
-    machine.compute_units = integer(1, machine.kind == MachineKind::gpu ? 200 : 32);
+    machine.kind = integer(0, 1) == 0 ? lower::DeviceKind::gpu : lower::DeviceKind::cpu;
+    machine.compute_units = integer(1, machine.kind == lower::DeviceKind::gpu ? 200 : 32);
     machine.clock = Hertz(magnitude(5e8, 5e9));
     const FlopsPerSecond f32(magnitude(1e10, 1e14));
     machine.peaks = {{Dtype::f32, {f32, {}}}};
@@ -40,7 +40,7 @@ class RandomCases {
     if (integer(0, 3) == 0) machine.peaks[Dtype::fp8_e4m3] = {f32, f32 * real(4, 60)};
     add_levels(machine);
     machine.waves.wave_size = integer(0, 1) == 0 ? 32 : 64;
-    const bool nvidia = machine.kind == MachineKind::gpu && machine.waves.wave_size == 32;
+    const bool nvidia = machine.kind == lower::DeviceKind::gpu && machine.waves.wave_size == 32;
     if (nvidia) machine.compute_capability = integer(0, 1) == 0 ? "8.0" : "9.0";
     machine.waves.lds_per_unit = integer(16, 200) * kKiB;
     machine.overheads = {Seconds(magnitude(1e-7, 1e-5)), Seconds(magnitude(1e-6, 1e-3)), Seconds(magnitude(1e-8, 1e-5)),

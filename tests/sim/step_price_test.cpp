@@ -197,7 +197,7 @@ TEST_CASE("swapped blocks cross the host's link piece by piece, on a CPU its mem
     const Seconds plain = executor.run(plan).duration;
     executor.swap_blocks(std::vector<BlockCopy>(3), std::vector<BlockCopy>(2));
     const Seconds swapped = executor.run(plan).duration;
-    const double expected = each.kind == MachineKind::gpu
+    const double expected = each.kind == lower::DeviceKind::gpu
                                 ? 5 * 2 * 32 * 3e-6 + bytes / 16e9
                                 : 2 * bytes / (each.dram().bandwidth.value() * each.efficiencies.dram_bandwidth);
     CHECK((swapped - plain).value() == Approx(expected));

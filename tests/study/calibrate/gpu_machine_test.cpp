@@ -66,7 +66,7 @@ TEST_CASE("the written machine is a machine file") {
 
 TEST_CASE("a machine that cannot be the device is refused") {
   sim::Machine cpu = shipped("z100");
-  cpu.kind = sim::MachineKind::cpu;
+  cpu.kind = lower::DeviceKind::cpu;
   CHECK_THROWS_AS(to_machine(slower_than_z100(), cpu), InputError);
   CHECK_THROWS_WITH(to_machine(slower_than_z100(), shipped("h100-sxm")), ContainsSubstring("waves of 32"));
 }
