@@ -114,17 +114,13 @@ void read_kv_cache(MapReader reader, EngineOptions& options) {
   reader.finish();
 }
 
-void read_tiling(MapReader attention, MapReader matmul, KernelTiling& tiling) {
+void read_attention(MapReader attention, AttentionSplit& split) {
   const Node* heads = attention.optional("query_heads_per_workgroup");
-  if (heads != nullptr && heads->text == "group") tiling.query_heads_per_workgroup = 0;
+  if (heads != nullptr && heads->text == "group") split.query_heads_per_workgroup = 0;
   if (heads != nullptr && heads->text != "group")
-    attention.read(*heads, tiling.query_heads_per_workgroup, between(1, 1024));
-  attention.optional("partition_tokens", tiling.partition_tokens, between(0, kLongestContext));
-  attention.optional("prefill_query_tokens", tiling.prefill_query_tokens, between(1, kLargestTile));
+    attention.read(*heads, split.query_heads_per_workgroup, between(1, 1024));
+  attention.optional("partition_tokens", split.partition_tokens, between(0, kLongestContext));
   attention.finish();
-  matmul.optional("rows_per_workgroup", tiling.matmul_rows, between(1, kLargestTile));
-  matmul.optional("columns_per_workgroup", tiling.matmul_columns, between(1, kLargestTile));
-  matmul.finish();
 }
 
 void read_engine(MapReader reader, EngineOptions& options) {
@@ -173,7 +169,7 @@ void read_deployment(MapReader reader, sim::Deployment& deployment) {
 void read_engine_sections(MapReader& reader, EngineOptions& options) {
   reader.optional("activations", options.activations, kActivationModes);
   read_kv_cache(reader.optional_map("kv_cache"), options);
-  read_tiling(reader.optional_map("attention"), reader.optional_map("matmul"), options.tiling);
+  read_attention(reader.optional_map("attention"), options.attention_split);
   read_engine(reader.optional_map("engine"), options);
 }
 

@@ -76,12 +76,13 @@ void read_weights(MapReader& reader, WeightFormat& weights) {
   }
 }
 
-void read_tiling(MapReader reader, KernelTiling& tiling) {
-  reader.required("matmul_rows", tiling.matmul_rows, between(1, kLargestCount));
-  reader.required("matmul_columns", tiling.matmul_columns, between(1, kLargestCount));
-  reader.required("prefill_query_tokens", tiling.prefill_query_tokens, between(1, kLargestCount));
-  reader.required("partition_tokens", tiling.partition_tokens, between(0, kLargestCount));
-  reader.required("query_heads_per_workgroup", tiling.query_heads_per_workgroup, between(0, 1024));
+// Older traces also say what the kernels did that was nobody's choice.
+void read_split(MapReader reader, AttentionSplit& split) {
+  int ignored = 0;
+  for (const char* key : {"matmul_rows", "matmul_columns", "prefill_query_tokens"})
+    reader.optional(key, ignored, between(1, kLargestCount));
+  reader.required("partition_tokens", split.partition_tokens, between(0, kLargestCount));
+  reader.required("query_heads_per_workgroup", split.query_heads_per_workgroup, between(0, 1024));
   reader.finish();
 }
 
@@ -104,7 +105,7 @@ void read_options(MapReader reader, EngineOptions& options) {
   reader.required("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLargestCount));
   reader.required("enable_chunked_prefill", options.enable_chunked_prefill);
   reader.required("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
-  read_tiling(reader.required_map("tiling"), options.tiling);
+  read_split(reader.required_map("tiling"), options.attention_split);
   if (reader.optional("kv_retention") != nullptr)
     read_retention(reader.optional_map("kv_retention"), options.kv_retention);
   reader.finish();

@@ -71,21 +71,18 @@ void add_counts(Json& run, const SequenceSlice& slice) {
 }
 
 Json options_json(const EngineOptions& options) {
-  const KernelTiling& tiling = options.tiling;
-  Json json{{"block_size", options.block_size},
-            {"kv_cache_dtype", name(options.kv_cache_dtype)},
-            {"weights", weight_format_text(options.weights)},
-            {"activation_dtype", name(options.activation_dtype)},
-            {"max_num_seqs", options.max_num_seqs},
-            {"max_num_batched_tokens", options.max_num_batched_tokens},
-            {"enable_chunked_prefill", options.enable_chunked_prefill},
-            {"gpu_memory_utilization", options.gpu_memory_utilization},
-            {"tiling",
-             {{"matmul_rows", tiling.matmul_rows},
-              {"matmul_columns", tiling.matmul_columns},
-              {"prefill_query_tokens", tiling.prefill_query_tokens},
-              {"partition_tokens", tiling.partition_tokens},
-              {"query_heads_per_workgroup", tiling.query_heads_per_workgroup}}}};
+  const AttentionSplit& split = options.attention_split;
+  Json json{
+      {"block_size", options.block_size},
+      {"kv_cache_dtype", name(options.kv_cache_dtype)},
+      {"weights", weight_format_text(options.weights)},
+      {"activation_dtype", name(options.activation_dtype)},
+      {"max_num_seqs", options.max_num_seqs},
+      {"max_num_batched_tokens", options.max_num_batched_tokens},
+      {"enable_chunked_prefill", options.enable_chunked_prefill},
+      {"gpu_memory_utilization", options.gpu_memory_utilization},
+      {"tiling",
+       {{"partition_tokens", split.partition_tokens}, {"query_heads_per_workgroup", split.query_heads_per_workgroup}}}};
   if (options.kv_retention.policy != RetentionPolicy::all) json["kv_retention"] = retention_json(options.kv_retention);
   if (options.activations != ActivationMode::exact) json["activations"] = name(options.activations);
   if (is_kivi(options.kv_cache_dtype)) json["kv_residual_tokens"] = options.kv_residual_tokens;

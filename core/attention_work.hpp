@@ -1,4 +1,5 @@
-// How much a paged attention kernel walks: summed over the sequences of a step, from the kernel's own tiling.
+// What paged attention reads and computes: summed over the sequences of a step. How kernels share it out:
+// lower/attention_walk.hpp.
 #pragma once
 
 #include "core/batch.hpp"
@@ -7,6 +8,16 @@
 #include "core/op.hpp"
 
 namespace dculab {
+
+// Kernels load K and V in tiles that begin at multiples of so many tokens.
+inline constexpr int kKvTileTokens = 64;
+
+// The first KV token that a kernel loads for the query token at `position`: the first that it sees, rounded down to a
+// whole tile. sliding_window: 0 = it sees all.
+[[nodiscard]] int first_loaded_token(int sliding_window, int position);
+
+// Blocks that hold tokens [begin, end).
+[[nodiscard]] int blocks_of(int begin, int end, int block_size);
 
 // The attention op of one layer for the sequences of `batch` in `phase`; num_sequences == 0 when there are none. With a
 // sliding window only the tokens that the kernel loads count: the window, rounded up to whole tiles.

@@ -5,7 +5,6 @@
 
 #include "core/block_pool.hpp"
 #include "core/kivi.hpp"
-#include "core/matmul_tiles.hpp"
 
 namespace dculab {
 namespace {
@@ -49,24 +48,6 @@ void check_combinations(const EngineOptions& options, Found& found) {
 
 }  // namespace
 
-KernelTiling cpu_kernel_tiling(int group_size) {
-  constexpr int kQueryRows = 128;
-  KernelTiling tiling;
-  tiling.matmul_rows = kAllMatmulRows;
-  tiling.matmul_columns = 1 << 20;
-  tiling.prefill_query_tokens = std::max(1, kQueryRows / group_size);
-  return tiling;
-}
-
-KernelTiling gpu_kernel_tiling(int group_size, int head_dim) {
-  const int query_rows = head_dim <= 160 ? 64 : 32;
-  KernelTiling tiling;
-  tiling.matmul_rows = 128;
-  tiling.matmul_columns = 128;
-  tiling.prefill_query_tokens = std::max(1, query_rows / group_size);
-  return tiling;
-}
-
 int num_host_blocks(const EngineOptions& options, Bytes block_bytes) {
   if (options.preemption_mode != PreemptionMode::swap) return 0;
   return static_cast<int>(std::min<double>(options.swap_space / block_bytes, kMostBlocks));
@@ -93,9 +74,9 @@ std::vector<std::string> problems(const EngineOptions& options) {
          "swap_space must be at least 0 and at most 1024 TiB");
   refuse(options.preemption_mode == PreemptionMode::swap && options.swap_space == Bytes(),
          "preemption_mode swap needs a swap_space, or nothing is swapped");
-  refuse(options.tiling.partition_tokens < 0 || options.tiling.partition_tokens > kLongestContext,
+  refuse(options.attention_split.partition_tokens < 0 || options.attention_split.partition_tokens > kLongestContext,
          "partition_tokens must be at least 0 and at most " + std::to_string(kLongestContext));
-  refuse(options.tiling.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
+  refuse(options.attention_split.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
   check_figures(options.kv_retention, found);
   check_combinations(options, found);
   return found;

@@ -12,19 +12,14 @@
 
 namespace dculab {
 
-// What one workgroup (on a CPU: one task) of each kernel computes, hence how often it asks for the same bytes.
-struct KernelTiling {
-  // matmul y[m, n] = x[m, k] * w[n, k]^T: a workgroup computes matmul_rows x matmul_columns of y.
-  int matmul_rows = 64;
-  int matmul_columns = 64;
-  // Query tokens that share one pass over the KV blocks in prefill attention.
-  int prefill_query_tokens = 64;
-  // Context tokens that one decode workgroup walks; longer contexts are split and combined. 0 = never split.
+// How a GPU's decode attention shares its work out to workgroups, as far as that is the caller's choice.
+struct AttentionSplit {
+  // Context tokens that one workgroup walks; longer contexts are split and combined. 0 = never split.
   int partition_tokens = 512;
   // Query heads served by one workgroup; 0 = the whole group (Opt-GQA), 1 = one head (vLLM's v1/v2 kernels).
   int query_heads_per_workgroup = 0;
 
-  friend bool operator==(const KernelTiling&, const KernelTiling&) = default;
+  friend bool operator==(const AttentionSplit&, const AttentionSplit&) = default;
 };
 
 // When waiting requests may join: at any step, or (as before Orca, OSDI 2022) when the whole batch has ended. A batch
@@ -51,19 +46,10 @@ struct EngineOptions {
   double gpu_memory_utilization = 0.9;  // share of device memory for weights and KV cache
   PreemptionMode preemption_mode = PreemptionMode::recompute;
   Bytes swap_space = 4.0 * kGiB;  // of host memory for each device, with PreemptionMode::swap
-  KernelTiling tiling;
+  AttentionSplit attention_split;
 
   friend bool operator==(const EngineOptions&, const EngineOptions&) = default;
 };
-
-// The tiling of kernels/cpu: each weight is asked for once, a query tile is 128 rows of (token, head of a group), and
-// contexts are split every 512 tokens.
-[[nodiscard]] KernelTiling cpu_kernel_tiling(int group_size);
-
-// The tiling of kernels/gpu (kernels/gpu/tiling.hpp): matmul tiles of 128 x 128 (fewer rows when m is small, where each
-// weight is asked for once anyway), a query tile of 64 rows (32 of heads above 160 values) of (token, head of a group),
-// contexts split every 512 tokens.
-[[nodiscard]] KernelTiling gpu_kernel_tiling(int group_size, int head_dim);
 
 // Beyond the memory of any host.
 inline constexpr Bytes kLargestSwapSpace = 1024 * 1024 * kGiB;

@@ -29,11 +29,12 @@ enum class OpKind : std::uint8_t {
 
 enum class OperandRole : std::uint8_t { weight, activation, kv_read, kv_write, block_table, output };
 
-// A tensor that an op reads or writes.
+inline constexpr std::size_t kMaxOperands = 5;  // of an op
+
+// A tensor that an op reads or writes. How often a kernel asks for each byte is lower::Access's.
 struct Operand {
   OperandRole role = OperandRole::activation;
   Bytes unique;          // distinct bytes
-  double requests = 1;   // how many workgroups ask for each byte (output: always 1)
   Bytes contiguous_run;  // bytes in one piece before the address jumps
 };
 
@@ -44,17 +45,13 @@ struct AttentionWork {
   int num_kv_heads = 0;
   int head_dim = 0;
   int block_size = 0;
-  int heads_per_workgroup = 0;  // query heads one workgroup serves
+  int sliding_window = 0;  // tokens that each query sees; 0 = all
   Dtype kv_dtype = Dtype::f16;
-  double query_tokens = 0;         // new tokens
-  double context_tokens = 0;       // KV tokens that are loaded, each counted once per sequence
-  double score_pairs = 0;          // (query token, KV token) pairs that are scored, per query head
-  double kv_blocks = 0;            // blocks that hold the context
-  double padded_tokens = 0;        // context rounded up to whole blocks
-  double workgroups = 0;           // over sequences, head groups and partitions (or query tiles)
-  double longest_walk_tokens = 0;  // KV tokens walked by the workgroup with the most work
-  double block_lookups = 0;        // block table entries followed, over all workgroups
-  double partitions_combined = 0;  // partial results merged by a second pass; 0 = single pass
+  double query_tokens = 0;    // new tokens
+  double context_tokens = 0;  // KV tokens that are loaded, each counted once per sequence
+  double score_pairs = 0;     // (query token, KV token) pairs that are scored, per query head
+  double kv_blocks = 0;       // blocks that hold the context
+  double padded_tokens = 0;   // context rounded up to whole blocks
 };
 
 enum class Stage : std::uint8_t { before_layers, layer, after_layers };
@@ -74,21 +71,13 @@ struct Op {
   bool rotates = true;                                 // rope_and_cache; false with ALiBi
   bool is_plain_gelu = false;                          // activation_mul: gelu(up), without a gate
   FlopCount flops;
-  std::array<Operand, 5> operand_storage;
+  std::array<Operand, kMaxOperands> operand_storage;
   int num_operands = 0;
 
   [[nodiscard]] std::span<const Operand> operands() const {
     return {operand_storage.data(), static_cast<std::size_t>(num_operands)};
   }
   void add(const Operand& operand) { operand_storage[static_cast<std::size_t>(num_operands++)] = operand; }
-
-  // How often it asks for each byte of its first operand of that role, a matmul for each weight once per row tile (a
-  // bias is a weight too, and comes later); 1 where it has none.
-  [[nodiscard]] double requests(OperandRole role) const {
-    for (const Operand& operand : operands())
-      if (operand.role == role) return operand.requests;
-    return 1;
-  }
 
   // Distinct bytes of all operands: what must cross the memory bus at least once if nothing is cached.
   [[nodiscard]] Bytes unique_bytes() const {

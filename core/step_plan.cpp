@@ -6,7 +6,6 @@
 
 #include "core/attention_work.hpp"
 #include "core/kivi.hpp"
-#include "core/matmul_tiles.hpp"
 
 namespace dculab {
 namespace {
@@ -45,12 +44,6 @@ enum class Bias : std::uint8_t { none, one };
 
 [[nodiscard]] Bias bias_if(bool has_bias) { return has_bias ? Bias::one : Bias::none; }
 
-// Rows of y that share one pass over the weights.
-[[nodiscard]] int tile_rows(const KernelTiling& tiling, Dtype weights) {
-  const bool is_capped = weights == Dtype::int4 && tiling.matmul_rows < kAllMatmulRows;
-  return is_capped ? std::min(tiling.matmul_rows, kGptqTileRows) : tiling.matmul_rows;
-}
-
 // A bias is read with the columns of weights that it belongs to.
 [[nodiscard]] Op plan_matmul(std::string_view name, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows,
                              int n, int k, Bias bias = Bias::none) {
@@ -61,17 +54,13 @@ enum class Bias : std::uint8_t { none, one };
   op.weight_format = format;
   if (takes_activations(format, sizes.options.activations)) op.activations = sizes.options.activations;
   op.flops = FlopCount(2.0 * m * n * k);
-  const KernelTiling& tiling = sizes.options.tiling;
-  const Bytes row = weight_storage(format, k);
-  const double row_tiles = std::ceil(m / tile_rows(tiling, format.dtype));
-  op.add({OperandRole::weight, weight_storage(format, static_cast<double>(n) * k), row_tiles, row});
-  op.add({OperandRole::activation, activations(sizes, m * k), std::ceil(static_cast<double>(n) / tiling.matmul_columns),
-          activations(sizes, k)});
-  op.add({OperandRole::output, activations(sizes, m * n), 1, activations(sizes, n)});
+  op.add({OperandRole::weight, weight_storage(format, static_cast<double>(n) * k), weight_storage(format, k)});
+  op.add({OperandRole::activation, activations(sizes, m * k), activations(sizes, k)});
+  op.add({OperandRole::output, activations(sizes, m * n), activations(sizes, n)});
   if (bias == Bias::one) {
     op.flops += FlopCount(m * n);
     const Bytes values = storage(sizes.model.dtype, n);
-    op.add({OperandRole::weight, values, row_tiles, values});
+    op.add({OperandRole::weight, values, values});
   }
   return op;
 }
@@ -85,9 +74,9 @@ enum class Bias : std::uint8_t { none, one };
   const double values = static_cast<double>(rows) * width;
   const Bytes weight = storage(sizes.model.dtype, width);
   op.flops = FlopCount(((layer_norm ? 7.0 : 3.0) + added) * values);
-  op.add({OperandRole::weight, weight * (layer_norm ? 2.0 : 1.0), 1, weight});
-  op.add({OperandRole::activation, activations(sizes, (1 + added) * values), 1, activations(sizes, width)});
-  op.add({OperandRole::output, activations(sizes, (added > 0 ? 2 : 1) * values), 1, activations(sizes, width)});
+  op.add({OperandRole::weight, weight * (layer_norm ? 2.0 : 1.0), weight});
+  op.add({OperandRole::activation, activations(sizes, (1 + added) * values), activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, (added > 0 ? 2 : 1) * values), activations(sizes, width)});
   return op;
 }
 
@@ -97,8 +86,8 @@ enum class Bias : std::uint8_t { none, one };
   op.weight_format = {sizes.model.dtype, 0};
   const auto tokens = static_cast<double>(sizes.tokens);
   const double rows = std::min<double>(tokens, sizes.model.vocab_size);
-  op.add({OperandRole::weight, storage(sizes.model.dtype, rows * width), 1, storage(sizes.model.dtype, width)});
-  op.add({OperandRole::output, activations(sizes, tokens * width), 1, activations(sizes, width)});
+  op.add({OperandRole::weight, storage(sizes.model.dtype, rows * width), storage(sizes.model.dtype, width)});
+  op.add({OperandRole::output, activations(sizes, tokens * width), activations(sizes, width)});
   return outside_layers(op, Stage::before_layers);
 }
 
@@ -108,7 +97,7 @@ void add_cache_writes(Op& op, const StepSizes& sizes) {
   const Dtype dtype = sizes.options.kv_cache_dtype;
   const auto written = static_cast<double>(sizes.tokens - sizes.unwritten);
   if (written > 0)
-    op.add({OperandRole::kv_write, kv_storage(dtype, 2.0 * written * model.kv_width(), model.head_dim), 1,
+    op.add({OperandRole::kv_write, kv_storage(dtype, 2.0 * written * model.kv_width(), model.head_dim),
             storage(dtype, model.head_dim)});
 }
 
@@ -124,13 +113,12 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
     grouped += tokens.grouped;
     from_residual += tokens.residual_grouped;
   }
-  op.add({OperandRole::output, activations(sizes, row * static_cast<double>(sizes.tokens)), 1,
+  op.add({OperandRole::output, activations(sizes, row * static_cast<double>(sizes.tokens)),
           activations(sizes, model.head_dim)});
   if (grouped > 0)
-    op.add(
-        {OperandRole::kv_write, kv_storage(dtype, row * grouped, model.head_dim), 1, storage(dtype, model.head_dim)});
+    op.add({OperandRole::kv_write, kv_storage(dtype, row * grouped, model.head_dim), storage(dtype, model.head_dim)});
   if (from_residual > 0)
-    op.add({OperandRole::kv_read, storage(Dtype::f16, row * from_residual), 1, storage(Dtype::f16, model.head_dim)});
+    op.add({OperandRole::kv_read, storage(Dtype::f16, row * from_residual), storage(Dtype::f16, model.head_dim)});
 }
 
 // Rotation: 3 FLOP a value of Q and K; with ALiBi nothing is rotated, and Q not touched.
@@ -141,11 +129,10 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
                   model.query_width() + 2 * model.kv_width());
   op.rotates = model.position == PositionKind::rope;
   const double read = op.rotates ? static_cast<double>(op.n) : 2.0 * model.kv_width();
-  op.add({OperandRole::activation, activations(sizes, tokens * read), 1, activations(sizes, model.head_dim)});
+  op.add({OperandRole::activation, activations(sizes, tokens * read), activations(sizes, model.head_dim)});
   if (op.rotates) {
     op.flops = FlopCount(3.0 * tokens * (model.query_width() + model.kv_width()));
-    op.add(
-        {OperandRole::output, activations(sizes, tokens * model.query_width()), 1, activations(sizes, model.head_dim)});
+    op.add({OperandRole::output, activations(sizes, tokens * model.query_width()), activations(sizes, model.head_dim)});
   }
   op.kv_retention = sizes.options.kv_retention;
   op.attention.kv_dtype = sizes.options.kv_cache_dtype;
@@ -164,8 +151,8 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
   op.kv_retention = sizes.options.kv_retention;
   const double values = static_cast<double>(rows) * model.kv_width();
   op.flops = FlopCount(3.0 * values);
-  op.add({OperandRole::activation, storage(Dtype::f32, 2 * values), 1, storage(Dtype::f32, model.head_dim)});
-  op.add({OperandRole::kv_write, kv_storage(sizes.options.kv_cache_dtype, 2 * values, model.head_dim), 1,
+  op.add({OperandRole::activation, storage(Dtype::f32, 2 * values), storage(Dtype::f32, model.head_dim)});
+  op.add({OperandRole::kv_write, kv_storage(sizes.options.kv_cache_dtype, 2 * values, model.head_dim),
           storage(sizes.options.kv_cache_dtype, model.head_dim)});
   return op;
 }
@@ -193,8 +180,8 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
   op.is_plain_gelu = !gated && sizes.model.activation != ActivationKind::silu;
   const double each = sizes.model.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
   op.flops = FlopCount(each * values);
-  op.add({OperandRole::activation, activations(sizes, (gated ? 2 : 1) * values), 1, activations(sizes, width)});
-  op.add({OperandRole::output, activations(sizes, values), 1, activations(sizes, width)});
+  op.add({OperandRole::activation, activations(sizes, (gated ? 2 : 1) * values), activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, values), activations(sizes, width)});
   return op;
 }
 
@@ -243,6 +230,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   for (const SequenceSlice& sequence : plan.batch.sequences) logits_rows += sequence.num_logits;
   const StepSizes sizes{model, options, plan.batch.num_tokens(), logits_rows, plan.batch.num_unwritten_tokens()};
   plan.ops.clear();
+  plan.attention_split = options.attention_split;
   plan.ops.push_back(plan_embedding(sizes));
   if (model.embedding_norm)
     plan.ops.push_back(

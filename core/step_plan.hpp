@@ -14,6 +14,7 @@ namespace dculab {
 struct StepPlan {
   std::vector<Op> ops;
   Batch batch;
+  AttentionSplit attention_split;  // that is asked of the attention kernels
 };
 
 // Plans the step that advances `batch` by its new tokens. A batch may mix prefills and decodes.

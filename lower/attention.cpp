@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/library_tiles.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -18,8 +19,7 @@ constexpr double kCpuGatherInstructions = 1;
 constexpr double kCpuRowInstructions = 60;
 constexpr double kCpuLanes = 16;
 
-[[nodiscard]] KernelResources decode_resources(const AttentionWork& work, int wave_size) {
-  const double heads = work.heads_per_workgroup;
+[[nodiscard]] KernelResources decode_resources(const AttentionWork& work, double heads, int wave_size) {
   KernelResources kernel;
   kernel.vgprs = registers(40 + 2 * heads * work.head_dim / wave_size);
   kernel.lds = heads * (storage(Dtype::f32, kScoresPerRound) + storage(Dtype::f16, work.head_dim));
@@ -33,9 +33,9 @@ constexpr double kCpuLanes = 16;
   return kernel;
 }
 
-[[nodiscard]] KernelResources resources_of(const Op& op, const Device& device) {
-  if (const auto compiled = dculab_gpu::compiled_resources(op, device)) return *compiled;
-  if (op.kind == OpKind::attention_decode) return decode_resources(op.attention, device.waves.wave_size);
+[[nodiscard]] KernelResources resources_of(const Op& op, int heads, const Device& device) {
+  if (const auto compiled = dculab_gpu::compiled_resources(op, device, heads)) return *compiled;
+  if (op.kind == OpKind::attention_decode) return decode_resources(op.attention, heads, device.waves.wave_size);
   return op.kind == OpKind::attention_prefill ? prefill_resources(op.attention) : KernelResources{};
 }
 
@@ -55,7 +55,7 @@ constexpr double kCpuLanes = 16;
   return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
 }
 
-[[nodiscard]] Arithmetic attention_arithmetic(const Op& op, const Device& device, double walked_tokens) {
+[[nodiscard]] Arithmetic attention_arithmetic(const Op& op, const Device& device, double heads, double walked_tokens) {
   const AttentionWork& attention = op.attention;
   const double scored = scored_per_seen(op, device);
   const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
@@ -66,8 +66,7 @@ constexpr double kCpuLanes = 16;
   arithmetic.multiply = scored * op.flops;
   arithmetic.multiplied_in = multiplied_in(op);
   if (is_nvidia(device)) arithmetic.tile_rows = kFlashRows;
-  arithmetic.rows =
-      op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : static_cast<double>(attention.heads_per_workgroup);
+  arithmetic.rows = op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : heads;
   arithmetic.stored_values = tensors * attention.head_dim * walked_tokens;
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
@@ -75,20 +74,45 @@ constexpr double kCpuLanes = 16;
   return arithmetic;
 }
 
+// In whose combining pass partial results are read one after the other.
+[[nodiscard]] bool waits_to_combine(const Op& op, const Kernels& kernels) {
+  const KernelLibrary library = attention_library(op, kernels);
+  return library == KernelLibrary::flash_attention || library == KernelLibrary::paged_attention;
+}
+
+// How often workgroups ask for K and V and block-table entries; partial results of split contexts are F32, written once
+// and read once by the combining pass.
+void set_accesses(Launch& launch, const AttentionWork& work, const AttentionWalk& walk, double sharing) {
+  for (Access& access : launch.accesses()) {
+    if (access.role == OperandRole::kv_read && work.context_tokens > 0)
+      access.requests = sharing * walk.tokens / work.context_tokens;
+    if (access.role == OperandRole::block_table && work.kv_blocks > 0)
+      access.requests = std::max(1.0, walk.block_lookups / work.kv_blocks);
+    if (access.role == OperandRole::output)
+      access.unique += storage(Dtype::f32, 2 * walk.partitions_combined * work.num_query_heads * work.head_dim);
+  }
+}
+
 }  // namespace
 
-Launch lower_attention(const Op& op, const Device& device) {
+Launch lower_attention(const Op& op, const StepPlan& step, const AttentionTile& tile, const Device& device,
+                       const Kernels& kernels) {
   const AttentionWork& attention = op.attention;
-  Launch launch;
-  launch.grid.workgroups = launch.grid.most_workgroups = attention.workgroups;
-  launch.grid.walked_tokens = op.requests(OperandRole::kv_read) * attention.context_tokens * attention.num_kv_heads;
-  launch.grid.longest_walk_tokens = attention.longest_walk_tokens;
-  launch.arithmetic = attention_arithmetic(op, device, launch.grid.walked_tokens);
-  launch.block_lookups = attention.block_lookups;
-  if (attention.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
+  const AttentionWalk walk = walk_of(op, step, tile);
+  const double sharing = head_groups(attention, tile);
+  Launch launch = launch_of(op);
+  set_accesses(launch, attention, walk, sharing);
+  launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
+  launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
+  launch.grid.longest_walk_tokens = walk.longest_tokens;
+  launch.arithmetic = attention_arithmetic(op, device, tile.query_heads, launch.grid.walked_tokens);
+  launch.block_lookups = walk.block_lookups;
+  if (walk.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
   if (device.kind == DeviceKind::cpu) return launch;
-  launch.resources = resources_of(op, device);
+  launch.resources = resources_of(op, tile.query_heads, device);
   if (is_hopper(device)) launch.overlap = Overlap::all;
+  if (waits_to_combine(op, kernels))
+    launch.chained_loads = combining_loads(device, attention, walk.partitions_combined);
   return launch;
 }
 

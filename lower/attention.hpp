@@ -20,11 +20,15 @@
 #pragma once
 
 #include "core/op.hpp"
+#include "core/step_plan.hpp"
+#include "lower/attention_walk.hpp"
 #include "lower/device.hpp"
+#include "lower/kernels.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower {
 
-[[nodiscard]] Launch lower_attention(const Op& op, const Device& device);
+[[nodiscard]] Launch lower_attention(const Op& op, const StepPlan& step, const AttentionTile& tile,
+                                     const Device& device, const Kernels& kernels);
 
 }  // namespace dculab::lower

@@ -2,15 +2,28 @@
 // figures.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "core/activation_mode.hpp"
 #include "core/dtype.hpp"
+#include "core/op.hpp"
 #include "core/units.hpp"
 #include "lower/occupancy.hpp"
 
 namespace dculab::lower {
+
+// What the kernel asks of one operand.
+struct Access {
+  OperandRole role = OperandRole::activation;
+  Bytes unique;               // distinct bytes
+  double requests = 1;        // how many workgroups ask for each byte (output: always 1)
+  Bytes contiguous_run;       // bytes in one piece before the address jumps
+  bool is_scattered = false;  // pieces lie anywhere: KV blocks, rows of an embedding
+  double runs_in_step = 1;    // pieces that follow one another and are walked side by side: the KV heads of a block
+};
 
 struct Grid {
   double workgroups = 1;  // on a CPU: tasks
@@ -57,6 +70,8 @@ struct ProductShape {
 enum class Overlap : std::uint8_t { none, caches, all };
 
 struct Launch {
+  std::array<Access, kMaxOperands> access_storage{};  // in the order of the op's operands
+  int num_accesses = 0;
   KernelResources resources{};     // GPU
   double workgroups_per_unit = 1;  // that fit at a time
   double waves_per_workgroup = 1;
@@ -67,6 +82,7 @@ struct Launch {
   Overlap overlap = Overlap::none;
   int kernels = 1;           // launched one after the other
   double block_lookups = 0;  // loads of block-table entries that data waits for, over all workgroups
+  double chained_loads = 0;  // from the last cache that wait for one another, on the way to the end
   // A product by tiles may be split along k into this many parts, which run at once; a second kernel adds their sums of
   // `sums` values each.
   double most_parts = 1;
@@ -75,6 +91,21 @@ struct Launch {
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
   bool may_run_inline = false;  // by the calling thread alone, without waking the others
+
+  [[nodiscard]] std::span<const Access> accesses() const {
+    return {access_storage.data(), static_cast<std::size_t>(num_accesses)};
+  }
+  [[nodiscard]] std::span<Access> accesses() { return {access_storage.data(), static_cast<std::size_t>(num_accesses)}; }
+
+  // Of all operands: what must cross the memory bus at least once if nothing is cached.
+  [[nodiscard]] Bytes unique_bytes() const {
+    Bytes total;
+    for (const Access& access : accesses()) total += access.unique;
+    return total;
+  }
 };
+
+// Each byte asked for once.
+[[nodiscard]] Launch launch_of(const Op& op);
 
 }  // namespace dculab::lower

@@ -6,6 +6,7 @@
 #include "lower/attention.hpp"
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 #include "lower/matmul.hpp"
+#include "lower/tiles.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -21,7 +22,7 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
 }
 
 [[nodiscard]] Launch lower_elementwise(const Op& op, const Device& device) {
-  Launch launch;
+  Launch launch = launch_of(op);
   launch.grid.workgroups = launch.grid.most_workgroups = elementwise_workgroups(op, device);
   launch.arithmetic.multiply = op.flops;
   if (device.kind == DeviceKind::cpu) return launch;
@@ -30,14 +31,14 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
   return launch;
 }
 
-[[nodiscard]] Launch lower_by_kind(const Op& op, const Device& device) {
+[[nodiscard]] Launch lower_by_kind(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
   switch (op.kind) {
     case OpKind::matmul:
-      return lower_matmul(op, device);
+      return lower_matmul(op, matmul_tile(op, device, kernels), device);
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
     case OpKind::attention_scores:
-      return lower_attention(op, device);
+      return lower_attention(op, step, attention_tile(op, step, device, kernels), device, kernels);
     case OpKind::embedding:
     case OpKind::rms_norm:
     case OpKind::layer_norm:
@@ -49,10 +50,27 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
   return {};
 }
 
+[[nodiscard]] bool is_scattered(const Op& op, const Operand& operand) {
+  const bool kv = operand.role == OperandRole::kv_read || operand.role == OperandRole::kv_write;
+  return kv || (op.kind == OpKind::embedding && operand.role == OperandRole::weight);
+}
+
 }  // namespace
 
-Launch lower(const Op& op, const Device& device) {
-  Launch launch = lower_by_kind(op, device);
+Launch launch_of(const Op& op) {
+  Launch launch;
+  for (const Operand& operand : op.operands())
+    launch.access_storage[static_cast<std::size_t>(launch.num_accesses++)] = {
+        .role = operand.role,
+        .unique = operand.unique,
+        .contiguous_run = operand.contiguous_run,
+        .is_scattered = is_scattered(op, operand),
+        .runs_in_step = static_cast<double>(std::max(1, op.attention.num_kv_heads))};
+  return launch;
+}
+
+Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
+  Launch launch = lower_by_kind(op, step, device, kernels);
   if (device.kind == DeviceKind::cpu) {
     launch.waits_for_loads = false;
     launch.comes_back = true;

@@ -7,11 +7,14 @@
 #pragma once
 
 #include "core/op.hpp"
+#include "core/step_plan.hpp"
 #include "lower/device.hpp"
+#include "lower/kernels.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower {
 
-[[nodiscard]] Launch lower(const Op& op, const Device& device);
+// `op` of `step`, whose batch says what attention walks.
+[[nodiscard]] Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels = {});
 
 }  // namespace dculab::lower

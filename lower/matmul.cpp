@@ -18,28 +18,21 @@ constexpr double kUnpackInstructions = 0.5;
 constexpr double kRoundInstructions = 4;
 constexpr double kScaleInstructions = 3;
 
-// Of y, that one workgroup computes.
-struct Tile {
+// Rows and columns of y over the number of tiles that they are cut into, rounded up: the mean tile.
+struct Part {
   double rows = 1;
   double columns = 1;
 };
 
-[[nodiscard]] Tile tile_of(const Op& op) {
-  Tile tile{static_cast<double>(op.m), static_cast<double>(op.n)};
-  for (const Operand& operand : op.operands()) {
-    if (operand.role == OperandRole::weight) tile.rows = std::ceil(static_cast<double>(op.m) / operand.requests);
-    if (operand.role == OperandRole::activation) tile.columns = std::ceil(static_cast<double>(op.n) / operand.requests);
-  }
-  return tile;
-}
+[[nodiscard]] double cut(std::int64_t size, int tile) { return std::ceil(static_cast<double>(size) / tile); }
 
 // Workgroups that compute a tile together, each on its own unit (on NVIDIA a cluster).
-[[nodiscard]] double workgroups_per_tile(const Tile& tile, const Device& device) {
+[[nodiscard]] double workgroups_per_tile(const Part& part, const Device& device) {
   if (device.kind == DeviceKind::cpu) return 1;
   const WaveResources& waves = device.waves;
   const Bytes registers =
       storage(Dtype::f32, static_cast<double>(waves.vgprs_per_lane) * waves.wave_size * waves.simds_per_unit);
-  return std::max(1.0, std::ceil(storage(Dtype::f32, tile.rows * tile.columns) / (0.5 * registers)));
+  return std::max(1.0, std::ceil(storage(Dtype::f32, part.rows * part.columns) / (0.5 * registers)));
 }
 
 [[nodiscard]] bool has_tiles(const Op& op, const Device& device) {
@@ -47,11 +40,11 @@ struct Tile {
   return device.kind == DeviceKind::gpu && op.m > rows_without;
 }
 
-[[nodiscard]] KernelResources assumed_resources(const Op& op, Tile tile, double workgroups_per_tile) {
-  tile.rows /= workgroups_per_tile;
+[[nodiscard]] KernelResources assumed_resources(const Op& op, Part part, double workgroups_per_tile) {
+  part.rows /= workgroups_per_tile;
   KernelResources kernel;
-  kernel.vgprs = registers(32 + tile.rows * tile.columns / kernel.threads);
-  kernel.lds = storage(op.activation_dtype, 2 * (tile.rows + tile.columns) * kSlab);
+  kernel.vgprs = registers(32 + part.rows * part.columns / kernel.threads);
+  kernel.lds = storage(op.activation_dtype, 2 * (part.rows + part.columns) * kSlab);
   return kernel;
 }
 
@@ -64,8 +57,8 @@ struct Tile {
          sums * kScaleInstructions;
 }
 
-[[nodiscard]] Arithmetic matmul_arithmetic(const Op& op) {
-  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * op.requests(OperandRole::weight);
+[[nodiscard]] Arithmetic matmul_arithmetic(const Op& op, double row_tiles) {
+  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * row_tiles;
   Arithmetic arithmetic{.pipe = Pipe::matmul,
                         .multiply = op.flops,
                         .multiplied_in = multiplied_in(op),
@@ -84,24 +77,30 @@ struct Tile {
 
 }  // namespace
 
-Launch lower_matmul(const Op& op, const Device& device) {
-  const Tile tile = tile_of(op);
-  const double per_tile = workgroups_per_tile(tile, device);
+Launch lower_matmul(const Op& op, const MatmulTile& tile, const Device& device) {
+  const Tiles cuts{cut(op.m, tile.rows), cut(op.n, tile.columns)};
+  const Part part{std::ceil(static_cast<double>(op.m) / cuts.rows),
+                  std::ceil(static_cast<double>(op.n) / cuts.columns)};
+  const double per_tile = workgroups_per_tile(part, device);
   const double most_parts = std::max(1.0, std::floor(static_cast<double>(op.k) / kSmallestSplit));
-  const bool gpu = device.kind == DeviceKind::gpu, tiles = has_tiles(op, device);
-  Launch launch;
-  launch.tiles = {op.requests(OperandRole::weight), op.requests(OperandRole::activation)};
+  const bool gpu = device.kind == DeviceKind::gpu, is_tiled = has_tiles(op, device);
+  Launch launch = launch_of(op);
+  launch.tiles = cuts;
+  for (Access& access : launch.accesses()) {
+    if (access.role == OperandRole::weight) access.requests = cuts.rows;
+    if (access.role == OperandRole::activation) access.requests = cuts.columns;
+  }
   launch.grid.workgroups = per_tile * launch.tiles.rows * launch.tiles.columns;
   launch.grid.most_workgroups =
-      tiles ? launch.grid.workgroups : launch.grid.workgroups * (gpu ? most_parts : static_cast<double>(op.n));
-  launch.arithmetic = matmul_arithmetic(op);
+      is_tiled ? launch.grid.workgroups : launch.grid.workgroups * (gpu ? most_parts : static_cast<double>(op.n));
+  launch.arithmetic = matmul_arithmetic(op, cuts.rows);
   launch.product = ProductShape{unpacked_as(op.weight_format.dtype), op.activations, launch.arithmetic.rows, op.k};
   if (!gpu) return launch;
   const auto compiled = dculab_gpu::compiled_resources(op, device);
-  launch.resources = compiled ? *compiled : assumed_resources(op, tile, per_tile);
+  launch.resources = compiled ? *compiled : assumed_resources(op, part, per_tile);
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
   launch.fetches_ahead = true;
-  if (tiles) launch.most_parts = most_parts;
+  if (is_tiled) launch.most_parts = most_parts;
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
   return launch;
 }

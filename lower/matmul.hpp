@@ -1,6 +1,6 @@
 // Products: y[m, n] = x[m, k] w[n, k]^T.
 //
-// The tile of y that a workgroup computes follows from how often the plan asks for each operand. Where no kernel of
+// A workgroup computes a tile of y; x is asked for once per column of tiles, w once per row of them. Where no kernel of
 // ours is compiled for the device, a workgroup asks for
 //   registers  32 + tile_rows * tile_columns / threads          (addresses, staging; accumulators)
 //   LDS        2 * (tile_rows + tile_columns) * 32 values       (two stages of a slab of k)
@@ -22,6 +22,12 @@
 
 namespace dculab::lower {
 
-[[nodiscard]] Launch lower_matmul(const Op& op, const Device& device);
+// Of y, that one workgroup computes.
+struct MatmulTile {
+  int rows = 1;
+  int columns = 1;
+};
+
+[[nodiscard]] Launch lower_matmul(const Op& op, const MatmulTile& tile, const Device& device);
 
 }  // namespace dculab::lower

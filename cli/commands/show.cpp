@@ -12,7 +12,6 @@
 #include "config/weight_format_text.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
-#include "core/matmul_tiles.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -123,16 +122,12 @@ void add_document(Report& report, const Node& node, const std::string& path, con
 }
 
 void add_kernel_options(Report& report, const EngineOptions& options, const std::string& source) {
-  const KernelTiling& tiling = options.tiling;
+  const AttentionSplit& split = options.attention_split;
   const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", source); };
   add("engine.activation_dtype", std::string(name(options.activation_dtype)));
-  add("attention.partition_tokens", std::to_string(tiling.partition_tokens));
-  add("attention.prefill_query_tokens", std::to_string(tiling.prefill_query_tokens));
-  const int heads = tiling.query_heads_per_workgroup;
+  add("attention.partition_tokens", std::to_string(split.partition_tokens));
+  const int heads = split.query_heads_per_workgroup;
   add("attention.query_heads_per_workgroup", heads == 0 ? "group" : std::to_string(heads));
-  const bool all_rows = tiling.matmul_rows == kAllMatmulRows;
-  add("matmul.rows_per_workgroup", all_rows ? "all" : std::to_string(tiling.matmul_rows));
-  add("matmul.columns_per_workgroup", std::to_string(tiling.matmul_columns));
 }
 
 // What the file says, then the defaults it leaves in force.

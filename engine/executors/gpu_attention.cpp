@@ -36,8 +36,8 @@ kernels::gpu::PagedAttention GpuAttention::decode() const {
           .scale = scale(),
           .alibi_slopes = alibi_slopes,
           .sliding_window = shape.sliding_window,
-          .heads_per_workgroup = std::min(tiling.query_heads_per_workgroup, shape.group_size()),
-          .partition_tokens = tiling.partition_tokens,
+          .heads_per_workgroup = tile.query_heads,
+          .partition_tokens = tile.partition_tokens,
           .workspace = workspace};
 }
 

@@ -7,12 +7,13 @@
 #include "core/model_shape.hpp"
 #include "engine/executors/gpu_buffers.hpp"
 #include "kernels/gpu/args.hpp"
+#include "lower/attention_walk.hpp"
 
 namespace dculab::engine {
 
 struct GpuAttention {
   const ModelShape& shape;
-  const KernelTiling& tiling;
+  lower::AttentionTile tile;                  // as it was priced
   Dtype activation_dtype = Dtype::f16;        // of Q and of the result
   kernels::KvCacheView cache;                 // of the layer
   const AttentionInputs& inputs;              // of the phase, on the host

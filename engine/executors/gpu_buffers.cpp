@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
-#include "kernels/gpu/attention/paged_attention_tiling.hpp"
-#include "kernels/gpu/matmul/gptq_plan.hpp"
-#include "kernels/gpu/tiling.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -57,14 +57,14 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
   const WeightFormat layers = shape.layer_format();
   const auto of_matrix = [](Dtype format, int m, int n, int k) -> std::size_t {
     if (format == Dtype::int8) return 0;
-    return format == Dtype::int4 ? kernels::gpu::gptq_matmul_workspace(m, n, k)
-                                 : kernels::gpu::matmul_workspace(m, n, k);
+    return format == Dtype::int4 ? lower::dculab_gpu::gptq_matmul_workspace(m, n, k)
+                                 : lower::dculab_gpu::matmul_workspace(m, n, k);
   };
   const std::pair<int, int> matrices[] = {{shape.query_width() + 2 * shape.kv_width(), hidden},
                                           {hidden, shape.query_width()},
                                           {up_width(shape), hidden},
                                           {hidden, shape.intermediate_size}};
-  auto floats = static_cast<std::size_t>(kernels::gpu::paged_attention_workspace(
+  auto floats = static_cast<std::size_t>(lower::dculab_gpu::paged_attention_workspace(
       limits.max_num_seqs, shape.num_attention_heads, shape.head_dim, longest_context, partition_tokens));
   for (int m = 1; m <= limits.max_num_batched_tokens; ++m) {
     for (const auto& [n, k] : matrices) floats = std::max(floats, of_matrix(layers.dtype, m, n, k));

@@ -10,6 +10,7 @@
 #include "engine/executors/gpu_requirements.hpp"
 #include "engine/executors/plan_checks.hpp"
 #include "engine/executors/rope_table.hpp"
+#include "lower/tiles.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -52,7 +53,7 @@ using SteadyClock = std::chrono::steady_clock;
                                           const KvCacheOptions& kv) {
   const std::int64_t cached = std::int64_t{kv.num_blocks} * kv.block_size;
   const auto longest = static_cast<int>(std::min<std::int64_t>(shape.max_position_embeddings, cached));
-  return sizeof(float) * gpu_workspace_floats(shape, options.limits, options.tiling.partition_tokens, longest);
+  return sizeof(float) * gpu_workspace_floats(shape, options.limits, options.partition_tokens, longest);
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ void GpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
     if (plan.ops[i].stage != stage) continue;
     if (timing_ == OpTiming::on) record_mark();
     marked_ops_.push_back(i);
-    execute(plan.ops[i], layer);
+    execute(plan, plan.ops[i], layer);
   }
 }
 
@@ -136,7 +137,7 @@ std::vector<Seconds> GpuExecutor::op_durations(const StepPlan& plan) const {
   return durations;
 }
 
-void GpuExecutor::execute(const Op& op, int layer) {
+void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
   require(op.count == (op.stage == Stage::layer ? shape_.num_hidden_layers : 1), op, "is for another depth");
   const int tokens = inputs_.num_tokens();
   switch (op.kind) {
@@ -155,9 +156,9 @@ void GpuExecutor::execute(const Op& op, int layer) {
     case OpKind::rope_and_cache:
       return execute_rope_and_cache(op, layer);
     case OpKind::attention_prefill:
-      return execute_attention(op, layer, Phase::prefill);
+      return execute_attention(plan, op, layer, Phase::prefill);
     case OpKind::attention_decode:
-      return execute_attention(op, layer, Phase::decode);
+      return execute_attention(plan, op, layer, Phase::decode);
     case OpKind::shift_sink_keys:
     case OpKind::attention_scores:
       return require(false, op, "is for a CPU: GPU kernels keep every token");
@@ -187,15 +188,16 @@ void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
                               .num_tokens = inputs_.num_tokens()});
 }
 
-void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
+void GpuExecutor::execute_attention(const StepPlan& plan, const Op& op, int layer, Phase phase) {
   const AttentionInputs& inputs = inputs_.attention(phase);
   require(op.attention.num_sequences == inputs.num_seqs && op.attention.num_query_heads == shape_.num_attention_heads &&
               op.attention.num_kv_heads == shape_.num_key_value_heads,
           op, "has another shape");
+  require(plan.attention_split.partition_tokens == options_.partition_tokens, op, "is split otherwise");
   require(op.attention.block_size == kv_.options().block_size && op.attention.kv_dtype == kv_.options().dtype, op,
           "is planned for another KV cache");
   const GpuAttention attention{.shape = shape_,
-                               .tiling = options_.tiling,
+                               .tile = lower::attention_tile(op, plan, lower::Device{}, {}),
                                .activation_dtype = options_.activation_dtype,
                                .cache = kv_.layer(layer),
                                .inputs = inputs,

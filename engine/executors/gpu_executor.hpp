@@ -16,9 +16,9 @@
 namespace dculab::engine {
 
 struct GpuExecutorOptions {
-  Dtype activation_dtype = Dtype::f16;                 // f16 or f32
-  ActivationMode activations = ActivationMode::exact;  // int8 weights: int8; all others: exact
-  KernelTiling tiling;  // partition_tokens and query_heads_per_workgroup are the caller's choice
+  Dtype activation_dtype = Dtype::f16;                       // f16 or f32
+  ActivationMode activations = ActivationMode::exact;        // int8 weights: int8; all others: exact
+  int partition_tokens = AttentionSplit{}.partition_tokens;  // of the plans to come: their partial results need room
   GpuStepLimits limits;
 };
 
@@ -64,13 +64,13 @@ class GpuExecutor final : public ModelExecutor {
 
   void fill_inputs(const StepPlan& plan);
   void run_stage(const StepPlan& plan, Stage stage, int layer);
-  void execute(const Op& op, int layer);
+  void execute(const StepPlan& plan, const Op& op, int layer);
   void execute_norm(const Op& op, int layer);
   void execute_matmul(const Op& op, int layer);
   void multiply_int8(const MatmulBinding& binding);
   void execute_activation(const Op& op);
   void execute_rope_and_cache(const Op& op, int layer);
-  void execute_attention(const Op& op, int layer, Phase phase);
+  void execute_attention(const StepPlan& plan, const Op& op, int layer, Phase phase);
   void keep_logits_rows();
   void record_mark();
   [[nodiscard]] std::vector<Seconds> op_durations(const StepPlan& plan) const;

@@ -8,7 +8,7 @@
 #include "engine/checkpoint/quantized_tensors.hpp"
 #include "kernels/cpu/packed_weights.hpp"
 #include "kernels/gpu/matmul/gptq_layout.hpp"
-#include "kernels/gpu/matmul/gptq_plan.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -35,7 +35,7 @@ void require_int4_kernel(const QuantizedMatrix& matrix) {
   if (group != 32 && group != 64 && group != 128 && group != matrix.columns)
     throw InputError("int4 weights in groups of " + std::to_string(group) +
                      " are not supported on the GPU; use groups of 32, 64 or 128, or one for each row (-1)");
-  require_multiple(matrix, kernels::gpu::kGptqChunk);
+  require_multiple(matrix, lower::dculab_gpu::kGptqChunk);
 }
 
 void require_int8_kernel(const QuantizedMatrix& matrix) {

@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "engine/executors/layer_requirements.hpp"
-#include "kernels/gpu/tiling.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -27,7 +27,7 @@ void require_gpu_runnable(const ModelShape& shape, Dtype activation_dtype, Activ
   if (activation_dtype != Dtype::f16 && activation_dtype != Dtype::f32)
     throw InputError("activations of " + std::string(name(activation_dtype)) +
                      " are not supported on the GPU; use f16 or f32");
-  if (!kernels::gpu::is_supported_head_dim(shape.head_dim))
+  if (!lower::dculab_gpu::is_supported_head_dim(shape.head_dim))
     throw InputError("head_dim " + std::to_string(shape.head_dim) +
                      " is not supported on the GPU; use 32, 64, 80, 96, 128 or 256");
 }

@@ -56,13 +56,12 @@ Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const
   if (device.gpu == nullptr) return {};
   return weight_footprint(model, options.weights) +
          gpu_step_memory(model, options.activation_dtype, {options.max_num_batched_tokens, options.max_num_seqs},
-                         options.tiling.partition_tokens, options.block_size);
+                         options.attention_split.partition_tokens, options.block_size);
 }
 
-EngineOptions options_on(const DeviceChoice& device, EngineOptions options, const ModelShape& model) {
+EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {
   if (device.kind == DeviceKind::cpu) {
     options.activation_dtype = Dtype::f32;
-    options.tiling = cpu_kernel_tiling(model.group_size());
     return options;
   }
   if (options.kv_retention.policy != RetentionPolicy::all)
@@ -70,10 +69,6 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options, cons
                      " is for --device cpu: GPU kernels keep every token");
   if (options.preemption_mode == PreemptionMode::swap)
     throw InputError("preemption_mode swap is for --device cpu: on a GPU preempted sequences are recomputed");
-  const KernelTiling wanted = options.tiling;
-  options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
-  options.tiling.partition_tokens = wanted.partition_tokens;
-  options.tiling.query_heads_per_workgroup = wanted.query_heads_per_workgroup;
   return options;
 }
 
@@ -86,7 +81,7 @@ std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeig
       GpuExecutorOptions{
           .activation_dtype = options.activation_dtype,
           .activations = options.activations,
-          .tiling = options.tiling,
+          .partition_tokens = options.attention_split.partition_tokens,
           .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
 }
 

@@ -38,9 +38,9 @@ struct OpenDevice {
 // where the weights are in memory already.
 [[nodiscard]] Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options);
 
-// `options` completed with what the device's kernels do: activation_dtype (f32 on the CPU) and tiling. Throws
+// `options` completed with what the device's kernels do: activation_dtype (f32 on the CPU). Throws
 // InputError for what they do not: retention policies and preemption by swap on a GPU.
-[[nodiscard]] EngineOptions options_on(const DeviceChoice& device, EngineOptions options, const ModelShape& model);
+[[nodiscard]] EngineOptions options_on(const DeviceChoice& device, EngineOptions options);
 
 [[nodiscard]] std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,
                                                            const KvCacheOptions& kv_cache, const EngineOptions& options,

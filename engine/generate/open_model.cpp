@@ -20,7 +20,7 @@ int thread_count(int wanted) {
 }  // namespace
 
 EngineOptions served_options(const GeneratorOptions& asked, const ModelShape& shape) {
-  EngineOptions options = options_on(asked.device, asked.engine, shape);
+  EngineOptions options = options_on(asked.device, asked.engine);
   options.weights = shape.layer_format();
   if (const std::string found = problem(options.activations, shape); !found.empty())
     throw InputError("activations in " + std::string(name(options.activations)), found);

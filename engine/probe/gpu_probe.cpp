@@ -6,7 +6,7 @@
 
 #include "engine/kv/random_values.hpp"
 #include "engine/memory/device_memory.hpp"
-#include "kernels/gpu/tiling.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -58,7 +58,7 @@ struct ProbeSizes {
   };
   const DeviceMemory x = random_memory(device, bytes(m, k)), w = random_memory(device, bytes(n, k));
   const DeviceMemory y(device, bytes(m, n));
-  const DeviceMemory workspace(device, kernels::gpu::matmul_workspace(m, n, k) * sizeof(float));
+  const DeviceMemory workspace(device, lower::dculab_gpu::matmul_workspace(m, n, k) * sizeof(float));
   const kernels::gpu::Matmul args{.x = {x.as(), dtype},
                                   .w = {w.as(), dtype},
                                   .y = {y.as(), dtype},

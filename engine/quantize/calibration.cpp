@@ -24,13 +24,12 @@ constexpr int kSequenceTokens = 2048;  // the paper's
           .dtype = Dtype::f32};
 }
 
-[[nodiscard]] EngineOptions calibration_options(const ModelShape& shape) {
+[[nodiscard]] EngineOptions calibration_options() {
   EngineOptions options;
   options.block_size = kBlockSize;
   options.kv_cache_dtype = Dtype::f32;
   options.activation_dtype = Dtype::f32;
   options.weights = {Dtype::f32, 0};
-  options.tiling = cpu_kernel_tiling(shape.group_size());
   return options;
 }
 
@@ -42,7 +41,7 @@ constexpr int kSequenceTokens = 2048;  // the paper's
   std::vector<BlockId> blocks(static_cast<std::size_t>((count + kBlockSize - 1) / kBlockSize));
   std::iota(blocks.begin(), blocks.end(), 0);
   batch.block_tables.push_back(std::move(blocks));
-  return plan_step(shape, calibration_options(shape), std::move(batch));
+  return plan_step(shape, calibration_options(), std::move(batch));
 }
 
 }  // namespace
@@ -93,7 +92,7 @@ void Calibration::observe_head(const Observer& observer) {
   for (std::size_t i = 0; i < plans_.size(); ++i) {
     Batch batch = plans_[i].batch;
     batch.sequences.front().num_logits = batch.sequences.front().num_new_tokens;
-    const StepPlan plan = plan_step(executor_.shape(), calibration_options(executor_.shape()), std::move(batch));
+    const StepPlan plan = plan_step(executor_.shape(), calibration_options(), std::move(batch));
     executor_.begin(plan);
     executor_.set_hidden_state(states_[i]);
     executor_.finish(plan);

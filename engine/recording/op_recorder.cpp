@@ -72,19 +72,19 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
 
   const Op& op = plan.ops.front();
   if (op.kind == OpKind::matmul && bits(op.weight_format.dtype) < 16)
-    return {op, record_quantized_matmul(op, wave_size)};
+    return {plan, record_quantized_matmul(op, wave_size)};
 
   kernels::gpu::host::AddressRecorder recorder;
   GpuExecutor executor(kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder}),
                        zero_weights(layer, plain_dtype(layer, options.weights)),
                        {num_blocks, options.block_size, options.kv_cache_dtype},
                        {.activation_dtype = options.activation_dtype,
-                        .tiling = options.tiling,
+                        .partition_tokens = options.attention_split.partition_tokens,
                         .limits = {.max_num_batched_tokens = tokens_of(batch),
                                    .max_num_seqs = static_cast<int>(batch.sequences.size())}});
   executor.set_op_timing(OpTiming::off);
   (void)executor.run(plan);
-  return {op, recorder.take_launches()};
+  return {plan, recorder.take_launches()};
 }
 
 }  // namespace dculab::engine

@@ -9,13 +9,15 @@
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "core/model_shape.hpp"
-#include "core/op.hpp"
+#include "core/step_plan.hpp"
 
 namespace dculab::engine {
 
 struct RecordedOp {
-  Op op;                               // as planned, one execution
+  StepPlan plan;                       // of that op alone, one execution
   std::vector<AddressTrace> launches;  // of its kernels, in order: two for partitioned decode attention
+
+  [[nodiscard]] const Op& op() const { return plan.ops.front(); }
 };
 
 // Runs the op called `op_name` of the plan of (model, options, batch) once. KV blocks are scattered over the cache, as

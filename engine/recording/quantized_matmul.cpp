@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "engine/memory/device_memory.hpp"
-#include "kernels/gpu/matmul/gptq_plan.hpp"
 #include "kernels/gpu/open_device.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -32,7 +32,7 @@ void run_gptq(const DevicePointer& device, const Op& op) {
   const DeviceMemory qzeros = zeros(device, groups * n / 2, OperandRole::weight);
   const DeviceMemory scales = zeros(device, groups * n * 2, OperandRole::weight);
   const DeviceMemory y = zeros(device, 1.0 * m * n * bits(activation) / 8, OperandRole::output);
-  const std::size_t floats = kernels::gpu::gptq_matmul_workspace(m, n, k);
+  const std::size_t floats = lower::dculab_gpu::gptq_matmul_workspace(m, n, k);
   const DeviceMemory workspace = zeros(device, static_cast<double>(floats) * sizeof(float), OperandRole::output);
   device->gptq_matmul({.x = {x.as(), activation},
                        .weight = {.qweight = qweight.as<std::uint32_t>(),

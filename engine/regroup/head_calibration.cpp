@@ -17,7 +17,6 @@ EngineOptions calibration_options(const ModelShape& shape) {
   options.kv_cache_dtype = Dtype::f32;
   options.activation_dtype = Dtype::f32;
   options.weights = shape.layer_format();
-  options.tiling = cpu_kernel_tiling(shape.group_size());
   return options;
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/preconditions.hpp"
+#include "lower/dculab_cpu/geometry.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention.cpp"
@@ -18,10 +19,10 @@
 namespace dculab::kernels::cpu {
 namespace {
 
-constexpr int kKvTileTokens = 64;      // of attention_tile-inl.hpp
-constexpr int kPartitionTokens = 512;  // a multiple of the KV tile
-constexpr int kQueryRows = 128;        // (token, head) rows that share a pass over the KV tiles
-constexpr int kSplitTokens = 16;       // query tokens up to which partitions are separate tasks
+using lower::dculab_cpu::kPartitionTokens;
+using lower::dculab_cpu::kQueryRows;
+
+constexpr int kSplitTokens = 16;  // query tokens up to which partitions are separate tasks
 
 // A few consecutive new tokens of one sequence.
 struct QueryTile {
@@ -67,7 +68,7 @@ AttentionPlan plan_attention(const PagedAttentionArgs& args) {
       tokens = std::min(end - token, tile_tokens);
       // All queries of a tile see the same tokens quantized.
       if (is_kivi(args.cache.dtype)) tokens = std::min(tokens, kKiviGroup - position % kKiviGroup);
-      const int seen = first_seen(position, args.sliding_window) / kKvTileTokens * kKvTileTokens;
+      const int seen = first_loaded_token(args.sliding_window, position);
       QueryTile tile{seq, token, tokens, position, seen, -1};
       const int index = static_cast<int>(plan.tiles.size());
       if (end - begin <= kSplitTokens && tile.partitions() > 1) {
@@ -90,8 +91,6 @@ AttentionPlan plan_attention(const PagedAttentionArgs& args) {
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 namespace {
-
-static_assert(kKvTileTokens == kTileTokens && kPartitionTokens % kTileTokens == 0);
 
 class Attention {
  public:

@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
-constexpr int kTileTokens = 64;  // K and V of a tile as F32: 32 KiB at head_dim 64, in L1
+constexpr int kTileTokens = kKvTileTokens;  // K and V of a tile as F32: 32 KiB at head_dim 64, in L1
 
 constexpr int round_up_to_lanes(int count) { return (count + kLanes - 1) / kLanes * kLanes; }
 

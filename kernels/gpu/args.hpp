@@ -8,7 +8,11 @@
 #include "core/dtype.hpp"
 #include "kernels/ops.hpp"
 
+namespace dculab::lower::dculab_gpu {}
+
 namespace dculab::kernels::gpu {
+
+using namespace lower::dculab_gpu;  // how the kernels cut their work: what is launched is what is priced
 
 // A tensor that a kernel reads or writes, in a format known at run time. Activations are f16 or f32; all activations
 // of one launch share a format unless said otherwise.
@@ -28,8 +32,9 @@ struct Matmul {
   Input w;   // [n, k]
   Output y;  // [m, y_stride], the first n used; f32 is allowed with f16 x (logits)
   int m = 0, n = 0, k = 0;
-  int y_stride = 0;            // values between rows of y, >= n: several matrices may fill one row side by side
-  float* workspace = nullptr;  // partial sums of split k: matmul_workspace() of tiling.hpp; null: not split
+  int y_stride = 0;  // values between rows of y, >= n: several matrices may fill one row side by side
+  float* workspace =
+      nullptr;  // partial sums of split k: matmul_workspace() of lower/dculab_gpu/geometry.hpp; null: not split
   const float* bias = nullptr;
 };
 
@@ -45,6 +50,15 @@ struct GptqMatmul {
   int y_stride = 0;
   float* workspace = nullptr;  // partial sums of split k: see gptq_matmul_workspace(); null: k is not split
   const float* bias = nullptr;
+};
+
+// The second pass of a product whose sum over k is split: adds the parts, in order.
+struct SplitKSum {
+  const float* partials = nullptr;  // [parts, m, n]
+  Output y;                         // [m, y_stride], the first n used
+  int parts = 1, m = 0, n = 0;
+  int y_stride = 0;
+  const float* bias = nullptr;  // [n], or null
 };
 
 struct Int8Matmul {

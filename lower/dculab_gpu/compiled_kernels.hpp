@@ -25,7 +25,9 @@ struct CompiledKernel {
 // By target and full name.
 [[nodiscard]] std::optional<KernelResources> find_compiled_kernel(std::string_view target, std::string_view name);
 
-// The kernel that runs `op` on `device`; none where the table has no such target, or our kernels not such an op.
-[[nodiscard]] std::optional<KernelResources> compiled_resources(const Op& op, const Device& device);
+// The kernel that runs `op` on `device`, decode attention with so many query heads a workgroup; none where the table
+// has no such target, or our kernels not such an op.
+[[nodiscard]] std::optional<KernelResources> compiled_resources(const Op& op, const Device& device,
+                                                                int heads_per_workgroup = 1);
 
 }  // namespace dculab::lower::dculab_gpu

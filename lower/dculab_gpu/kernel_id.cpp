@@ -5,12 +5,12 @@
 #include <bit>
 #include <charconv>
 
-#include "core/matmul_tiles.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 
 namespace dculab::lower::dculab_gpu {
 namespace {
-
-constexpr int kLaneSums = 32;  // kernels/gpu/attention/paged_attention_tiling.hpp
 
 // What an argument of a kernel template says, in the order of the arguments.
 enum class Argument : std::uint8_t { end, wave_size, rows, token_lanes, lane_heads, team, values, value_pairs, stored };
@@ -143,22 +143,19 @@ template <std::size_t size>
   return text.empty() ? std::optional(id) : std::nullopt;
 }
 
-[[nodiscard]] int power_of_two(int value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(value))); }
-
-[[nodiscard]] KernelId decode_kernel(const AttentionWork& work, int wave) {
+[[nodiscard]] KernelId decode_kernel(const AttentionWork& work, int wave, int heads) {
   if (!is_type(work.kv_dtype) || work.kv_dtype == Dtype::f32) return {};
-  const int values_per_load = 128 / bits(work.kv_dtype);  // of 16 bytes
-  const int lane_heads = std::min(power_of_two(work.heads_per_workgroup), kLaneSums / values_per_load);
+  const PagedAttentionTiling tiling = tile_paged_attention(work.kv_dtype, work.head_dim, heads);
   return {.kernel = Kernel::paged_attention,
           .wave_size = wave,
-          .token_lanes = power_of_two(std::max(32, work.head_dim) / values_per_load),
-          .lane_heads = lane_heads,
-          .is_team = work.heads_per_workgroup > lane_heads,
+          .token_lanes = tiling.token_lanes,
+          .lane_heads = tiling.lane_heads,
+          .is_team = tiling.team > 1,
           .stored = work.kv_dtype};
 }
 
 [[nodiscard]] KernelId prefill_kernel(const Op& op, int wave) {
-  const bool pairs = op.activation_dtype == Dtype::f16 && op.attention.kv_dtype != Dtype::bf16;
+  const bool pairs = prefill_arithmetic(op.activation_dtype, op.attention.kv_dtype) == PrefillArithmetic::half_pairs;
   return {.kernel = Kernel::prefill_attention,
           .wave_size = wave,
           .rows = op.attention.head_dim,
@@ -172,8 +169,8 @@ template <std::size_t size>
   if (op.activations == ActivationMode::bf16 || (op.activations == ActivationMode::int8 && !is_int8_by_rows)) return {};
   const int m = static_cast<int>(std::min<std::int64_t>(op.m, 1 << 20));
   const bool is_gemv = m <= kGemvMaxRows;
-  const int gemv_rows = power_of_two(m);
-  const int gemm_rows = m <= 32 ? 32 : m <= 64 ? 64 : 128;
+  const int gemv_rows = static_cast<int>(std::bit_ceil(static_cast<unsigned>(m)));
+  const int gemm_rows = gemm_tile_rows(m);
   // Activations other than f16 are f32 on the GPU.
   const Dtype x = op.activation_dtype == Dtype::f16 ? Dtype::f16 : Dtype::f32;
   if (weights == Dtype::int4)
@@ -199,7 +196,7 @@ template <std::size_t size>
 
 }  // namespace
 
-KernelId kernel_of(const Op& op, int wave) {
+KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
   switch (op.kind) {
     case OpKind::embedding:
       return {.kernel = Kernel::embedding, .wave_size = wave};
@@ -214,7 +211,7 @@ KernelId kernel_of(const Op& op, int wave) {
     case OpKind::attention_prefill:
       return prefill_kernel(op, wave);
     case OpKind::attention_decode:
-      return decode_kernel(op.attention, wave);
+      return decode_kernel(op.attention, wave, heads_per_workgroup);
     case OpKind::activation_mul:
       return {.kernel = op.is_plain_gelu ? Kernel::gelu : Kernel::silu_and_mul, .wave_size = wave};
     case OpKind::shift_sink_keys:  // on the CPU only

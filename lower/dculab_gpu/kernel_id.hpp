@@ -12,9 +12,6 @@
 
 namespace dculab::lower::dculab_gpu {
 
-// Rows of x up to which a product is a matrix-vector product (kernels/gpu/tiling.hpp).
-inline constexpr int kGemvMaxRows = 8;
-
 enum class Kernel : std::uint8_t {
   none,
   embedding,
@@ -48,9 +45,10 @@ struct KernelId {
   friend auto operator<=>(const KernelId&, const KernelId&) = default;
 };
 
+// heads_per_workgroup: query heads that a workgroup of decode attention serves.
 // Kernel::none where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi; the first stands for
 // both.
-[[nodiscard]] KernelId kernel_of(const Op& op, int wave_size);
+[[nodiscard]] KernelId kernel_of(const Op& op, int wave_size, int heads_per_workgroup);
 
 // The name that the compiler gives it: "gemv_kernel<64, 8, Half, Bf16>". Empty for Kernel::none.
 [[nodiscard]] std::string name(const KernelId& id);

@@ -25,7 +25,7 @@ using lower::Overlap;
                                              Bytes footprint) {
   const LevelBytes bytes = level_bytes(machine, op, launch, price.parallel, footprint, CacheStart::in_step);
   const PerLevel<Seconds> latencies = mean_latencies(machine, bytes.arriving);
-  const Bytes in_flight = bytes_in_flight(machine, op, launch, price.parallel);
+  const Bytes in_flight = bytes_in_flight(machine, launch, price.parallel);
   const std::size_t levels = machine.memory.size();
   PerLevel<Seconds> times{};
   price.bytes = bytes.arriving;
@@ -35,8 +35,9 @@ using lower::Overlap;
     const Bytes here = bytes.arriving[level];
     const bool last = level + 1 == levels;
     price.hit_rate[level] = last || here <= Bytes{} ? 1 : std::max(0.0, 1 - bytes.arriving[level + 1] / here);
+    const double active = price.parallel.active_units;
     const BytesPerSecond deliverable_here =
-        deliverable(machine, level, drawing_units(machine, launch, level, price.parallel.active_units));
+        deliverable(machine, level, active, drawing_units(machine, launch, level, active));
     price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
     times[level] = here / deliverable_here;
     price.floor = std::max(price.floor, here / machine.memory[level].bandwidth);
@@ -47,6 +48,8 @@ using lower::Overlap;
 // A second kernel adds up what the parts of a product split along k come to.
 void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, double parts) {
   price.lookups = launch.block_lookups * machine.efficiencies.block_lookup / price.parallel.concurrent;
+  price.chain =
+      launch.chained_loads * machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
   const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
   price.launch = launches * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
@@ -66,7 +69,7 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
     bound.level = std::max<std::size_t>(machine.memory.size(), 2) - 2;  // the last cache
   }
   consider(BoundKind::compute, price.compute);
-  consider(BoundKind::latency, std::max(price.latency, price.lookups));
+  consider(BoundKind::latency, std::max({price.latency, price.lookups, price.chain}));
   consider(BoundKind::launch, price.launch);
   return bound;
 }
@@ -90,8 +93,9 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
     compute = std::max(compute, std::exchange(resources[level], Seconds{}));
   if (const auto share = launch.product ? matmul_dram_share(machine, *launch.product) : std::nullopt) {
     const std::size_t dram = machine.memory.size() - 1;
-    const double drawing = drawing_units(machine, launch, dram, price.parallel.active_units);
-    const double active = deliverable(machine, dram, drawing) / deliverable(machine, dram, machine.compute_units);
+    const double units = price.parallel.active_units;
+    const double active = deliverable(machine, dram, units, drawing_units(machine, launch, dram, units)) /
+                          deliverable(machine, dram, machine.compute_units);
     const BytesPerSecond reached = *share * active * machine.dram().bandwidth;
     compute = std::max(compute, price.bytes[dram] / reached);
     resources[dram] = Seconds{};
@@ -117,15 +121,16 @@ struct Way {
   price.memory = *std::max_element(levels.begin(), levels.end());
   price_starts(price, machine, launch, way.parts);
   price.adding = adding_time(machine, launch, way.parts);
-  price.seconds =
-      price.launch + price.lookups + price.adding + smooth_max(resources_of(price, machine, launch, levels), norm);
+  price.seconds = price.launch + price.lookups + price.chain + price.adding +
+                  smooth_max(resources_of(price, machine, launch, levels), norm);
   price.bound = bound_of(price, machine, levels);
   return price;
 }
 
 // The cheapest way: of splits on a GPU, and on a CPU of all threads and the calling one.
-[[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint, double norm) {
-  const Launch launch = lower::lower(op, machine);
+[[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint,
+                               double norm) {
+  const Launch launch = lower::lower(op, plan, machine, machine.stack.kernels);
   const Parallelism whole = parallelism(machine, launch);
   OpPrice best = price_with({whole}, machine, op, launch, footprint, norm);
   const auto consider = [&](const Way& other) {
@@ -178,8 +183,8 @@ Bytes step_footprint(const StepPlan& plan) {
   return total;
 }
 
-OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint) {
-  return price_op(machine, op, footprint, norm_of_overlap(machine.efficiencies.overlap));
+OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint) {
+  return price_op(machine, plan, op, footprint, norm_of_overlap(machine.efficiencies.overlap));
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
@@ -190,7 +195,7 @@ void price_step(const Machine& machine, const StepPlan& plan, double cold_share,
   price.seconds = price.host;
   price.ops.clear();
   for (const Op& op : plan.ops) {
-    OpPrice& priced = price.ops.emplace_back(price_op(machine, op, footprint, norm));
+    OpPrice& priced = price.ops.emplace_back(price_op(machine, plan, op, footprint, norm));
     if (cold_share > 0) add_refill(machine, op, cold_share, footprint, priced);
     price.seconds += priced.all_executions();
   }

@@ -2,6 +2,7 @@
 //
 //   op    = launches * launch + rounds * workgroup start          (launch; a CPU op that one thread does has none)
 //         + block look-ups * time each / concurrent workgroups    (walking the block table)
+//         + loads that wait for one another * latency of the last cache
 //         + adding the sums of a product split along k            (sim/compute/split_k.hpp)
 //         + cold share * bytes that caches keep between steps / refill bandwidth     (sim/memory/driven_out.hpp)
 //         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency; arithmetic hides some levels
@@ -49,6 +50,7 @@ struct OpPrice {
   Bound bound;
   Seconds launch;   // kernel launches and workgroup starts
   Seconds lookups;  // following block tables
+  Seconds chain;    // loads that wait for one another: combining split contexts
   Seconds refill;   // of caches that others have driven its weights and KV out of
   Seconds adding;   // the sums of a product split along k; its bound is the last cache
   Seconds compute;
@@ -76,10 +78,9 @@ struct StepPrice {
 // Distinct bytes of weights and KV that a step touches: how far apart two uses of the same weight are.
 [[nodiscard]] Bytes step_footprint(const StepPlan& plan);
 
-// One op, where `footprint` bytes of weights and KV pass between two executions with the same operands. A kernel
-// that is benchmarked alone: footprint = op.unique_bytes().
-// Precondition: problems(machine) is empty.
-[[nodiscard]] OpPrice price_op(const Machine& machine, const Op& op, Bytes footprint);
+// One op of `plan`, where `footprint` bytes of weights and KV pass between two executions with the same operands. A
+// kernel that is benchmarked alone: footprint = what it touches. Precondition: problems(machine) is empty.
+[[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint);
 
 // A step that finds `cold_share` (Batch) of what the caches keep between steps gone. Re-uses `price`'s storage.
 // For sweeps and serving loops.

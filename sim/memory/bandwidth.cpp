@@ -12,11 +12,11 @@ constexpr double kRunsAhead = 2;   // per wave: a run of K and one of V
 
 }  // namespace
 
-Bytes bytes_in_flight(const Machine& machine, const Op& op, const lower::Launch& launch, const Parallelism& parallel) {
+Bytes bytes_in_flight(const Machine& machine, const lower::Launch& launch, const Parallelism& parallel) {
   if (!launch.waits_for_loads) return Bytes(std::numeric_limits<double>::infinity());
   Bytes per_wave = machine.waves.wave_size * kLoadsAhead * kLoad;
-  for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::kv_read) per_wave = std::min(per_wave, kRunsAhead * operand.contiguous_run);
+  for (const lower::Access& access : launch.accesses())
+    if (access.role == OperandRole::kv_read) per_wave = std::min(per_wave, kRunsAhead * access.contiguous_run);
   return parallel.concurrent * parallel.waves_per_workgroup * per_wave;
 }
 
@@ -42,12 +42,16 @@ double drawing_units(const Machine& machine, const lower::Launch& launch, std::s
 }
 
 BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units) {
+  return deliverable(machine, index, active_units, active_units);
+}
+
+BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units, double drawing_units) {
   const MemoryLevel& level = machine.memory[index];
   const bool dram = index + 1 == machine.memory.size();
   const double efficiency = dram ? machine.efficiencies.dram_bandwidth : machine.efficiencies.cache_bandwidth;
   const bool alone_known = level.bandwidth_per_unit > BytesPerSecond{};
   const BytesPerSecond per_unit = alone_known ? level.bandwidth_per_unit : level.bandwidth / machine.compute_units;
-  BytesPerSecond result = efficiency * std::min(level.bandwidth, active_units * per_unit);
+  BytesPerSecond result = efficiency * std::min(level.bandwidth, drawing_units * per_unit);
   if (level.outstanding > 0) result = std::min(result, active_units * level.outstanding * level.line / level.latency);
   return result;
 }

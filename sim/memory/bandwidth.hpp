@@ -11,7 +11,8 @@
 //   bytes in flight = concurrent workgroups * waves * min(lanes * 16 B * 4 loads, 2 runs)
 //
 // One unit's bandwidth, where its file does not say it, is its share. DRAM is not shared out: to a GPU's product, whose
-// slabs are fetched ahead, a unit that works can draw for idle ones what the last cache gives a unit.
+// slabs are fetched ahead, a unit that works can draw for idle ones what the last cache gives a unit; but it has no
+// more lines outstanding than its own.
 //
 // A run is the contiguous bytes of a KV block that one load stream has before it must follow the block table again:
 // small blocks shorten what a wave can ask for ahead of time. Sources: Little 1961; Volkov 2010, "Better performance
@@ -33,8 +34,7 @@ using PerLevel = std::array<T, kMaxMemoryLevels>;  // [machine.memory.size()] us
 
 // Bytes that the waves in flight have asked for at any time; unlimited where hardware prefetches and `outstanding` says
 // it.
-[[nodiscard]] Bytes bytes_in_flight(const Machine& machine, const Op& op, const lower::Launch& launch,
-                                    const Parallelism& parallel);
+[[nodiscard]] Bytes bytes_in_flight(const Machine& machine, const lower::Launch& launch, const Parallelism& parallel);
 
 // T(l) for every level, from the bytes that arrive at each. T(0) is the effective latency of the op.
 [[nodiscard]] PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving);
@@ -43,7 +43,10 @@ using PerLevel = std::array<T, kMaxMemoryLevels>;  // [machine.memory.size()] us
 [[nodiscard]] double drawing_units(const Machine& machine, const lower::Launch& launch, std::size_t index,
                                    double active_units);
 
-// The first three terms: what level `index` can deliver to `active_units` units.
+// The first three terms: what level `index` can deliver to `active_units` units, which have the share of
+// `drawing_units`.
+[[nodiscard]] BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units,
+                                         double drawing_units);
 [[nodiscard]] BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units);
 
 }  // namespace dculab::sim

@@ -21,9 +21,9 @@ constexpr Bytes kColdDistance{1e30};
 }
 
 // Of the second visits to a line that two runs share, those that a shared cache does not answer.
-[[nodiscard]] double shared_lines_missed(const Op& op, const Operand& operand, const Reuse& reuse, Bytes cache) {
-  const double last_of_block = 1.0 / std::max(1, op.attention.num_kv_heads);
-  return (1 - last_of_block) * (1 - stays(reuse.burst, cache)) + last_of_block * (1 - stays(operand.unique, cache));
+[[nodiscard]] double shared_lines_missed(const lower::Access& access, const Reuse& reuse, Bytes cache) {
+  const double last_of_block = 1.0 / access.runs_in_step;
+  return (1 - last_of_block) * (1 - stays(reuse.burst, cache)) + last_of_block * (1 - stays(access.unique, cache));
 }
 
 }  // namespace
@@ -32,20 +32,20 @@ LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch
                        Bytes footprint, CacheStart start) {
   auto reuse = reuse_of(machine, op, launch, parallel, footprint);
   LevelBytes result;
-  for (std::size_t index = 0; index < op.operands().size(); ++index) {
-    const Operand& operand = op.operands()[index];
+  for (std::size_t index = 0; index < launch.accesses().size(); ++index) {
+    const lower::Access& access = launch.accesses()[index];
     if (start == CacheStart::cold) reuse[index].first = reuse[index].first_local = kColdDistance;
     Arrivals arrivals = all_requests(reuse[index]);
     double missed = 1;  // of the second visits to lines that two runs share
     for (std::size_t level = 0; level < machine.memory.size(); ++level) {
       const MemoryLevel& memory = machine.memory[level];
-      const double rounding = 1 + (line_rounding(op, operand, piece(machine, level)) - 1) * missed;
-      const Bytes arriving = operand.unique * rounding * arrivals.total();
+      const double rounding = 1 + (line_rounding(access, piece(machine, level)) - 1) * missed;
+      const Bytes arriving = access.unique * rounding * arrivals.total();
       result.arriving[level] += arriving;
-      if (level == 0 && !is_written(operand.role)) result.read += arriving;
+      if (level == 0 && !is_written(access.role)) result.read += arriving;
       if (memory.scope == Scope::device) {
         arrivals = misses_of_shared(arrivals, reuse[index], memory.size);
-        missed *= shared_lines_missed(op, operand, reuse[index], memory.size);
+        missed *= shared_lines_missed(access, reuse[index], memory.size);
       } else {
         arrivals = misses_of_private(arrivals, reuse[index], memory.size);
       }

@@ -20,10 +20,9 @@ void add_launch(ReplayComparison& comparison, const CacheReplay& replay) {
     comparison.levels[level].replayed += replay.levels[level].total().bytes;
 }
 
-void add_closed_form(ReplayComparison& comparison, const Machine& machine, const Op& op) {
-  const lower::Launch launch = lower::lower(op, machine);
+void add_closed_form(ReplayComparison& comparison, const Machine& machine, const Op& op, const lower::Launch& launch) {
   const LevelBytes bytes =
-      level_bytes(machine, op, launch, parallelism(machine, launch), op.unique_bytes(), CacheStart::cold);
+      level_bytes(machine, op, launch, parallelism(machine, launch), launch.unique_bytes(), CacheStart::cold);
   for (std::size_t level = 0; level < machine.memory.size(); ++level)
     comparison.levels[level].closed_form = bytes.arriving[level];
 }
@@ -37,14 +36,17 @@ void fill_hit_rates(std::vector<ComparedLevel>& levels) {
 }
 
 // Each launch with its own registers and LDS: a combining or summing kernel is smaller than the one before.
-[[nodiscard]] lower::KernelResources resources_of(const Machine& machine, const Op& op, const AddressTrace& launch) {
-  return find_compiled_kernel(machine.kernel_target, launch.kernel).value_or(lower::lower(op, machine).resources);
+[[nodiscard]] lower::KernelResources resources_of(const Machine& machine, const lower::Launch& priced,
+                                                  const AddressTrace& launch) {
+  return find_compiled_kernel(machine.kernel_target, launch.kernel).value_or(priced.resources);
 }
 
 }  // namespace
 
-ReplayComparison compare_with_replay(const Machine& machine, const Op& op, std::span<const AddressTrace> launches,
-                                     ReuseMeasurement reuse) {
+ReplayComparison compare_with_replay(const Machine& machine, const StepPlan& plan,
+                                     std::span<const AddressTrace> launches, ReuseMeasurement reuse) {
+  const Op& op = plan.ops.front();
+  const lower::Launch priced = lower::lower(op, plan, machine, machine.stack.kernels);
   ReplayComparison comparison;
   comparison.op = op.name;
   comparison.kernel = launches.front().kernel;
@@ -52,7 +54,7 @@ ReplayComparison compare_with_replay(const Machine& machine, const Op& op, std::
   comparison.resources = is_compiled ? machine.kernel_target : "assumed";
   for (const MemoryLevel& level : machine.memory) comparison.levels.push_back({level.name, {}, {}, 0, 0});
   for (const AddressTrace& launch : launches) {
-    const int per_unit = std::max(1, lower::workgroups_per_unit(machine.waves, resources_of(machine, op, launch)));
+    const int per_unit = std::max(1, lower::workgroups_per_unit(machine.waves, resources_of(machine, priced, launch)));
     const CacheReplay replay = replay_cache(machine, launch, {.workgroups_per_unit = per_unit, .reuse = reuse});
     add_launch(comparison, replay);
     comparison.accesses += launch.accesses.size();
@@ -63,7 +65,7 @@ ReplayComparison compare_with_replay(const Machine& machine, const Op& op, std::
     comparison.lines_per_load = replay.loads.lines_per_instruction();
     comparison.reuse = replay.reuse;
   }
-  add_closed_form(comparison, machine, op);
+  add_closed_form(comparison, machine, op, priced);
   fill_hit_rates(comparison.levels);
   return comparison;
 }

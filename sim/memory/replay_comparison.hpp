@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/address_trace.hpp"
-#include "core/op.hpp"
+#include "core/step_plan.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/cache_replay.hpp"
 
@@ -34,9 +34,10 @@ struct ReplayComparison {
   std::optional<ReuseHistogram> reuse;
 };
 
-// `launches` are those of one execution of `op`, at least one. Both sides start with cold caches. A launch that follows
-// finds nothing of the one before in the caches: what partial results gain there is left out on both sides.
-[[nodiscard]] ReplayComparison compare_with_replay(const Machine& machine, const Op& op,
+// `launches` are those of one execution of the only op of `plan`, at least one. Both sides start with cold caches. A
+// launch that follows finds nothing of the one before in the caches: what partial results gain there is left out on
+// both sides.
+[[nodiscard]] ReplayComparison compare_with_replay(const Machine& machine, const StepPlan& plan,
                                                    std::span<const AddressTrace> launches, ReuseMeasurement reuse);
 
 }  // namespace dculab::sim

@@ -26,12 +26,12 @@ struct Patch {
   return patch;
 }
 
-[[nodiscard]] double concurrent_sharers(const lower::Launch& launch, const Operand& operand,
+[[nodiscard]] double concurrent_sharers(const lower::Launch& launch, const lower::Access& access,
                                         const Parallelism& parallel) {
   const auto [row_tiles, column_tiles] = launch.tiles;
-  if (!launch.product) return std::clamp(operand.requests, 1.0, std::max(1.0, parallel.concurrent));
+  if (!launch.product) return std::clamp(access.requests, 1.0, std::max(1.0, parallel.concurrent));
   const Patch patch = patch_of(row_tiles, column_tiles, std::min(parallel.concurrent, row_tiles * column_tiles));
-  return operand.role == OperandRole::weight ? patch.rows : patch.columns;
+  return access.role == OperandRole::weight ? patch.rows : patch.columns;
 }
 
 struct Footprints {
@@ -40,37 +40,37 @@ struct Footprints {
   Bytes largest_read;
 };
 
-[[nodiscard]] Footprints footprints(const Op& op, const lower::Launch& launch, const Parallelism& parallel) {
+[[nodiscard]] Footprints footprints(const lower::Launch& launch, const Parallelism& parallel) {
   Footprints result;
-  for (const Operand& operand : op.operands()) {
-    if (is_written(operand.role)) continue;
-    const Bytes share = operand.unique * operand.requests / parallel.workgroups;
+  for (const lower::Access& access : launch.accesses()) {
+    if (is_written(access.role)) continue;
+    const Bytes share = access.unique * access.requests / parallel.workgroups;
     result.workgroup += share;
-    const Bytes in_flight = share * (parallel.concurrent / concurrent_sharers(launch, operand, parallel));
-    result.in_flight += std::min(operand.unique, in_flight);
-    result.largest_read = std::max(result.largest_read, operand.unique);
+    const Bytes in_flight = share * (parallel.concurrent / concurrent_sharers(launch, access, parallel));
+    result.in_flight += std::min(access.unique, in_flight);
+    result.largest_read = std::max(result.largest_read, access.unique);
   }
   return result;
 }
 
-void set_first_touch(Reuse& reuse, double units, const Op& op, const Operand& operand, Bytes step_footprint) {
-  switch (operand.role) {
+void set_first_touch(Reuse& reuse, double units, const Op& op, const lower::Access& access, Bytes step_footprint) {
+  switch (access.role) {
     case OperandRole::weight:
     case OperandRole::kv_read:
     case OperandRole::kv_write:
-      reuse.first = std::max(step_footprint, operand.unique);
+      reuse.first = std::max(step_footprint, access.unique);
       reuse.local_share = 1;
       break;
     case OperandRole::block_table:
-      reuse.first = std::max(step_footprint / std::max(1, op.count), operand.unique);
+      reuse.first = std::max(step_footprint / std::max(1, op.count), access.unique);
       reuse.local_share = 1 / units;
       break;
     case OperandRole::activation:
-      reuse.first = 2 * operand.unique;
+      reuse.first = 2 * access.unique;
       reuse.local_share = 1 / units;
       break;
     case OperandRole::output:
-      reuse.first = 2 * operand.unique;
+      reuse.first = 2 * access.unique;
       reuse.local_share = 1;
       break;
   }
@@ -81,19 +81,19 @@ void set_first_touch(Reuse& reuse, double units, const Op& op, const Operand& op
 
 std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op, const lower::Launch& launch,
                                          const Parallelism& parallel, Bytes step_footprint) {
-  const Footprints footprint = footprints(op, launch, parallel);
+  const Footprints footprint = footprints(launch, parallel);
   std::array<Reuse, kMaxOperands> result;
-  for (int index = 0; index < op.num_operands; ++index) {
-    const Operand& operand = op.operands()[static_cast<std::size_t>(index)];
+  for (int index = 0; index < launch.num_accesses; ++index) {
+    const lower::Access& access = launch.accesses()[static_cast<std::size_t>(index)];
     Reuse& reuse = result[static_cast<std::size_t>(index)];
-    reuse.requests = std::max(1.0, operand.requests);
-    reuse.concurrent = concurrent_sharers(launch, operand, parallel);
+    reuse.requests = std::max(1.0, access.requests);
+    reuse.concurrent = concurrent_sharers(launch, access, parallel);
     reuse.compute_units = machine.compute_units;
-    const bool swept = launch.product && operand.unique < footprint.largest_read;
-    reuse.own = footprint.workgroup + (swept ? operand.unique : Bytes{});
+    const bool swept = launch.product && access.unique < footprint.largest_read;
+    reuse.own = footprint.workgroup + (swept ? access.unique : Bytes{});
     reuse.burst = kDrift * footprint.in_flight;
-    reuse.sweep = footprint.in_flight + (swept ? operand.unique : Bytes{});
-    set_first_touch(reuse, machine.compute_units, op, operand, step_footprint);
+    reuse.sweep = footprint.in_flight + (swept ? access.unique : Bytes{});
+    set_first_touch(reuse, machine.compute_units, op, access, step_footprint);
     if (!launch.comes_back) reuse.local_share = 0;
   }
   return result;

@@ -20,9 +20,7 @@
 
 namespace dculab::sim {
 
-inline constexpr std::size_t kMaxOperands = 5;
-
-// [op.num_operands]. `step_footprint`: distinct weight and KV bytes of the whole step.
+// [launch.num_accesses]. `step_footprint`: distinct weight and KV bytes of the whole step.
 [[nodiscard]] std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op,
                                                        const lower::Launch& launch, const Parallelism& parallel,
                                                        Bytes step_footprint);

@@ -11,11 +11,12 @@
 
 #include "core/op.hpp"
 #include "core/units.hpp"
+#include "lower/launch.hpp"
 
 namespace dculab::sim {
 
-// Of the bytes that `operand` of `op` moves where lines are `line` long, over its distinct bytes. At least 1.
-[[nodiscard]] double line_rounding(const Op& op, const Operand& operand, Bytes line);
+// Of the bytes that `access` moves where lines are `line` long, over its distinct bytes. At least 1.
+[[nodiscard]] double line_rounding(const lower::Access& access, Bytes line);
 
 [[nodiscard]] inline bool is_written(OperandRole role) {
   return role == OperandRole::output || role == OperandRole::kv_write;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "lower/lower.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/parameters.hpp"
@@ -14,20 +15,17 @@ namespace {
 // What one kernel after the other, over and over, touches before it comes back.
 [[nodiscard]] Bytes footprint_alone(const Machine& machine, const Recipe& recipe) {
   Bytes footprint = recipe.timed == Timed::cold_kernel ? machine.dram().size : Bytes{};
-  for (const Op& op : recipe.steps.front().plan.ops) footprint += op.unique_bytes();
+  const StepPlan& plan = recipe.steps.front().plan;
+  for (const Op& op : plan.ops) footprint += lower::lower(op, plan, machine, machine.stack.kernels).unique_bytes();
   return footprint;
 }
 
 [[nodiscard]] Seconds price_alone(const Machine& machine, const Recipe& recipe) {
   const Bytes footprint = footprint_alone(machine, recipe);
+  const StepPlan& plan = recipe.steps.front().plan;
   Seconds total;
-  for (const Op& op : recipe.steps.front().plan.ops) total += price_op(machine, op, footprint).seconds;
+  for (const Op& op : plan.ops) total += price_op(machine, plan, op, footprint).seconds;
   return total;
-}
-
-[[nodiscard]] Seconds chain_of(const Machine& machine, const RecipeStep& step) {
-  const std::size_t levels = machine.memory.size();
-  return step.chained_loads * machine.memory[levels > 1 ? levels - 2 : 0].latency;
 }
 
 // Time by what bounds it.
@@ -35,11 +33,10 @@ using Shares = std::map<std::string, Seconds>;
 
 [[nodiscard]] Shares shares_alone(const Machine& machine, const Recipe& recipe) {
   Shares shares;
-  const RecipeStep& step = recipe.steps.front();
-  shares["latency"] += chain_of(machine, step);
+  const StepPlan& plan = recipe.steps.front().plan;
   const Bytes footprint = footprint_alone(machine, recipe);
-  for (const Op& op : step.plan.ops) {
-    const OpPrice price = price_op(machine, op, footprint);
+  for (const Op& op : plan.ops) {
+    const OpPrice price = price_op(machine, plan, op, footprint);
     shares[std::string(name(price.bound, machine))] += price.seconds;
   }
   return shares;
@@ -51,7 +48,6 @@ using Shares = std::map<std::string, Seconds>;
     const StepPrice price = price_step(machine, step.plan);
     shares["host"] += step.times * price.host;
     shares["exchange"] += step.times * step.exchange;
-    shares["latency"] += step.times * chain_of(machine, step);
     for (const OpPrice& op : price.ops)
       shares[std::string(name(op.bound, machine))] += step.times * op.all_executions();
   }
@@ -60,25 +56,21 @@ using Shares = std::map<std::string, Seconds>;
 
 }  // namespace
 
-Recipe kernel_recipe(const Op& op) {
+Recipe kernel_recipe(StepPlan kernels) {
   Recipe recipe;
   recipe.timed = Timed::kernel;
-  recipe.steps.resize(1);
-  recipe.steps.front().plan.ops.push_back(op);
-  recipe.steps.front().plan.ops.front().count = 1;
+  for (Op& op : kernels.ops) op.count = 1;
+  recipe.steps.push_back({std::move(kernels), 1, {}});
   return recipe;
 }
 
 Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
-  if (recipe.timed != Timed::engine) {
-    const RecipeStep& kernel = recipe.steps.front();
-    return price_alone(machine, recipe) + chain_of(machine, kernel);
-  }
+  if (recipe.timed != Timed::engine) return price_alone(machine, recipe);
   Seconds total;
   StepPrice price;
   for (const RecipeStep& step : recipe.steps) {
     price_step(machine, step.plan, price);
-    total += step.times * (price.seconds + step.exchange + chain_of(machine, step));
+    total += step.times * (price.seconds + step.exchange);
   }
   return total;
 }

@@ -1,8 +1,7 @@
 // How a published figure comes about: the steps behind it, each taken so many times, and what they cost.
 //
-//   time  = sum over steps of times * (price_step + exchange between devices + chain)     an engine that serves
-//         = price_op with the op's own bytes as footprint + chain                         a kernel in a loop
-//   chain = chained loads * latency of the last cache
+//   time  = sum over steps of times * (price_step + exchange between devices)     an engine that serves
+//         = price_op with what the kernels touch as footprint                     a kernel in a loop
 //   floor = the same sum over step_floor
 //   rate  = tokens / time
 //   sigma = as sim/calibration/confidence.hpp has it, of that time
@@ -21,8 +20,7 @@ namespace dculab::sim {
 struct RecipeStep {
   StepPlan plan;
   double times = 1;
-  Seconds exchange;          // between the devices that share the model, per step
-  double chained_loads = 0;  // that wait for one another in the last cache, per step
+  Seconds exchange;  // between the devices that share the model, per step
   // [plan.ops] of each op's bytes: what the engine writes and reads again beyond the plan's kernels; empty = nothing.
   std::vector<Bytes> unfused{};
 };
@@ -41,7 +39,8 @@ struct Recipe {
   [[nodiscard]] Seconds time(double figure) const { return Seconds(tokens > 0 ? tokens / figure : figure); }
 };
 
-[[nodiscard]] Recipe kernel_recipe(const Op& op);
+// The ops of `kernels`, each once.
+[[nodiscard]] Recipe kernel_recipe(StepPlan kernels);
 
 [[nodiscard]] Seconds price_recipe(const Machine& machine, const Recipe& recipe);
 

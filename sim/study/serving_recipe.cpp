@@ -48,22 +48,13 @@ void scale_layer_weights(StepPlan& plan, double scale) {
   return added;
 }
 
-[[nodiscard]] double chained_loads(const Machine& machine, const StepPlan& plan) {
-  double loads = 0;
-  for (const Op& op : plan.ops) loads += op.count * combining_loads(machine, op);
-  return loads;
-}
-
 [[nodiscard]] RecipeStep make_step(const Server& server, const Batch& batch, double times) {
   const int devices = sharing_devices(server);
   const ModelShape part = shard(server.model, devices);
-  EngineOptions options = server.options;
-  options.tiling = library_tiling(server.machine, part, batch, server.decode_kernel);
-  RecipeStep step{plan_step(part, options, batch), times, {}};
+  RecipeStep step{plan_step(part, server.options, batch), times, {}};
   scale_layer_weights(step.plan, server.layer_weight_scale);
   step.unfused = add_unfused(step.plan, server.unfused);
-  if (server.decode_kernel != DecodeKernel::per_head) step.chained_loads = chained_loads(server.machine, step.plan);
-  step.exchange = exchange_time(server.machine, server.model, step.plan, devices, options.activation_dtype);
+  step.exchange = exchange_time(server.machine, server.model, step.plan, devices, server.options.activation_dtype);
   return step;
 }
 

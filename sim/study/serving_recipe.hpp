@@ -13,7 +13,6 @@
 #include "core/engine_options.hpp"
 #include "core/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/study/library_tiling.hpp"
 #include "sim/study/recipe.hpp"
 
 namespace dculab::sim {
@@ -35,10 +34,9 @@ struct UnfusedWork {
 struct Server {
   Machine machine;  // one device
   ModelShape model;
-  EngineOptions options;  // the tiling is chosen for each step, see library_tiling.hpp
+  EngineOptions options;
   int devices = 1;
   Split split = Split::tensor;
-  DecodeKernel decode_kernel = DecodeKernel::flash;
   double layer_weight_scale = 1;  // bytes of the layers' matrices, over those of options.weights
   UnfusedWork unfused{};
 };

@@ -77,15 +77,9 @@ ModelShape model_of(const ServingCase& serving, const Setting& setting) {
 
 EngineOptions options_of(const ServingCase& serving, const Setting& setting) {
   EngineOptions options = serving.options;
-  if (setting.kv_heads != serving.model.num_key_value_heads) {
-    const int group = serving.model.num_attention_heads / setting.kv_heads;
-    const bool gpu = serving.machine.kind == lower::DeviceKind::gpu;
-    options.tiling.prefill_query_tokens =
-        (gpu ? gpu_kernel_tiling(group, serving.model.head_dim) : cpu_kernel_tiling(group)).prefill_query_tokens;
-  }
   options.kv_cache_dtype = setting.kv_cache_dtype;
   options.block_size = setting.block_size;
-  options.tiling.partition_tokens = setting.partition_tokens;
+  options.attention_split.partition_tokens = setting.partition_tokens;
   return options;
 }
 

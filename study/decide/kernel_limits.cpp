@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "lower/dculab_cpu/geometry.hpp"
 #include "lower/device.hpp"
 
 namespace dculab::study {
@@ -16,10 +17,11 @@ namespace {
   const bool gpu = machine.kind == lower::DeviceKind::gpu;
   KernelLimits limits{.name = "dculab",
                       .block_sizes = {16, 1, 2, 4, 8, 32, 64, 128, 256},
-                      .partition_tokens = {512, 256, 1024, 2048, 0},
+                      .partition_tokens = {lower::dculab_cpu::kPartitionTokens},
                       .kv_dtypes = {Dtype::f16, Dtype::fp8_e4m3},
                       .why_not = {},
                       .source = gpu ? "kernels/gpu" : "kernels/cpu"};
+  if (gpu) limits.partition_tokens = {512, 256, 1024, 2048, 0};
   if (gpu) limits.why_not = head_dim_problem(model, {32, 64, 80, 96, 128, 256});
   return limits;
 }

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "core/error.hpp"
-#include "engine/executors/partition_choice.hpp"
+#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/measured_choices.hpp"
 #include "study/decide/measured_accuracy.hpp"
@@ -92,9 +92,10 @@ template <class Value, class Text>
   std::vector<int> tokens = own.partition_tokens;
   const sim::ServingCase& serving = result.serving;
   if (serving.machine.kind != lower::DeviceKind::gpu) return tokens;
-  const int filling = engine::filling_partition_tokens(sim::model_of(serving, result.setting), result.served.batch,
-                                                       serving.load.prompt_tokens + serving.load.output_tokens,
-                                                       serving.machine.compute_units);
+  const ModelShape model = sim::model_of(serving, result.setting);
+  const int filling = lower::dculab_gpu::choose_partition_tokens(
+      result.served.batch, model.num_attention_heads, model.group_size(),
+      serving.load.prompt_tokens + serving.load.output_tokens, serving.machine.compute_units);
   if (std::ranges::find(tokens, filling) == tokens.end()) tokens.push_back(filling);
   return tokens;
 }
@@ -152,7 +153,7 @@ void decide_all(const RecommendationQuestion& question, const KernelLimits& own,
 void choose_for(const Recommendation& result, KernelChoice& kernel) {
   const KernelLimits& limits = kernel.limits;
   sim::ServingCase serving = result.serving;
-  serving.options.tiling.query_heads_per_workgroup = limits.query_heads_per_workgroup;
+  serving.options.attention_split.query_heads_per_workgroup = limits.query_heads_per_workgroup;
   sim::Setting base = result.setting;
   const auto knows = [](const auto& list, auto value) { return std::ranges::find(list, value) != list.end(); };
   const bool is_own = limits.name == "dculab";  // takes what was decided

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "files/input.hpp"
+#include "lower/dculab_cpu/geometry.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/named_files.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -55,13 +56,24 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
   problems.throw_if_any();
 }
 
+namespace {
+
+void refuse_attention_split(const config::Scenario& scenario) {
+  const Node* attention = scenario.document.find("attention");
+  if (attention == nullptr || attention->children.empty()) return;
+  throw InputError(scenario.file, "attention." + attention->children.front().key +
+                                      ": the CPU's attention kernels serve whole groups and split contexts every " +
+                                      std::to_string(lower::dculab_cpu::kPartitionTokens) +
+                                      " tokens; leave it out, or ask for a GPU");
+}
+
+}  // namespace
+
 EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, lower::DeviceKind kind) {
   EngineOptions defaults;
   if (kind == lower::DeviceKind::cpu) {
     defaults.activation_dtype = Dtype::f32;
-    defaults.tiling = cpu_kernel_tiling(model.group_size());
-  } else {
-    defaults.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
+    refuse_attention_split(scenario);
   }
   const EngineOptions options = config::resolve_options(scenario, model, defaults);
   if (const auto found = problems(options); !found.empty()) throw InputError(scenario.file, found.front());

@@ -19,7 +19,7 @@ namespace {
 
 // Adds the machine of `point` to `set` when it is known.
 [[nodiscard]] const sim::Machine& find_machine_of(const config::PublishedPoint& point, PointSet& set) {
-  const std::pair key{point.machine, engine_of(point.software)};
+  const std::pair key{point.machine, point.software};
   const auto known = set.machines.find(key);
   if (known != set.machines.end()) return known->second;
   const auto file = try_find_machine(point.machine);

@@ -23,12 +23,12 @@ struct ReadPoint {
 };
 
 struct PointSet {
-  // By name and engine: as the file has it, with what is known of the engine (as_run_by).
+  // By name and software: as the file has it, with what is known of the software (as_run_by).
   std::map<std::pair<std::string, std::string>, sim::Machine> machines;
   std::vector<ReadPoint> points;
 
   [[nodiscard]] const sim::Machine& machine_of(const ReadPoint& read) const {
-    return machines.at({read.point.machine, engine_of(read.point.software)});
+    return machines.at({read.point.machine, read.point.software});
   }
 };
 

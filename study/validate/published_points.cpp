@@ -6,7 +6,6 @@
 #include "core/attention_work.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
-#include "sim/study/library_tiling.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/validate/published_weights.hpp"
@@ -41,19 +40,21 @@ struct EngineDefaults {
   int max_num_batched_tokens;
   int max_num_seqs;
   sim::Split split;
-  sim::DecodeKernel decode_kernel;
-  double kernels;  // that it launches for one of ours
+  lower::KernelLibrary attention;  // decode
+  double kernels;                  // that it launches for one of ours
 };
 // llama.cpp's graph of a Llama layer has 31 kernels where the plan has 10: norms and their weights, Q, K, V, gate and
 // up apart, activations rounded before each product, residuals added apart (src/llama.cpp build_llama, ggml-cuda.cu).
 constexpr std::array<EngineDefaults, 7> kEngines{{
-    {"TensorRT-LLM", 8192, 2048, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // max_num_tokens, max_batch_size
-    {"llama.cpp", 512, 256, sim::Split::layers, sim::DecodeKernel::per_head, 3},    // n_ubatch; --split-mode layer
-    {"gpt-fast", 1 << 20, 1, sim::Split::tensor, sim::DecodeKernel::flash, 1},      // the whole prompt at once
-    {"vLLM", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},     // max_num_batched_tokens, max_num_seqs
-    {"PyTorch", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},  // kernels, as those of vidur
-    {"vidur", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},
-    {"", 2048, 256, sim::Split::tensor, sim::DecodeKernel::flash, 1},
+    {"TensorRT-LLM", 8192, 2048, sim::Split::tensor, lower::KernelLibrary::flash_attention,
+     1},                                                                             // max_num_tokens, max_batch_size
+    {"llama.cpp", 512, 256, sim::Split::layers, lower::KernelLibrary::per_head, 3},  // n_ubatch; --split-mode layer
+    {"gpt-fast", 1 << 20, 1, sim::Split::tensor, lower::KernelLibrary::flash_attention, 1},  // the whole prompt at once
+    {"vLLM", 2048, 256, sim::Split::tensor, lower::KernelLibrary::flash_attention,
+     1},  // max_num_batched_tokens, max_num_seqs
+    {"PyTorch", 2048, 256, sim::Split::tensor, lower::KernelLibrary::flash_attention, 1},  // kernels, as those of vidur
+    {"vidur", 2048, 256, sim::Split::tensor, lower::KernelLibrary::flash_attention, 1},
+    {"", 2048, 256, sim::Split::tensor, lower::KernelLibrary::flash_attention, 1},
 }};
 
 [[nodiscard]] const EngineDefaults& engine_defaults(const std::string& software) {
@@ -63,16 +64,19 @@ constexpr std::array<EngineDefaults, 7> kEngines{{
   });
 }
 
-// vLLM's FlashAttention takes blocks of a multiple of 16 tokens: vllm/attention/backends/flash_attn.py. Others are
-// walked by its own paged kernels, on AMD all blocks: vllm/attention/backends/rocm_flash_attn.py. AMD's own builds,
-// which have ROCm in their names, bring kernels that serve a group at once.
-[[nodiscard]] sim::DecodeKernel decode_kernel(const PublishedPoint& point, const EngineOptions& options,
-                                              const sim::Machine& machine) {
-  const EngineDefaults& engine = engine_defaults(point.software);
+// vLLM's FlashAttention takes blocks of a multiple of 16 tokens. Others are walked by its own paged kernels, on AMD all
+// blocks: vllm/attention/backends/rocm_flash_attn.py. AMD's own builds, which have ROCm in their names, bring kernels
+// that serve a group at once.
+[[nodiscard]] lower::Kernels kernels_of(const std::string& software, const sim::Machine& machine) {
+  using enum lower::KernelLibrary;
+  const EngineDefaults& engine = engine_defaults(software);
+  lower::Kernels kernels{{vendor_gemm}, {engine.attention}};
+  if (engine.software != "vLLM") return kernels;
   const bool amd = machine.waves.wave_size == 64;
-  const bool amds_build = lower_case(point.software).find("rocm") != std::string::npos;
-  const bool paged = options.block_size % 16 != 0 || (amd && !amds_build);
-  return engine.software == "vLLM" && paged ? sim::DecodeKernel::paged : engine.decode_kernel;
+  const bool amds_build = lower_case(software).find("rocm") != std::string::npos;
+  if (amd && !amds_build) kernels.attention.clear();
+  kernels.attention.push_back(paged_attention);
+  return kernels;
 }
 
 // llama.cpp keeps activations in F32, in kernels of their own, and without -fa its scores too. Matrix cores get F16:
@@ -114,34 +118,27 @@ constexpr std::array<EngineDefaults, 7> kEngines{{
   model.position = PositionKind::alibi;
   model.hidden_size = model.intermediate_size = model.vocab_size = 1;
   const StepPlan plan = plan_step(model, options, batch);
-  Op op = *std::find_if(plan.ops.begin(), plan.ops.end(),
-                        [](const Op& each) { return each.kind == OpKind::rope_and_cache; });
-  op.count = 1;
-  return op;
+  return *std::ranges::find(plan.ops, OpKind::rope_and_cache, &Op::kind);
 }
 
-[[nodiscard]] sim::Recipe attention_recipe(const PublishedPoint& point, const sim::Machine& machine) {
+[[nodiscard]] sim::Recipe attention_recipe(const PublishedPoint& point) {
   const Phase phase = point.kind == PointKind::attention_decode ? Phase::decode : Phase::prefill;
   const int tokens = phase == Phase::decode ? needed(point.context_tokens, "context_tokens")
                                             : needed(point.prompt_tokens, "prompt_tokens");
   const ModelShape model = attention_shape(point);
-  const Batch batch = uniform_batch(phase, point.batch.value_or(1), tokens);
+  StepPlan kernels;
+  kernels.batch = uniform_batch(phase, point.batch.value_or(1), tokens);
   EngineOptions options;
   options.block_size = point.kv_block_size.value_or(options.block_size);
   options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   options.activation_dtype = bits(options.kv_cache_dtype) >= 16 ? options.kv_cache_dtype : Dtype::bf16;
-  const sim::DecodeKernel kernel = decode_kernel(point, options, machine);
-  options.tiling = sim::library_tiling(machine, model, batch, kernel);
-  const Op attention = plan_attention(model, options, batch, phase);
-  sim::Recipe recipe = sim::kernel_recipe(attention);
-  if (kernel != sim::DecodeKernel::per_head)
-    recipe.steps.front().chained_loads = sim::combining_loads(machine, attention);
-  if (engine_of(point.software) == "vLLM") recipe.steps.front().plan.ops.push_back(cache_write(model, options, batch));
-  return recipe;
+  kernels.ops.push_back(plan_attention(model, options, kernels.batch, phase));
+  if (engine_of(point.software) == "vLLM") kernels.ops.push_back(cache_write(model, options, kernels.batch));
+  return sim::kernel_recipe(std::move(kernels));
 }
 
 // y[m, n] = x[m, k] w[n, k]^T is the o_proj of a model with n features and one head of k.
-[[nodiscard]] sim::Recipe matmul_recipe(const PublishedPoint& point, const sim::Machine& machine) {
+[[nodiscard]] sim::Recipe matmul_recipe(const PublishedPoint& point) {
   const PublishedWeights weights = published_weights(point.weights);
   ModelShape model;
   model.hidden_size = needed(point.n, "n");
@@ -151,11 +148,9 @@ constexpr std::array<EngineDefaults, 7> kEngines{{
   EngineOptions options;
   options.weights = weights.format;
   options.activation_dtype = activation_dtype(weights);
-  const Batch batch = uniform_batch(Phase::prefill, 1, needed(point.m, "m"));
-  options.tiling = sim::library_tiling(machine, model, batch);
-  const StepPlan plan = plan_step(model, options, batch);
-  const auto matmul = std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
-  sim::Recipe recipe = sim::kernel_recipe(*matmul);
+  StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, needed(point.m, "m")));
+  std::erase_if(plan.ops, [](const Op& op) { return op.name != "o_proj"; });
+  sim::Recipe recipe = sim::kernel_recipe(std::move(plan));
   // It times the products of a layer in turn (vidur/profiling/mlp/mlp_wrapper.py).
   if (engine_of(point.software) == "vidur") recipe.timed = sim::Timed::cold_kernel;
   return recipe;
@@ -183,7 +178,6 @@ constexpr std::array<EngineDefaults, 7> kEngines{{
   server.options.block_size = point.kv_block_size.value_or(server.options.block_size);
   server.options.max_num_batched_tokens = engine.max_num_batched_tokens;
   server.options.max_num_seqs = engine.max_num_seqs;
-  server.decode_kernel = decode_kernel(point, server.options, machine);
   server.unfused = unfused_work(weights, engine, machine);
   server.layer_weight_scale = weight_scale(weights);
   if (point.kind == PointKind::prefill_rate && point.context_tokens)
@@ -210,10 +204,10 @@ constexpr std::array<EngineDefaults, 7> kEngines{{
 [[nodiscard]] sim::Recipe recipe_of(const PublishedPoint& point, const sim::Machine& machine) {
   switch (point.kind) {
     case PointKind::matmul:
-      return matmul_recipe(point, machine);
+      return matmul_recipe(point);
     case PointKind::attention_decode:
     case PointKind::attention_prefill:
-      return attention_recipe(point, machine);
+      return attention_recipe(point);
     case PointKind::prefill_rate:
       return sim::prefill(published_server(point, machine), needed(point.prompt_tokens, "prompt_tokens"));
     case PointKind::decode_rate:
@@ -236,6 +230,7 @@ std::string engine_of(const std::string& software) {
 sim::Machine as_run_by(const std::string& software, const sim::Machine& machine) {
   sim::Machine result = machine;
   result.overheads.kernel_launch *= engine_defaults(software).kernels;
+  result.stack.kernels = kernels_of(software, machine);
   return result;
 }
 

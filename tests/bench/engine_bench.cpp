@@ -89,7 +89,6 @@ struct Format {
     options.weights = weights.shape.layer_format();
     options.activations = activations;
     options.activation_dtype = Dtype::f32;
-    options.tiling = cpu_kernel_tiling(weights.shape.group_size());
   }
 
   [[nodiscard]] engine::BenchPoint point(Phase phase, int context) const {

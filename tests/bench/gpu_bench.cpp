@@ -19,9 +19,9 @@
 #include "core/error.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/probe/gpu_probe.hpp"
-#include "kernels/gpu/attention/paged_attention_tiling.hpp"
-#include "kernels/gpu/matmul/gptq_plan.hpp"
-#include "kernels/gpu/tiling.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "tests/bench/gpu_bench_setup.hpp"
 
 namespace {
@@ -37,7 +37,7 @@ Seconds time_decode(const Bench& bench, const PagedCache& cache, int batch, int 
   const DeviceMemory q = bench.random(halves(1.0 * batch * shapes.heads * shapes.head_dim));
   const DeviceMemory out = bench.random(halves(1.0 * batch * shapes.heads * shapes.head_dim));
   const DeviceMemory workspace(bench.device,
-                               sizeof(float) * static_cast<std::size_t>(gpu::paged_attention_workspace(
+                               sizeof(float) * static_cast<std::size_t>(lower::dculab_gpu::paged_attention_workspace(
                                                    batch, shapes.heads, shapes.head_dim, context, partition_tokens)));
   return bench.time([&](int index) {
     bench.device->paged_attention({.q = {q.as(), Dtype::f16},
@@ -64,7 +64,7 @@ void print_aim(const char* what, double lowest, double aim) {
 // Returns the lowest share at the engine's cut; nothing where no shape fits.
 std::optional<double> decode_attention(const Bench& bench) {
   const Shapes& shapes = bench.shapes;
-  const int engine_partition = EngineOptions{}.tiling.partition_tokens;
+  const int engine_partition = EngineOptions{}.attention_split.partition_tokens;
   std::printf(
       "\nDecode attention, %d query heads of %d, blocks of %d; partitions of %d tokens as the engine cuts them, which "
       "decide, and beside them as many as fill the device\n%6s %8s %9s %10s %9s %12s %9s\n",
@@ -80,8 +80,8 @@ std::optional<double> decode_attention(const Bench& bench) {
           continue;
         }
         const PagedCache cache(bench, batch, context, kv_heads);
-        const int filling = gpu::choose_partition_tokens(batch, shapes.heads, shapes.heads / kv_heads, context,
-                                                         bench.device->info().compute_units);
+        const int filling = lower::dculab_gpu::choose_partition_tokens(batch, shapes.heads, shapes.heads / kv_heads,
+                                                                       context, bench.device->info().compute_units);
         const Seconds engine_cut = time_decode(bench, cache, batch, context, engine_partition);
         const Seconds filled = time_decode(bench, cache, batch, context, filling);
         const double engine_share = share_of_copy(bench, bytes, engine_cut);
@@ -113,7 +113,8 @@ double gptq_products(const Bench& bench) {
       scales.push_back(bench.random(halves(groups * matrix.n)));
     }
     const DeviceMemory x = bench.random(halves(matrix.k)), y = bench.random(halves(matrix.n));
-    const DeviceMemory workspace(bench.device, sizeof(float) * gpu::gptq_matmul_workspace(1, matrix.n, matrix.k));
+    const DeviceMemory workspace(bench.device,
+                                 sizeof(float) * lower::dculab_gpu::gptq_matmul_workspace(1, matrix.n, matrix.k));
     const Seconds time = bench.time([&](int index) {
       const std::size_t copy = static_cast<std::size_t>(index) % qweight.size();
       bench.device->gptq_matmul({.x = {x.as(), Dtype::f16},
@@ -140,7 +141,8 @@ Seconds time_half_product(const Bench& bench, const Matrix& matrix, int m) {
   std::vector<DeviceMemory> weights;
   for (int copy = 0; copy < bench.copies(bytes); ++copy) weights.push_back(bench.random(halves(bytes / 2)));
   const DeviceMemory x = bench.random(halves(1.0 * m * matrix.k)), y = bench.random(halves(1.0 * m * matrix.n));
-  const DeviceMemory workspace(bench.device, sizeof(float) * gpu::matmul_workspace(m, matrix.n, matrix.k));
+  const DeviceMemory workspace(bench.device,
+                               sizeof(float) * lower::dculab_gpu::matmul_workspace(m, matrix.n, matrix.k));
   return bench.time([&](int index) {
     bench.device->matmul({.x = {x.as(), Dtype::f16},
                           .w = {weights[static_cast<std::size_t>(index) % weights.size()].as(), Dtype::f16},

@@ -195,7 +195,6 @@ TEST_CASE("show tells every value of a machine, a model and a scenario, and wher
   CHECK(std::count_if(scenario.at("values").begin(), scenario.at("values").end(), overridden) == 1);
   const auto values = shown_values("llama3_on_dcu");
   CHECK(values.at("kv_cache.block_size") == "16");
-  CHECK(values.at("matmul.rows_per_workgroup") == "128");
   CHECK(values.at("engine.activation_dtype") == "f16");
   CHECK(shown_values("serving/chat_on_cpu").at("engine.activation_dtype") == "f32");
   check_refused({"show", "z100", "--set", "kv_cache.block_size=64"}, {"--set", "'z100' is a machine"});

@@ -50,8 +50,8 @@ TEST_CASE("a step scenario is read") {
   CHECK(scenario.machines == std::vector<std::string>{"z100"});
   CHECK(scenario.weights == WeightFormat{Dtype::int4, 128});
   CHECK(scenario.options.kv_cache_dtype == Dtype::fp8_e4m3);
-  CHECK(scenario.options.tiling.query_heads_per_workgroup == 0);
-  CHECK(scenario.options.tiling.partition_tokens == 256);
+  CHECK(scenario.options.attention_split.query_heads_per_workgroup == 0);
+  CHECK(scenario.options.attention_split.partition_tokens == 256);
   CHECK(scenario.options.max_num_batched_tokens == 4096);
   CHECK(scenario.workload.kind == WorkloadKind::step);
   CHECK(scenario.workload.batch == 8);
@@ -184,8 +184,7 @@ TEST_CASE("every key can be an axis") {
                                       {"deployment.tensor_parallel_size", "2"},
                                       {"deployment.routing", "least_tokens"},
                                       {"deployment.kv_transfer.bandwidth", "20 GB/s"},
-                                      {"attention.query_heads_per_workgroup", "1"},
-                                      {"matmul.rows_per_workgroup", "32"}};
+                                      {"attention.query_heads_per_workgroup", "1"}};
   for (const auto& [key, value] : changes) apply_axis(scenario, key, value);
   CHECK(scenario.options.block_size == 64);
   CHECK(scenario.options.kv_cache_dtype == Dtype::bf16);
@@ -203,8 +202,7 @@ TEST_CASE("every key can be an axis") {
   CHECK(scenario.deployment.tensor_parallel_size == 2);
   CHECK(scenario.deployment.routing == sim::Routing::least_tokens);
   CHECK(scenario.deployment.kv_transfer_bandwidth == BytesPerSecond(20e9));
-  CHECK(scenario.options.tiling.query_heads_per_workgroup == 1);
-  CHECK(scenario.options.tiling.matmul_rows == 32);
+  CHECK(scenario.options.attention_split.query_heads_per_workgroup == 1);
   CHECK(scenario.sweep.empty());
   CHECK_THROWS_WITH(apply_axis(scenario, "kv_cache.block_size", "3"),
                     ContainsSubstring("sweep kv_cache.block_size=3: kv_cache.block_size: '3' is not a power of two"));
@@ -256,11 +254,9 @@ TEST_CASE("options are the defaults with what the scenario says") {
   model.dtype = Dtype::bf16;
   EngineOptions cpu;
   cpu.activation_dtype = Dtype::f32;
-  cpu.tiling = cpu_kernel_tiling(1);
   const EngineOptions options = resolve_options(scenario, model, cpu);
   CHECK(options.activation_dtype == Dtype::f32);
-  CHECK(options.tiling.matmul_rows == cpu.tiling.matmul_rows);
-  CHECK(options.tiling.partition_tokens == 256);
+  CHECK(options.attention_split.partition_tokens == 256);
   CHECK(options.weights == WeightFormat{Dtype::int4, 128});
   CHECK(resolve_options(read(kServing), model).weights == WeightFormat{Dtype::bf16, 0});
   const ModelShape changed = resolve_model(model, read(kServing).model);

@@ -40,7 +40,7 @@ Trace small_trace() {
   step.options.activation_dtype = Dtype::f32;
   step.options.enable_chunked_prefill = false;
   step.options.gpu_memory_utilization = 0.123456789;
-  step.options.tiling.partition_tokens = 0;
+  step.options.attention_split.partition_tokens = 0;
   step.batch = uniform_batch(Phase::decode, 3, 100);
   step.batch.sequences.push_back({3, Phase::decode, 7, 1, true});
   step.batch.sequences.push_back({4, Phase::prefill, 64, 32, false});
@@ -94,7 +94,7 @@ TEST_CASE("a trace is written and read back the same") {
   CHECK(step.model.rope_scaling.original_max_position_embeddings == 4096);
   CHECK(step.options.weights == WeightFormat{Dtype::int4, 32});
   CHECK(step.options.gpu_memory_utilization == 0.123456789);
-  CHECK(step.options.tiling.partition_tokens == 0);
+  CHECK(step.options.attention_split.partition_tokens == 0);
   CHECK(step.duration == Seconds(1.0 / 3.0));
   CHECK(step.batch.cold_share == 0.25);
   CHECK(step.op_names == trace.steps[0].op_names);

@@ -117,34 +117,22 @@ TEST_CASE("int4 weights carry their scales and zero points, the head does not sh
   CHECK(operand(find(plan, "lm_head"), OperandRole::weight).unique.value() == 100 * 32 * 2);
 }
 
-TEST_CASE("decode attention loads each KV block once for a whole group, or once per head") {
+TEST_CASE("decode attention reads whole blocks, each token once") {
   EngineOptions options;
   options.block_size = 16;
-  options.tiling.partition_tokens = 64;
-  const StepPlan whole_group = plan_step(small_model(), options, uniform_batch(Phase::decode, 2, 100));
-  const AttentionWork& work = find(whole_group, "attention_decode").attention;
-  CHECK(work.heads_per_workgroup == 2);
+  const StepPlan plan = plan_step(small_model(), options, uniform_batch(Phase::decode, 2, 100));
+  const AttentionWork& work = find(plan, "attention_decode").attention;
   CHECK(work.context_tokens == 200);
   CHECK(work.score_pairs == 200);
   CHECK(work.kv_blocks == 14);  // ceil(100 / 16) = 7 for each sequence
   CHECK(work.padded_tokens == 224);
-  CHECK(work.workgroups == 2 * 2 * 2);  // sequences x KV heads x partitions
-  CHECK(work.block_lookups == 2 * 7 * 2);
-  CHECK(work.partitions_combined == 4);
-  const Operand& kv = operand(find(whole_group, "attention_decode"), OperandRole::kv_read);
+  const Operand& kv = operand(find(plan, "attention_decode"), OperandRole::kv_read);
   CHECK(kv.unique.value() == 2.0 * 200 * 2 * 8 * 2);
-  CHECK(kv.requests == 1);
   CHECK(kv.contiguous_run.value() == 16 * 8 * 2);
-
-  options.tiling.query_heads_per_workgroup = 1;
-  const StepPlan per_head = plan_step(small_model(), options, uniform_batch(Phase::decode, 2, 100));
-  CHECK(operand(find(per_head, "attention_decode"), OperandRole::kv_read).requests == 2);
-  CHECK(find(per_head, "attention_decode").attention.workgroups == 2 * 4 * 2);
 }
 
 TEST_CASE("a step of the largest batch and the longest context is counted whole: 2^40 tokens") {
-  EngineOptions options;
-  options.tiling.partition_tokens = 1;
+  const EngineOptions options;
   const double tokens = 0x1p40;
   const StepPlan prefill = plan_step(small_model(), options, uniform_batch(Phase::prefill, 1 << 16, 1 << 24));
   CHECK(prefill.batch.num_tokens() == std::int64_t{1} << 40);
@@ -155,7 +143,6 @@ TEST_CASE("a step of the largest batch and the longest context is counted whole:
 
   const StepPlan decode = plan_step(small_model(), options, uniform_batch(Phase::decode, 1 << 16, 1 << 24));
   CHECK(find(decode, "attention_decode").attention.context_tokens == tokens);
-  CHECK(find(decode, "attention_decode").attention.partitions_combined == tokens);
 }
 
 TEST_CASE("the sink keys of the largest batch are counted whole") {
@@ -166,20 +153,14 @@ TEST_CASE("the sink keys of the largest batch are counted whole") {
   CHECK(find(plan_step(small_model(), options, batch), "shift_sink_keys").m == std::int64_t{1} << 39);
 }
 
-TEST_CASE("prefill attention is causal and walks the context once per query tile") {
+TEST_CASE("prefill attention is causal") {
   EngineOptions options;
-  options.tiling.prefill_query_tokens = 4;
   Batch batch;
   batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = 20, .num_new_tokens = 10}};
   const StepPlan plan = plan_step(small_model(), options, batch);
   const Op& op = find(plan, "attention_prefill");
   CHECK(op.attention.score_pairs == 10 * 20 + 55);
   CHECK(op.flops.value() == 4.0 * 255 * 32);
-  // Tiles end at 24, 28 and 30 tokens.
-  CHECK(operand(op, OperandRole::kv_read).requests == Approx((24 + 28 + 30) / 30.0));
-  CHECK(op.attention.workgroups == 3 * 2);
-  CHECK(op.attention.longest_walk_tokens == 30);
-  CHECK(op.attention.block_lookups == 3 * 2 * 2);
 }
 
 TEST_CASE("a mixed step has both attention ops; a chunk without logits has no head") {
@@ -283,32 +264,23 @@ TEST_CASE("a plan reads every weight of the footprint once") {
   }
 }
 
-TEST_CASE("a sliding window walks the KV tiles that hold it, and no others") {
+TEST_CASE("a sliding window loads the KV tiles that hold it, and no others") {
   ModelShape model = small_model();
   model.sliding_window = 100;
-  EngineOptions options;
-  options.tiling.partition_tokens = 128;
-  // The token at 299 sees 200 to 299; the tile that holds 200 begins at 192, in the second partition of 128.
+  const EngineOptions options;
+  // The token at 299 sees 200 to 299; the tile that holds 200 begins at 192.
   const StepPlan decode = plan_step(model, options, uniform_batch(Phase::decode, 2, 300));
   const AttentionWork& work = find(decode, "attention_decode").attention;
   CHECK(work.score_pairs == 2 * 100);
   CHECK(work.context_tokens == 2 * 108);
   CHECK(work.kv_blocks == 2 * 7);  // of 16: 12 to 18
-  CHECK(work.workgroups == 2 * 2 * 2);
-  CHECK(work.longest_walk_tokens == 64);
-  CHECK(work.block_lookups == 2 * 2 * (4 + 3));
-  CHECK(work.partitions_combined == 4);
 
-  options.tiling.prefill_query_tokens = 8;
   Batch batch;
   batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = 150, .num_new_tokens = 20}};
   const StepPlan prefill = plan_step(model, options, batch);
   const Op& op = find(prefill, "attention_prefill");
   CHECK(op.attention.score_pairs == 20 * 100);
-  // Tiles of queries from 150, 158 and 166 see tokens from 51, 59 and 67 on: tiles at 0, 0 and 64.
   CHECK(op.attention.context_tokens == 170);
-  CHECK(operand(op, OperandRole::kv_read).requests == Approx((158 + 166 + 106) / 170.0));
-  CHECK(op.attention.longest_walk_tokens == 166);
 }
 
 TEST_CASE("a window longer than the context changes nothing, and its score pairs are those counted one by one") {

@@ -7,8 +7,8 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/executors/open_executor.hpp"
-#include "kernels/gpu/matmul/gptq_plan.hpp"
-#include "kernels/gpu/tiling.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
 #include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/small_gpu_model.hpp"
@@ -100,39 +100,6 @@ TEST_CASE("ops are timed between marks that are made once, or not at all", "[gpu
   CHECK(untimed.op_durations.empty());
   CHECK(untimed.duration > Seconds(0));
   CHECK(device->counts().marks_recorded == 2 * marks);
-}
-
-TEST_CASE("the step plan is tiled as the GPU kernels are", "[gpu]") {
-  using namespace kernels::gpu;
-  for (const int head_dim : kHeadDims)
-    for (const int group_size : {1, 2, 4, 8, 32, 71}) {
-      CAPTURE(head_dim, group_size);
-      const KernelTiling tiling = gpu_kernel_tiling(group_size, head_dim);
-      CHECK(tiling.prefill_query_tokens ==
-            std::max(1, prefill_tile(PrefillArithmetic::half_pairs, head_dim).rows / group_size));
-      CHECK(tiling.matmul_rows == kGemmLargeRows);
-      CHECK(tiling.matmul_columns == kGemmColumns);
-    }
-}
-
-TEST_CASE("the step plan asks for int4 weights as often as the GPTQ kernels have tiles of rows", "[gpu]") {
-  ModelShape model = small_model(2);
-  EngineOptions options;
-  options.weights = {Dtype::int4, 32};
-  options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
-  for (const int tokens : {9, 32, 33, 64, 65, 100, 128, 129, 300}) {
-    const StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, tokens));
-    for (const Op& op : plan.ops) {
-      if (op.kind != OpKind::matmul || op.weight_format.dtype != Dtype::int4) continue;
-      CAPTURE(tokens, op.name);
-      const auto n = static_cast<int>(op.n), k = static_cast<int>(op.k);
-      CHECK(op.operands()[0].requests == kernels::gpu::plan_gptq_matmul(tokens, n, k).row_tiles);
-    }
-  }
-  options.tiling = cpu_kernel_tiling(model.group_size());
-  const StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, 300));
-  CHECK(std::ranges::all_of(plan.ops,
-                            [](const Op& op) { return op.kind != OpKind::matmul || op.operands()[0].requests == 1; }));
 }
 
 TEST_CASE("what the GPU engine does not do is refused in so many words", "[gpu]") {

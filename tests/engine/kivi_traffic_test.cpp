@@ -61,7 +61,6 @@ class Step {
     options.kv_cache_dtype = c.dtype;
     options.kv_residual_tokens = c.residual_tokens;
     options.activation_dtype = Dtype::f32;
-    options.tiling = cpu_kernel_tiling(1);
     plan_ = plan_step(model_, options, std::move(batch));
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "lower/lower.hpp"
 #include "tests/engine/support/small_gpu_model.hpp"
 #include "tests/support/catch.hpp"
 
@@ -19,12 +20,6 @@ ModelShape recorded_model(int num_kv_heads) {
   shape.num_hidden_layers = 3;
   shape.vocab_size = 4000;
   return shape;
-}
-
-EngineOptions options_for(const ModelShape& model) {
-  EngineOptions options;
-  options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
-  return options;
 }
 
 // Decodes with contexts of one token, a whole block of 16 and one more, and several blocks.
@@ -76,7 +71,8 @@ struct Unplanned {
 };
 
 void check_bytes(const RecordedOp& recorded, const Unplanned& unplanned) {
-  const auto& [op, launches] = recorded;
+  const Op& op = recorded.op();
+  const auto& launches = recorded.launches;
   INFO(op.name);
   const auto loaded = [&](OperandRole role) { return distinct_bytes(launches, role, AccessKind::load); };
   const auto stored = [&](OperandRole role) { return distinct_bytes(launches, role, AccessKind::store); };
@@ -98,6 +94,8 @@ bool same_accesses(const AddressTrace& a, const AddressTrace& b) {
          std::equal(a.accesses.begin(), a.accesses.end(), b.accesses.begin(), b.accesses.end(), same);
 }
 
+lower::Launch lowered(const RecordedOp& recorded) { return lower::lower(recorded.op(), recorded.plan, {}); }
+
 }  // namespace
 
 TEST_CASE("decode attention touches the bytes of its plan, whatever the group, the block, the format and the wave",
@@ -107,37 +105,37 @@ TEST_CASE("decode attention touches the bytes of its plan, whatever the group, t
       for (const Dtype kv : {Dtype::f16, Dtype::fp8_e4m3})
         for (const int heads_per_workgroup : {0, 1}) {
           const ModelShape model = recorded_model(num_kv_heads);
-          EngineOptions options = options_for(model);
+          EngineOptions options;
           options.block_size = block_size;
           options.kv_cache_dtype = kv;
-          options.tiling.query_heads_per_workgroup = heads_per_workgroup;
+          options.attention_split.query_heads_per_workgroup = heads_per_workgroup;
           INFO(num_kv_heads << " KV heads, blocks of " << block_size << ", " << name(kv));
           const int wave_size = kv == Dtype::f16 ? 64 : 32;
           const RecordedOp recorded = record_op(model, options, ragged_decodes(), "attention_decode", wave_size);
           REQUIRE(recorded.launches.size() == 1);
           CHECK(recorded.launches[0].wave_size == wave_size);
-          CHECK(recorded.launches[0].workgroups == recorded.op.attention.workgroups);
-          CHECK(recorded.op.count == 1);
+          CHECK(recorded.launches[0].workgroups == lowered(recorded).grid.workgroups);
+          CHECK(recorded.op().count == 1);
           check_bytes(recorded, {.loaded = 4 * 4});  // context lengths
         }
 }
 
 TEST_CASE("partitioned decode attention is two launches; the second reads what the first wrote", "[recording]") {
   const ModelShape model = recorded_model(2);
-  EngineOptions options = options_for(model);
-  options.tiling.partition_tokens = 32;
+  EngineOptions options;
+  options.attention_split.partition_tokens = 32;
   const Batch batch = uniform_batch(Phase::decode, 2, 100);
   const RecordedOp recorded = record_op(model, options, batch, "attention_decode", 64);
   REQUIRE(recorded.launches.size() == 2);
-  CHECK(recorded.launches[0].workgroups == recorded.op.attention.workgroups);
-  const double partials = recorded.op.attention.partitions_combined;
-  CHECK(partials == 2 * 4);
+  CHECK(recorded.launches[0].workgroups == lowered(recorded).grid.workgroups);
+  const double partials = 2 * 4;
   const double numerators = 4 * partials * model.query_width(), sums = 4 * partials * 2 * model.num_attention_heads;
   CHECK(distinct_bytes({recorded.launches[1]}, OperandRole::kv_read, AccessKind::load) == 0);
   // The second pass asks for the context lengths, maxima and sums, and the numerators.
   CHECK(distinct_bytes({recorded.launches[1]}, OperandRole::activation, AccessKind::load) == 2 * 4 + sums + numerators);
-  // The plan counts the numerators as output twice, for writing and for reading, and leaves out maxima and sums.
-  check_bytes(recorded, {.loaded = 2 * 4 + sums + numerators, .stored = sums - numerators});
+  // The price counts the numerators as output twice, for writing and for reading, and leaves out maxima and sums.
+  check_bytes(recorded, {.loaded = 2 * 4 + sums + numerators, .stored = sums + numerators});
+  CHECK(lowered(recorded).unique_bytes() - recorded.op().unique_bytes() == Bytes(2 * numerators));
 }
 
 TEST_CASE("prefill attention touches the bytes of its plan, chunks included", "[recording]") {
@@ -145,7 +143,7 @@ TEST_CASE("prefill attention touches the bytes of its plan, chunks included", "[
     for (const int block_size : {1, 16})
       for (const int wave_size : {64, 32}) {
         const ModelShape model = recorded_model(num_kv_heads);
-        EngineOptions options = options_for(model);
+        EngineOptions options;
         options.block_size = block_size;
         INFO(num_kv_heads << " KV heads, blocks of " << block_size << ", waves of " << wave_size);
         const RecordedOp recorded = record_op(model, options, ragged_prefills(), "attention_prefill", wave_size);
@@ -156,7 +154,7 @@ TEST_CASE("prefill attention touches the bytes of its plan, chunks included", "[
 
 TEST_CASE("matmuls touch the bytes of their plan", "[recording]") {
   const ModelShape model = recorded_model(2);
-  const EngineOptions options = options_for(model);
+  const EngineOptions options;
   for (const char* op : {"qkv_proj", "o_proj", "gate_up_proj", "down_proj"})
     for (const int rows : {1, 3, 50}) {
       const RecordedOp recorded = record_op(model, options, uniform_batch(Phase::prefill, 1, rows), op, 64);
@@ -177,7 +175,7 @@ TEST_CASE("matmuls touch the bytes of their plan", "[recording]") {
 
 TEST_CASE("the other ops touch the bytes of their plan, and those it leaves out", "[recording]") {
   const ModelShape model = recorded_model(2);
-  const EngineOptions options = options_for(model);
+  const EngineOptions options;
   const Batch batch = uniform_batch(Phase::prefill, 1, 5);
   const double values = 5.0 * model.hidden_size;
   const auto check = [&](const char* op, std::size_t launches, const Unplanned& unplanned) {
@@ -199,7 +197,7 @@ TEST_CASE("the other ops touch the bytes of their plan, and those it leaves out"
 
 TEST_CASE("a trace is the same every time, wherever the host's memory is", "[recording]") {
   const ModelShape model = recorded_model(2);
-  const EngineOptions options = options_for(model);
+  const EngineOptions options;
   for (const char* op : {"attention_decode", "rope_and_cache"}) {
     const RecordedOp first = record_op(model, options, ragged_decodes(), op, 64);
     const auto in_the_way = std::make_unique<std::byte[]>(12345);
@@ -211,7 +209,7 @@ TEST_CASE("a trace is the same every time, wherever the host's memory is", "[rec
 
 TEST_CASE("what cannot be recorded is refused", "[recording]") {
   ModelShape model = recorded_model(2);
-  EngineOptions options = options_for(model);
+  EngineOptions options;
   const Batch batch = uniform_batch(Phase::decode, 1, 5);
   CHECK_THROWS_WITH(record_op(model, options, batch, "attention_prefill", 64),
                     "this step has no op 'attention_prefill'; it has embed_tokens, input_layernorm, qkv_proj, "

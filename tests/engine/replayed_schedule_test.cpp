@@ -125,7 +125,6 @@ TEST_CASE("with the times of a real run replayed, the simulated schedule equals 
       options.max_num_batched_tokens = 48;
       options.enable_prefix_caching = prefix_caching;
       options.batching = batching;
-      options.tiling = cpu_kernel_tiling(weights.shape.group_size());
       options.preemption_mode = host_blocks > 0 ? PreemptionMode::swap : PreemptionMode::recompute;
       const SchedulerLimits limits{
           .num_blocks = kBlocks, .max_position_embeddings = 256, .num_host_blocks = host_blocks};

@@ -201,7 +201,6 @@ TEST_CASE("on the shipped model SVD loses less than weighted means, at every num
     EngineOptions options;
     options.kv_cache_dtype = Dtype::f32;
     options.weights = result.weights.shape.layer_format();
-    options.tiling = cpu_kernel_tiling(result.weights.shape.group_size());
     for (const std::vector<double>& text : token_log_probabilities(executor, options, texts))
       sum -= std::accumulate(text.begin(), text.end(), 0.0);
     return sum;

@@ -33,9 +33,8 @@ ModelShape model_of(int head_dim, int num_kv_heads, Dtype dtype) {
 // Calls check(op) for the ops of decode and prefill steps of `m` tokens.
 template <typename Check>
 void for_ops(const ModelShape& model, EngineOptions options, int m, Check check) {
-  options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
   for (const int heads_per_workgroup : {0, 1}) {
-    options.tiling.query_heads_per_workgroup = heads_per_workgroup;
+    options.attention_split.query_heads_per_workgroup = heads_per_workgroup;
     for (const Batch& batch : {uniform_batch(Phase::decode, m, 300), uniform_batch(Phase::prefill, 1, m)})
       for (const Op& op : plan_step(model, options, batch).ops) check(op);
   }
@@ -48,11 +47,13 @@ void check_all_known(const ModelShape& model, const EngineOptions& options, int 
     machine.kernel_target = target;
     std::set<std::string> unknown;
     for_ops(model, options, m, [&](const Op& op) {
-      const CompiledKernel* kernel = find_kernel(target, name(kernel_of(op, kWaveSize)));
-      const auto resources = compiled_resources(op, machine);
+      const int heads = options.attention_split.query_heads_per_workgroup == 0 ? model.group_size() : 1;
+      const std::string wanted = name(kernel_of(op, kWaveSize, heads));
+      const CompiledKernel* kernel = find_kernel(target, wanted);
+      const auto resources = compiled_resources(op, machine, heads);
       const bool same = kernel != nullptr && resources && resources->vgprs == kernel->resources.vgprs &&
                         resources->lds == kernel->resources.lds && resources->threads == kernel->resources.threads;
-      if (!same) unknown.insert(std::string(op.name) + ": " + name(kernel_of(op, kWaveSize)));
+      if (!same) unknown.insert(std::string(op.name) + ": " + wanted);
     });
     INFO(target << ", " << m << " tokens");
     CHECK(unknown == std::set<std::string>{});

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "core/step_plan.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/tiles.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -37,13 +40,12 @@ TEST_CASE("a launch of any op covers its work, whatever the device") {
   for (int round = 0; round < 200; ++round) {
     EngineOptions options;
     options.block_size = 1 << draw(0, 8);
-    options.tiling.matmul_rows = options.tiling.matmul_columns = 1 << draw(4, 8);
-    options.tiling.partition_tokens = draw(0, 1) * 512;
+    options.attention_split.partition_tokens = draw(0, 1) * 512;
     const Phase phase = draw(0, 1) == 0 ? Phase::prefill : Phase::decode;
     const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(phase, draw(1, 64), draw(1, 4000)));
     for (const Device& device : devices)
       for (const Op& op : plan.ops) {
-        const Launch launch = lower(op, device);
+        const Launch launch = lower(op, plan, device);
         CAPTURE(op.name, op.m, device.kernel_target, device.compute_capability);
         CHECK(launch.grid.workgroups > 0);
         CHECK(launch.grid.most_workgroups >= launch.grid.workgroups);
@@ -55,19 +57,38 @@ TEST_CASE("a launch of any op covers its work, whatever the device") {
         if (op.attention.num_sequences > 0)
           CHECK(launch.grid.walked_tokens >= op.attention.context_tokens * op.attention.num_kv_heads);
         if (op.kind == OpKind::matmul) {
-          const double rows = launch.tiles.rows * options.tiling.matmul_rows;
-          const double columns = launch.tiles.columns * options.tiling.matmul_columns;
-          CHECK(rows >= static_cast<double>(op.m));
-          CHECK(columns >= static_cast<double>(op.n));
+          const MatmulTile tile = matmul_tile(op, device, {});
+          CHECK(launch.tiles.rows * tile.rows >= static_cast<double>(op.m));
+          CHECK(launch.tiles.columns * tile.columns >= static_cast<double>(op.n));
         }
       }
   }
 }
 
+TEST_CASE("our products are priced with as many tiles as the launcher starts") {
+  for (const Dtype weights : {Dtype::f16, Dtype::int4})
+    for (const int tokens : {9, 32, 33, 64, 65, 100, 128, 129, 300}) {
+      EngineOptions options;
+      options.weights = {weights, weights == Dtype::int4 ? 32 : 0};
+      const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::prefill, 1, tokens));
+      const Op& op = op_named(plan, "qkv_proj");
+      const auto n = static_cast<int>(op.n), k = static_cast<int>(op.k);
+      const bool is_gptq = weights == Dtype::int4;
+      CAPTURE(tokens, is_gptq);
+      const Launch launch = lower(op, plan, gpu("gfx906", ""));
+      CHECK(launch.tiles.rows == (is_gptq ? dculab_gpu::plan_gptq_matmul(tokens, n, k).row_tiles
+                                          : dculab_gpu::plan_matmul(tokens, n, k).row_tiles));
+      CHECK(launch.tiles.columns == (is_gptq ? dculab_gpu::plan_gptq_matmul(tokens, n, k).column_tiles
+                                             : dculab_gpu::plan_matmul(tokens, n, k).column_tiles));
+      CHECK(launch.accesses()[0].requests == launch.tiles.rows);
+      CHECK(lower(op, plan, cpu_like()).accesses()[0].requests == 1);
+    }
+}
+
 TEST_CASE("our kernels take up to 8 rows without tiles, libraries one") {
   const auto parts = [](int rows, const char* target) {
     const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, rows, 100));
-    return lower(op_named(plan, "o_proj"), gpu(target, "")).most_parts;
+    return lower(op_named(plan, "o_proj"), plan, gpu(target, "")).most_parts;
   };
   CHECK(parts(8, "gfx906") == 1);
   CHECK(parts(9, "gfx906") == 16);  // of 256 values of k
@@ -79,18 +100,18 @@ TEST_CASE("what hides behind arithmetic is the kernel's matter") {
   const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::prefill, 1, 512));
   const Op& product = op_named(plan, "o_proj");
   const Op& attention = op_named(plan, "attention_prefill");
-  CHECK(lower(product, gpu("gfx906", "")).overlap == Overlap::caches);
-  CHECK(lower(attention, gpu("gfx906", "")).overlap == Overlap::none);
-  CHECK(lower(product, gpu("", "9.0")).overlap == Overlap::all);
-  CHECK(lower(attention, gpu("", "9.0")).overlap == Overlap::all);
-  CHECK(lower(product, cpu_like()).overlap == Overlap::none);
+  CHECK(lower(product, plan, gpu("gfx906", "")).overlap == Overlap::caches);
+  CHECK(lower(attention, plan, gpu("gfx906", "")).overlap == Overlap::none);
+  CHECK(lower(product, plan, gpu("", "9.0")).overlap == Overlap::all);
+  CHECK(lower(attention, plan, gpu("", "9.0")).overlap == Overlap::all);
+  CHECK(lower(product, plan, cpu_like()).overlap == Overlap::none);
 }
 
 TEST_CASE("rotating and caching are a kernel each on a GPU, where anything is rotated") {
   ModelShape model = llama_3_8b();
   const auto kernels = [&model](const Device& device) {
     const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 1, 100));
-    return lower(op_named(plan, "rope_and_cache"), device).kernels;
+    return lower(op_named(plan, "rope_and_cache"), plan, device).kernels;
   };
   CHECK(kernels(a100_like()) == 2);
   CHECK(kernels(cpu_like()) == 1);
@@ -102,16 +123,17 @@ TEST_CASE("an op of no rows has no workgroups") {
   Op op;
   op.kind = OpKind::rms_norm;
   op.n = 4096;
-  for (const Device& device : {Device(cpu_like()), gpu("gfx906", "")}) CHECK(lower(op, device).grid.workgroups == 0);
+  for (const Device& device : {Device(cpu_like()), gpu("gfx906", "")})
+    CHECK(lower(op, {}, device).grid.workgroups == 0);
 }
 
 TEST_CASE("on a CPU one thread may do what is not attention, and hardware prefetches") {
   const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 4, 100));
   for (const Op& op : plan.ops) {
-    const Launch launch = lower(op, cpu_like());
+    const Launch launch = lower(op, plan, cpu_like());
     CHECK(launch.may_run_inline == (op.attention.num_sequences == 0));
     CHECK_FALSE(launch.waits_for_loads);
-    CHECK_FALSE(lower(op, a100_like()).may_run_inline);
+    CHECK_FALSE(lower(op, plan, a100_like()).may_run_inline);
   }
 }
 

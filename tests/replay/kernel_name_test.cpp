@@ -27,7 +27,7 @@ void check_names(const ModelShape& model, const EngineOptions& options, const Ba
     for (const int wave_size : {64, 32}) {
       CAPTURE(op.name, op.m, wave_size, name(op.weight_format.dtype), name(options.kv_cache_dtype));
       const engine::RecordedOp recorded = engine::record_op(model, options, batch, op.name, wave_size);
-      CHECK(recorded.launches.front().kernel == name(kernel_of(recorded.op, wave_size)));
+      CHECK(recorded.launches.front().kernel == name(kernel_of(recorded.op(), wave_size, model.group_size())));
     }
 }
 

@@ -28,12 +28,11 @@ constexpr double kMostKvBytes = 80e6;  // that the workgroups of a case ask for:
   return model;
 }
 
-[[nodiscard]] EngineOptions options_of(const ReplayCase& what, const ModelShape& model) {
+[[nodiscard]] EngineOptions options_of(const ReplayCase& what) {
   EngineOptions options;
   options.block_size = what.block_size;
-  options.tiling = gpu_kernel_tiling(model.group_size(), model.head_dim);
-  options.tiling.partition_tokens = what.partition_tokens;
-  options.tiling.query_heads_per_workgroup = what.heads_per_workgroup;
+  options.attention_split.partition_tokens = what.partition_tokens;
+  options.attention_split.query_heads_per_workgroup = what.heads_per_workgroup;
   return options;
 }
 
@@ -107,7 +106,7 @@ void replay_cases(const std::vector<ReplayCase>& cases, const std::vector<sim::M
                   const std::function<void(const ReplayOutcome&)>& report) {
   for (const ReplayCase& what : cases) {
     const ModelShape model = shape_of(what);
-    const EngineOptions options = options_of(what, model);
+    const EngineOptions options = options_of(what);
     for (const int wave_size : {64, 32}) {
       std::optional<engine::RecordedOp> recorded;
       for (const sim::Machine& machine : machines) {
@@ -117,7 +116,7 @@ void replay_cases(const std::vector<ReplayCase>& cases, const std::vector<sim::M
               engine::record_op(model, options, uniform_batch(what.phase, what.batch, what.context),
                                 what.phase == Phase::decode ? "attention_decode" : "attention_prefill", wave_size);
         report({what, machine.name,
-                sim::compare_with_replay(machine, recorded->op, recorded->launches, sim::ReuseMeasurement::off)});
+                sim::compare_with_replay(machine, recorded->plan, recorded->launches, sim::ReuseMeasurement::off)});
       }
     }
   }

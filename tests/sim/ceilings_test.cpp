@@ -1,10 +1,10 @@
 // Steps up to the largest batch and the longest context that scenarios may ask for: 2^40 tokens.
 #include <cmath>
 
+#include "lower/lower.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
-#include "sim/study/library_tiling.hpp"
 #include "sim/tables/footprint.hpp"
 #include "sim/tables/intensity.hpp"
 #include "tests/sim/models.hpp"
@@ -40,7 +40,8 @@ void check_finite(const Priced& step, const Machine& machine) {
     CHECK(op.m > 0);
     CHECK((std::isfinite(op.flops.value()) && op.flops >= FlopCount()));
     CHECK((std::isfinite(price.seconds.value()) && price.seconds > Seconds()));
-    for (const Operand& operand : op.operands()) CHECK((operand.unique >= Bytes() && operand.requests >= 1));
+    const lower::Launch launch = lower::lower(op, step.plan, machine);
+    for (const lower::Access& access : launch.accesses()) CHECK((access.unique >= Bytes() && access.requests >= 1));
     for (std::size_t level = 0; level < machine.memory.size(); ++level) {
       CHECK((std::isfinite(price.bytes[level].value()) && price.bytes[level] >= Bytes()));
       CHECK((price.hit_rate[level] >= 0 && price.hit_rate[level] <= 1));
@@ -144,7 +145,7 @@ TEST_CASE(
     CHECK(std::isfinite(trust.high.value()));
     const Capacity room = capacity(machine, model, options, size.context);
     CHECK((room.num_blocks >= 0 && room.max_sequences >= 0 && room.max_sequences <= room.num_blocks));
-    static_cast<void>(library_tiling(machine, model, step.plan.batch));
+    for (const Op& op : step.plan.ops) static_cast<void>(lower::lower(op, step.plan, machine));
   }
 }
 

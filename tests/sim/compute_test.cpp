@@ -1,9 +1,9 @@
 // Instructions, conversions and wave quantisation against numbers worked out by hand.
 #include "sim/compute/compute_time.hpp"
 
+#include <algorithm>
 #include <cmath>
 
-#include "core/attention_work.hpp"
 #include "core/step_plan.hpp"
 #include "sim/compute/peak.hpp"
 #include "tests/sim/lowered.hpp"
@@ -14,7 +14,7 @@
 namespace dculab::sim::test {
 namespace {
 
-// y[m, n] = x[m, k] w[n, k]^T in F16 with 64 x 64 tiles.
+// y[m, n] = x[m, k] w[n, k]^T in F16, in tiles of 128 x 128, with int4 weights of 64 x 128.
 Op matmul(int m, int n, int k, Dtype weights = Dtype::f16) {
   Op op;
   op.kind = OpKind::matmul;
@@ -23,10 +23,9 @@ Op matmul(int m, int n, int k, Dtype weights = Dtype::f16) {
   op.k = k;
   op.weight_format.dtype = weights;
   op.flops = FlopCount(2.0 * m * n * k);
-  op.add({OperandRole::weight, storage(weights, static_cast<double>(n) * k), std::ceil(m / 64.0), storage(weights, k)});
-  op.add({OperandRole::activation, storage(Dtype::f16, static_cast<double>(m) * k), std::ceil(n / 64.0),
-          storage(Dtype::f16, k)});
-  op.add({OperandRole::output, storage(Dtype::f16, static_cast<double>(m) * n), 1, storage(Dtype::f16, n)});
+  op.add({OperandRole::weight, storage(weights, static_cast<double>(n) * k), storage(weights, k)});
+  op.add({OperandRole::activation, storage(Dtype::f16, static_cast<double>(m) * k), storage(Dtype::f16, k)});
+  op.add({OperandRole::output, storage(Dtype::f16, static_cast<double>(m) * n), storage(Dtype::f16, n)});
   return op;
 }
 
@@ -167,10 +166,10 @@ TEST_CASE("int4 weights are unpacked once per row tile, beside matrix cores or b
 TEST_CASE("wave quantisation: the busiest unit decides") {
   Machine machine = ideal_gpu();
   machine.compute_units = 100;
-  // 64-row tiles: 10 x 20 = 200 tiles, two for each unit; one tile more makes three.
-  const Parallelism even = parallelism(machine, matmul(640, 1280, 512));
+  // 10 x 20 = 200 tiles, two for each unit; one tile more makes three.
+  const Parallelism even = parallelism(machine, matmul(1280, 2560, 512));
   CHECK(even.active_units * std::ceil(even.workgroups / 100) == Approx(even.workgroups));
-  Op op = matmul(64 * 67, 64 * 9, 512);  // 603 tiles
+  Op op = matmul(128 * 67, 128 * 9, 512);  // 603 tiles
   const Parallelism odd = parallelism(machine, op);
   REQUIRE(odd.workgroups == 603);
   CHECK(odd.active_units == Approx(603.0 / 7));
@@ -178,16 +177,13 @@ TEST_CASE("wave quantisation: the busiest unit decides") {
 }
 
 TEST_CASE("a tile whose sums would fill a unit's registers is computed by two of them") {
-  EngineOptions options;
-  options.tiling.matmul_rows = options.tiling.matmul_columns = 256;
-  const Machine machine = a100_like();  // 256 KiB of registers a unit
-  const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::prefill, 1, 1024));
-  for (const Op& op : plan.ops)
-    if (op.name == "o_proj") {
-      CHECK(tile_workgroups(machine, op) == 2 * 4 * 16);
-      CHECK(parallelism(machine, op).workgroups == 2 * 4 * 16);
-    }
-  CHECK(tile_workgroups(machine, matmul(1024, 4096, 4096)) == 16 * 64);
+  Machine machine = a100_like();  // 256 KiB of registers a unit
+  const Op op = matmul(1024, 4096, 4096);
+  CHECK(tile_workgroups(machine, op) == 8 * 32);
+  machine.compute_capability = "9.0";
+  machine.stack.kernels.matmul = {lower::KernelLibrary::vendor_gemm};  // tiles of 256 x 256
+  CHECK(tile_workgroups(machine, op) == 2 * 4 * 16);
+  CHECK(parallelism(machine, op).workgroups == 2 * 4 * 16);
 }
 
 TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads share the KV, AMD's 16") {
@@ -199,7 +195,9 @@ TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads shar
     ModelShape model = llama_3_8b();
     model.num_attention_heads = heads * model.num_key_value_heads;
     const Batch batch = uniform_batch(Phase::decode, 1, 4096);
-    return compute_time(machine, plan_attention(model, EngineOptions{}, batch, Phase::decode), whole).busy.value();
+    const StepPlan plan = plan_step(model, {}, batch);
+    return compute_time(machine, *std::ranges::find(plan.ops, OpKind::attention_decode, &Op::kind), whole, plan)
+        .busy.value();
   };
   const double one_row = 2 * 2.0 * 8 * 128 * 4096 / 312e12;
   Machine amd = a100_like();
@@ -211,7 +209,7 @@ TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads shar
 
 TEST_CASE("a matrix-vector product is split until the machine is full, but not below 256 of k") {
   const Machine machine = ideal_gpu();
-  const Parallelism wide = parallelism(machine, matmul(1, 4096, 4096));
+  const Parallelism wide = parallelism(machine, matmul(1, 108 * 128, 4096));
   CHECK(wide.active_units == machine.compute_units);
   const Parallelism tiny = parallelism(machine, matmul(1, 64, 512));
   CHECK(tiny.workgroups == 2);
@@ -222,18 +220,18 @@ TEST_CASE("tiles are split along k into whole parts, of which those that fill mo
   machine.compute_units = 100;
   const auto splits = [&](const Op& op) {
     std::vector<double> tried;
-    for_each_split(machine, lower::lower(op, machine), parallelism(machine, op),
+    for_each_split(machine, lowered(machine, op), parallelism(machine, op),
                    [&](double parts, const Parallelism& split) {
                      CHECK(split.workgroups == parts * tile_workgroups(machine, op));
                      tried.push_back(parts);
                    });
     return tried;
   };
-  const Op op = matmul(640, 256, 1024);  // 40 tiles: 80 units of 100; three parts 120 of 200, four 160 of 200
+  const Op op = matmul(1280, 512, 1024);  // 40 tiles: 80 units of 100; three parts 120 of 200, four 160 of 200
   CHECK(parallelism(machine, op).workgroups == 40);
   CHECK(splits(op) == std::vector<double>{2});
-  CHECK(splits(matmul(640, 256, 1280)) == std::vector<double>{2, 5});  // five parts: 200 of 200
-  CHECK(splits(matmul(640, 256, 511)).empty());
+  CHECK(splits(matmul(1280, 512, 1280)) == std::vector<double>{2, 5});  // five parts: 200 of 200
+  CHECK(splits(matmul(1280, 512, 511)).empty());
   CHECK(splits(matmul(1, 2560, 1280)).empty());
   machine.kernel_target = "gfx906";  // our kernels take up to 8 rows without tiles
   CHECK(splits(matmul(8, 2560, 1280)).empty());
@@ -246,19 +244,17 @@ TEST_CASE("tiles are split along k into whole parts, of which those that fill mo
 
 TEST_CASE("a bias does not multiply a product's tiles") {
   const Machine machine = ideal_gpu();
-  const Op plain = matmul(640, 256, 1024);
+  const Op plain = matmul(1280, 512, 1024);
   Op biased = plain;
-  for (const Operand& operand : plain.operands())
-    if (operand.role == OperandRole::weight)
-      biased.add({OperandRole::weight, Bytes(512), operand.requests, Bytes(512)});
+  biased.add({OperandRole::weight, Bytes(1024), Bytes(1024)});
   CHECK(tile_workgroups(machine, biased) == tile_workgroups(machine, plain));
 }
 
 TEST_CASE(
     "the sums of a split product are written to the last cache and read from it, or DRAM if it does not hold them") {
   Machine machine = ideal_gpu();
-  const Op op = matmul(640, 256, 1024);
-  const double sums = 3 * 640 * 256 * 4;
+  const Op op = matmul(1280, 512, 1024);
+  const double sums = 3 * 1280 * 512 * 4;
   const auto from = [&](std::size_t level, double efficiency) {
     return Approx(2 * sums / (machine.memory[level].bandwidth.value() * efficiency));
   };
@@ -270,7 +266,7 @@ TEST_CASE(
 
 TEST_CASE("a ragged decode batch is held up by its longest walk") {
   EngineOptions options;
-  options.tiling.partition_tokens = 0;
+  options.attention_split.partition_tokens = 0;
   Batch batch;
   for (int index = 0; index < 8; ++index)
     batch.sequences.push_back({index, Phase::decode, index == 0 ? 7999 : 99, 1, true});
@@ -278,8 +274,8 @@ TEST_CASE("a ragged decode batch is held up by its longest walk") {
   for (const Op& op : plan.ops) {
     if (op.kind != OpKind::attention_decode) continue;
     // 8 heads * (8000 + 7 * 100) tokens, the longest 8000.
-    CHECK(lower::lower(op, mi50_like()).grid.walked_tokens == Approx(8 * 8700));
-    CHECK(parallelism(mi50_like(), op).active_units == Approx(8 * 8700 / 8000.0));
+    CHECK(lowered(mi50_like(), op, plan).grid.walked_tokens == Approx(8 * 8700));
+    CHECK(parallelism(mi50_like(), op, plan).active_units == Approx(8 * 8700 / 8000.0));
   }
 }
 

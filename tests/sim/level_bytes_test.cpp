@@ -21,11 +21,8 @@ double counted_rounding(int run, int line) {
   return static_cast<double>(lines) / run;  // of `line` runs: lines * line / (line * run)
 }
 
-Op op_with_kv_runs(int run) {
-  Op op;
-  op.kind = OpKind::attention_decode;
-  op.add({OperandRole::kv_read, Bytes(1 << 20), 1, Bytes(run)});
-  return op;
+lower::Access scattered_runs(int run) {
+  return {.unique = Bytes(1 << 20), .contiguous_run = Bytes(run), .is_scattered = true};
 }
 
 Machine with_lines(Machine machine, Bytes line) {
@@ -46,16 +43,19 @@ void for_steps(Check check) {
           EngineOptions options;
           options.block_size = block_size;
           options.kv_cache_dtype = Dtype::fp8_e4m3;
-          options.tiling.query_heads_per_workgroup = block_size == 16 ? 1 : 0;
-          for (const Op& op : plan_step(model, options, uniform_batch(phase, 3, 700)).ops) {
+          options.attention_split.query_heads_per_workgroup = block_size == 16 ? 1 : 0;
+          const StepPlan plan = plan_step(model, options, uniform_batch(phase, 3, 700));
+          for (const Op& op : plan.ops) {
             INFO(op.name << ", " << num_kv_heads << " KV heads of " << head_dim << ", blocks of " << block_size);
-            check(op);
+            check(op, plan);
           }
         }
 }
 
-PerLevel<Bytes> alone(const Machine& machine, const Op& op) {
-  return level_bytes(machine, op, parallelism(machine, op), op.unique_bytes(), CacheStart::cold).arriving;
+PerLevel<Bytes> alone(const Machine& machine, const Op& op, const StepPlan& plan) {
+  const lower::Launch launch = lowered(machine, op, plan);
+  return level_bytes(machine, op, launch, sim::parallelism(machine, launch), launch.unique_bytes(), CacheStart::cold)
+      .arriving;
 }
 
 }  // namespace
@@ -64,29 +64,26 @@ TEST_CASE("line rounding is what counting lines gives", "[level_bytes]") {
   for (const int line : {32, 64, 128})
     for (const int run : {2, 16, 20, 32, 48, 64, 80, 96, 100, 160, 256, 2560}) {
       INFO("runs of " << run << ", lines of " << line);
-      const Op op = op_with_kv_runs(run);
-      CHECK(line_rounding(op, op.operands().front(), Bytes(line)) == Approx(counted_rounding(run, line)));
+      CHECK(line_rounding(scattered_runs(run), Bytes(line)) == Approx(counted_rounding(run, line)));
     }
 }
 
 TEST_CASE("line rounding is for scattered operands, and for runs that exist", "[level_bytes]") {
-  Op op = op_with_kv_runs(16);
-  op.kind = OpKind::matmul;
-  op.add({OperandRole::weight, Bytes(1 << 20), 1, Bytes(16)});
-  CHECK(line_rounding(op, op.operands()[1], Bytes(64)) == 1);
-  op.kind = OpKind::embedding;
-  CHECK(line_rounding(op, op.operands()[1], Bytes(64)) == 4);
+  lower::Access access = scattered_runs(16);
+  CHECK(line_rounding(access, Bytes(64)) == 4);
+  access.is_scattered = false;
+  CHECK(line_rounding(access, Bytes(64)) == 1);
   // A run is no longer than the operand.
-  Op tiny = op_with_kv_runs(4096);
-  tiny.operand_storage[0].unique = Bytes(16);
-  CHECK(line_rounding(tiny, tiny.operands().front(), Bytes(64)) == 4);
+  lower::Access tiny = scattered_runs(4096);
+  tiny.unique = Bytes(16);
+  CHECK(line_rounding(tiny, Bytes(64)) == 4);
 }
 
 TEST_CASE("cold: no level is asked for less than the distinct bytes, and none for more than the one above",
           "[level_bytes]") {
   for (const Machine& machine : {mi50_like(), with_lines(a100_like(), Bytes(32)), cpu_like()})
-    for_steps([&](const Op& op) {
-      const PerLevel<Bytes> bytes = alone(machine, op);
+    for_steps([&](const Op& op, const StepPlan& plan) {
+      const PerLevel<Bytes> bytes = alone(machine, op, plan);
       for (std::size_t level = 0; level < machine.memory.size(); ++level) {
         INFO(machine.name << " " << machine.memory[level].name);
         CHECK(bytes[level].value() >= op.unique_bytes().value() * (1 - 1e-12));
@@ -96,12 +93,12 @@ TEST_CASE("cold: no level is asked for less than the distinct bytes, and none fo
 }
 
 TEST_CASE("longer lines never move fewer bytes", "[level_bytes]") {
-  for_steps([](const Op& op) {
+  for_steps([](const Op& op, const StepPlan& plan) {
     PerLevel<Bytes> before{};
     for (const double line : {16.0, 32.0, 64.0, 128.0, 256.0}) {
       INFO("lines of " << line);
       const Machine machine = with_lines(mi50_like(), Bytes(line));
-      const PerLevel<Bytes> bytes = alone(machine, op);
+      const PerLevel<Bytes> bytes = alone(machine, op, plan);
       for (std::size_t level = 0; level < machine.memory.size(); ++level)
         CHECK(bytes[level].value() >= before[level].value() * (1 - 1e-12));
       before = bytes;
@@ -111,11 +108,12 @@ TEST_CASE("longer lines never move fewer bytes", "[level_bytes]") {
 
 TEST_CASE("what earlier ops left in the caches never adds bytes", "[level_bytes]") {
   for (const Machine& machine : {mi50_like(), cpu_like()})
-    for_steps([&](const Op& op) {
-      const Parallelism parallel = parallelism(machine, op);
-      const Bytes footprint = op.unique_bytes();
-      const LevelBytes cold = level_bytes(machine, op, parallel, footprint, CacheStart::cold);
-      const LevelBytes warm = level_bytes(machine, op, parallel, footprint, CacheStart::in_step);
+    for_steps([&](const Op& op, const StepPlan& plan) {
+      const lower::Launch launch = lowered(machine, op, plan);
+      const Parallelism parallel = sim::parallelism(machine, launch);
+      const Bytes footprint = launch.unique_bytes();
+      const LevelBytes cold = level_bytes(machine, op, launch, parallel, footprint, CacheStart::cold);
+      const LevelBytes warm = level_bytes(machine, op, launch, parallel, footprint, CacheStart::in_step);
       CHECK(warm.read == cold.read);
       for (std::size_t level = 0; level < machine.memory.size(); ++level)
         CHECK(warm.arriving[level].value() <= cold.arriving[level].value() * (1 + 1e-12));
@@ -131,13 +129,13 @@ TEST_CASE("half-filled lines are read once where the cache above keeps them from
   EngineOptions options;
   options.block_size = 1;
   options.kv_cache_dtype = Dtype::fp8_e4m3;  // runs of 32 bytes in lines of 64
-  options.tiling.partition_tokens = 0;
+  options.attention_split.partition_tokens = 0;
   const auto kv_rounding = [&](int context) {
     const StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, 1, context));
     Op op = plan.ops[4];
     REQUIRE(op.kind == OpKind::attention_decode);
     op.num_operands = 1;  // KV alone
-    const PerLevel<Bytes> bytes = alone(machine, op);
+    const PerLevel<Bytes> bytes = alone(machine, op, plan);
     CHECK(bytes[1] == 2 * op.unique_bytes());
     return bytes[2] / op.unique_bytes();
   };

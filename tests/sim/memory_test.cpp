@@ -22,11 +22,12 @@ const Op& find(const StepPlan& plan, std::string_view name) {
   return plan.ops.front();
 }
 
-const Operand& kv_read(const Op& op) {
-  for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::kv_read) return operand;
+lower::Access kv_read(const StepPlan& plan) {
+  const lower::Launch launch = lowered(mi50_like(), find(plan, "attention_decode"), plan);
+  for (const lower::Access& access : launch.accesses())
+    if (access.role == OperandRole::kv_read) return access;
   FAIL("no KV");
-  return op.operands().front();
+  return {};
 }
 
 TEST_CASE("short runs move whole lines, whatever the machine") {
@@ -36,8 +37,7 @@ TEST_CASE("short runs move whole lines, whatever the machine") {
   for (const auto& [block_size, factor] : {std::pair{1, 2.0}, {2, 1.0}, {16, 1.0}}) {
     options.block_size = block_size;
     const StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, 1, 256));
-    const Op& op = find(plan, "attention_decode");
-    CHECK(line_rounding(op, kv_read(op), Bytes(64)) == factor);
+    CHECK(line_rounding(kv_read(plan), Bytes(64)) == factor);
   }
 }
 
@@ -45,9 +45,8 @@ TEST_CASE("unused slots of the last block are not loaded") {
   EngineOptions options;
   options.block_size = 64;
   const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 1, 100));
-  const Op& op = find(plan, "attention_decode");
-  CHECK(kv_read(op).unique.value() == 100 * 2 * 8 * 128 * 2.0);  // of the 128 slots
-  CHECK(line_rounding(op, kv_read(op), Bytes(64)) == 1);
+  CHECK(kv_read(plan).unique.value() == 100 * 2 * 8 * 128 * 2.0);  // of the 128 slots
+  CHECK(line_rounding(kv_read(plan), Bytes(64)) == 1);
 }
 
 TEST_CASE("a byte stays while its reuse distance is below the capacity") {
@@ -78,7 +77,6 @@ TEST_CASE("a model that fits in the last-level cache is read from there in every
   const Machine machine = cpu_like();
   EngineOptions options;
   options.activation_dtype = Dtype::f32;
-  options.tiling = cpu_kernel_tiling(1);
   for (const auto& [hidden, least, most] : {std::tuple{256, 0.95, 1.0}, {2048, 0.0, 0.01}}) {
     ModelShape model = tiny_llama();
     model.hidden_size = hidden;
@@ -123,8 +121,8 @@ TEST_CASE("bytes in flight: full waves of four 16-byte loads, less when KV block
     options.block_size = block_size;
     const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 64, 2048));
     const Op& op = find(plan, "attention_decode");
-    const Parallelism parallel = parallelism(machine, op);
-    const Bytes in_flight = bytes_in_flight(machine, op, parallel);
+    const Parallelism parallel = parallelism(machine, op, plan);
+    const Bytes in_flight = bytes_in_flight(machine, op, parallel, plan);
     const double per_wave = std::min(64 * 4 * 16, 2 * block_size * 128 * 2);
     CHECK(in_flight.value() == Approx(parallel.concurrent * 4 * per_wave));
     CHECK(in_flight >= before);

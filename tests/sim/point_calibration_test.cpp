@@ -108,7 +108,7 @@ TEST_CASE("the naive roofline is the larger of two quotients, op by op") {
   Op op;
   op.flops = FlopCount(3.12e12);
   op.activation_dtype = Dtype::f16;
-  op.add({OperandRole::weight, Bytes(2.039e9), 7, Bytes()});
+  op.add({OperandRole::weight, Bytes(2.039e9), Bytes()});
   const double peak = machine.peaks.at(Dtype::f16).matrix->value();
   CHECK(naive_roofline(machine, op).value() ==
         Approx(std::max(3.12e12 / peak, 2.039e9 / machine.dram().bandwidth.value())));

@@ -219,7 +219,7 @@ TEST_CASE("fewer KV heads never add KV bytes, all else alike") {
     const StepPlan plan = plan_step(fewer, each.options, each.plan.batch);
     const StepPrice price = price_step(each.machine, plan);
     for (std::size_t op = 0; op < plan.ops.size(); ++op)
-      if (plan.ops[op].kind == OpKind::attention_decode && each.options.tiling.query_heads_per_workgroup == 0)
+      if (plan.ops[op].kind == OpKind::attention_decode && each.options.attention_split.query_heads_per_workgroup == 0)
         CHECK(price.ops[op].bytes[0] < each.price.ops[op].bytes[0]);
     CHECK(step_footprint(plan) < step_footprint(each.plan));
   });

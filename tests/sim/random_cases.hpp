@@ -80,9 +80,8 @@ class RandomCases {
     options.weights.group_size = options.weights.dtype == Dtype::int4 ? 128 : 0;
     options.kv_cache_dtype = kCaches[static_cast<std::size_t>(integer(0, 3))];
     options.activation_dtype = kActivations[static_cast<std::size_t>(integer(0, 2))];
-    options.tiling.matmul_rows = options.tiling.matmul_columns = 16 << integer(0, 4);
-    options.tiling.partition_tokens = integer(0, 2) == 0 ? 0 : 256 << integer(0, 3);
-    options.tiling.query_heads_per_workgroup = integer(0, 3);
+    options.attention_split.partition_tokens = integer(0, 2) == 0 ? 0 : 256 << integer(0, 3);
+    options.attention_split.query_heads_per_workgroup = integer(0, 3);
     return options;
   }
 

@@ -6,9 +6,9 @@
 
 #include "core/error.hpp"
 #include "sim/calibration/floor_check.hpp"
-#include "sim/study/library_tiling.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "sim/study/tensor_parallel.hpp"
+#include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -104,10 +104,10 @@ TEST_CASE("a kernel alone carries no host time") {
   machine.overheads.host_per_step = Seconds(1);
   const Server server = server_of(test::llama_2_7b(), 2048);
   const StepPlan plan = plan_step(server.model, server.options, uniform_batch(Phase::decode, 1, 128));
-  const Op& down_proj = plan.ops[plan.ops.size() - 3];
+  const Op down_proj = plan.ops[plan.ops.size() - 3];
   REQUIRE(down_proj.name == "down_proj");
-  const Recipe recipe = kernel_recipe(down_proj);
-  CHECK(price_recipe(machine, recipe) == price_op(machine, down_proj, down_proj.unique_bytes()).seconds);
+  const Recipe recipe = kernel_recipe({.ops = {down_proj}, .batch = plan.batch, .attention_split = {}});
+  CHECK(price_recipe(machine, recipe) == test::price_op(machine, down_proj, down_proj.unique_bytes()).seconds);
   // 2 B x 4096 x 11008 = 90.2 MB, of which L1 (13.8 MiB of all units) and L2 (40 MiB) can hold 55.8 MB.
   const double beyond = 2.0 * 4096 * 11008 - 108 * 128 * 1024.0 - 40 * 1024.0 * 1024;
   CHECK(recipe_floor(machine, recipe).value() == Approx(beyond / 2039e9));
@@ -123,39 +123,18 @@ TEST_CASE("the bound names the host and the exchange when they dominate") {
   CHECK(recipe_bound(server.machine, decode(server, 1, 10, 10)) == "exchange");
 }
 
-TEST_CASE("the bound of a kernel counts what comes with it: chained loads, a second kernel") {
+TEST_CASE("the bound of a kernel counts what comes with it: a second kernel") {
   const Machine machine = test::a100_like();
   const StepPlan plan = plan_step(test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 64, 4096));
-  const auto op = [&plan](OpKind kind) {
-    return *std::ranges::find_if(plan.ops, [kind](const Op& each) { return each.kind == kind; });
+  const auto recipe_of = [&plan](std::initializer_list<OpKind> kinds) {
+    StepPlan kernels{.ops = {}, .batch = plan.batch, .attention_split = {}};
+    for (const OpKind kind : kinds) kernels.ops.push_back(*std::ranges::find(plan.ops, kind, &Op::kind));
+    return kernel_recipe(kernels);
   };
-  Recipe attention = kernel_recipe(op(OpKind::attention_decode));
-  CHECK(recipe_bound(machine, attention) == "DRAM");
-  attention.steps.front().chained_loads = 1e6;
-  CHECK(recipe_bound(machine, attention) == "latency");
+  CHECK(recipe_bound(machine, recipe_of({OpKind::attention_decode})) == "DRAM");
   // A norm of 64 rows is over before the attention behind it has read its KV.
-  Recipe norm_first = kernel_recipe(op(OpKind::rms_norm));
-  CHECK(recipe_bound(machine, norm_first) != "DRAM");
-  norm_first.steps.front().plan.ops.push_back(op(OpKind::attention_decode));
-  CHECK(recipe_bound(machine, norm_first) == "DRAM");
-}
-
-TEST_CASE("FlashAttention splits until the machine is full") {
-  CHECK(flash_splits(200, 216, 64) == 1);
-  CHECK(flash_splits(1, 216, 8) == 8);     // 7 would leave one empty; 8 is the most there are pieces for
-  CHECK(flash_splits(100, 216, 64) == 2);  // 200 of 216 slots
-}
-
-TEST_CASE("on Hopper FlashAttention lets splits stay empty, and never splits four pieces") {
-  CHECK(flash_splits(1, 132, 4, EmptySplits::allowed) == 1);
-  CHECK(flash_splits(1, 132, 8, EmptySplits::allowed) == 7);     // 0.875 of the best
-  CHECK(flash_splits(8, 132, 128, EmptySplits::allowed) == 15);  // 120 of 132; the best is 33: two whole rounds
-  CHECK(flash_splits(106, 132, 128, EmptySplits::allowed) == 1);
-}
-
-TEST_CASE("prefill has a workgroup for each query head") {
-  const Batch batch = uniform_batch(Phase::prefill, 1, 512);
-  CHECK(library_tiling(test::a100_like(), test::llama_3_8b(), batch).query_heads_per_workgroup == 1);
+  CHECK(recipe_bound(machine, recipe_of({OpKind::rms_norm})) != "DRAM");
+  CHECK(recipe_bound(machine, recipe_of({OpKind::rms_norm, OpKind::attention_decode})) == "DRAM");
 }
 
 TEST_CASE("in turn with other kernels, weights that a cache could hold come from DRAM") {
@@ -164,7 +143,7 @@ TEST_CASE("in turn with other kernels, weights that a cache could hold come from
   const StepPlan plan = plan_step(model, EngineOptions{}, uniform_batch(Phase::decode, 1, 100));
   const auto projection =
       std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
-  Recipe recipe = kernel_recipe(*projection);
+  Recipe recipe = kernel_recipe({.ops = {*projection}, .batch = {}, .attention_split = {}});
   const Seconds in_a_loop = price_recipe(machine, recipe);
   recipe.timed = Timed::cold_kernel;
   const double bytes = 2.0 * 4096 * 4096;  // of 40 MiB of L2
@@ -175,7 +154,7 @@ TEST_CASE("in turn with other kernels, weights that a cache could hold come from
 TEST_CASE("kernels of one recipe follow each other") {
   const Machine machine = test::a100_like();
   const StepPlan plan = plan_step(test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 8, 4096));
-  Recipe both = kernel_recipe(plan.ops[1]);
+  Recipe both = kernel_recipe({.ops = {plan.ops[1]}, .batch = {}, .attention_split = {}});
   const Seconds alone = price_recipe(machine, both);
   both.steps.front().plan.ops.push_back(plan.ops[1]);
   CHECK(price_recipe(machine, both) >= 2 * alone);  // and leave each other less cache
@@ -230,19 +209,6 @@ TEST_CASE("a step exchanges two sums a layer, the embedding's and the logits of 
         Approx(65 * all_reduce_time(machine, 2, Bytes(300 * 4096 * 2.0)).value() +
                gather_time(machine, 2, Bytes(3 * 128256 * 2.0)).value()));
   CHECK(exchange_time(machine, model, plan, 1, Dtype::f16).value() == 0);
-}
-
-TEST_CASE("a paged kernel asks for each KV byte once a query head, and splits few sequences only") {
-  const Machine machine = test::a100_like();
-  const ModelShape model = test::llama_3_8b();
-  const auto tiling = [&](int sequences, DecodeKernel kernel) {
-    return library_tiling(machine, model, uniform_batch(Phase::decode, sequences, 2048), kernel);
-  };
-  CHECK(tiling(16, DecodeKernel::paged).query_heads_per_workgroup == 1);
-  CHECK(tiling(16, DecodeKernel::paged).partition_tokens == 512);  // 16 x 32 heads
-  CHECK(tiling(17, DecodeKernel::paged).partition_tokens == 0);
-  CHECK(tiling(1, DecodeKernel::per_head).partition_tokens == 256);
-  CHECK(tiling(16, DecodeKernel::flash).query_heads_per_workgroup == 0);
 }
 
 TEST_CASE("weights of a format that is only alike have their own bytes, in the layers alone") {

@@ -15,18 +15,18 @@ constexpr int kSequences = 4, kHeads = 8, kContext = 256;
 
 // Decode of 4 sequences, 8 query heads that share one KV head of 64 values, each served by a workgroup of its own: the
 // op that attention_like(4, 8, ...) would be the trace of.
-Op shared_kv_op() {
+StepPlan shared_kv_plan() {
   ModelShape model = llama_2_7b();
   model.num_attention_heads = kHeads;
   model.num_key_value_heads = 1;
   model.head_dim = 64;
   EngineOptions options;
-  options.tiling.query_heads_per_workgroup = 1;
-  options.tiling.partition_tokens = 0;
-  for (const Op& op : plan_step(model, options, uniform_batch(Phase::decode, kSequences, kContext)).ops)
-    if (op.kind == OpKind::attention_decode) return op;
-  FAIL("no attention");
-  return {};
+  options.attention_split.query_heads_per_workgroup = 1;
+  options.attention_split.partition_tokens = 0;
+  StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, kSequences, kContext));
+  std::erase_if(plan.ops, [](const Op& op) { return op.kind != OpKind::attention_decode; });
+  REQUIRE(plan.ops.size() == 1);
+  return plan;
 }
 
 constexpr std::uint64_t kKvBytes = 2ULL * kContext * 64 * 2;  // of a sequence
@@ -37,9 +37,9 @@ AddressTrace shared_kv_trace() { return attention_like(kSequences, kHeads, kKvBy
 
 TEST_CASE("both sides of a comparison agree where KV is shared and fits", "[replay_comparison]") {
   const Machine machine = mi50_like();
-  const Op op = shared_kv_op();
+  const StepPlan plan = shared_kv_plan();
   const AddressTrace trace = shared_kv_trace();
-  const ReplayComparison comparison = compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off);
+  const ReplayComparison comparison = compare_with_replay(machine, plan, {&trace, 1}, ReuseMeasurement::off);
   CHECK(comparison.op == "attention_decode");
   CHECK(comparison.resources == "assumed");
   CHECK(comparison.workgroups == kSequences * kHeads);
@@ -66,11 +66,11 @@ TEST_CASE("both sides of a comparison agree where KV is shared and fits", "[repl
 
 TEST_CASE("launches of one op add up, and the first says how it was launched", "[replay_comparison]") {
   const Machine machine = mi50_like();
-  const Op op = shared_kv_op();
+  const StepPlan plan = shared_kv_plan();
   const std::vector<AddressTrace> launches{shared_kv_trace(), attention_like(1, 2, 4096, 64)};
-  const ReplayComparison both = compare_with_replay(machine, op, launches, ReuseMeasurement::on);
-  const ReplayComparison first = compare_with_replay(machine, op, {&launches[0], 1}, ReuseMeasurement::on);
-  const ReplayComparison second = compare_with_replay(machine, op, {&launches[1], 1}, ReuseMeasurement::on);
+  const ReplayComparison both = compare_with_replay(machine, plan, launches, ReuseMeasurement::on);
+  const ReplayComparison first = compare_with_replay(machine, plan, {&launches[0], 1}, ReuseMeasurement::on);
+  const ReplayComparison second = compare_with_replay(machine, plan, {&launches[1], 1}, ReuseMeasurement::on);
   for (std::size_t level = 0; level < 3; ++level) {
     CHECK(both.levels[level].replayed == first.levels[level].replayed + second.levels[level].replayed);
     CHECK(both.levels[level].closed_form == first.levels[level].closed_form);
@@ -85,17 +85,17 @@ TEST_CASE("launches of one op add up, and the first says how it was launched", "
 TEST_CASE("a compiled kernel decides how many workgroups share a unit", "[replay_comparison]") {
   Machine machine = mi50_like();
   machine.kernel_target = "gfx906";
-  const Op op = shared_kv_op();
+  const StepPlan plan = shared_kv_plan();
   AddressTrace trace = shared_kv_trace();
   trace.kernel = "paged_attention_kernel<PagedAttentionTile<64, Half, 16, 4, (LaneTeam)0>>";
-  const ReplayComparison compiled = compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off);
+  const ReplayComparison compiled = compare_with_replay(machine, plan, {&trace, 1}, ReuseMeasurement::off);
   CHECK(compiled.resources == "gfx906");
   CHECK(compiled.workgroups_per_unit ==
         lower::workgroups_per_unit(machine.waves,
                                    lower::dculab_gpu::find_compiled_kernel("gfx906", trace.kernel).value()));
   // A kernel that the table does not know.
   trace.kernel = "another_kernel<64>";
-  CHECK(compare_with_replay(machine, op, {&trace, 1}, ReuseMeasurement::off).resources == "assumed");
+  CHECK(compare_with_replay(machine, plan, {&trace, 1}, ReuseMeasurement::off).resources == "assumed");
 }
 
 }  // namespace dculab::sim::test

@@ -19,7 +19,7 @@ Machine ideal(Machine machine) {
   return machine;
 }
 
-// One row, 128 column tiles, and nothing to convert.
+// One row, 64 column tiles, and nothing to convert.
 Op stream_weights(double bytes, double flops, Dtype dtype = Dtype::f16) {
   Op op;
   op.kind = OpKind::matmul;
@@ -28,16 +28,19 @@ Op stream_weights(double bytes, double flops, Dtype dtype = Dtype::f16) {
   op.k = 8192;
   op.weight_format.dtype = op.activation_dtype = dtype;
   op.flops = FlopCount(flops);
-  op.add({OperandRole::weight, Bytes(bytes), 1, Bytes(16384)});
-  op.add({OperandRole::activation, Bytes(16), 128, Bytes(16)});
+  op.add({OperandRole::weight, Bytes(bytes), Bytes(16384)});
+  op.add({OperandRole::activation, Bytes(16), Bytes(16)});
   return op;
 }
 
-// 2048 rows of 4096 by 4096, tiles of 128 x 256.
+Machine with_vendor_gemm(Machine machine) {
+  machine.stack.kernels.matmul = {lower::KernelLibrary::vendor_gemm};
+  return machine;
+}
+
+// 2048 rows of 4096 by 4096, a vendor's tiles of 128 x 256.
 Op prefill_matmul() {
   EngineOptions options;
-  options.tiling.matmul_rows = 128;
-  options.tiling.matmul_columns = 256;
   const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::prefill, 1, 2048));
   return *std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.name == "o_proj"; });
 }
@@ -70,7 +73,7 @@ TEST_CASE("at the ridge compute and memory agree, on either side the larger is t
 TEST_CASE("a matmul hides its cache reads behind arithmetic, on Hopper DRAM's too") {
   const auto price = [](Machine machine) {
     machine.efficiencies.overlap = 0.5;
-    return price_op(machine, prefill_matmul(), Bytes(1e14));
+    return price_op(with_vendor_gemm(machine), prefill_matmul(), Bytes(1e14));
   };
   Machine slow_cache = a100_like();
   slow_cache.memory[1].bandwidth = 0.75 * slow_cache.memory[1].bandwidth;
@@ -118,13 +121,12 @@ TEST_CASE("a split context costs a second launch") {
 }
 
 TEST_CASE("a product of few tiles is split along k where that is cheaper, for a second launch and its sums") {
-  Machine machine = a100_like();
+  Machine machine = with_vendor_gemm(a100_like());
   Op op = prefill_matmul();  // 16 x 16 tiles
   const auto tiles = static_cast<double>(tile_workgroups(machine, op));
   CHECK(price_op(machine, op, Bytes(1e14)).parallel.workgroups == tiles);
   op.m = 256;  // 2 x 16
   op.flops = FlopCount(op.flops.value() / 8);
-  op.operand_storage[0].requests = 2;
   op.operand_storage[1].unique = op.operand_storage[1].unique / 8.0;
   const OpPrice price = price_op(machine, op, Bytes(1e14));
   const double parts = price.parallel.workgroups / 32;
@@ -151,7 +153,7 @@ TEST_CASE("query heads of a group that share a workgroup save L2 traffic, and ti
   EngineOptions options;
   Seconds before;
   for (const int heads : {4, 2, 1}) {
-    options.tiling.query_heads_per_workgroup = heads;
+    options.attention_split.query_heads_per_workgroup = heads;
     const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 64, 2048));
     const OpPrice price = price_step(machine, plan).ops[4];
     CHECK(price.bytes[1].value() == Approx(4.0 / heads * 64 * 2048 * 8 * 128 * 2 * 2).epsilon(0.03));

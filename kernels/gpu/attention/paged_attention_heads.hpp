@@ -3,10 +3,10 @@
 
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/attention/cached_chunk.hpp"
-#include "kernels/gpu/attention/paged_attention_tiling.hpp"
 #include "kernels/gpu/attention/scores.hpp"
 #include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/wave.hpp"
+#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

@@ -8,7 +8,7 @@
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/kv_cache/paged_kv.hpp"
 #include "kernels/gpu/layers/rows.hpp"
-#include "kernels/gpu/tiling.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
-#include "kernels/gpu/matmul/split_k.hpp"
 #include "kernels/gpu/runtime_api.hpp"
+#include "lower/dculab_gpu/split_k.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "kernels/gpu/layers/rows.hpp"
-#include "kernels/gpu/tiling.hpp"
 #include "kernels/gpu/words.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

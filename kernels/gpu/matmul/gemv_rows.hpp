@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "kernels/gpu/tiling.hpp"
 #include "kernels/gpu/wave.hpp"
 #include "kernels/gpu/words.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
-#include "kernels/gpu/matmul/gptq_plan.hpp"
 #include "kernels/gpu/numbers.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

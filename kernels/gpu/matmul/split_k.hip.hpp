@@ -2,8 +2,9 @@
 // and the bias.
 #pragma once
 
+#include "kernels/gpu/args.hpp"
 #include "kernels/gpu/matmul/bias.hpp"
-#include "kernels/gpu/matmul/split_k.hpp"
+#include "lower/dculab_gpu/split_k.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -31,8 +32,7 @@ __global__ void __launch_bounds__(kSplitKThreads) split_k_sum_kernel(SplitKSum a
   const std::int64_t out = static_cast<std::int64_t>(row) * args.y_stride + column;
   DCULAB_UNROLL
   for (int i = 0; i < 4; ++i)
-    if (column + i < args.n)
-      store_number(args.y.data, args.y.dtype, out + i, sum[i] + bias_of(args.bias, column + i));
+    if (column + i < args.n) store_number(args.y.data, args.y.dtype, out + i, sum[i] + bias_of(args.bias, column + i));
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -46,15 +46,12 @@ class Stepper {
   Stepper(std::shared_ptr<kernels::gpu::Device> device, const ModelWeights& weights, StepperOptions options = {})
       : Stepper(weights.shape, options) {
     engine_.activation_dtype = options.activation_dtype;
-    engine_.tiling = gpu_kernel_tiling(weights.shape.group_size(), weights.shape.head_dim);
-    engine_.tiling.partition_tokens = options.partition_tokens;
-    executor_ = std::make_unique<GpuExecutor>(
-        std::move(device), weights, kv_cache(options),
-        GpuExecutorOptions{
-            .activation_dtype = options.activation_dtype,
-            .activations = options.activations,
-            .tiling = engine_.tiling,
-            .limits = options.limits});
+    engine_.attention_split.partition_tokens = options.partition_tokens;
+    executor_ = std::make_unique<GpuExecutor>(std::move(device), weights, kv_cache(options),
+                                              GpuExecutorOptions{.activation_dtype = options.activation_dtype,
+                                                                 .activations = options.activations,
+                                                                 .partition_tokens = options.partition_tokens,
+                                                                 .limits = options.limits});
   }
 
   [[nodiscard]] StepPlan plan(const std::vector<Feed>& feeds) {

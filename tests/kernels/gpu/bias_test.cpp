@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/gpu/matmul/gptq_plan.hpp"
-#include "kernels/gpu/tiling.hpp"
 #include "kernels/number_format.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
 #include "tests/kernels/tensors.hpp"
 

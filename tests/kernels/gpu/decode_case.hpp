@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernels/alibi.hpp"
-#include "kernels/gpu/attention/paged_attention_tiling.hpp"
 #include "kernels/reference/reference_kernels.hpp"
+#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
 #include "tests/kernels/tensors.hpp"
 

@@ -5,9 +5,9 @@
 
 #include "core/error.hpp"
 #include "kernels/gpu/matmul/gptq_layout.hpp"
-#include "kernels/gpu/matmul/gptq_plan.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/reference_kernels.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
 #include "tests/kernels/gpu/weight_loads.hpp"
 #include "tests/kernels/tensors.hpp"

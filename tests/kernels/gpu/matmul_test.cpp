@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "kernels/gpu/tiling.hpp"
 #include "kernels/reference/reference_kernels.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
 #include "tests/kernels/gpu/weight_loads.hpp"
 #include "tests/kernels/tensors.hpp"

@@ -1,8 +1,8 @@
 // Does the GPU's attention of prefill agree with the reference?
 #include <cmath>
 
-#include "kernels/gpu/tiling.hpp"
 #include "kernels/reference/reference_kernels.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 

@@ -1,4 +1,4 @@
-// How the kernels behind published figures tile: vendors' GEMM libraries and FlashAttention, not this project's own.
+// How the kernels of libraries tile: vendors' GEMM libraries and FlashAttention, not this project's own.
 //
 //   matmul   128 x 256, the most efficient of cuBLAS: NVIDIA, "Matrix multiplication background", section 3. On
 //            Hopper two workgroups of a cluster share what they load, as one tile of 256 x 256: CUTLASS,
@@ -17,15 +17,14 @@
 
 #include <cstdint>
 
-#include "core/batch.hpp"
-#include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "core/op.hpp"
-#include "sim/hardware/machine.hpp"
+#include "core/step_plan.hpp"
+#include "lower/attention_walk.hpp"
+#include "lower/device.hpp"
+#include "lower/kernels.hpp"
+#include "lower/matmul.hpp"
 
-namespace dculab::sim {
-
-enum class DecodeKernel : std::uint8_t { flash, paged, per_head };
+namespace dculab::lower {
 
 // Hopper's FlashAttention does not mind splits that get no piece, and leaves contexts of at most 4 pieces whole.
 enum class EmptySplits : std::uint8_t { avoided, allowed };
@@ -35,11 +34,12 @@ enum class EmptySplits : std::uint8_t { avoided, allowed };
 [[nodiscard]] int flash_splits(std::int64_t workgroups, int slots, int pieces,
                                EmptySplits empty = EmptySplits::avoided);
 
-// Loads of partial results that wait for one another, in one execution of decode attention tiled by library_tiling.
-[[nodiscard]] double combining_loads(const Machine& machine, const Op& attention);
+// Loads of partial results that wait for one another, in one execution of decode attention.
+[[nodiscard]] double combining_loads(const Device& device, const AttentionWork& work, double partitions_combined);
 
-// The tiling of `batch`'s step on a GPU; on a CPU the engine's own.
-[[nodiscard]] KernelTiling library_tiling(const Machine& machine, const ModelShape& model, const Batch& batch,
-                                          DecodeKernel decode = DecodeKernel::flash);
+// Of a GPU.
+[[nodiscard]] MatmulTile library_matmul_tile(const Op& op, const Device& device);
+[[nodiscard]] AttentionTile library_attention_tile(const Op& op, const StepPlan& step, const Device& device,
+                                                   const Kernels& kernels);
 
-}  // namespace dculab::sim
+}  // namespace dculab::lower

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "kernels/gpu/args.hpp"
-
-namespace dculab::kernels::gpu {
+namespace dculab::lower::dculab_gpu {
 
 struct SplitK {
   int parts = 1;
@@ -32,13 +30,4 @@ struct SplitK {
   return static_cast<std::size_t>(split.parts) * static_cast<std::size_t>(m) * static_cast<std::size_t>(n);
 }
 
-// The second pass: adds the parts, in order.
-struct SplitKSum {
-  const float* partials = nullptr;  // [parts, m, n]
-  Output y;                         // [m, y_stride], the first n used
-  int parts = 1, m = 0, n = 0;
-  int y_stride = 0;
-  const float* bias = nullptr;  // [n], or null
-};
-
-}  // namespace dculab::kernels::gpu
+}  // namespace dculab::lower::dculab_gpu

@@ -9,7 +9,7 @@
 
 #include "core/dtype.hpp"
 
-namespace dculab::kernels::gpu {
+namespace dculab::lower::dculab_gpu {
 
 inline constexpr int kPagedAttentionThreads = 256;
 inline constexpr int kPagedAttentionMaxHeadDim = 256;
@@ -60,4 +60,4 @@ struct PagedAttentionTiling {
   return tiling;
 }
 
-}  // namespace dculab::kernels::gpu
+}  // namespace dculab::lower::dculab_gpu

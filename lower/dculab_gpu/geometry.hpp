@@ -1,5 +1,5 @@
-// How the GPU kernels cut their work into workgroups: what the launchers go by, and whoever wants to know before a
-// launch. Plain constants and functions, the same for every build.
+// How our GPU kernels cut their work into workgroups: what the launchers and the prices go by. Plain constants and
+// functions, the same for every build.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "core/dtype.hpp"
-#include "kernels/gpu/matmul/split_k.hpp"
+#include "lower/dculab_gpu/split_k.hpp"
 
-namespace dculab::kernels::gpu {
+namespace dculab::lower::dculab_gpu {
 
 [[nodiscard]] constexpr int ceiling_quotient(int a, int b) { return (a + b - 1) / b; }
 
@@ -105,4 +105,4 @@ struct PrefillTile {
   return {fitting >= 64 ? 64 : fitting >= 32 ? 32 : 16, kPrefillLanes * values_per_word};
 }
 
-}  // namespace dculab::kernels::gpu
+}  // namespace dculab::lower::dculab_gpu

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/matmul_tiles.hpp"
-#include "kernels/gpu/matmul/split_k.hpp"
+#include "lower/dculab_gpu/split_k.hpp"
 
-namespace dculab::kernels::gpu {
+namespace dculab::lower::dculab_gpu {
 
+inline constexpr int kGptqTileRows = 64;  // of y that a workgroup of the GEMM computes at most
 inline constexpr int kGptqThreads = 256;
 inline constexpr int kGptqGemvMaxRows = 8;
 inline constexpr int kGptqGemvColumns = 32;  // of y, per workgroup
@@ -50,4 +50,4 @@ struct GptqPlan {
   return split_k_workspace(plan_gptq_matmul(m, n, k).split, m, n);
 }
 
-}  // namespace dculab::kernels::gpu
+}  // namespace dculab::lower::dculab_gpu

@@ -1,0 +1,109 @@
+#include "lower/attention_walk.hpp"
+
+#include <algorithm>
+
+#include "core/attention_work.hpp"
+
+namespace dculab::lower {
+namespace {
+
+// What one sequence adds, walking its KV once per head group of each KV head.
+struct Walk {
+  double tokens = 0;      // KV tokens walked, per head group and KV head
+  double lookups = 0;     // block table entries followed, likewise
+  double workgroups = 0;  // likewise
+  double longest = 0;     // tokens walked by the busiest workgroup
+  int partitions = 1;
+};
+
+// One query token: partitions, which begin at multiples of partition_tokens, share the context from `begin` on.
+[[nodiscard]] Walk decode_walk(int begin, int context, int block_size, int partition_tokens) {
+  Walk walk;
+  walk.tokens = context - begin;
+  const int first = partition_tokens == 0 ? 0 : begin / partition_tokens;
+  walk.partitions = partition_tokens == 0 ? 1 : ceil_divide(context, partition_tokens) - first;
+  walk.workgroups = walk.partitions;
+  if (walk.partitions == 1) {
+    walk.longest = context - begin;
+    walk.lookups = blocks_of(begin, context, block_size);
+    return walk;
+  }
+  const int first_end = (first + 1) * partition_tokens;
+  const int last_begin = (first + walk.partitions - 1) * partition_tokens;
+  walk.longest = walk.partitions > 2 ? partition_tokens : std::max(first_end - begin, context - last_begin);
+  // A partition that starts inside a block follows that block's entry again.
+  walk.lookups = blocks_of(begin, first_end, block_size) +
+                 static_cast<double>(walk.partitions - 2) * ceil_divide(partition_tokens, block_size) +
+                 ceil_divide(context - last_begin, block_size);
+  return walk;
+}
+
+// Query tiles walk the context from what their first token sees up to their own last token: causal.
+[[nodiscard]] Walk prefill_walk(const AttentionWork& work, const SequenceSlice& sequence, int tile_tokens) {
+  Walk walk;
+  for (int first = 0; first < sequence.num_new_tokens; first += tile_tokens) {
+    const int begin = first_loaded_token(work.sliding_window, sequence.num_computed_tokens + first);
+    const int end = sequence.num_computed_tokens + std::min(first + tile_tokens, sequence.num_new_tokens);
+    walk.tokens += end - begin;
+    walk.lookups += blocks_of(begin, end, work.block_size);
+    walk.workgroups += 1;
+    walk.longest = std::max<double>(walk.longest, end - begin);
+  }
+  return walk;
+}
+
+// The walks of one sequence after another. A long prefill has many tiles, and sequences of a batch are often alike.
+class Walks {
+ public:
+  Walks(const AttentionWork& work, const AttentionTile& tile) : work_(work), tile_(tile) {}
+
+  const Walk& of(const SequenceSlice& sequence) {
+    if (last_.phase != sequence.phase || last_.num_computed_tokens != sequence.num_computed_tokens ||
+        last_.num_new_tokens != sequence.num_new_tokens)
+      walk_ = sequence.phase == Phase::decode
+                  ? decode_walk(first_loaded_token(work_.sliding_window, sequence.num_computed_tokens),
+                                sequence.context_tokens(), work_.block_size, tile_.partition_tokens)
+                  : prefill_walk(work_, sequence, tile_.query_tokens);
+    last_ = sequence;
+    return walk_;
+  }
+
+ private:
+  const AttentionWork& work_;
+  const AttentionTile& tile_;
+  SequenceSlice last_{.num_new_tokens = 0};  // none yet: each has a new token
+  Walk walk_;
+};
+
+[[nodiscard]] bool is_of(const Op& op, const SequenceSlice& sequence) {
+  if (op.kind == OpKind::attention_scores) return true;
+  return (op.kind == OpKind::attention_decode) == (sequence.phase == Phase::decode);
+}
+
+}  // namespace
+
+int head_groups(const AttentionWork& work, const AttentionTile& tile) {
+  return ceil_divide(work.num_query_heads / work.num_kv_heads, tile.query_heads);
+}
+
+AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& tile) {
+  const AttentionWork& work = op.attention;
+  const double groups = static_cast<double>(work.num_kv_heads) * head_groups(work, tile);
+  // H2O's pass: one workgroup for each sequence and KV head, which walks for one new token after the other.
+  const bool whole = op.kind == OpKind::attention_scores;
+  AttentionWalk all;
+  Walks walks(work, tile);
+  for (const SequenceSlice& sequence : step.batch.sequences) {
+    if (!is_of(op, sequence)) continue;
+    const Walk& walk = walks.of(sequence);
+    all.tokens += walk.tokens;
+    all.workgroups += whole ? work.num_kv_heads : groups * walk.workgroups;
+    all.block_lookups += groups * walk.lookups;
+    all.longest_tokens = std::max(all.longest_tokens, whole ? walk.tokens : walk.longest);
+    all.longest_context = std::max<double>(all.longest_context, sequence.context_tokens());
+    if (walk.partitions > 1) all.partitions_combined += walk.partitions;
+  }
+  return all;
+}
+
+}  // namespace dculab::lower

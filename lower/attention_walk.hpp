@@ -1,0 +1,34 @@
+// How much the workgroups of a paged attention kernel walk: summed over the sequences of a step.
+#pragma once
+
+#include "core/batch.hpp"
+#include "core/op.hpp"
+#include "core/step_plan.hpp"
+
+namespace dculab::lower {
+
+[[nodiscard]] constexpr int ceil_divide(int a, int b) { return (a + b - 1) / b; }
+
+// What one workgroup does.
+struct AttentionTile {
+  int query_tokens = 1;      // prefill: that share one pass over K and V
+  int query_heads = 1;       // of one KV head
+  int partition_tokens = 0;  // decode: of the context, at most; 0 = all of it
+};
+
+struct AttentionWalk {
+  double workgroups = 0;           // over sequences, head groups and partitions (or query tiles)
+  double tokens = 0;               // KV tokens walked, per head group and KV head
+  double longest_tokens = 0;       // by the workgroup with the most work
+  double block_lookups = 0;        // block table entries followed, over all workgroups
+  double partitions_combined = 0;  // partial results merged by a second pass; 0 = single pass
+  double longest_context = 0;      // of a sequence
+};
+
+// Workgroups that walk the same KV tokens of one KV head, for different query heads.
+[[nodiscard]] int head_groups(const AttentionWork& work, const AttentionTile& tile);
+
+// Of `op`, an attention op of `step`.
+[[nodiscard]] AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& tile);
+
+}  // namespace dculab::lower

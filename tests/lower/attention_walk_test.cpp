@@ -1,0 +1,146 @@
+// How often attention kernels ask for K and V: counted by hand for small steps.
+#include "lower/attention_walk.hpp"
+
+#include <algorithm>
+
+#include "lower/library_tiles.hpp"
+#include "lower/lower.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::lower::test {
+namespace {
+
+// 4 query heads of 8 values, 2 KV heads.
+ModelShape small_model() {
+  ModelShape model = sim::test::tiny_llama();
+  model.num_attention_heads = 4;
+  model.num_key_value_heads = 2;
+  model.head_dim = 8;
+  return model;
+}
+
+const Op& find(const StepPlan& plan, OpKind kind) { return *std::ranges::find(plan.ops, kind, &Op::kind); }
+
+StepPlan prefill(const ModelShape& model, int computed, int tokens) {
+  Batch batch;
+  batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = computed, .num_new_tokens = tokens}};
+  return plan_step(model, {}, batch);
+}
+
+double requests(const StepPlan& plan, OpKind kind, OperandRole role) {
+  const Launch launch = lower(find(plan, kind), plan, sim::test::mi50_like());
+  return std::ranges::find(launch.accesses(), role, &Access::role)->requests;
+}
+
+TEST_CASE("decode walks each KV block once for a whole group, or once per head") {
+  EngineOptions options;
+  options.attention_split.partition_tokens = 64;
+  StepPlan plan = plan_step(small_model(), options, uniform_batch(Phase::decode, 2, 100));
+  const Op& op = find(plan, OpKind::attention_decode);
+  const AttentionWalk group = walk_of(op, plan, {.query_heads = 2, .partition_tokens = 64});
+  CHECK(group.workgroups == 2 * 2 * 2);  // sequences x KV heads x partitions
+  CHECK(group.block_lookups == 2 * 7 * 2);
+  CHECK(group.partitions_combined == 4);
+  CHECK(group.tokens == 200);
+  CHECK(requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 1);
+  const AttentionWalk per_head = walk_of(op, plan, {.query_heads = 1, .partition_tokens = 64});
+  CHECK(per_head.workgroups == 2 * 4 * 2);
+  plan.attention_split.query_heads_per_workgroup = 1;
+  CHECK(requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 2);
+}
+
+TEST_CASE("the partial results of split contexts are written and read in F32") {
+  EngineOptions options;
+  options.attention_split.partition_tokens = 64;
+  const StepPlan plan = plan_step(small_model(), options, uniform_batch(Phase::decode, 2, 100));
+  const Op& op = find(plan, OpKind::attention_decode);
+  const Launch launch = lower(op, plan, sim::test::mi50_like());
+  CHECK(launch.kernels == 2);
+  CHECK(launch.unique_bytes() - op.unique_bytes() == Bytes(2 * 4 * 4 * 32));  // 4 partitions of 4 heads of 8 values
+}
+
+TEST_CASE("prefill walks the context once per query tile") {
+  const StepPlan plan = prefill(small_model(), 20, 10);
+  // Tiles end at 24, 28 and 30 tokens.
+  const AttentionWalk walk =
+      walk_of(find(plan, OpKind::attention_prefill), plan, {.query_tokens = 4, .query_heads = 2});
+  CHECK(walk.tokens == 24 + 28 + 30);
+  CHECK(walk.workgroups == 3 * 2);
+  CHECK(walk.longest_tokens == 30);
+  CHECK(walk.block_lookups == 3 * 2 * 2);
+}
+
+TEST_CASE("a sliding window is walked by the KV tiles that hold it, and no others") {
+  ModelShape model = small_model();
+  model.sliding_window = 100;
+  // The token at 299 sees 200 to 299; the tile that holds 200 begins at 192, in the second partition of 128.
+  const StepPlan decode = plan_step(model, {}, uniform_batch(Phase::decode, 2, 300));
+  const AttentionTile tile{.query_tokens = 8, .query_heads = 2, .partition_tokens = 128};
+  const AttentionWalk walk = walk_of(find(decode, OpKind::attention_decode), decode, tile);
+  CHECK(walk.workgroups == 2 * 2 * 2);
+  CHECK(walk.longest_tokens == 64);
+  CHECK(walk.block_lookups == 2 * 2 * (4 + 3));
+  CHECK(walk.partitions_combined == 4);
+  // Tiles of queries from 150, 158 and 166 see tokens from 51, 59 and 67 on: tiles at 0, 0 and 64.
+  const StepPlan chunk = prefill(model, 150, 20);
+  const AttentionWalk tiles = walk_of(find(chunk, OpKind::attention_prefill), chunk, tile);
+  CHECK(tiles.tokens == 158 + 166 + 106);
+  CHECK(tiles.longest_tokens == 166);
+}
+
+TEST_CASE("the longest contexts of the largest batch are walked whole: 2^40 partitions") {
+  const StepPlan plan = plan_step(small_model(), {}, uniform_batch(Phase::decode, 1 << 16, 1 << 24));
+  const AttentionWalk walk = walk_of(find(plan, OpKind::attention_decode), plan, {.partition_tokens = 1});
+  CHECK(walk.partitions_combined == 0x1p40);
+}
+
+TEST_CASE("FlashAttention splits until the machine is full") {
+  CHECK(flash_splits(200, 216, 64) == 1);
+  CHECK(flash_splits(1, 216, 8) == 8);     // 7 would leave one empty; 8 is the most there are pieces for
+  CHECK(flash_splits(100, 216, 64) == 2);  // 200 of 216 slots
+}
+
+TEST_CASE("on Hopper FlashAttention lets splits stay empty, and never splits four pieces") {
+  CHECK(flash_splits(1, 132, 4, EmptySplits::allowed) == 1);
+  CHECK(flash_splits(1, 132, 8, EmptySplits::allowed) == 7);     // 0.875 of the best
+  CHECK(flash_splits(8, 132, 128, EmptySplits::allowed) == 15);  // 120 of 132; the best is 33: two whole rounds
+  CHECK(flash_splits(106, 132, 128, EmptySplits::allowed) == 1);
+}
+
+AttentionTile tile_of(KernelLibrary library, OpKind kind, const Batch& batch) {
+  const StepPlan plan = plan_step(sim::test::llama_3_8b(), {}, batch);
+  return library_attention_tile(find(plan, kind), plan, sim::test::a100_like(), {{}, {library}});
+}
+
+TEST_CASE("FlashAttention's prefill has a workgroup for each query head, its decode for each group") {
+  const auto tile = [](OpKind kind, Phase phase) {
+    return tile_of(KernelLibrary::flash_attention, kind, uniform_batch(phase, 16, 512));
+  };
+  CHECK(tile(OpKind::attention_prefill, Phase::prefill).query_heads == 1);
+  CHECK(tile(OpKind::attention_decode, Phase::decode).query_heads == 4);
+}
+
+TEST_CASE("a paged kernel asks for each KV byte once a query head, and splits few sequences only") {
+  const auto tile = [](int sequences, KernelLibrary library) {
+    return tile_of(library, OpKind::attention_decode, uniform_batch(Phase::decode, sequences, 2048));
+  };
+  CHECK(tile(16, KernelLibrary::paged_attention).query_heads == 1);
+  CHECK(tile(16, KernelLibrary::paged_attention).partition_tokens == 512);  // 16 x 32 heads
+  CHECK(tile(17, KernelLibrary::paged_attention).partition_tokens == 0);
+  CHECK(tile(1, KernelLibrary::per_head).partition_tokens == 256);
+}
+
+TEST_CASE("loads of partial results that wait for one another are part of the launch") {
+  const StepPlan plan = plan_step(sim::test::llama_3_8b(), {}, uniform_batch(Phase::decode, 1, 8192));
+  const auto chained = [&plan](KernelLibrary library) {
+    return lower(find(plan, OpKind::attention_decode), plan, sim::test::a100_like(), {{}, {library}}).chained_loads;
+  };
+  CHECK(chained(KernelLibrary::paged_attention) == 16);  // of 512 tokens
+  CHECK(chained(KernelLibrary::flash_attention) > 1);
+  CHECK(chained(KernelLibrary::per_head) == 0);
+}
+
+}  // namespace
+}  // namespace dculab::lower::test
