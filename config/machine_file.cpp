@@ -6,6 +6,7 @@
 
 #include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
+#include "config/stack_fields.hpp"
 #include "config/yaml_text.hpp"
 #include "sim/calibration/confidence.hpp"
 
@@ -43,6 +44,8 @@ class MachineReader {
     figure(reader, "compute_units", machine_.compute_units);
     figure(reader, "clock", machine_.clock);
     read_peaks(reader.required_map("peaks"));
+    const auto half = machine_.peaks.find(Dtype::f16);
+    machine_.has_matrix_cores = half != machine_.peaks.end() && half->second.matrix.has_value();
     read_matmuls(reader.optional_map("matmul_rates"), machine_.matmul_rates);
     read_matmuls(reader.optional_map("matmul_dram_shares"), machine_.matmul_dram_shares);
     read_matmuls(reader.optional_map("short_matmul_rates"), machine_.short_matmul_rates);
@@ -65,6 +68,8 @@ class MachineReader {
     reader.required("name", machine_.name);
     reader.required("description", machine_.description);
     reader.required("kind", machine_.kind, kMachineKinds);
+    reader.optional("vendor", machine_.vendor, kVendors);
+    reader.optional("isa", machine_.isa);
     reader.optional("kernel_target", machine_.kernel_target);
     reader.optional("compute_capability", machine_.compute_capability, compute_capabilities());
   }

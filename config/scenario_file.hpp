@@ -123,6 +123,7 @@ struct Scenario {
   std::string question;
   ModelChoice model;
   std::vector<std::string> machines;    // names under hwmodels, or files
+  std::string stack = "dculab";         // whose kernels run: a name under stacks, of a program, or a file
   std::vector<Node> machine_figures;    // what the scenario changes of them, by key: see machine_figure.hpp
   std::optional<WeightFormat> weights;  // absent: the checkpoint's own dtype
   EngineOptions options;                // the defaults with the scenario's choices; see resolve_options

@@ -187,6 +187,7 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   reader.required("question", scenario.question);
   read_model(reader, scenario.model);
   read_machines(reader, scenario);
+  reader.optional("stack", scenario.stack);
   read_weights(reader, scenario.weights);
   read_engine_sections(reader, scenario.options);
   read_deployment(reader.optional_map("deployment"), scenario.deployment);

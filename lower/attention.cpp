@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
-#include "lower/library_tiles.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -55,7 +54,8 @@ constexpr double kCpuLanes = 16;
   return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
 }
 
-[[nodiscard]] Arithmetic attention_arithmetic(const Op& op, const Device& device, double heads, double walked_tokens) {
+[[nodiscard]] Arithmetic attention_arithmetic(const Op& op, const Device& device, const AttentionTile& tile,
+                                              double walked_tokens) {
   const AttentionWork& attention = op.attention;
   const double scored = scored_per_seen(op, device);
   const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
@@ -66,18 +66,13 @@ constexpr double kCpuLanes = 16;
   arithmetic.multiply = scored * op.flops;
   arithmetic.multiplied_in = multiplied_in(op);
   if (is_nvidia(device)) arithmetic.tile_rows = kFlashRows;
-  arithmetic.rows = op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : heads;
+  if (tile.padded_rows > 0) arithmetic.tile_rows = tile.padded_rows;
+  arithmetic.rows = op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : tile.query_heads;
   arithmetic.stored_values = tensors * attention.head_dim * walked_tokens;
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
   arithmetic.softmax = FlopCount(scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes);
   return arithmetic;
-}
-
-// In whose combining pass partial results are read one after the other.
-[[nodiscard]] bool waits_to_combine(const Op& op, const Kernels& kernels) {
-  const KernelLibrary library = attention_library(op, kernels);
-  return library == KernelLibrary::flash_attention || library == KernelLibrary::paged_attention;
 }
 
 // How often workgroups ask for K and V and block-table entries; partial results of split contexts are F32, written once
@@ -95,8 +90,8 @@ void set_accesses(Launch& launch, const AttentionWork& work, const AttentionWalk
 
 }  // namespace
 
-Launch lower_attention(const Op& op, const StepPlan& step, const AttentionTile& tile, const Device& device,
-                       const Kernels& kernels) {
+Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel, const Device& device) {
+  const AttentionTile tile = kernel.tile(op, step, device);
   const AttentionWork& attention = op.attention;
   const AttentionWalk walk = walk_of(op, step, tile);
   const double sharing = head_groups(attention, tile);
@@ -105,14 +100,14 @@ Launch lower_attention(const Op& op, const StepPlan& step, const AttentionTile& 
   launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = walk.longest_tokens;
-  launch.arithmetic = attention_arithmetic(op, device, tile.query_heads, launch.grid.walked_tokens);
+  launch.arithmetic = attention_arithmetic(op, device, tile, launch.grid.walked_tokens);
   launch.block_lookups = walk.block_lookups;
   if (walk.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
   if (device.kind == DeviceKind::cpu) return launch;
   launch.resources = resources_of(op, tile.query_heads, device);
   if (is_hopper(device)) launch.overlap = Overlap::all;
-  if (waits_to_combine(op, kernels))
-    launch.chained_loads = combining_loads(device, attention, walk.partitions_combined);
+  if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)
+    launch.chained_loads = walk.partitions_combined / attention.num_sequences / kernel.combines_at_a_time;
   return launch;
 }
 

@@ -21,14 +21,13 @@
 
 #include "core/op.hpp"
 #include "core/step_plan.hpp"
-#include "lower/attention_walk.hpp"
 #include "lower/device.hpp"
-#include "lower/kernels.hpp"
+#include "lower/kernel_library.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower {
 
-[[nodiscard]] Launch lower_attention(const Op& op, const StepPlan& step, const AttentionTile& tile,
-                                     const Device& device, const Kernels& kernels);
+[[nodiscard]] Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel,
+                                     const Device& device);
 
 }  // namespace dculab::lower

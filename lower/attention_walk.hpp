@@ -14,6 +14,7 @@ struct AttentionTile {
   int query_tokens = 1;      // prefill: that share one pass over K and V
   int query_heads = 1;       // of one KV head
   int partition_tokens = 0;  // decode: of the context, at most; 0 = all of it
+  int padded_rows = 0;  // of queries, that a matrix instruction works on at least; 0: as the device's usual kernels
 };
 
 struct AttentionWalk {

@@ -22,13 +22,18 @@ struct WaveResources {
   Bytes lds_granule{512};
 };
 
+enum class Vendor : std::uint8_t { other, nvidia, amd, hygon };
+
 struct Device {
   DeviceKind kind = DeviceKind::gpu;
+  Vendor vendor = Vendor::other;
+  std::string isa;  // AMD, Hygon: the instruction set that programs are built for, "gfx928"; empty where not known
   // GPU: the compiler's name of the target whose kernels' registers and LDS are used here ("gfx906"); empty where no
   // kernel of ours is compiled for anything like it.
   std::string kernel_target;
   std::string compute_capability;  // NVIDIA: of the GPU, "9.0"; empty elsewhere
   int compute_units = 0;           // CUs, SMs or CPU threads
+  bool has_matrix_cores = false;   // for values of 16 bits
   WaveResources waves;             // GPU only
 };
 

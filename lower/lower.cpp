@@ -6,7 +6,6 @@
 #include "lower/attention.hpp"
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 #include "lower/matmul.hpp"
-#include "lower/tiles.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -34,11 +33,11 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
 [[nodiscard]] Launch lower_by_kind(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
   switch (op.kind) {
     case OpKind::matmul:
-      return lower_matmul(op, matmul_tile(op, device, kernels), device);
+      return lower_matmul(op, matmul_kernel_of(kernels, op, device), device);
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
     case OpKind::attention_scores:
-      return lower_attention(op, step, attention_tile(op, step, device, kernels), device, kernels);
+      return lower_attention(op, step, attention_kernel_of(kernels, op, device), device);
     case OpKind::embedding:
     case OpKind::rms_norm:
     case OpKind::layer_norm:
@@ -69,8 +68,31 @@ Launch launch_of(const Op& op) {
   return launch;
 }
 
+namespace {
+
+// Written and read once more, by nobody else: as the output counts it.
+void add_unfused(const Op& op, const UnfusedWork& work, const Device& device, Launch& launch) {
+  Bytes extra;
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::activation || operand.role == OperandRole::output)
+      extra += (work.activation_scale - 1) * operand.unique;
+  const bool widens = device.has_matrix_cores && bits(op.weight_format.dtype) < 16;
+  if (op.kind == OpKind::matmul && widens && op.m >= work.widened_from_rows)
+    extra += Bytes(work.bytes_per_widened_weight * static_cast<double>(op.n) * static_cast<double>(op.k));
+  if (op.kind == OpKind::attention_prefill)
+    extra += Bytes(work.bytes_per_score * op.attention.score_pairs * op.attention.num_query_heads);
+  for (Access& access : launch.accesses())
+    if (access.role == OperandRole::output && access.unique > Bytes()) {
+      access.unique += extra;
+      return;
+    }
+}
+
+}  // namespace
+
 Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
   Launch launch = lower_by_kind(op, step, device, kernels);
+  add_unfused(op, kernels.unfused, device, launch);
   if (device.kind == DeviceKind::cpu) {
     launch.waits_for_loads = false;
     launch.comes_back = true;

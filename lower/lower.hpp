@@ -9,7 +9,7 @@
 #include "core/op.hpp"
 #include "core/step_plan.hpp"
 #include "lower/device.hpp"
-#include "lower/kernels.hpp"
+#include "lower/kernel_library.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower {

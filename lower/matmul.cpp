@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kSlab = 32;            // values of k that a workgroup stages at a time
 constexpr double kSmallestSplit = 256;  // values of k below which a GEMM library does not split
-constexpr int kLibraryGemvRows = 1;
 
 // Integer products: per weight of less than 8 bits an AND and a shift for 8 values of a 32-bit lane, twice; per
 // activation the largest of its group, scale, round and pack; per sum of a group: to F32, zero point, scale.
@@ -33,11 +32,6 @@ struct Part {
   const Bytes registers =
       storage(Dtype::f32, static_cast<double>(waves.vgprs_per_lane) * waves.wave_size * waves.simds_per_unit);
   return std::max(1.0, std::ceil(storage(Dtype::f32, part.rows * part.columns) / (0.5 * registers)));
-}
-
-[[nodiscard]] bool has_tiles(const Op& op, const Device& device) {
-  const int rows_without = device.kernel_target.empty() ? kLibraryGemvRows : dculab_gpu::kGemvMaxRows;
-  return device.kind == DeviceKind::gpu && op.m > rows_without;
 }
 
 [[nodiscard]] KernelResources assumed_resources(const Op& op, Part part, double workgroups_per_tile) {
@@ -77,13 +71,14 @@ struct Part {
 
 }  // namespace
 
-Launch lower_matmul(const Op& op, const MatmulTile& tile, const Device& device) {
+Launch lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device) {
+  const MatmulTile tile = kernel.tile(op, device);
   const Tiles cuts{cut(op.m, tile.rows), cut(op.n, tile.columns)};
   const Part part{std::ceil(static_cast<double>(op.m) / cuts.rows),
                   std::ceil(static_cast<double>(op.n) / cuts.columns)};
   const double per_tile = workgroups_per_tile(part, device);
   const double most_parts = std::max(1.0, std::floor(static_cast<double>(op.k) / kSmallestSplit));
-  const bool gpu = device.kind == DeviceKind::gpu, is_tiled = has_tiles(op, device);
+  const bool gpu = device.kind == DeviceKind::gpu, is_tiled = gpu && op.m > kernel.gemv_rows(device);
   Launch launch = launch_of(op);
   launch.tiles = cuts;
   for (Access& access : launch.accesses()) {

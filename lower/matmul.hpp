@@ -7,7 +7,7 @@
 // Sums in F32 leave half of a unit's registers to operands and addresses: a tile of 256 x 256 takes a cluster of two
 // units of 256 KiB.
 //
-// A matrix-vector product (one row in libraries, up to 8 in our kernels) has no tiles: its kernel hands out rows of w
+// A matrix-vector product (MatmulKernel::gemv_rows) has no tiles: its kernel hands out rows of w
 // until the device is full, on a CPU its columns. Tiles that are fewer than what runs at a time may be split along k,
 // into parts of at least 256 values, as GEMM libraries do (CUTLASS, media/docs/efficient_gemm.md, "Split K").
 //
@@ -18,16 +18,11 @@
 
 #include "core/op.hpp"
 #include "lower/device.hpp"
+#include "lower/kernel_library.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower {
 
-// Of y, that one workgroup computes.
-struct MatmulTile {
-  int rows = 1;
-  int columns = 1;
-};
-
-[[nodiscard]] Launch lower_matmul(const Op& op, const MatmulTile& tile, const Device& device);
+[[nodiscard]] Launch lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device);
 
 }  // namespace dculab::lower

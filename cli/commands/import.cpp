@@ -56,7 +56,7 @@ struct Import {
                                                 const sim::Machine& machine) {
   config::ProfiledWork work;
   work.model = study::resolve_model(scenario);
-  work.options = study::resolve_options(scenario, work.model, machine.kind);
+  work.options = study::resolve_options(scenario, work.model, machine);
   const Batch batch = study::resolve_batch(scenario.workload, work.model, work.options);
   work.phase = scenario.workload.phase;
   work.batch = static_cast<int>(batch.sequences.size());

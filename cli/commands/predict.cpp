@@ -17,6 +17,7 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -44,7 +45,7 @@ struct Prediction {
   Prediction prediction;
   prediction.machine = study::resolve_machine(scenario, scenario.machines.front());
   prediction.model = study::resolve_model(scenario);
-  prediction.options = study::resolve_options(scenario, prediction.model, prediction.machine.kind);
+  prediction.options = study::resolve_options(scenario, prediction.model, prediction.machine);
   prediction.plan = plan_step(prediction.model, prediction.options,
                               study::resolve_batch(scenario.workload, prediction.model, prediction.options));
   prediction.price = sim::price_step(prediction.machine, prediction.plan);
@@ -133,6 +134,7 @@ struct Prediction {
 // All that makes the figures less than they seem.
 [[nodiscard]] std::vector<std::string> warnings_of(const Prediction& prediction) {
   std::vector<std::string> warnings = format_warnings(prediction);
+  for (std::string& what : study::unserved(prediction.machine, prediction.options)) warnings.push_back(std::move(what));
   if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) > prediction.capacity.max_sequences)
     warnings.emplace_back("this batch does not fit in the machine's memory; the time is what it would take if it did");
   return warnings;
@@ -143,6 +145,7 @@ struct Prediction {
   const SequenceSlice& slice = prediction.plan.batch.sequences.front();
   const sim::Capacity& capacity = prediction.capacity;
   std::vector<std::string> lines;
+  lines.push_back(study::whose_kernels(prediction.machine));
   lines.push_back(model.name + " on " + prediction.machine.name + ": " +
                   (slice.phase == Phase::decode ? "decode" : "prefill") + ", batch " +
                   std::to_string(prediction.plan.batch.sequences.size()) + ", context " +
@@ -171,6 +174,7 @@ struct Prediction {
 [[nodiscard]] Json to_json(const Prediction& prediction) {
   Json json{{"model", prediction.model.name},
             {"machine", prediction.machine.name},
+            {"stack", prediction.machine.stack.name},
             {"step_seconds", prediction.price.seconds.value()},
             {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
             {"basis", sim::name(prediction.confidence.basis)},

@@ -50,7 +50,7 @@ struct ReplayedPoint {
   if (machine.kind != lower::DeviceKind::gpu)
     throw InputError(machine.name + " is a CPU; the kernels that are recorded are those of GPUs");
   const ModelShape model = study::resolve_model(scenario);
-  const EngineOptions options = study::resolve_options(scenario, model, machine.kind);
+  const EngineOptions options = study::resolve_options(scenario, model, machine);
   const engine::RecordedOp recorded = engine::record_op(
       model, options, study::resolve_batch(scenario.workload, model, options), op, machine.waves.wave_size);
   return {model.num_key_value_heads, options.block_size,

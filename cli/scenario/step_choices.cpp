@@ -24,6 +24,12 @@ void set_origin(Node& document, const std::string& key, const std::string& origi
 
 }  // namespace
 
+void add_stack_option(CLI::App& command, std::string& stack) {
+  command.add_option(
+      "--stack", stack,
+      "Whose kernels: a name under stacks, a program (vllm, sglang, llama.cpp ...) or a file; default dculab");
+}
+
 void add_step_choices(CLI::App& command, StepChoices& choices) {
   reads(command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models"),
         study::try_find_model)
@@ -31,6 +37,7 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   reads(command.add_option("--machine", choices.machine, "Machine file, or a name under hwmodels"),
         study::try_find_machine)
       ->required();
+  add_stack_option(command, choices.stack);
   command.add_option("--phase", choices.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
   const auto add_count = [&command](const char* option, int& value, const char* help) {
     command.add_option(option, value, help)->check(at_least(1));
@@ -59,6 +66,7 @@ config::Scenario to_scenario(const StepChoices& choices) {
   };
   set("--model", "model", choices.model);
   set("--machine", "machine", choices.machine);
+  set("--stack", "stack", choices.stack);
   set("--phase", "workload.phase", choices.phase);
   set_number("--batch", "workload.batch", choices.batch);
   set_number("--context", "workload.context_tokens", choices.context);

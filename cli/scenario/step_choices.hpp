@@ -16,6 +16,7 @@ namespace dculab::cli {
 struct StepChoices {
   std::string model;
   std::string machine;
+  std::string stack{};  // "": dculab
   std::string phase = "decode";
   int batch = 1;
   int context = 1024;
@@ -28,6 +29,7 @@ struct StepChoices {
 };
 
 void add_step_choices(CLI::App& command, StepChoices& choices);
+void add_stack_option(CLI::App& command, std::string& stack);
 
 // The choices as a scenario, so that flags and files go through the same checks.
 [[nodiscard]] config::Scenario to_scenario(const StepChoices& choices);

@@ -17,6 +17,7 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -143,7 +144,7 @@ void SweepCursor::refuse_other_kind() const {
 void SweepCursor::plan_step() {
   const config::Scenario& scenario = point_.scenario;
   point_.model = study::resolve_model(scenario, space_.model(scenario.model.name));
-  point_.options = study::resolve_options(scenario, point_.model, point_.machine.kind);
+  point_.options = study::resolve_options(scenario, point_.model, point_.machine);
   point_.plan.batch = study::resolve_batch(scenario.workload, point_.model, point_.options);
   plan_step_into(point_.plan, point_.model, point_.options);
 }
@@ -189,12 +190,17 @@ void SweepCursor::read_scenario() {
 
 void SweepCursor::set_machine() {
   const config::Scenario& scenario = point_.scenario;
-  std::string key = scenario.machines.front();
+  std::string key = scenario.machines.front() + "\n" + scenario.stack;
   for (const Node& figure : scenario.machine_figures) key += "\n" + figure.key + "\n" + figure.text;
   if (key == machine_key_) return;
   machine_key_.clear();
   point_.machine = space_.machine(scenario.machines.front());
   study::apply_figures(scenario, point_.machine);
+  if (scenario.stack != point_.machine.stack.name) {
+    auto [known, is_new] = stacks_.try_emplace(scenario.machines.front() + "\n" + scenario.stack);
+    if (is_new) known->second = study::resolve_stack(scenario.stack, point_.machine);
+    point_.machine.stack = known->second;
+  }
   machine_key_ = std::move(key);
 }
 

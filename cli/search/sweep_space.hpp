@@ -90,6 +90,7 @@ class SweepCursor {
   SweepCase point_;
   std::vector<std::uint64_t> positions_, wanted_;  // of each axis: where point_ is, where it is to be
   std::string machine_key_;                        // name and figures of point_.machine
+  std::map<std::string, sim::Stack> stacks_;       // that points have asked for, by machine and name
   std::string requests_key_;                       // model and workload of point_.requests, where a file has them
 };
 

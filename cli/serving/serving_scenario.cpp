@@ -101,7 +101,7 @@ sim::SimulatedServer describe_server(const config::Scenario& scenario, const Mod
   if (scenario.workload.kv_padding != config::KvPadding::none)
     throw InputError(scenario.file,
                      "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
-  const EngineOptions options = study::resolve_options(scenario, model, machine.kind);
+  const EngineOptions options = study::resolve_options(scenario, model, machine);
   if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
     throw InputError(scenario.file,
                      "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");

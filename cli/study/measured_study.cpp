@@ -154,7 +154,7 @@ void add_regret(const Accepted& accepted, const sim::Machine& machine, Report& r
 
 MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine& host, Report& report,
                             ProgressBar& bar) {
-  std::vector<StudyPoint> points = study_points(scenario, lower::DeviceKind::cpu);
+  std::vector<StudyPoint> points = study_points(scenario, host);
   MeasuredStudy study;
   study.trace = run_points(scenario, points, bar);
   bar.clear();

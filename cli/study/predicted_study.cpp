@@ -13,6 +13,7 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -35,12 +36,18 @@ constexpr std::size_t kDetailedPoints = 128;  // larger sweeps are told without 
   return text.empty() ? "step" : text;
 }
 
+// Running the point's stack.
+[[nodiscard]] sim::Machine machine_of(const StudyPoint& point, sim::Machine machine) {
+  if (point.stack) machine.stack = *point.stack;
+  return machine;
+}
+
 [[nodiscard]] std::vector<PricedPoint> price_points(const std::vector<StudyPoint>& points,
                                                     const sim::Machine& machine) {
   std::vector<PricedPoint> priced;
   for (const StudyPoint& point : points) {
     StepPlan plan = plan_step(point.model, point.options, point.batch);
-    sim::StepPrice price = sim::price_step(machine, plan);
+    sim::StepPrice price = sim::price_step(machine_of(point, machine), plan);
     priced.push_back({&point, std::move(price), std::move(plan)});
   }
   return priced;
@@ -55,8 +62,9 @@ struct PointFigures {
   std::int64_t max_sequences = 0;
 };
 
-[[nodiscard]] PointFigures figures_of(const PricedPoint& priced, const sim::Machine& machine) {
+[[nodiscard]] PointFigures figures_of(const PricedPoint& priced, const sim::Machine& on) {
   const StudyPoint& point = *priced.point;
+  const sim::Machine machine = machine_of(point, on);
   const Seconds seconds = priced.price.seconds;
   const int context = point.batch.sequences.front().context_tokens();
   return {seconds, sim::confidence(machine, point.model, point.options, priced.plan, seconds),
@@ -71,7 +79,7 @@ struct PointFigures {
   for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
     table.columns.emplace_back(column);
   const std::string basis = machine.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
-  table.notes.push_back(machine.name + ": " + basis + ".");
+  table.notes.push_back(machine.name + ": " + basis + "; " + study::whose_kernels(machine) + ".");
   return table;
 }
 
@@ -113,7 +121,7 @@ void add_points(const std::vector<PricedPoint>& priced, const sim::Machine& mach
 
 }  // namespace
 
-std::vector<StudyPoint> study_points(const config::Scenario& scenario, lower::DeviceKind kind) {
+std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine) {
   std::vector<StudyPoint> points;
   std::map<std::string, std::size_t> workloads;
   for (const config::SweepPoint& each : config::sweep_points(scenario)) {
@@ -121,7 +129,8 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, lower::De
     point.label = label_of(each.choices);
     point.choices = each.choices;
     point.model = study::resolve_model(each.scenario);
-    point.options = study::resolve_options(each.scenario, point.model, kind);
+    if (each.scenario.stack != scenario.stack) point.stack = study::resolve_stack(each.scenario.stack, machine);
+    point.options = study::resolve_options(each.scenario, point.model, machine_of(point, machine));
     point.batch = study::resolve_batch(each.scenario.workload, point.model, point.options);
     point.choice = {point.model.num_key_value_heads, point.options.block_size};
     point.workload = workloads.try_emplace(workload_text(each.choices), workloads.size()).first->second;
@@ -131,14 +140,15 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, lower::De
 }
 
 void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report) {
-  const std::vector<StudyPoint> points = study_points(scenario, machine.kind);
+  const std::vector<StudyPoint> points = study_points(scenario, machine);
   const std::vector<PricedPoint> priced = price_points(points, machine);
   Json json{{"machine", machine.name}};
   add_points(priced, machine, report, json);
   add_recommendation(priced, study::resolve_model(scenario).num_key_value_heads, machine, report, json);
   const auto prices = [&priced](const sim::Machine& candidate) {
     std::vector<Seconds> times;
-    for (const PricedPoint& each : priced) times.push_back(sim::price_step(candidate, each.plan).seconds);
+    for (const PricedPoint& each : priced)
+      times.push_back(sim::price_step(machine_of(*each.point, candidate), each.plan).seconds);
     return times;
   };
   json["leans_on"] = add_leanings(machine, prices, report);

@@ -20,11 +20,12 @@ struct StudyPoint {
   EngineOptions options;
   Batch batch;
   sim::Choice choice;
-  std::size_t workload = 0;  // points that differ in KV heads and block size only share it
+  std::optional<sim::Stack> stack;  // where the sweep chose another than the machine runs
+  std::size_t workload = 0;         // points that differ in KV heads and block size only share it
 };
 
-// All points of the sweep for a machine of this kind. Throws InputError.
-[[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, lower::DeviceKind kind);
+// All points of the sweep for a machine. Throws InputError.
+[[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine);
 
 // Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines"; and, where
 // `within` is above 1, which figure of the machine would change the recommendation when it is up to so many times

@@ -55,7 +55,7 @@ void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Ma
 VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine) {
   VariantCost cost;
   cost.model = study::resolve_model(scenario);
-  cost.options = study::resolve_options(scenario, cost.model, machine.kind);
+  cost.options = study::resolve_options(scenario, cost.model, machine);
   if (scenario.workload.kind == config::WorkloadKind::step)
     cost_step(cost, scenario, machine);
   else

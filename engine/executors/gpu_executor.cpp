@@ -10,7 +10,7 @@
 #include "engine/executors/gpu_requirements.hpp"
 #include "engine/executors/plan_checks.hpp"
 #include "engine/executors/rope_table.hpp"
-#include "lower/tiles.hpp"
+#include "lower/dculab_gpu/kernels.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -197,7 +197,7 @@ void GpuExecutor::execute_attention(const StepPlan& plan, const Op& op, int laye
   require(op.attention.block_size == kv_.options().block_size && op.attention.kv_dtype == kv_.options().dtype, op,
           "is planned for another KV cache");
   const GpuAttention attention{.shape = shape_,
-                               .tile = lower::attention_tile(op, plan, lower::Device{}, {}),
+                               .tile = lower::dculab_gpu::attention_tile(op, plan.attention_split),
                                .activation_dtype = options_.activation_dtype,
                                .cache = kv_.layer(layer),
                                .inputs = inputs,

@@ -52,7 +52,8 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
       launch.chained_loads * machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
   const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
-  price.launch = launches * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
+  price.launch = launches * machine.stack.kernels_per_op * machine.overheads.kernel_launch +
+                 starts * machine.overheads.workgroup_start;
 }
 
 [[nodiscard]] Bound bound_of(const OpPrice& price, const Machine& machine, const PerLevel<Seconds>& levels) {
@@ -191,7 +192,8 @@ void price_step(const Machine& machine, const StepPlan& plan, double cold_share,
   const Bytes footprint = step_footprint(plan);
   const double norm = norm_of_overlap(machine.efficiencies.overlap);
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
-  price.host = machine.overheads.host_per_step + sequences * machine.overheads.host_per_sequence;
+  price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
+               sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
   price.seconds = price.host;
   price.ops.clear();
   for (const Op& op : plan.ops) {

@@ -13,7 +13,7 @@
 #include "core/dtype.hpp"
 #include "core/units.hpp"
 #include "lower/device.hpp"
-#include "lower/kernels.hpp"
+#include "sim/hardware/stack.hpp"
 
 namespace dculab::sim {
 
@@ -117,11 +117,6 @@ struct Calibration {
   std::map<std::string, Range> domain;  // by feature, see sim/calibration/confidence.hpp
 };
 
-// What runs on the machine.
-struct Stack {
-  lower::Kernels kernels;
-};
-
 // A device, which decides how ops are run, with the figures that say what that costs.
 struct Machine : lower::Device {
   std::string name;
@@ -135,7 +130,7 @@ struct Machine : lower::Device {
   std::vector<MemoryLevel> memory;  // fastest first, DRAM last
   Overheads overheads;
   Efficiencies efficiencies;
-  Stack stack;
+  Stack stack;                                 // what runs on it: our own kernels, unless told otherwise
   std::optional<BytesPerSecond> host_link;     // one direction
   std::optional<BytesPerSecond> peer_link;     // one direction, to all peers together
   std::optional<int> peers;                    // other devices of the server that peer_link reaches

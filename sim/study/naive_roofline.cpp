@@ -15,11 +15,7 @@ namespace {
 
 [[nodiscard]] Seconds roofline(const Machine& machine, const RecipeStep& step) {
   Seconds total;
-  for (std::size_t index = 0; index < step.plan.ops.size(); ++index) {
-    const Op& op = step.plan.ops[index];
-    const Bytes unfused = step.unfused.empty() ? Bytes() : step.unfused[index];
-    total += op.count * roofline(machine, op, op.unique_bytes() - unfused);
-  }
+  for (const Op& op : step.plan.ops) total += op.count * roofline(machine, op, op.unique_bytes());
   return total;
 }
 

@@ -3,7 +3,7 @@
 //   time = sum over steps and ops of max( FLOP / peak, distinct bytes / DRAM bandwidth )
 //
 // with the highest peak of the format that is multiplied in. No caches, launches, occupancy, host or exchange, and of
-// the bytes only the fused plan's: what an engine moves beyond them (RecipeStep::unfused) is on no data sheet.
+// the bytes only the fused plan's: what an engine moves beyond them is on no data sheet.
 #pragma once
 
 #include "sim/hardware/machine.hpp"

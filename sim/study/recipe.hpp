@@ -21,8 +21,6 @@ struct RecipeStep {
   StepPlan plan;
   double times = 1;
   Seconds exchange;  // between the devices that share the model, per step
-  // [plan.ops] of each op's bytes: what the engine writes and reads again beyond the plan's kernels; empty = nothing.
-  std::vector<Bytes> unfused{};
 };
 
 // What is timed: an engine's steps with its host work, one kernel in a loop, or one kernel in turn with others, which

@@ -15,7 +15,9 @@ namespace {
 constexpr std::int64_t kScheduleSamples = 12;
 constexpr std::int64_t kDecodeSamples = 8;
 
-[[nodiscard]] int sharing_devices(const Server& server) { return server.split == Split::tensor ? server.devices : 1; }
+[[nodiscard]] int sharing_devices(const Server& server) {
+  return server.machine.stack.split == Split::tensor ? server.devices : 1;
+}
 
 // Weights in a format that options.weights only resembles.
 void scale_layer_weights(StepPlan& plan, double scale) {
@@ -26,34 +28,11 @@ void scale_layer_weights(StepPlan& plan, double scale) {
   }
 }
 
-[[nodiscard]] bool is_output(const Operand& operand) { return operand.role == OperandRole::output; }
-
-// Written and read once more, by nobody else: as the output counts it. Returns what it added to each op.
-[[nodiscard]] std::vector<Bytes> add_unfused(StepPlan& plan, const UnfusedWork& work) {
-  std::vector<Bytes> added;
-  for (Op& op : plan.ops) {
-    Bytes extra;
-    for (const Operand& operand : op.operands())
-      if (operand.role == OperandRole::activation || is_output(operand))
-        extra += (work.activation_scale - 1) * operand.unique;
-    if (op.kind == OpKind::matmul && work.bytes_per_widened_weight > 0 && op.m >= work.widened_from_rows)
-      extra += Bytes(work.bytes_per_widened_weight * static_cast<double>(op.n) * static_cast<double>(op.k));
-    if (op.kind == OpKind::attention_prefill)
-      extra += Bytes(work.bytes_per_score * op.attention.score_pairs * op.attention.num_query_heads);
-    const auto output = std::find_if(op.operand_storage.begin(), op.operand_storage.end(), is_output);
-    const bool counted = output != op.operand_storage.end() && output->unique > Bytes();
-    if (counted) output->unique += extra;
-    added.push_back(counted ? extra : Bytes());
-  }
-  return added;
-}
-
 [[nodiscard]] RecipeStep make_step(const Server& server, const Batch& batch, double times) {
   const int devices = sharing_devices(server);
   const ModelShape part = shard(server.model, devices);
   RecipeStep step{plan_step(part, server.options, batch), times, {}};
   scale_layer_weights(step.plan, server.layer_weight_scale);
-  step.unfused = add_unfused(step.plan, server.unfused);
   step.exchange = exchange_time(server.machine, server.model, step.plan, devices, server.options.activation_dtype);
   return step;
 }
@@ -76,7 +55,7 @@ struct Run {
 
 [[nodiscard]] int kv_blocks(const Server& server) {
   Machine memory = server.machine;
-  if (server.split == Split::layers) memory.memory.back().size = memory.dram().size * server.devices;
+  if (server.machine.stack.split == Split::layers) memory.memory.back().size = memory.dram().size * server.devices;
   const ModelShape part = shard(server.model, sharing_devices(server));
   const std::int64_t blocks = capacity(memory, part, server.options, 1).num_blocks;
   return static_cast<int>(std::min<std::int64_t>(blocks, kMostBlocks));

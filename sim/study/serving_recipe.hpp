@@ -17,28 +17,12 @@
 
 namespace dculab::sim {
 
-// How several devices share a model.
-enum class Split : std::uint8_t {
-  tensor,  // every layer over all devices, which work at the same time
-  layers,  // whole layers on each device, one device working at a time
-};
-
-// What an engine moves through memory that the plan's fused kernels keep to themselves.
-struct UnfusedWork {
-  double activation_scale = 1;          // bytes of activations read and written, over the plan's
-  double bytes_per_score = 0;           // of prefill attention whose scores are written and read again
-  double bytes_per_widened_weight = 0;  // of weights that are widened into memory before they are multiplied
-  int widened_from_rows = 0;            // in matmuls of at least so many rows
-};
-
 struct Server {
   Machine machine;  // one device
   ModelShape model;
   EngineOptions options;
   int devices = 1;
-  Split split = Split::tensor;
   double layer_weight_scale = 1;  // bytes of the layers' matrices, over those of options.weights
-  UnfusedWork unfused{};
 };
 
 // Everything that keeps the server from running the model; empty when nothing does.

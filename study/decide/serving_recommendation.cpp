@@ -231,7 +231,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   sim::ServingCase& serving = result.serving;
   serving.machine = resolve_machine(scenario, machine_name);
   serving.model = resolve_model(scenario);
-  serving.options = resolve_options(scenario, serving.model, serving.machine.kind);
+  serving.options = resolve_options(scenario, serving.model, serving.machine);
   const RequestWorkload workload = resolve_requests(scenario, serving.model);
   serving.load = mean_load(workload, question);
   result.slo_share = scenario.slo.share;

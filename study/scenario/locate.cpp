@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "core/error.hpp"
@@ -75,6 +76,22 @@ std::vector<fs::path> data_folders() {
   if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "dculab");
   folders.emplace_back(DCULAB_SOURCE_DIR);
   return folders;
+}
+
+std::optional<fs::path> try_find_stack_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) ? std::optional<fs::path>(path) : std::nullopt;
+}
+
+std::vector<fs::path> stack_files() {
+  std::map<std::string, fs::path> files;
+  std::error_code ignored;
+  for (const fs::path& data : data_folders())
+    for (const auto& entry : fs::directory_iterator(data / "stacks", ignored))
+      if (entry.path().extension() == ".yaml") files.try_emplace(entry.path().stem().string(), entry.path());
+  std::vector<fs::path> sorted;
+  for (const auto& [name, file] : files) sorted.push_back(file);
+  return sorted;
 }
 
 fs::path find_model(const std::string& name_or_folder) {

@@ -24,6 +24,11 @@ namespace dculab::study {
 
 // The same without the exception: nothing when there is none.
 [[nodiscard]] std::optional<std::filesystem::path> try_find_model(const std::string& name_or_folder);
+// A stack file, by its path; names are of shipped ones (scenario/stacks.hpp).
+[[nodiscard]] std::optional<std::filesystem::path> try_find_stack_file(const std::string& path);
+// The stack files of all data folders; of two with one name the first.
+[[nodiscard]] std::vector<std::filesystem::path> stack_files();
+
 [[nodiscard]] std::optional<std::filesystem::path> try_find_machine(const std::string& name_or_file);
 [[nodiscard]] std::optional<std::filesystem::path> try_find_scenario(const std::string& name_or_file);
 

@@ -14,6 +14,7 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/named_files.hpp"
 #include "study/scenario/request_workload.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::study {
 
@@ -47,6 +48,7 @@ sim::Machine resolve_machine(const std::string& name) { return config::read_mach
 sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name) {
   sim::Machine machine = resolve_machine(name);
   apply_figures(scenario, machine);
+  if (scenario.stack != machine.stack.name) machine.stack = resolve_stack(scenario.stack, machine);
   return machine;
 }
 
@@ -69,8 +71,10 @@ void refuse_attention_split(const config::Scenario& scenario) {
 
 }  // namespace
 
-EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, lower::DeviceKind kind) {
-  EngineOptions defaults;
+namespace {
+
+[[nodiscard]] EngineOptions with_defaults(const config::Scenario& scenario, const ModelShape& model,
+                                          lower::DeviceKind kind, EngineOptions defaults) {
   if (kind == lower::DeviceKind::cpu) {
     defaults.activation_dtype = Dtype::f32;
     refuse_attention_split(scenario);
@@ -78,6 +82,23 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   const EngineOptions options = config::resolve_options(scenario, model, defaults);
   if (const auto found = problems(options); !found.empty()) throw InputError(scenario.file, found.front());
   if (const auto found = problems(options, model); !found.empty()) throw InputError(scenario.file, found.front());
+  return options;
+}
+
+}  // namespace
+
+EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, lower::DeviceKind kind) {
+  return with_defaults(scenario, model, kind, {});
+}
+
+EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {
+  const sim::ProgramDefaults& program = machine.stack.defaults;
+  EngineOptions defaults;
+  defaults.block_size = program.block_size;
+  defaults.max_num_seqs = program.max_num_seqs;
+  defaults.max_num_batched_tokens = program.max_num_batched_tokens;
+  const EngineOptions options = with_defaults(scenario, model, machine.kind, defaults);
+  require_served(machine, model, options);
   return options;
 }
 

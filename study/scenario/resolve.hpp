@@ -23,13 +23,17 @@ void refuse_written_inputs(const config::Scenario& scenario);
 // A machine by name or file. Throws InputError.
 [[nodiscard]] sim::Machine resolve_machine(const std::string& name);
 
-// The same with the figures that the scenario changes.
+// The same with the figures that the scenario changes, running the scenario's stack.
 [[nodiscard]] sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name);
 void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
 
 // The engine options of a scenario on a kind of machine: the CPU engine has its own tiling and F32 activations.
 [[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
                                             lower::DeviceKind kind);
+
+// The same with the defaults of the machine's stack. Throws InputError for what none of its kernels serves.
+[[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
+                                            const sim::Machine& machine);
 
 // The batch of a step workload. Throws InputError when the context is longer than the model's.
 [[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model,

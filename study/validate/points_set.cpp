@@ -24,7 +24,8 @@ namespace {
   if (known != set.machines.end()) return known->second;
   const auto file = try_find_machine(point.machine);
   if (!file) throw InputError("no machine '" + point.machine + "' under hwmodels");
-  return set.machines.emplace(key, as_run_by(point.software, config::read_machine_file(*file))).first->second;
+  return set.machines.emplace(key, as_run_by(point.software, config::read_machine_file(*file), set.stacks))
+      .first->second;
 }
 
 }  // namespace

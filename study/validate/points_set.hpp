@@ -8,6 +8,7 @@
 #include "config/points_file.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/point_calibration.hpp"
+#include "study/scenario/stacks.hpp"
 #include "study/validate/published_points.hpp"
 
 namespace dculab::study {
@@ -23,8 +24,9 @@ struct ReadPoint {
 };
 
 struct PointSet {
-  // By name and software: as the file has it, with what is known of the software (as_run_by).
+  // By name and software: as the file has it, running the software's stack (as_run_by).
   std::map<std::pair<std::string, std::string>, sim::Machine> machines;
+  std::vector<sim::Stack> stacks = shipped_stacks();
   std::vector<ReadPoint> points;
 
   [[nodiscard]] const sim::Machine& machine_of(const ReadPoint& read) const {

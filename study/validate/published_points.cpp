@@ -8,6 +8,7 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/stacks.hpp"
 #include "study/validate/published_weights.hpp"
 
 namespace dculab::study {
@@ -16,15 +17,12 @@ namespace {
 using config::PointKind;
 using config::PublishedPoint;
 
-[[nodiscard]] bool has_matrix_cores(const sim::Machine& machine) {
-  const auto half = machine.peaks.find(Dtype::f16);
-  return half != machine.peaks.end() && half->second.matrix.has_value();
-}
+constexpr const char* kUnknownProgram = "pytorch";  // a vendor's products and FlashAttention
 
 // llama.cpp multiplies its quantized weights in INT8 where there are no matrix cores (ggml-cuda/mmq.cu: activations are
 // rounded, sums scaled group by group), and in F16 where there are.
 [[nodiscard]] ActivationMode activation_mode(const PublishedWeights& weights, const sim::Machine& machine) {
-  if (is_quantized_gguf(weights.published) && !has_matrix_cores(machine)) return ActivationMode::int8;
+  if (is_quantized_gguf(weights.published) && !machine.has_matrix_cores) return ActivationMode::int8;
   return ActivationMode::exact;
 }
 
@@ -32,68 +30,6 @@ using config::PublishedPoint;
 [[nodiscard]] Dtype activation_dtype(const PublishedWeights& weights) {
   if (weights.format.dtype == Dtype::fp8_e4m3) return Dtype::fp8_e4m3;
   return bits(weights.format.dtype) >= 16 ? weights.format.dtype : Dtype::f16;
-}
-
-// What an engine does unless told otherwise.
-struct EngineDefaults {
-  std::string_view software;  // how its name starts, in any case
-  int max_num_batched_tokens;
-  int max_num_seqs;
-  sim::Split split;
-  lower::KernelLibrary attention;  // decode
-  double kernels;                  // that it launches for one of ours
-};
-// llama.cpp's graph of a Llama layer has 31 kernels where the plan has 10: norms and their weights, Q, K, V, gate and
-// up apart, activations rounded before each product, residuals added apart (src/llama.cpp build_llama, ggml-cuda.cu).
-constexpr std::array<EngineDefaults, 7> kEngines{{
-    {"TensorRT-LLM", 8192, 2048, sim::Split::tensor, lower::KernelLibrary::flash_attention,
-     1},                                                                             // max_num_tokens, max_batch_size
-    {"llama.cpp", 512, 256, sim::Split::layers, lower::KernelLibrary::per_head, 3},  // n_ubatch; --split-mode layer
-    {"gpt-fast", 1 << 20, 1, sim::Split::tensor, lower::KernelLibrary::flash_attention, 1},  // the whole prompt at once
-    {"vLLM", 2048, 256, sim::Split::tensor, lower::KernelLibrary::flash_attention,
-     1},  // max_num_batched_tokens, max_num_seqs
-    {"PyTorch", 2048, 256, sim::Split::tensor, lower::KernelLibrary::flash_attention, 1},  // kernels, as those of vidur
-    {"vidur", 2048, 256, sim::Split::tensor, lower::KernelLibrary::flash_attention, 1},
-    {"", 2048, 256, sim::Split::tensor, lower::KernelLibrary::flash_attention, 1},
-}};
-
-[[nodiscard]] const EngineDefaults& engine_defaults(const std::string& software) {
-  const std::string written = lower_case(software);
-  return *std::ranges::find_if(kEngines, [&written](const EngineDefaults& engine) {
-    return written.starts_with(lower_case(std::string(engine.software)));
-  });
-}
-
-// vLLM's FlashAttention takes blocks of a multiple of 16 tokens. Others are walked by its own paged kernels, on AMD all
-// blocks: vllm/attention/backends/rocm_flash_attn.py. AMD's own builds, which have ROCm in their names, bring kernels
-// that serve a group at once.
-[[nodiscard]] lower::Kernels kernels_of(const std::string& software, const sim::Machine& machine) {
-  using enum lower::KernelLibrary;
-  const EngineDefaults& engine = engine_defaults(software);
-  lower::Kernels kernels{{vendor_gemm}, {engine.attention}};
-  if (engine.software != "vLLM") return kernels;
-  const bool amd = machine.waves.wave_size == 64;
-  const bool amds_build = lower_case(software).find("rocm") != std::string::npos;
-  if (amd && !amds_build) kernels.attention.clear();
-  kernels.attention.push_back(paged_attention);
-  return kernels;
-}
-
-// llama.cpp keeps activations in F32, in kernels of their own, and without -fa its scores too. Matrix cores get F16:
-// activations are narrowed and results widened around every product, and quantized weights are widened into memory
-// first where there are more rows than its integer kernels take (ggml-cuda.cu: ggml_cuda_op_mul_mat_cublas,
-// MMQ_MAX_BATCH_SIZE). Bytes: F16 in, F32 to F16 and back for each value, 2 written and 2 read a weight, F32 scores
-// written, scaled and masked, and read.
-[[nodiscard]] sim::UnfusedWork unfused_work(const PublishedWeights& weights, const EngineDefaults& engine,
-                                            const sim::Machine& machine) {
-  if (engine.software != "llama.cpp") return {};
-  constexpr int kMostIntegerRows = 64;
-  sim::UnfusedWork work{.activation_scale = 4, .bytes_per_score = 16};
-  if (bits(weights.format.dtype) < 16 && has_matrix_cores(machine)) {
-    work.bytes_per_widened_weight = 4;
-    work.widened_from_rows = kMostIntegerRows + 1;
-  }
-  return work;
 }
 
 [[nodiscard]] int needed(const std::optional<int>& value, const char* column) {
@@ -164,21 +100,17 @@ constexpr std::array<EngineDefaults, 7> kEngines{{
 
 [[nodiscard]] sim::Server published_server(const PublishedPoint& point, const sim::Machine& machine) {
   const PublishedWeights weights = published_weights(point.weights);
-  const EngineDefaults& engine = engine_defaults(point.software);
-  sim::Server server{.machine = machine,
-                     .model = published_model(point.model),
-                     .options = {},
-                     .devices = point.devices,
-                     .split = engine.split};
+  const sim::ProgramDefaults& program = machine.stack.defaults;
+  sim::Server server{
+      .machine = machine, .model = published_model(point.model), .options = {}, .devices = point.devices};
   server.model.dtype = weights.head;
   server.options.weights = weights.format;
   server.options.activation_dtype = activation_dtype(weights);
   server.options.activations = activation_mode(weights, machine);
   server.options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   server.options.block_size = point.kv_block_size.value_or(server.options.block_size);
-  server.options.max_num_batched_tokens = engine.max_num_batched_tokens;
-  server.options.max_num_seqs = engine.max_num_seqs;
-  server.unfused = unfused_work(weights, engine, machine);
+  server.options.max_num_batched_tokens = program.max_num_batched_tokens;
+  server.options.max_num_seqs = program.max_num_seqs;
   server.layer_weight_scale = weight_scale(weights);
   if (point.kind == PointKind::prefill_rate && point.context_tokens)
     server.options.max_num_batched_tokens = *point.context_tokens;
@@ -223,15 +155,27 @@ constexpr std::array<EngineDefaults, 7> kEngines{{
 }  // namespace
 
 std::string engine_of(const std::string& software) {
-  const std::string_view known = engine_defaults(software).software;
-  return known.empty() ? lower_case(software.substr(0, software.find(' '))) : std::string(known);
+  const std::string written = lower_case(software);
+  for (const char* known : {"TensorRT-LLM", "llama.cpp", "gpt-fast", "vLLM", "PyTorch", "vidur"})
+    if (written.starts_with(lower_case(known))) return known;
+  return lower_case(software.substr(0, software.find(' ')));
 }
 
-sim::Machine as_run_by(const std::string& software, const sim::Machine& machine) {
-  sim::Machine result = machine;
-  result.overheads.kernel_launch *= engine_defaults(software).kernels;
-  result.stack.kernels = kernels_of(software, machine);
-  return result;
+sim::Machine as_run_by(const std::string& software, sim::Machine machine, std::span<const sim::Stack> stacks) {
+  const std::string written = lower_case(software);
+  const sim::Stack* chosen = nullptr;
+  std::size_t longest = 0;
+  for (const sim::Stack& stack : stacks) {
+    if (!sim::is_for(stack, machine)) continue;
+    const std::vector<std::string> program{stack.program};
+    for (const std::string& begin : stack.published_as.empty() ? program : stack.published_as) {
+      if (begin.size() <= longest || !written.starts_with(lower_case(begin))) continue;
+      chosen = &stack;
+      longest = begin.size();
+    }
+  }
+  machine.stack = chosen != nullptr ? *chosen : choose_stack(stacks, kUnknownProgram, machine);
+  return machine;
 }
 
 PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine) {

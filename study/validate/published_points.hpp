@@ -7,14 +7,16 @@
 //   decode_rate          steps with contexts from context_tokens - output_tokens to context_tokens
 //   matmul, attention_*  the kernel in a loop
 //
-// What an engine of that name does by default (chunk sizes, sequences) comes with it; what it says about itself
+// What an engine of that name does by default (chunk sizes, sequences) comes with its stack; what it says about itself
 // elsewhere is not used.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "config/points_file.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/hardware/stack.hpp"
 #include "sim/study/recipe.hpp"
 
 namespace dculab::study {
@@ -28,8 +30,10 @@ struct PricedAs {
 // build; one that nothing is known of in lower case.
 [[nodiscard]] std::string engine_of(const std::string& software);
 
-// `machine` with what is known of the engine before anything is measured: how many kernels it launches.
-[[nodiscard]] sim::Machine as_run_by(const std::string& software, const sim::Machine& machine);
+// `machine` with the stack of `stacks` whose `published_as` the software begins with, the longest one; of a program
+// that none has, a vendor's products and FlashAttention.
+[[nodiscard]] sim::Machine as_run_by(const std::string& software, sim::Machine machine,
+                                     std::span<const sim::Stack> stacks);
 
 // Throws InputError with the reason why the point cannot be priced.
 [[nodiscard]] PricedAs price_as(const config::PublishedPoint& point, const sim::Machine& machine);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "lower/library_tiles.hpp"
 #include "lower/lower.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
@@ -94,52 +93,6 @@ TEST_CASE("the longest contexts of the largest batch are walked whole: 2^40 part
   const StepPlan plan = plan_step(small_model(), {}, uniform_batch(Phase::decode, 1 << 16, 1 << 24));
   const AttentionWalk walk = walk_of(find(plan, OpKind::attention_decode), plan, {.partition_tokens = 1});
   CHECK(walk.partitions_combined == 0x1p40);
-}
-
-TEST_CASE("FlashAttention splits until the machine is full") {
-  CHECK(flash_splits(200, 216, 64) == 1);
-  CHECK(flash_splits(1, 216, 8) == 8);     // 7 would leave one empty; 8 is the most there are pieces for
-  CHECK(flash_splits(100, 216, 64) == 2);  // 200 of 216 slots
-}
-
-TEST_CASE("on Hopper FlashAttention lets splits stay empty, and never splits four pieces") {
-  CHECK(flash_splits(1, 132, 4, EmptySplits::allowed) == 1);
-  CHECK(flash_splits(1, 132, 8, EmptySplits::allowed) == 7);     // 0.875 of the best
-  CHECK(flash_splits(8, 132, 128, EmptySplits::allowed) == 15);  // 120 of 132; the best is 33: two whole rounds
-  CHECK(flash_splits(106, 132, 128, EmptySplits::allowed) == 1);
-}
-
-AttentionTile tile_of(KernelLibrary library, OpKind kind, const Batch& batch) {
-  const StepPlan plan = plan_step(sim::test::llama_3_8b(), {}, batch);
-  return library_attention_tile(find(plan, kind), plan, sim::test::a100_like(), {{}, {library}});
-}
-
-TEST_CASE("FlashAttention's prefill has a workgroup for each query head, its decode for each group") {
-  const auto tile = [](OpKind kind, Phase phase) {
-    return tile_of(KernelLibrary::flash_attention, kind, uniform_batch(phase, 16, 512));
-  };
-  CHECK(tile(OpKind::attention_prefill, Phase::prefill).query_heads == 1);
-  CHECK(tile(OpKind::attention_decode, Phase::decode).query_heads == 4);
-}
-
-TEST_CASE("a paged kernel asks for each KV byte once a query head, and splits few sequences only") {
-  const auto tile = [](int sequences, KernelLibrary library) {
-    return tile_of(library, OpKind::attention_decode, uniform_batch(Phase::decode, sequences, 2048));
-  };
-  CHECK(tile(16, KernelLibrary::paged_attention).query_heads == 1);
-  CHECK(tile(16, KernelLibrary::paged_attention).partition_tokens == 512);  // 16 x 32 heads
-  CHECK(tile(17, KernelLibrary::paged_attention).partition_tokens == 0);
-  CHECK(tile(1, KernelLibrary::per_head).partition_tokens == 256);
-}
-
-TEST_CASE("loads of partial results that wait for one another are part of the launch") {
-  const StepPlan plan = plan_step(sim::test::llama_3_8b(), {}, uniform_batch(Phase::decode, 1, 8192));
-  const auto chained = [&plan](KernelLibrary library) {
-    return lower(find(plan, OpKind::attention_decode), plan, sim::test::a100_like(), {{}, {library}}).chained_loads;
-  };
-  CHECK(chained(KernelLibrary::paged_attention) == 16);  // of 512 tokens
-  CHECK(chained(KernelLibrary::flash_attention) > 1);
-  CHECK(chained(KernelLibrary::per_head) == 0);
 }
 
 }  // namespace

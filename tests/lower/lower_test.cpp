@@ -9,7 +9,6 @@
 #include "core/step_plan.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
-#include "lower/tiles.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -57,7 +56,7 @@ TEST_CASE("a launch of any op covers its work, whatever the device") {
         if (op.attention.num_sequences > 0)
           CHECK(launch.grid.walked_tokens >= op.attention.context_tokens * op.attention.num_kv_heads);
         if (op.kind == OpKind::matmul) {
-          const MatmulTile tile = matmul_tile(op, device, {});
+          const MatmulTile tile = matmul_kernel_of({}, op, device).tile(op, device);
           CHECK(launch.tiles.rows * tile.rows >= static_cast<double>(op.m));
           CHECK(launch.tiles.columns * tile.columns >= static_cast<double>(op.n));
         }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/step_plan.hpp"
+#include "lower/gemm/kernels.hpp"
 #include "sim/compute/peak.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
@@ -181,7 +182,7 @@ TEST_CASE("a tile whose sums would fill a unit's registers is computed by two of
   const Op op = matmul(1024, 4096, 4096);
   CHECK(tile_workgroups(machine, op) == 8 * 32);
   machine.compute_capability = "9.0";
-  machine.stack.kernels.matmul = {lower::KernelLibrary::vendor_gemm};  // tiles of 256 x 256
+  machine.stack.kernels.matmul = {&lower::gemm::kCublas};  // tiles of 256 x 256
   CHECK(tile_workgroups(machine, op) == 2 * 4 * 16);
   CHECK(parallelism(machine, op).workgroups == 2 * 4 * 16);
 }

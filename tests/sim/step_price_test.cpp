@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lower/gemm/kernels.hpp"
 #include "sim/serving/simulated_executor.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
@@ -34,7 +35,7 @@ Op stream_weights(double bytes, double flops, Dtype dtype = Dtype::f16) {
 }
 
 Machine with_vendor_gemm(Machine machine) {
-  machine.stack.kernels.matmul = {lower::KernelLibrary::vendor_gemm};
+  machine.stack.kernels.matmul = {&lower::gemm::kCublas};
   return machine;
 }
 

@@ -1,0 +1,154 @@
+#include "config/stack_file.hpp"
+
+#include "config/stack_fields.hpp"
+#include "config/yaml_text.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr std::string_view kSchema = "dculab/stack/1";
+
+// What a figure's value rests on; "fitted": to measured runs.
+constexpr auto kKinds = std::to_array<Choice<std::string_view>>(
+    {{"spec", "spec"}, {"measured", "measured"}, {"fitted", "fitted"}, {"assumed", "assumed"}});
+
+class StackReader {
+ public:
+  StackReader(const Node& document, ProblemList& problems) : document_(document), problems_(problems) {}
+
+  sim::Stack read() {
+    MapReader reader(&document_, "", problems_);
+    std::string schema;
+    reader.required("schema", schema, Choices<std::string>{{kSchema, std::string(kSchema)}});
+    reader.required("name", stack_.name);
+    reader.required("program", stack_.program);
+    reader.required("description", stack_.description);
+    reader.optional("age", stack_.age, between(0, 100));
+    read_list(reader, "published_as", stack_.published_as);
+    read_devices(reader.optional_map("devices"));
+    read_kernels(reader.optional_map("kernels"));
+    reader.optional("split", stack_.split, kSplits);
+    figure(reader, "kernels_per_op", stack_.kernels_per_op, between(0.1, 100));
+    read_unfused(reader.optional_map("unfused"));
+    read_host(reader.optional_map("host"));
+    read_defaults(reader.optional_map("defaults"));
+    read_limits(reader.optional_map("limits"));
+    reader.finish();
+    return std::move(stack_);
+  }
+
+ private:
+  void read_devices(MapReader reader) {
+    if (const Node* vendors = reader.optional("vendor")) {
+      if (vendors->kind != NodeKind::list) return reader.complain(*vendors, "devices.vendor: must be a list");
+      for (const Node& vendor : vendors->children)
+        reader.read_choice(vendor, stack_.devices.vendors.emplace_back(), kVendors);
+    }
+    read_list(reader, "isa", stack_.devices.isas);
+    read_list(reader, "compute_capability", stack_.devices.compute_capabilities);
+    reader.finish();
+  }
+
+  void read_kernels(MapReader reader) {
+    lower::Kernels& kernels = stack_.kernels;
+    read_libraries(reader, "matmul", lower::matmul_kernels(), kernels.matmul);
+    read_libraries(reader, "attention_prefill", lower::attention_kernels(), kernels.attention_prefill);
+    read_libraries(reader, "attention_decode", lower::attention_kernels(), kernels.attention_decode);
+    reader.finish();
+  }
+
+  // In order of preference.
+  template <class Kernel>
+  void read_libraries(MapReader& reader, std::string_view key, std::span<const Kernel* const> known,
+                      std::vector<const Kernel*>& chosen) {
+    const Node* list = reader.optional(key);
+    if (list == nullptr) return;
+    if (list->kind != NodeKind::list || list->children.empty())
+      return reader.complain(*list, reader.path_to(key) + ": must be a list of kernels, the preferred one first");
+    Choices<const Kernel*> choices;
+    for (const Kernel* kernel : known) choices.emplace_back(kernel->name, kernel);
+    for (const Node& name : list->children) {
+      const Kernel* kernel = nullptr;
+      reader.read_choice(name, kernel, ChoiceView<const Kernel*>(choices));
+      if (kernel != nullptr) chosen.push_back(kernel);
+    }
+  }
+
+  void read_unfused(MapReader reader) {
+    for (const UnfusedField& field : kUnfused)
+      std::visit([&](auto member) { figure(reader, field.key, stack_.kernels.unfused.*member, field.range); },
+                 field.member);
+    reader.finish();
+  }
+
+  void read_host(MapReader reader) {
+    figure(reader, "per_step", stack_.host_per_step, between(0, 1e3));
+    figure(reader, "per_sequence", stack_.host_per_sequence, between(0, 1e3));
+    reader.finish();
+  }
+
+  void read_defaults(MapReader reader) {
+    for (const DefaultField& field : kProgramDefaults)
+      reader.optional(field.key, stack_.defaults.*field.member, field.range);
+    reader.finish();
+  }
+
+  void read_limits(MapReader reader) {
+    read_list(reader, "block_sizes", stack_.limits.block_sizes);
+    read_list(reader, "kv_cache_dtypes", stack_.limits.kv_cache_dtypes);
+    reader.finish();
+  }
+
+  template <class T>
+  void read_list(MapReader& reader, std::string_view key, std::vector<T>& list) {
+    if (const Node* node = reader.optional(key)) reader.read(*node, list);
+  }
+
+  // {value: 3, kind: assumed, source: "..."}
+  template <class T>
+  void figure(MapReader& reader, std::string_view key, T& target, Range range) {
+    const Node* node = reader.optional(key);
+    if (node == nullptr) return;
+    const std::string path = reader.path_to(key);
+    if (node->kind != NodeKind::map)
+      return problems_.add(*node,
+                           path + ": must be {value: ..., kind: spec | measured | fitted | assumed, source: ...}");
+    MapReader fields(node, path, problems_);
+    std::string_view kind;
+    std::string source;
+    fields.required("value", target, range);
+    fields.required("kind", kind, kKinds);
+    fields.required("source", source);
+    fields.finish();
+    stack_.sources[path] = std::string(kind) + ": " + source;
+  }
+
+  template <class T>
+  void figure(MapReader& reader, std::string_view key, std::optional<T>& target, Range range) {
+    T value{};
+    if (reader.node() == nullptr || reader.node()->find(key) == nullptr) return;
+    figure(reader, key, value, range);
+    target = value;
+  }
+
+  const Node& document_;
+  ProblemList& problems_;
+  sim::Stack stack_;
+};
+
+sim::Stack read_document(const std::string& file, const Node& document) {
+  ProblemList problems(file);
+  sim::Stack stack = StackReader(document, problems).read();
+  problems.throw_if_any();
+  return stack;
+}
+
+}  // namespace
+
+sim::Stack read_stack_file(const std::string& path) { return read_document(path, read_yaml_file(path)); }
+
+sim::Stack read_stack(const std::string& file, const std::string& yaml) {
+  return read_document(file, parse_yaml(file, yaml));
+}
+
+}  // namespace dculab::config

@@ -1,0 +1,15 @@
+// stacks/*.yaml -> sim::Stack: which kernel libraries run a program's ops, and what else it does. Every figure carries
+// its kind (spec, measured, fitted, assumed) and its source; the keys are described in stacks/SCHEMA.md.
+#pragma once
+
+#include <string>
+
+#include "sim/hardware/stack.hpp"
+
+namespace dculab::config {
+
+// Throws InputError with every problem of the file.
+[[nodiscard]] sim::Stack read_stack_file(const std::string& path);
+[[nodiscard]] sim::Stack read_stack(const std::string& file, const std::string& yaml);
+
+}  // namespace dculab::config

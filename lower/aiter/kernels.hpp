@@ -1,0 +1,14 @@
+// AITER's attention (ROCm/aiter@e404860) on gfx942 and gfx950.
+//
+//   aiter_paged_attention  decode, the whole group in one workgroup, split every 256 tokens: csrc/cpp_itfs/pa
+//   aiter_flash_attention  prefill, 256 query tokens of one head: hsa/gfx942/fmha_v3_fwd, ts_qo
+#pragma once
+
+#include "lower/kernel_library.hpp"
+
+namespace dculab::lower::aiter {
+
+extern const AttentionKernel kPagedAttention;
+extern const AttentionKernel kFlashAttention;
+
+}  // namespace dculab::lower::aiter

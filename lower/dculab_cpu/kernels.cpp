@@ -1,0 +1,41 @@
+#include "lower/dculab_cpu/kernels.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "lower/dculab_cpu/geometry.hpp"
+
+namespace dculab::lower::dculab_cpu {
+namespace {
+
+[[nodiscard]] int no_gemv(const Device& /*device*/) { return std::numeric_limits<int>::max(); }
+
+[[nodiscard]] bool runs_on_cpus(const Device& device) { return device.kind == DeviceKind::cpu; }
+
+[[nodiscard]] MatmulTile all_of_it(const Op& /*op*/, const Device& /*device*/) {
+  constexpr int kAll = std::numeric_limits<int>::max();
+  return {kAll, kAll};
+}
+
+[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/) {
+  const AttentionWork& work = op.attention;
+  // H2O's pass: each new token walks what it sees, and the group walks it together.
+  if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(work)};
+  return {.query_tokens = std::max(1, kQueryRows / group_size(work)),
+          .query_heads = group_size(work),
+          .partition_tokens = kPartitionTokens};
+}
+
+}  // namespace
+
+constexpr MatmulKernel kMatmul{.name = "dculab_cpu",
+                               .source = "kernels/cpu",
+                               .gemv_rows = no_gemv,
+                               .most_rows = 0,
+                               .runs_on = runs_on_cpus,
+                               .tile = all_of_it};
+
+constexpr AttentionKernel kAttention{
+    .name = "dculab_cpu", .source = "kernels/cpu", .limits = {}, .runs_on = runs_on_cpus, .tile = tile};
+
+}  // namespace dculab::lower::dculab_cpu

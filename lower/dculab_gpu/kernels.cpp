@@ -1,0 +1,50 @@
+#include "lower/dculab_gpu/kernels.hpp"
+
+#include <algorithm>
+
+#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
+
+namespace dculab::lower::dculab_gpu {
+namespace {
+
+// A target that our kernels are not compiled for runs them as a library's would be.
+[[nodiscard]] int gemv_rows(const Device& device) { return device.kernel_target.empty() ? 1 : kGemvMaxRows; }
+
+[[nodiscard]] MatmulTile matmul_tile(const Op& op, const Device& /*device*/) {
+  return {op.weight_format.dtype == Dtype::int4 ? kGptqTileRows : kGemmLargeRows, kGemmColumns};
+}
+
+[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& /*device*/) {
+  // H2O's pass: each new token walks what it sees, and the group walks it together.
+  if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(op.attention)};
+  return attention_tile(op, step.attention_split);
+}
+
+constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
+
+}  // namespace
+
+constexpr lower::MatmulKernel kMatmul{.name = "dculab_gpu",
+                                      .source = "kernels/gpu",
+                                      .gemv_rows = gemv_rows,
+                                      .most_rows = 0,
+                                      .runs_on = runs_on_gpus,
+                                      .tile = matmul_tile};
+
+constexpr AttentionKernel kAttention{.name = "dculab_gpu",
+                                     .source = "kernels/gpu",
+                                     .limits = {.head_dims = kHeadDims, .kv_dtypes = kKvDtypes},
+                                     .runs_on = runs_on_gpus,
+                                     .tile = tile};
+
+AttentionTile attention_tile(const Op& op, const AttentionSplit& split) {
+  const AttentionWork& work = op.attention;
+  const int rows = prefill_tile(PrefillArithmetic::half_pairs, work.head_dim).rows;
+  const int heads = split.query_heads_per_workgroup;
+  return {.query_tokens = std::max(1, rows / group_size(work)),
+          .query_heads = heads == 0 ? group_size(work) : std::min(heads, group_size(work)),
+          .partition_tokens = split.partition_tokens};
+}
+
+}  // namespace dculab::lower::dculab_gpu

@@ -1,0 +1,32 @@
+// FlashAttention, Dao-AILab/flash-attention.
+//
+//   prefill  128 query tokens of one head a workgroup
+//   decode   the whole group in one workgroup, contexts split so that the device is full: num_splits_heuristic of
+//            csrc/flash_attn/flash_api.cpp, on Hopper of hopper/heuristics.h
+//
+// The pass that combines split contexts reads one partial result after the other (csrc/flash_attn/src/
+// flash_fwd_kernel.h, combine_attn_seqk_parallel), on Hopper four at a time (hopper/flash_fwd_combine_kernel.h,
+// kStages). Blocks are multiples of 16 tokens in vLLM's fork (vllm/attention/backends/flash_attn.py), of 256 upstream.
+#pragma once
+
+#include <cstdint>
+
+#include "lower/kernel_library.hpp"
+
+namespace dculab::lower::flash_attention {
+
+extern const AttentionKernel kFlashAttention2;
+extern const AttentionKernel kFlashAttention3;
+
+// Hopper's FlashAttention does not mind splits that get no piece, and leaves contexts of at most 4 pieces whole.
+enum class EmptySplits : std::uint8_t { avoided, allowed };
+
+// Into how many parts each context is split: the fewest that reach 85 % of the best wave efficiency.
+//   workgroups: without a split; slots: two per compute unit, on Hopper one; pieces: blocks of K and V.
+[[nodiscard]] int flash_splits(std::int64_t workgroups, int slots, int pieces,
+                               EmptySplits empty = EmptySplits::avoided);
+
+// Tokens of a part; 0 where contexts stay whole.
+[[nodiscard]] int split_tokens(std::int64_t workgroups, int slots, int longest, int piece_tokens, EmptySplits empty);
+
+}  // namespace dculab::lower::flash_attention

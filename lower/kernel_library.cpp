@@ -1,0 +1,138 @@
+#include "lower/kernel_library.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "lower/aiter/kernels.hpp"
+#include "lower/dculab_cpu/kernels.hpp"
+#include "lower/dculab_gpu/kernels.hpp"
+#include "lower/flash_attention/kernels.hpp"
+#include "lower/gemm/kernels.hpp"
+#include "lower/hygon/kernels.hpp"
+#include "lower/llama_cpp/kernels.hpp"
+#include "lower/sglang/kernels.hpp"
+#include "lower/vllm/kernels.hpp"
+
+namespace dculab::lower {
+namespace {
+
+constexpr std::array<const MatmulKernel*, 6> kMatmuls{
+    &dculab_gpu::kMatmul, &gemm::kCublas,     &gemm::kRocblas,
+    &gemm::kHipblaslt,    &gemm::kSkinnyGemv, &llama_cpp::kIntegerMatmul,
+};
+
+constexpr std::array<const AttentionKernel*, 16> kAttentions{
+    &dculab_gpu::kAttention,
+    &flash_attention::kFlashAttention2,
+    &flash_attention::kFlashAttention3,
+    &vllm::kPagedAttention,
+    &vllm::kRocmPagedAttention,
+    &vllm::kTritonUnified3d,
+    &vllm::kTritonUnified2d,
+    &aiter::kPagedAttention,
+    &aiter::kFlashAttention,
+    &hygon::kPagedAttention,
+    &hygon::kReusingPagedAttention,
+    &hygon::kFlashAttention,
+    &sglang::kTritonDecode,
+    &sglang::kTritonExtend,
+    &llama_cpp::kPerHead,
+    &llama_cpp::kFlashAttention,
+};
+
+template <class T>
+[[nodiscard]] bool is_one_of(std::span<const T> list, T value) {
+  return list.empty() || std::ranges::find(list, value) != list.end();
+}
+
+[[nodiscard]] bool serves_block(const AttentionLimits& limits, int size) {
+  return size % limits.block_multiple == 0 && is_one_of(limits.block_sizes, size);
+}
+
+[[nodiscard]] bool serves_head(const AttentionLimits& limits, int head_dim) {
+  return head_dim % limits.head_dim_multiple == 0 && is_one_of(limits.head_dims, head_dim) &&
+         (limits.most_head_dim == 0 || head_dim <= limits.most_head_dim);
+}
+
+[[nodiscard]] bool serves_group(const AttentionLimits& limits, int group) {
+  return limits.most_group == 0 || group <= limits.most_group;
+}
+
+[[nodiscard]] std::string text_of(std::span<const int> sizes) {
+  std::string text;
+  for (const int size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return text;
+}
+
+template <class Kernel>
+[[nodiscard]] const Kernel& first_that_serves(const std::vector<const Kernel*>& list, const Op& op,
+                                              const Device& device) {
+  for (const Kernel* kernel : list)
+    if (serves(*kernel, op, device)) return *kernel;
+  return *list.back();
+}
+
+}  // namespace
+
+std::span<const MatmulKernel* const> matmul_kernels() { return kMatmuls; }
+std::span<const AttentionKernel* const> attention_kernels() { return kAttentions; }
+
+bool serves(const MatmulKernel& kernel, const Op& op, const Device& device) {
+  return (kernel.most_rows == 0 || op.m <= kernel.most_rows) && kernel.runs_on(device);
+}
+
+bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
+  const AttentionWork& work = op.attention;
+  return kernel.runs_on(device) && serves_block(kernel.limits, work.block_size) &&
+         serves_head(kernel.limits, work.head_dim) && serves_group(kernel.limits, group_size(work)) &&
+         is_one_of(kernel.limits.kv_dtypes, work.kv_dtype);
+}
+
+std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device) {
+  const AttentionWork& work = op.attention;
+  const AttentionLimits& limits = kernel.limits;
+  if (!kernel.runs_on(device)) return "is not for this device";
+  if (!serves_block(limits, work.block_size))
+    return "takes block sizes of " + (limits.block_sizes.empty()
+                                          ? "multiples of " + std::to_string(limits.block_multiple)
+                                          : text_of(limits.block_sizes));
+  if (!serves_head(limits, work.head_dim))
+    return "takes head sizes of " +
+           (!limits.head_dims.empty()
+                ? text_of(limits.head_dims)
+                : "multiples of " + std::to_string(limits.head_dim_multiple) +
+                      (limits.most_head_dim == 0 ? "" : " up to " + std::to_string(limits.most_head_dim)));
+  if (!serves_group(limits, group_size(work)))
+    return "takes at most " + std::to_string(limits.most_group) + " query heads a KV head";
+  if (is_one_of(limits.kv_dtypes, work.kv_dtype)) return {};
+  std::string formats;
+  for (const Dtype dtype : limits.kv_dtypes) formats += (formats.empty() ? "" : ", ") + std::string(name(dtype));
+  return "takes KV caches of " + formats;
+}
+
+const MatmulKernel& matmul_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
+  if (device.kind == DeviceKind::cpu) return dculab_cpu::kMatmul;
+  return kernels.matmul.empty() ? dculab_gpu::kMatmul : first_that_serves(kernels.matmul, op, device);
+}
+
+const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
+  if (device.kind == DeviceKind::cpu) return dculab_cpu::kAttention;
+  const auto& list = op.kind == OpKind::attention_decode ? kernels.attention_decode : kernels.attention_prefill;
+  return list.empty() || op.kind == OpKind::attention_scores ? dculab_gpu::kAttention
+                                                             : first_that_serves(list, op, device);
+}
+
+Decodes decodes_of(const Batch& batch) {
+  Decodes decodes;
+  for (const SequenceSlice& slice : batch.sequences) {
+    if (slice.phase != Phase::decode) continue;
+    ++decodes.sequences;
+    decodes.longest = std::max(decodes.longest, slice.context_tokens());
+  }
+  return decodes;
+}
+
+bool runs_anywhere(const Device& /*device*/) { return true; }
+bool runs_on_gpus(const Device& device) { return device.kind == DeviceKind::gpu; }
+
+}  // namespace dculab::lower

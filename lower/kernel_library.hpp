@@ -1,0 +1,97 @@
+// Kernel libraries: which shapes their kernels serve, and how they cut the work. One folder each; a stack
+// (sim/hardware/stack.hpp) says which of them run its ops.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/op.hpp"
+#include "core/step_plan.hpp"
+#include "lower/attention_walk.hpp"
+#include "lower/device.hpp"
+
+namespace dculab::lower {
+
+// Of y, that one workgroup computes.
+struct MatmulTile {
+  int rows = 1;
+  int columns = 1;
+};
+
+struct MatmulKernel {
+  std::string_view name;    // as stack files have it
+  std::string_view source;  // where the figures are from
+  // Rows of x up to which it is a matrix-vector product, whose kernel hands out rows of w until the device is full.
+  int (*gemv_rows)(const Device&);
+  int most_rows = 0;  // of x that it serves; 0 = all
+  bool (*runs_on)(const Device&);
+  MatmulTile (*tile)(const Op&, const Device&);
+};
+
+// Which shapes an attention kernel serves. Empty lists and zeros: all.
+struct AttentionLimits {
+  int block_multiple = 1;
+  std::span<const int> block_sizes{};
+  int head_dim_multiple = 1;
+  int most_head_dim = 0;
+  std::span<const int> head_dims{};
+  int most_group = 0;  // query heads of a KV head
+  std::span<const Dtype> kv_dtypes{};
+};
+
+struct AttentionKernel {
+  std::string_view name;
+  std::string_view source;
+  AttentionLimits limits;
+  bool (*runs_on)(const Device&);
+  AttentionTile (*tile)(const Op&, const StepPlan&, const Device&);
+  // Partial results of a split context that the combining pass has asked for before it waits; 0: it does not wait.
+  int combines_at_a_time = 0;
+};
+
+// What a program moves through memory that the plan's fused kernels keep to themselves.
+struct UnfusedWork {
+  double activation_scale = 1;          // bytes of activations read and written, over the plan's
+  double bytes_per_score = 0;           // of prefill attention whose scores are written and read again
+  double bytes_per_widened_weight = 0;  // of weights that are widened into memory before matrix cores multiply them
+  int widened_from_rows = 0;            // in matmuls of at least so many rows
+};
+
+// The first of a list that serves an op runs it; an empty list stands for our own kernels, which serve every shape
+// that the engine runs.
+struct Kernels {
+  std::vector<const MatmulKernel*> matmul;
+  std::vector<const AttentionKernel*> attention_prefill;
+  std::vector<const AttentionKernel*> attention_decode;
+  UnfusedWork unfused{};
+};
+
+[[nodiscard]] std::span<const MatmulKernel* const> matmul_kernels();
+[[nodiscard]] std::span<const AttentionKernel* const> attention_kernels();
+
+[[nodiscard]] bool serves(const MatmulKernel& kernel, const Op& op, const Device& device);
+[[nodiscard]] bool serves(const AttentionKernel& kernel, const Op& op, const Device& device);
+
+// What keeps the kernel from serving an attention op; empty when it does: "block_size 8 is no multiple of 16".
+[[nodiscard]] std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device);
+
+// That runs `op`: the last of the list where none serves it.
+[[nodiscard]] const MatmulKernel& matmul_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
+[[nodiscard]] const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
+
+// Of one KV head's query heads.
+[[nodiscard]] inline int group_size(const AttentionWork& work) { return work.num_query_heads / work.num_kv_heads; }
+
+// Decodes of a step.
+struct Decodes {
+  std::int64_t sequences = 0;
+  int longest = 0;  // context
+};
+[[nodiscard]] Decodes decodes_of(const Batch& batch);
+
+[[nodiscard]] bool runs_anywhere(const Device& device);
+[[nodiscard]] bool runs_on_gpus(const Device& device);
+
+}  // namespace dculab::lower

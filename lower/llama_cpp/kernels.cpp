@@ -1,0 +1,62 @@
+#include "lower/llama_cpp/kernels.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "lower/flash_attention/kernels.hpp"
+
+namespace dculab::lower::llama_cpp {
+namespace {
+
+constexpr int kGemvRows = 8;  // MMVQ_MAX_BATCH_SIZE
+constexpr int kTileRows = 64, kTileColumns = 128;
+constexpr int kPartition = 256;  // of a row of scores
+constexpr int kMostHeads = 8;    // of a group in one workgroup
+constexpr int kPieceTokens = 128;
+constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::int8};
+
+[[nodiscard]] int gemv_rows(const Device& /*device*/) { return kGemvRows; }
+
+[[nodiscard]] MatmulTile matmul_tile(const Op& /*op*/, const Device& /*device*/) { return {kTileRows, kTileColumns}; }
+
+[[nodiscard]] AttentionTile per_head_tile(const Op& /*op*/, const StepPlan& /*step*/, const Device& /*device*/) {
+  return {.query_tokens = 128, .query_heads = 1, .partition_tokens = kPartition};
+}
+
+// The largest power of two that divides the group.
+[[nodiscard]] int shared_heads(int group) {
+  return std::min(kMostHeads, 1 << std::countr_zero(static_cast<unsigned>(group)));
+}
+
+[[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device) {
+  const int heads = shared_heads(group_size(op.attention));
+  if (op.kind == OpKind::attention_prefill) return {.query_tokens = std::max(1, 64 / heads), .query_heads = heads};
+  const Decodes decodes = decodes_of(step.batch);
+  const std::int64_t workgroups = decodes.sequences * op.attention.num_query_heads / heads;
+  return {.query_heads = heads,
+          .partition_tokens = flash_attention::split_tokens(workgroups, 2 * device.compute_units, decodes.longest,
+                                                            kPieceTokens, flash_attention::EmptySplits::avoided)};
+}
+
+}  // namespace
+
+constexpr MatmulKernel kIntegerMatmul{.name = "llama_cpp_products",
+                                      .source = "llama.cpp, ggml-cuda/mmvq.cu and mmq.cu",
+                                      .gemv_rows = gemv_rows,
+                                      .most_rows = 0,
+                                      .runs_on = runs_on_gpus,
+                                      .tile = matmul_tile};
+
+constexpr AttentionKernel kPerHead{.name = "llama_cpp_per_head",
+                                   .source = "llama.cpp without -fa: ggml_mul_mat of K and Q, soft_max",
+                                   .limits = {.kv_dtypes = kKvDtypes},
+                                   .runs_on = runs_on_gpus,
+                                   .tile = per_head_tile};
+
+constexpr AttentionKernel kFlashAttention{.name = "llama_cpp_flash_attention",
+                                          .source = "llama.cpp, ggml-cuda/fattn-common.cuh",
+                                          .limits = {.kv_dtypes = kKvDtypes},
+                                          .runs_on = runs_on_gpus,
+                                          .tile = flash_tile};
+
+}  // namespace dculab::lower::llama_cpp

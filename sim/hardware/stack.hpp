@@ -1,0 +1,67 @@
+// A serving program and version on a kind of device: whose kernels run a step, what the program does unless told
+// otherwise, and what it adds to the kernels' time. Files are `stacks/*.yaml`, read by config/stack_file.hpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/units.hpp"
+#include "lower/device.hpp"
+#include "lower/kernel_library.hpp"
+
+namespace dculab::sim {
+
+// How several devices share a model.
+enum class Split : std::uint8_t {
+  tensor,  // every layer over all devices, which work at the same time
+  layers,  // whole layers on each device, one device working at a time
+};
+
+// Devices that a stack is for. Empty lists: all.
+struct DeviceRange {
+  std::vector<lower::Vendor> vendors;
+  std::vector<std::string> isas;                  // "gfx928"
+  std::vector<std::string> compute_capabilities;  // "9.0"
+};
+
+// What the program does unless told otherwise.
+struct ProgramDefaults {
+  int block_size = 16;
+  int max_num_seqs = 256;
+  int max_num_batched_tokens = 2048;
+};
+
+// Sizes and formats that the program takes, beside what its kernels do. Empty lists: all.
+struct ProgramLimits {
+  std::vector<int> block_sizes;
+  std::vector<Dtype> kv_cache_dtypes;
+};
+
+struct Stack {
+  std::string name = "dculab";
+  std::string program = "dculab";  // stacks of one program on several kinds of devices share it
+  std::string description = "this project's own kernels";
+  int age = 0;  // of stacks of a program the youngest runs a device, unless another is named: 0 is today's
+  std::vector<std::string> published_as;  // how publications' names of the software begin; the program, where empty
+  DeviceRange devices;
+  lower::Kernels kernels;
+  double kernels_per_op = 1;  // that the program launches for one of ours
+  Split split = Split::tensor;
+  ProgramDefaults defaults;
+  ProgramLimits limits;
+  // The machine's where they are not known.
+  std::optional<Seconds> host_per_step;
+  std::optional<Seconds> host_per_sequence;
+  std::map<std::string, std::string> sources;  // key -> "kind: source"
+
+  // Our own kernels: what they do not serve is priced as if they did, and said.
+  [[nodiscard]] bool is_own() const { return kernels.attention_decode.empty(); }
+};
+
+[[nodiscard]] bool is_for(const Stack& stack, const lower::Device& device);
+
+}  // namespace dculab::sim

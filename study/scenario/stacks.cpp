@@ -1,0 +1,129 @@
+#include "study/scenario/stacks.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "config/stack_file.hpp"
+#include "core/attention_work.hpp"
+#include "core/error.hpp"
+#include "core/kivi.hpp"
+#include "study/scenario/locate.hpp"
+
+namespace dculab::study {
+namespace {
+
+[[nodiscard]] bool same_word(const std::string& a, const std::string& b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+[[nodiscard]] std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+[[nodiscard]] std::string offered_for(std::span<const sim::Stack> stacks, const sim::Machine& machine) {
+  std::vector<std::string> names;
+  for (const sim::Stack& stack : stacks)
+    if (sim::is_for(stack, machine)) names.push_back(stack.name);
+  return join(names);
+}
+
+// The attention op of one sequence.
+[[nodiscard]] Op attention_of(const ModelShape& model, const EngineOptions& options, Phase phase) {
+  return plan_attention(model, options, uniform_batch(phase, 1, 2), phase);
+}
+
+[[nodiscard]] std::string why_none(const std::vector<const lower::AttentionKernel*>& kernels, const Op& op,
+                                   const sim::Machine& machine) {
+  std::string text;
+  for (const lower::AttentionKernel* kernel : kernels) {
+    const std::string reason = why_not(*kernel, op, machine);
+    if (reason.empty()) return {};
+    text += (text.empty() ? "" : "; ") + std::string(kernel->name) + " " + reason;
+  }
+  return text;
+}
+
+template <class T, class Text>
+void require_one_of(const std::vector<T>& allowed, const T& value, const std::string& what, const sim::Stack& stack,
+                    Text text) {
+  if (allowed.empty() || std::ranges::find(allowed, value) != allowed.end()) return;
+  std::vector<std::string> words;
+  for (const T& each : allowed) words.push_back(text(each));
+  throw InputError("stack " + stack.name, what + " " + text(value) + " is not served; it takes " + join(words));
+}
+
+}  // namespace
+
+std::vector<sim::Stack> shipped_stacks() {
+  std::vector<sim::Stack> stacks;
+  for (const std::filesystem::path& file : stack_files()) stacks.push_back(config::read_stack_file(file));
+  return stacks;
+}
+
+const sim::Stack& choose_stack(std::span<const sim::Stack> stacks, const std::string& name,
+                               const sim::Machine& machine) {
+  bool is_known = false;
+  const sim::Stack* chosen = nullptr;
+  for (const sim::Stack& stack : stacks) {
+    if (!same_word(stack.name, name) && !same_word(stack.program, name)) continue;
+    is_known = true;
+    if (!sim::is_for(stack, machine)) continue;
+    if (same_word(stack.name, name)) return stack;
+    if (chosen == nullptr || stack.age < chosen->age) chosen = &stack;
+  }
+  if (chosen != nullptr) return *chosen;
+  throw InputError((is_known ? "stack '" + name + "' is not for " + machine.name : "no stack '" + name + "'") +
+                   " (offered for " + machine.name + ": " + offered_for(stacks, machine) + ")");
+}
+
+sim::Stack resolve_stack(const std::string& name_or_file, const sim::Machine& machine) {
+  if (const auto file = try_find_stack_file(name_or_file)) {
+    sim::Stack stack = config::read_stack_file(*file);
+    if (!sim::is_for(stack, machine))
+      throw InputError(name_or_file, "stack " + stack.name + " is not for " + machine.name);
+    return stack;
+  }
+  return choose_stack(shipped_stacks(), name_or_file, machine);
+}
+
+void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  const sim::Stack& stack = machine.stack;
+  if (stack.is_own() || machine.kind == lower::DeviceKind::cpu) return;
+  require_one_of(stack.limits.block_sizes, options.block_size, "block_size", stack,
+                 [](int size) { return std::to_string(size); });
+  require_one_of(stack.limits.kv_cache_dtypes, options.kv_cache_dtype, "kv_cache_dtype", stack,
+                 [](Dtype dtype) { return std::string(name(dtype)); });
+  if (options.kv_retention.policy != RetentionPolicy::all)
+    throw InputError("stack " + stack.name, "kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
+                                                " is not served: its kernels keep every token");
+  for (const Phase phase : {Phase::prefill, Phase::decode}) {
+    const auto& kernels = phase == Phase::prefill ? stack.kernels.attention_prefill : stack.kernels.attention_decode;
+    const std::string why = why_none(kernels, attention_of(model, options, phase), machine);
+    if (why.empty()) continue;
+    throw InputError("stack " + stack.name,
+                     "no kernel serves " + std::string(phase == Phase::prefill ? "prefill" : "decode") +
+                         " attention of " + model.name + " with block_size " + std::to_string(options.block_size) +
+                         " and kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + ": " + why);
+  }
+}
+
+std::vector<std::string> unserved(const sim::Machine& machine, const EngineOptions& options) {
+  std::vector<std::string> found;
+  if (!machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu) return found;
+  const std::string priced = " on a GPU: priced as if one did";
+  if (is_kivi(options.kv_cache_dtype))
+    found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
+  if (options.kv_retention.policy != RetentionPolicy::all)
+    found.push_back("no kernel of dculab does kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
+                    priced);
+  return found;
+}
+
+std::string whose_kernels(const sim::Machine& machine) {
+  return "kernels of " + machine.stack.name + ": " + machine.stack.description;
+}
+
+}  // namespace dculab::study

@@ -1,0 +1,36 @@
+// Whose kernels a price is of: from the name of a stack to what runs on a machine.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine_options.hpp"
+#include "core/model_shape.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/hardware/stack.hpp"
+
+namespace dculab::study {
+
+// All stack files of the data folders, by name.
+[[nodiscard]] std::vector<sim::Stack> shipped_stacks();
+
+// The stack of `stacks` that runs a program on `device`: `name` is a stack's or a program's, in any case. Throws
+// InputError that says what is offered.
+[[nodiscard]] const sim::Stack& choose_stack(std::span<const sim::Stack> stacks, const std::string& name,
+                                             const sim::Machine& machine);
+
+// The same among the shipped ones, or of a file.
+[[nodiscard]] sim::Stack resolve_stack(const std::string& name_or_file, const sim::Machine& machine);
+
+// Throws InputError when no kernel of the machine's stack does what the model and the options ask for. Our own kernels
+// are not refused: see unserved().
+void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options);
+
+// What our own kernels do not do on the machine although it is priced; empty where they do all.
+[[nodiscard]] std::vector<std::string> unserved(const sim::Machine& machine, const EngineOptions& options);
+
+// "kernels of vllm-dtk: vLLM 0.18 on DCUs ..."
+[[nodiscard]] std::string whose_kernels(const sim::Machine& machine);
+
+}  // namespace dculab::study

@@ -1,0 +1,77 @@
+// Stack files: what is read, and what is refused with a place.
+#include "config/stack_file.hpp"
+
+#include "core/error.hpp"
+#include "lower/flash_attention/kernels.hpp"
+#include "lower/vllm/kernels.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+constexpr const char* kStack = R"(schema: dculab/stack/1
+name: mine
+program: vLLM
+description: "of a test"
+devices: {vendor: [hygon, amd], isa: [gfx928]}
+kernels:
+  matmul: [skinny_gemv, rocblas]
+  attention_prefill: [flash_attention_2]
+  attention_decode: [vllm_paged_attention]
+split: layers
+kernels_per_op: {value: 3, kind: spec, source: "counted"}
+unfused: {bytes_per_score: {value: 16, kind: assumed, source: "F32 scores"}}
+host: {per_step: {value: 1.4 ms, kind: fitted, source: "serving rows"}}
+defaults: {block_size: 64}
+limits: {kv_cache_dtypes: [f16]}
+)";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_CASE("a stack file says whose kernels run, what else the program does, and where that is from") {
+  const sim::Stack stack = read_stack("mine.yaml", kStack);
+  CHECK(stack.name == "mine");
+  CHECK(stack.devices.vendors == std::vector{lower::Vendor::hygon, lower::Vendor::amd});
+  REQUIRE(stack.kernels.matmul.size() == 2);
+  CHECK(stack.kernels.matmul.front()->name == "skinny_gemv");
+  CHECK(stack.kernels.attention_prefill.front() == &lower::flash_attention::kFlashAttention2);
+  CHECK(stack.kernels.attention_decode.front() == &lower::vllm::kPagedAttention);
+  CHECK(stack.split == sim::Split::layers);
+  CHECK(stack.kernels_per_op == 3);
+  CHECK(stack.kernels.unfused.bytes_per_score == 16);
+  CHECK(stack.host_per_step == Seconds(1.4e-3));
+  CHECK_FALSE(stack.host_per_sequence);
+  CHECK(stack.defaults.block_size == 64);
+  CHECK(stack.limits.kv_cache_dtypes == std::vector{Dtype::f16});
+  CHECK(stack.sources.at("host.per_step") == "fitted: serving rows");
+  CHECK_FALSE(stack.is_own());
+}
+
+TEST_CASE("a stack is for the devices that its file lists") {
+  const sim::Stack stack = read_stack("mine.yaml", kStack);
+  lower::Device device;
+  device.vendor = lower::Vendor::hygon;
+  CHECK_FALSE(sim::is_for(stack, device));
+  device.isa = "gfx928";
+  CHECK(sim::is_for(stack, device));
+  device.vendor = lower::Vendor::nvidia;
+  CHECK_FALSE(sim::is_for(stack, device));
+}
+
+TEST_CASE("a wrong stack file is refused with what is offered") {
+  const auto refused = [](const std::string& from, const std::string& to, const std::string& message) {
+    CHECK_THROWS_WITH(read_stack("mine.yaml", with(kStack, from, to)), ContainsSubstring(message));
+  };
+  refused("vllm_paged_attention", "vllm_paged_atention", "did you mean 'vllm_paged_attention'?");
+  refused("[flash_attention_2]", "flash_attention_2", "kernels.attention_prefill: must be a list of kernels");
+  refused("value: 3", "value: 300", "at most 100");
+  refused("kind: spec", "kind: guess", "spec, measured, fitted");
+  refused("kernels_per_op: {value: 3, kind: spec, source: \"counted\"}", "kernels_per_op: 3", "must be {value: ...");
+  refused("split: layers", "split: rows", "tensor");
+  refused("limits:", "limit:", "unknown key");
+}
+
+}  // namespace
+}  // namespace dculab::config
