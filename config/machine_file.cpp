@@ -4,10 +4,12 @@
 #include <array>
 #include <charconv>
 
+#include "config/derivation.hpp"
 #include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
 #include "config/yaml_text.hpp"
 #include "sim/calibration/confidence.hpp"
+#include "sim/hardware/design.hpp"
 
 namespace dculab::config {
 namespace {
@@ -33,6 +35,12 @@ std::optional<int> parse_rows(std::string_view key) {
                                                                                              : std::nullopt;
 }
 
+// "boost", "power_cap_250w"
+bool is_state_name(std::string_view key) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  return !key.empty() && key.front() >= 'a' && key.front() <= 'z' && key.find_first_not_of(kLetters) == key.npos;
+}
+
 class MachineReader {
  public:
   MachineReader(const Node& document, ProblemList& problems) : document_(document), problems_(problems) {}
@@ -42,6 +50,7 @@ class MachineReader {
     read_identity(reader);
     figure(reader, "compute_units", machine_.compute_units);
     figure(reader, "clock", machine_.clock);
+    read_clock_states(reader.optional_map("clock_states"));
     read_peaks(reader.required_map("peaks"));
     read_matmuls(reader.optional_map("matmul_rates"), machine_.matmul_rates);
     read_matmuls(reader.optional_map("matmul_dram_shares"), machine_.matmul_dram_shares);
@@ -78,6 +87,17 @@ class MachineReader {
     optional_figure(reader, "collective_start", machine_.collective_start);
     optional_figure(reader, "network_link", machine_.network_link);
     optional_figure(reader, "network_latency", machine_.network_latency);
+  }
+
+  void read_clock_states(MapReader states) {
+    if (!states.is_present()) return;
+    for (const Node& child : states.node()->children) {
+      if (child.key == kDefaultClock || !is_state_name(child.key))
+        states.complain(child, states.path_to(child.key) + ": must be a word of small letters, digits and _, not " +
+                                   std::string(kDefaultClock));
+      optional_figure(states, child.key, machine_.clock_states[child.key]);
+    }
+    states.finish();
   }
 
   void read_peaks(MapReader peaks) {
@@ -125,21 +145,14 @@ class MachineReader {
 
   void read_level(MapReader& reader) {
     if (!reader.is_present()) return;
-    sim::MemoryLevel level;
-    reader.required("name", level.name);
-    reader.required("scope", level.scope, kScopes);
+    std::string name;
+    reader.required("name", name);
     for (const sim::MemoryLevel& other : machine_.memory)
-      if (other.name == level.name) reader.complain(*reader.node(), "memory." + level.name + ": stands twice");
-    figure(reader, "size", level.size);
-    figure(reader, "line", level.line);
-    figure(reader, "bandwidth", level.bandwidth);
-    figure(reader, "latency", level.latency);
-    optional_figure(reader, "outstanding", level.outstanding);
-    optional_figure(reader, "bandwidth_per_unit", level.bandwidth_per_unit);
-    optional_figure(reader, "kept_for", level.kept_for);
-    optional_figure(reader, "ways", level.ways);
-    reader.finish();
-    machine_.memory.push_back(level);
+      if (other.name == name) reader.complain(*reader.node(), "memory." + name + ": stands twice");
+    sim::MemoryLevel& level = machine_.memory.emplace_back();  // what a figure follows is looked up there
+    level.name = name;
+    reader.required("scope", level.scope, kScopes);
+    read_fields(reader, level, kLevel);
   }
 
   // Not figures of the machine but of the fit: they need no source.
@@ -201,11 +214,35 @@ class MachineReader {
     MapReader reader(&node, path, problems_);
     sim::Evidence evidence = sim::Evidence::assumed;
     std::string source;
-    reader.required("value", target, allowed_figure<T>(path));
+    read_value(reader, path, target);
     reader.required("kind", evidence, kEvidence);
     reader.required("source", source);
     reader.finish();
     cite(machine_, path, evidence, source);
+  }
+
+  template <class T>
+  void read_value(MapReader& reader, const std::string& path, T& target) {
+    if constexpr (requires { target.value(); })
+      if (may_follow(machine_, path)) return read_followed(reader, path, target);
+    reader.required("value", target, allowed_figure<T>(path));
+  }
+
+  // The value, or what the machine read so far makes it.
+  template <class T>
+  void read_followed(MapReader& reader, const std::string& path, T& target) {
+    const std::optional<sim::Derivation> derivation = read_derivation(reader, machine_, path);
+    if (derivation) machine_.derivations[path] = *derivation;
+    if (const Node* stated = reader.optional("value")) {
+      reader.read(*stated, target, allowed_figure<T>(path));
+      if (derivation && target.value() > 0) check_share(reader, machine_, path, *derivation, target.value());
+    } else if (derivation) {
+      target = T(sim::derived_value(machine_, path, *derivation));
+      const Range range = allowed_figure<T>(path);
+      if (target.value() > 0 && !contains(range, target.value()))
+        reader.complain(*reader.node(), path + ": " + short_text(target) + " follow, out of range; it must be " +
+                                            describe(range, DimensionOf<T>::value));
+    }
   }
 
   const Node& document_;

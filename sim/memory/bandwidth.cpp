@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/hardware/design.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -36,7 +38,7 @@ PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& 
 double drawing_units(const Machine& machine, const lower::Launch& launch, std::size_t index, double active_units) {
   const bool dram = index + 1 == machine.memory.size();
   if (!launch.fetches_ahead || !dram || index == 0) return active_units;
-  if (machine.dram().bandwidth_per_unit > BytesPerSecond{}) return active_units;
+  if (machine.dram().bandwidth_per_unit > BytesPerSecond{} || machine.dram().outstanding > 0) return active_units;
   const double shares = std::max(1.0, machine.memory[index - 1].bandwidth / machine.dram().bandwidth);
   return std::min<double>(machine.compute_units, active_units * shares);
 }
@@ -46,7 +48,8 @@ BytesPerSecond deliverable(const Machine& machine, std::size_t index, double act
   const bool dram = index + 1 == machine.memory.size();
   const double efficiency = dram ? machine.efficiencies.dram_bandwidth : machine.efficiencies.cache_bandwidth;
   const bool alone_known = level.bandwidth_per_unit > BytesPerSecond{};
-  const BytesPerSecond per_unit = alone_known ? level.bandwidth_per_unit : level.bandwidth / machine.compute_units;
+  const int sharers = level.scope == Scope::compute_unit ? machine.compute_units : sharing_units(machine);
+  const BytesPerSecond per_unit = alone_known ? level.bandwidth_per_unit : level.bandwidth / sharers;
   BytesPerSecond result = efficiency * std::min(level.bandwidth, active_units * per_unit);
   if (level.outstanding > 0) result = std::min(result, active_units * level.outstanding * level.line / level.latency);
   return result;
