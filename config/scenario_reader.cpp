@@ -78,6 +78,22 @@ void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
   }
 }
 
+// A single word stands for a list of one.
+void read_choose(MapReader& reader, std::vector<std::string>& choose) {
+  static constexpr auto kDecided = std::to_array<Choice<std::string_view>>(
+      {{"model.num_key_value_heads", "model.num_key_value_heads"}, {"kv_cache.block_size", "kv_cache.block_size"}});
+  const Node* node = reader.optional("choose");
+  if (node == nullptr) return;
+  const std::vector<Node> one{*node};
+  for (const Node& each : node->kind == NodeKind::list ? node->children : one) {
+    Node named = each;
+    named.key = "choose";
+    std::string_view word;
+    reader.read_choice(named, word, kDecided);
+    choose.emplace_back(word);
+  }
+}
+
 void read_measure(MapReader reader, Measure& measure) {
   reader.optional("repeats", measure.repeats, between(1, kMostRepeats));
   reader.optional("warm_up", measure.warm_up, between(0, kMostRepeats));
@@ -200,6 +216,7 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   read_objective(reader.optional_map("objective"), scenario.objective);
   read_pareto(reader.optional_map("pareto"), scenario.pareto);
   reader.optional("then", scenario.then);
+  read_choose(reader, scenario.choose);
   for (const char* other : {"sweep", "compare", "accuracy", "constraints"}) static_cast<void>(reader.optional(other));
   reader.finish();
 }
