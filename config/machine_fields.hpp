@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -44,11 +45,11 @@ constexpr Range allowed_figure(std::string_view key) {
 
 enum class Necessity : std::uint8_t { required, optional };
 
-// A figure of `Part`: a time, a size, a whole number or a fraction in (0, 1], as the member's type says.
+// A figure of `Part`: a time, a size, a bandwidth, a whole number or a fraction in (0, 1], as the member's type says.
 template <class Part>
 struct Field {
   std::string_view key;
-  std::variant<Seconds Part::*, Bytes Part::*, int Part::*, double Part::*> member;
+  std::variant<Seconds Part::*, Bytes Part::*, BytesPerSecond Part::*, int Part::*, double Part::*> member;
   Necessity necessity = Necessity::optional;
 };
 
@@ -81,6 +82,46 @@ inline constexpr std::array<Field<sim::WaveResources>, 8> kWaves{{
     {"max_workgroups_per_unit", &sim::WaveResources::max_workgroups_per_unit, Necessity::required},
     {"lds_per_unit", &sim::WaveResources::lds_per_unit, Necessity::required},
     {"lds_granule", &sim::WaveResources::lds_granule, Necessity::required},
+}};
+
+// Channels come before the bandwidth that may follow them.
+inline constexpr std::array<Field<sim::MemoryLevel>, 9> kLevel{{
+    {"size", &sim::MemoryLevel::size, Necessity::required},
+    {"line", &sim::MemoryLevel::line, Necessity::required},
+    {"channels", &sim::MemoryLevel::channels},
+    {"bandwidth", &sim::MemoryLevel::bandwidth, Necessity::required},
+    {"latency", &sim::MemoryLevel::latency, Necessity::required},
+    {"outstanding", &sim::MemoryLevel::outstanding},
+    {"bandwidth_per_unit", &sim::MemoryLevel::bandwidth_per_unit},
+    {"kept_for", &sim::MemoryLevel::kept_for},
+    {"ways", &sim::MemoryLevel::ways},
+}};
+
+// What a scenario may call the clock that the file has; the file's `clock_states` have names of their own.
+inline constexpr std::string_view kDefaultClock = "default";
+
+// Figures of a machine file that may follow others: what a key beside `value` says.
+enum class FigureKind : std::uint8_t { peak, own_bandwidth, shared_bandwidth, latency };
+
+struct DerivationField {
+  std::string_view key;
+  FigureKind figure = FigureKind::peak;
+  sim::Follows follows = sim::Follows::units_and_clock;
+  std::optional<Dimension> dimension;  // of the rate; absent: a bare number
+  Range range;
+  std::string_view words;  // "256 FLOP per unit and clock"
+};
+
+inline constexpr std::array<DerivationField, 5> kDerivations{{
+    {"per_unit_clock", FigureKind::peak, sim::Follows::units_and_clock, Dimension::flop, between(1e-3, 1e9),
+     "per unit and clock"},
+    {"per_unit_clock", FigureKind::own_bandwidth, sim::Follows::units_and_clock, Dimension::bytes, between(1e-3, 1e9),
+     "per unit and clock"},
+    {"per_channel_clock", FigureKind::shared_bandwidth, sim::Follows::channels_and_clock, Dimension::bytes,
+     between(1e-3, 1e9), "per channel and clock"},
+    {"per_channel", FigureKind::shared_bandwidth, sim::Follows::channels, Dimension::bandwidth, between(1e3, 1e20),
+     "per channel"},
+    {"clocks", FigureKind::latency, sim::Follows::clock, std::nullopt, between(1e-3, 1e9), "clocks"},
 }};
 
 }  // namespace dculab::config

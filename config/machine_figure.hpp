@@ -1,5 +1,5 @@
 // Figures of a machine that a scenario changes: "memory.DRAM.bandwidth: 2 TB/s", or relative to the machine's own,
-// "clock: 1.2 x".
+// "clock: 1.2 x", or by a name: "clock: boost".
 #pragma once
 
 #include <span>
@@ -10,8 +10,9 @@
 namespace dculab::config {
 
 // Each node is a figure's key with its value. Reports unknown keys, wrong units, values out of range and what makes the
-// machine unusable; figures stay independent of each other: another clock has no other peaks. The changed figures'
-// source is the scenario, and they count as assumed.
+// machine unusable. What follows compute units, clock and channels follows them, unless it is set too; `clock` may be
+// "default" or a state of the file. Machine::redesign says what moved. The changed figures' source is the scenario, and
+// they count as assumed.
 void set_figures(sim::Machine& machine, std::span<const Node> figures, ProblemList& problems);
 
 }  // namespace dculab::config

@@ -4,11 +4,13 @@
 #include <array>
 #include <charconv>
 
+#include "config/derivation.hpp"
 #include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
 #include "config/stack_fields.hpp"
 #include "config/yaml_text.hpp"
 #include "sim/calibration/confidence.hpp"
+#include "sim/hardware/design.hpp"
 
 namespace dculab::config {
 namespace {
@@ -17,8 +19,15 @@ constexpr auto kEvidence = std::to_array<Choice<sim::Evidence>>(
     {{"spec", sim::Evidence::spec}, {"measured", sim::Evidence::measured}, {"assumed", sim::Evidence::assumed}});
 constexpr auto kMachineKinds =
     std::to_array<Choice<lower::DeviceKind>>({{"gpu", lower::DeviceKind::gpu}, {"cpu", lower::DeviceKind::cpu}});
-// Those that the laws know libraries' kernels of.
-Choices<std::string> compute_capabilities() { return {{"8.0", "8.0"}, {"8.6", "8.6"}, {"8.9", "8.9"}, {"9.0", "9.0"}}; }
+
+// "9.0", "10.0"
+bool is_compute_capability(std::string_view text) {
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  const std::size_t dot = text.find('.');
+  return dot != std::string_view::npos && dot >= 1 && dot <= 2 && text.size() == dot + 2 &&
+         std::ranges::all_of(text.substr(0, dot), is_digit) && is_digit(text.back());
+}
+
 constexpr auto kScopes =
     std::to_array<Choice<sim::Scope>>({{"compute_unit", sim::Scope::compute_unit}, {"device", sim::Scope::device}});
 
@@ -34,6 +43,12 @@ std::optional<int> parse_rows(std::string_view key) {
                                                                                              : std::nullopt;
 }
 
+// "boost", "power_cap_250w"
+bool is_state_name(std::string_view key) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  return !key.empty() && key.front() >= 'a' && key.front() <= 'z' && key.find_first_not_of(kLetters) == key.npos;
+}
+
 class MachineReader {
  public:
   MachineReader(const Node& document, ProblemList& problems) : document_(document), problems_(problems) {}
@@ -43,6 +58,7 @@ class MachineReader {
     read_identity(reader);
     figure(reader, "compute_units", machine_.compute_units);
     figure(reader, "clock", machine_.clock);
+    read_clock_states(reader.optional_map("clock_states"));
     read_peaks(reader.required_map("peaks"));
     const auto half = machine_.peaks.find(Dtype::f16);
     machine_.has_matrix_cores = half != machine_.peaks.end() && half->second.matrix.has_value();
@@ -71,7 +87,10 @@ class MachineReader {
     reader.optional("vendor", machine_.vendor, kVendors);
     reader.optional("isa", machine_.isa);
     reader.optional("kernel_target", machine_.kernel_target);
-    reader.optional("compute_capability", machine_.compute_capability, compute_capabilities());
+    reader.optional("compute_capability", machine_.compute_capability);
+    if (const Node* node = reader.optional("compute_capability");
+        node != nullptr && !is_compute_capability(machine_.compute_capability))
+      reader.complain(*node, "compute_capability: must be major.minor, such as 9.0");
   }
 
   void read_links(MapReader& reader) {
@@ -83,6 +102,17 @@ class MachineReader {
     optional_figure(reader, "collective_start", machine_.collective_start);
     optional_figure(reader, "network_link", machine_.network_link);
     optional_figure(reader, "network_latency", machine_.network_latency);
+  }
+
+  void read_clock_states(MapReader states) {
+    if (!states.is_present()) return;
+    for (const Node& child : states.node()->children) {
+      if (child.key == kDefaultClock || !is_state_name(child.key))
+        states.complain(child, states.path_to(child.key) + ": must be a word of small letters, digits and _, not " +
+                                   std::string(kDefaultClock));
+      optional_figure(states, child.key, machine_.clock_states[child.key]);
+    }
+    states.finish();
   }
 
   void read_peaks(MapReader peaks) {
@@ -130,21 +160,14 @@ class MachineReader {
 
   void read_level(MapReader& reader) {
     if (!reader.is_present()) return;
-    sim::MemoryLevel level;
-    reader.required("name", level.name);
-    reader.required("scope", level.scope, kScopes);
+    std::string name;
+    reader.required("name", name);
     for (const sim::MemoryLevel& other : machine_.memory)
-      if (other.name == level.name) reader.complain(*reader.node(), "memory." + level.name + ": stands twice");
-    figure(reader, "size", level.size);
-    figure(reader, "line", level.line);
-    figure(reader, "bandwidth", level.bandwidth);
-    figure(reader, "latency", level.latency);
-    optional_figure(reader, "outstanding", level.outstanding);
-    optional_figure(reader, "bandwidth_per_unit", level.bandwidth_per_unit);
-    optional_figure(reader, "kept_for", level.kept_for);
-    optional_figure(reader, "ways", level.ways);
-    reader.finish();
-    machine_.memory.push_back(level);
+      if (other.name == name) reader.complain(*reader.node(), "memory." + name + ": stands twice");
+    sim::MemoryLevel& level = machine_.memory.emplace_back();  // what a figure follows is looked up there
+    level.name = name;
+    reader.required("scope", level.scope, kScopes);
+    read_fields(reader, level, kLevel);
   }
 
   // Not figures of the machine but of the fit: they need no source.
@@ -206,11 +229,35 @@ class MachineReader {
     MapReader reader(&node, path, problems_);
     sim::Evidence evidence = sim::Evidence::assumed;
     std::string source;
-    reader.required("value", target, allowed_figure<T>(path));
+    read_value(reader, path, target);
     reader.required("kind", evidence, kEvidence);
     reader.required("source", source);
     reader.finish();
     cite(machine_, path, evidence, source);
+  }
+
+  template <class T>
+  void read_value(MapReader& reader, const std::string& path, T& target) {
+    if constexpr (requires { target.value(); })
+      if (may_follow(machine_, path)) return read_followed(reader, path, target);
+    reader.required("value", target, allowed_figure<T>(path));
+  }
+
+  // The value, or what the machine read so far makes it.
+  template <class T>
+  void read_followed(MapReader& reader, const std::string& path, T& target) {
+    const std::optional<sim::Derivation> derivation = read_derivation(reader, machine_, path);
+    if (derivation) machine_.derivations[path] = *derivation;
+    if (const Node* stated = reader.optional("value")) {
+      reader.read(*stated, target, allowed_figure<T>(path));
+      if (derivation && target.value() > 0) check_share(reader, machine_, path, *derivation, target.value());
+    } else if (derivation) {
+      target = T(sim::derived_value(machine_, path, *derivation));
+      const Range range = allowed_figure<T>(path);
+      if (target.value() > 0 && !contains(range, target.value()))
+        reader.complain(*reader.node(), path + ": " + short_text(target) + " follow, out of range; it must be " +
+                                            describe(range, DimensionOf<T>::value));
+    }
   }
 
   const Node& document_;

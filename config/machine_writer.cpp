@@ -2,8 +2,10 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "config/derivation.hpp"
 #include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
+#include "config/stack_fields.hpp"
 #include "config/unit_text.hpp"
 #include "fields/utf8.hpp"
 
@@ -54,11 +56,16 @@ class MachineWriter {
     const bool gpu = machine_.kind == lower::DeviceKind::gpu;
     text_ = "schema: " + std::string(kMachineSchema) + "\nname: " + yaml_quoted(machine_.name) +
             "\ndescription: " + yaml_quoted(machine_.description) + "\nkind: " + (gpu ? "gpu" : "cpu") + "\n";
+    for (const auto& [word, vendor] : kVendors)
+      if (vendor == machine_.vendor) text_ += "vendor: " + std::string(word) + "\n";
+    if (!machine_.isa.empty()) text_ += "isa: " + yaml_quoted(machine_.isa) + "\n";
     if (!machine_.kernel_target.empty()) text_ += "kernel_target: " + yaml_quoted(machine_.kernel_target) + "\n";
     if (!machine_.compute_capability.empty())
       text_ += "compute_capability: " + yaml_quoted(machine_.compute_capability) + "\n";
     figure("", "", "compute_units", machine_.compute_units);
     figure("", "", "clock", machine_.clock);
+    if (!machine_.clock_states.empty()) text_ += "clock_states:\n";
+    for (const auto& [key, clock] : machine_.clock_states) figure("  ", "clock_states.", key, clock);
     write_peaks();
     write_matmuls("matmul_rates", machine_.matmul_rates);
     write_matmuls("matmul_dram_shares", machine_.matmul_dram_shares);
@@ -112,15 +119,14 @@ class MachineWriter {
       const std::string path = "memory." + level.name + ".";
       text_ += "  - name: " + yaml_quoted(level.name) +
                "\n    scope: " + (level.scope == sim::Scope::device ? "device" : "compute_unit") + "\n";
-      figure("    ", path, "size", level.size);
-      figure("    ", path, "line", level.line);
-      figure("    ", path, "bandwidth", level.bandwidth);
-      figure("    ", path, "latency", level.latency);
-      if (level.outstanding != 0) figure("    ", path, "outstanding", level.outstanding);
-      if (level.bandwidth_per_unit.value() != 0) figure("    ", path, "bandwidth_per_unit", level.bandwidth_per_unit);
-      if (level.kept_for.value() != 0) figure("    ", path, "kept_for", level.kept_for);
-      if (level.ways != 0) figure("    ", path, "ways", level.ways);
+      for (const Field<sim::MemoryLevel>& field : kLevel)
+        std::visit([&](auto member) { level_figure(path, field, level.*member); }, field.member);
     }
+  }
+
+  template <class T>
+  void level_figure(const std::string& path, const Field<sim::MemoryLevel>& field, T value) {
+    if (field.necessity == Necessity::required || value != T{}) figure("    ", path, std::string(field.key), value);
   }
 
   void write_calibration(const sim::Calibration& calibration) {
@@ -150,7 +156,12 @@ class MachineWriter {
     const std::size_t colon = source == machine_.sources.end() ? std::string::npos : source->second.find(": ");
     if (colon == std::string::npos)
       throw std::logic_error("machine " + machine_.name + ": no source for " + path + key + "; cite() it");
-    text_ += indent + key + ": {value: " + figure_text(value) + ", kind: " + source->second.substr(0, colon) +
+    const auto derivation = machine_.derivations.find(path + key);
+    const bool follows = derivation != machine_.derivations.end();
+    std::string what = follows ? derivation_yaml(machine_, path + key, derivation->second) : "";
+    if (!follows || derivation->second.is_stated)
+      what = "value: " + figure_text(value) + (what.empty() ? "" : ", ") + what;
+    text_ += indent + key + ": {" + what + ", kind: " + source->second.substr(0, colon) +
              ", source: " + yaml_quoted(source->second.substr(colon + 2)) + "}\n";
   }
 

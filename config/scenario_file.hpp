@@ -137,8 +137,9 @@ struct Scenario {
   ServiceLevel slo;
   std::optional<Compare> compare;
   std::optional<AccuracyChoice> accuracy;
-  std::vector<std::string> then;  // scenario files to study afterwards
-  Node document;                  // what it was read from, overrides included
+  std::vector<std::string> choose;  // axes to be decided at every point of the others
+  std::vector<std::string> then;    // scenario files to study afterwards
+  Node document;                    // what it was read from, overrides included
 };
 
 // Splits "key=value". Throws InputError that names --set.

@@ -15,8 +15,6 @@
 namespace dculab::config {
 namespace {
 
-constexpr double kLargestTile = 1 << 20;
-
 constexpr auto kBatchings =
     std::to_array<Choice<Batching>>({{"continuous", Batching::continuous}, {"static", Batching::per_batch}});
 constexpr auto kPreemptionModes =
@@ -75,6 +73,22 @@ void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
     weights = parse_weight_format(text);
   } catch (const InputError& error) {
     reader.complain(*node, std::string("weights: ") + error.what());
+  }
+}
+
+// A single word stands for a list of one.
+void read_choose(MapReader& reader, std::vector<std::string>& choose) {
+  static constexpr auto kDecided = std::to_array<Choice<std::string_view>>(
+      {{"model.num_key_value_heads", "model.num_key_value_heads"}, {"kv_cache.block_size", "kv_cache.block_size"}});
+  const Node* node = reader.optional("choose");
+  if (node == nullptr) return;
+  const std::vector<Node> one{*node};
+  for (const Node& each : node->kind == NodeKind::list ? node->children : one) {
+    Node named = each;
+    named.key = "choose";
+    std::string_view word;
+    reader.read_choice(named, word, kDecided);
+    choose.emplace_back(word);
   }
 }
 
@@ -197,6 +211,7 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   read_objective(reader.optional_map("objective"), scenario.objective);
   read_pareto(reader.optional_map("pareto"), scenario.pareto);
   reader.optional("then", scenario.then);
+  read_choose(reader, scenario.choose);
   for (const char* other : {"sweep", "compare", "accuracy", "constraints"}) static_cast<void>(reader.optional(other));
   reader.finish();
 }

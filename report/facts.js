@@ -111,7 +111,7 @@ const facts = (() => {
     for (const part of parts(result)) {
       if (Array.isArray(part.leans_on)) add(part.machine, part.leans_on);
       else for (const [machine, list] of Object.entries(part.leans_on || {})) add(machine, list);
-      for (const each of part.machines || []) add(each.machine, each.leans_on);
+      for (const each of part.machines || part.designs || []) add(each.machine, each.leans_on);
     }
     return found;
   };

@@ -166,6 +166,7 @@ struct Prediction {
                   std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
+  if (const std::string redesign = redesign_text(prediction.machine); !redesign.empty()) lines.push_back(redesign);
   const std::string leaning = leaning_text(prediction.machine, prediction.leanings);
   if (!leaning.empty()) lines.push_back(leaning);
   return lines;
@@ -184,6 +185,7 @@ struct Prediction {
             {"assumed", sim::assumed_keys(prediction.machine)},
             {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
             {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
+  if (prediction.machine.redesign) json["redesign"] = redesign_json(prediction.machine);
   json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
   return json;
 }

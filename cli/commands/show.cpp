@@ -1,5 +1,6 @@
 // `dculab show`: every effective value of a machine, a model or a scenario, and where it came from.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -7,6 +8,7 @@
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
@@ -37,9 +39,28 @@ void add_value(Report& report, const std::string& key, const std::string& value,
   return report;
 }
 
-[[nodiscard]] Report show_machine(const std::filesystem::path& file) {
+// "machine.clock=1550 MHz" as a scenario has it.
+[[nodiscard]] Node figure_node(const std::string& change) {
+  constexpr std::string_view kMachine = "machine.";
+  const auto& [key, value] = config::parse_override(change);
+  Node node;
+  node.kind = NodeKind::scalar;
+  node.key = key.substr(kMachine.size());
+  node.text = value;
+  node.origin = "--set " + change;
+  return node;
+}
+
+[[nodiscard]] Report show_machine(const std::filesystem::path& file, const std::vector<std::string>& set) {
   Report report = empty_report("machine " + file.string());
-  for (const MachineFigure& figure : machine_figures(config::read_machine_file(file)))
+  sim::Machine machine = config::read_machine_file(file);
+  std::vector<Node> figures;
+  for (const std::string& change : set) figures.push_back(figure_node(change));
+  config::ProblemList problems(file.string());
+  config::set_figures(machine, figures, problems);
+  problems.throw_if_any();
+  if (machine.redesign) report.heading.push_back(redesign_text(machine));
+  for (const MachineFigure& figure : machine_figures(machine))
     add_value(report, figure.key, figure.value, figure.kind, figure.source);
   return report;
 }
@@ -157,13 +178,16 @@ void add_kernel_options(Report& report, const EngineOptions& options, const std:
 
 void refuse_set(const ShowChoices& choices, const char* shown) {
   if (!choices.set.empty())
-    throw InputError("--set", "overrides keys of a scenario; '" + choices.what + "' is a " + shown +
-                                  ", which is shown as its file has it");
+    throw InputError("--set",
+                     "overrides keys of a scenario; '" + choices.what + "' is a " + shown +
+                         (shown == std::string_view("machine") ? ", of which figures can be set: machine.clock=1550 MHz"
+                                                               : ", which is shown as its file has it"));
 }
 
-[[nodiscard]] Report show_unchanged_machine(const ShowChoices& choices, const std::filesystem::path& file) {
-  refuse_set(choices, "machine");
-  return show_machine(file);
+[[nodiscard]] Report show_machine_with(const ShowChoices& choices, const std::filesystem::path& file) {
+  const auto is_figure = [](const std::string& change) { return change.starts_with("machine."); };
+  if (!std::ranges::all_of(choices.set, is_figure)) refuse_set(choices, "machine");
+  return show_machine(file, choices.set);
 }
 
 [[nodiscard]] Report show_unchanged_model(const ShowChoices& choices, const std::filesystem::path& folder) {
@@ -185,9 +209,9 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
     const Node document = config::read_yaml_file(choices.what);
     const Node* schema = document.find("schema");
     if (schema != nullptr && schema->text == config::kScenarioSchema) return show_scenario(choices.what, choices.set);
-    return show_unchanged_machine(choices, choices.what);
+    return show_machine_with(choices, choices.what);
   }
-  if (const auto file = study::try_find_machine(choices.what)) return show_unchanged_machine(choices, *file);
+  if (const auto file = study::try_find_machine(choices.what)) return show_machine_with(choices, *file);
   if (const auto file = study::try_find_scenario(choices.what)) return show_scenario(*file, choices.set);
   if (const auto folder = study::try_find_model(choices.what)) return show_unchanged_model(choices, *folder);
   throw InputError("nothing is called '" + choices.what +

@@ -12,6 +12,7 @@
 #include "cli/serving/measured_serving_study.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "cli/study/compared_study.hpp"
+#include "cli/study/design_study.hpp"
 #include "cli/study/group_study.hpp"
 #include "cli/study/measured_comparison.hpp"
 #include "cli/study/measured_study.hpp"
@@ -98,18 +99,21 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
 }
 
 [[nodiscard]] bool is_search(const config::Scenario& scenario) {
-  return asks_for_search(scenario) && !scenario.compare && !scenario.accuracy;
+  return asks_for_search(scenario) && !scenario.compare && !scenario.accuracy && scenario.choose.empty();
 }
 
 // What neither steps nor requests answer.
 void refuse_unanswered(const config::Scenario& scenario) {
   refuse_idle_axes(scenario);
+  if (!scenario.choose.empty()) refuse_undecided(scenario);
   if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
   study::refuse_unsupported(scenario);
 }
 
 // An option that would change nothing is refused: somebody waits for what it should do.
 void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choices) {
+  if (!scenario.choose.empty() && (choices.measure || choices.search.sensitivity))
+    throw InputError(scenario.file, "choose: designs are predicted; leave --measure and --sensitivity out");
   if (choices.measure && is_search(scenario))
     throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
   const std::string option = search_option(choices.search), files = files_option(choices.search);
@@ -138,6 +142,7 @@ void refuse_long(const config::Scenario& scenario, bool has_journal, bool is_one
 
 void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
   if (is_search(scenario)) return search(scenario, choices.search, report);
+  if (!scenario.choose.empty()) return study_designs(scenario, report);
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
   refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
                                     std::string("give one figure with --set"));

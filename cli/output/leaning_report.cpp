@@ -50,7 +50,9 @@ Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report
   const std::vector<sim::Leaning> leanings = sim::leanings(machine, prices);
   const std::string text = leaning_text(machine, leanings, priced);
   report.json["machine_facts"][machine.name] = machine_facts(machine);
-  if (!text.empty()) report.tables.back().notes.push_back(machine.name + ": " + text + ".");
+  std::vector<std::string>& notes = report.tables.back().notes;
+  if (machine.redesign) notes.push_back(machine.name + ": " + redesign_text(machine) + ".");
+  if (!text.empty()) notes.push_back(machine.name + ": " + text + ".");
   return leaning_json(machine, leanings);
 }
 

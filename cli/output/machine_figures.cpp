@@ -1,7 +1,12 @@
 #include "cli/output/machine_figures.hpp"
 
+#include <map>
+
+#include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
+#include "config/unit_text.hpp"
 #include "config/yaml_text.hpp"
+#include "sim/hardware/figure.hpp"
 #include "study/calibrate/effective_machine.hpp"
 
 namespace dculab::cli {
@@ -9,10 +14,17 @@ namespace {
 
 constexpr std::size_t kMostShownValues = 12;
 
+// "; 256 FLOP per unit and clock"
+[[nodiscard]] std::string followed_by(const Node& figure) {
+  for (const config::DerivationField& field : config::kDerivations)
+    if (const Node* rate = figure.find(field.key)) return "; " + rate->text + " " + std::string(field.words);
+  return "";
+}
+
 // The figures of a machine document: maps with `value`, `kind` and `source`, wherever they stand.
 void add_figures(const Node& node, const std::string& path, std::vector<MachineFigure>& figures) {
   if (const Node* value = node.find("value")) {
-    figures.push_back({path, value->text, node.find("kind")->text, node.find("source")->text});
+    figures.push_back({path, value->text, node.find("kind")->text, node.find("source")->text + followed_by(node)});
     return;
   }
   if (node.kind == NodeKind::list && !node.children.empty() && node.children.front().children.empty()) {
@@ -49,6 +61,35 @@ void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure)
       figure = {figure.key, values_text(axis), "swept", "the scenario's sweep; without it: " + figure.source};
 }
 
+[[nodiscard]] std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t index = 0; index < words.size(); ++index)
+    text += (index == 0 ? "" : index + 1 == words.size() ? " and " : ", ") + words[index];
+  return text;
+}
+
+// "4 peaks, bandwidth of L1 and L2, latency of L1, L2 and DRAM"
+[[nodiscard]] std::string grouped(const std::vector<std::string>& keys) {
+  constexpr std::string_view kMemory = "memory.";
+  std::map<std::string, std::vector<std::string>> levels;  // by figure
+  std::size_t peaks = 0, rates = 0;
+  for (const std::string& key : keys) {
+    peaks += key.starts_with("peaks.") ? 1 : 0;
+    rates += key.find("matmul_") < key.find('.') ? 1 : 0;
+    const std::size_t last = key.rfind('.');
+    if (key.starts_with(kMemory))
+      levels[key.substr(last + 1)].push_back(key.substr(kMemory.size(), last - kMemory.size()));
+  }
+  std::vector<std::string> parts;
+  if (peaks > 0) parts.push_back(std::to_string(peaks) + (peaks == 1 ? " peak" : " peaks"));
+  if (rates > 0) parts.emplace_back("measured matmul rates");
+  for (const char* figure : {"size", "channels", "bandwidth", "bandwidth_per_unit", "latency"})
+    if (levels.contains(figure)) parts.push_back(std::string(figure) + " of " + listed(levels.at(figure)));
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text.empty() ? "nothing" : text;
+}
+
 [[nodiscard]] Json peak_json(Dtype dtype, const char* unit, FlopsPerSecond rate) {
   return {{"dtype", name(dtype)}, {"unit", unit}, {"flop_per_second", rate.value()}};
 }
@@ -56,12 +97,38 @@ void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure)
 }  // namespace
 
 std::vector<MachineFigure> machine_figures(const sim::Machine& machine) {
-  const sim::Machine effective = study::effective_machine(machine);
+  sim::Machine effective = study::effective_machine(machine);
+  for (auto& [key, derivation] : effective.derivations) derivation.is_stated = true;  // to have its value written
   std::vector<MachineFigure> figures;
   add_figures(config::parse_yaml(machine.name, config::machine_yaml(effective)), "", figures);
   for (const study::Absence& absence : study::absences(effective))
     figures.push_back({absence.key, absence.instead, "assumed", absence.why});
   return figures;
+}
+
+std::string figure_text(const sim::Machine& machine, const std::string& key, double value) {
+  sim::Machine copy = machine;
+  return std::visit(
+      [value](auto* figure) {
+        if constexpr (requires { figure->value(); })
+          return config::short_text(std::remove_pointer_t<decltype(figure)>(value));
+        else
+          return std::is_same_v<decltype(figure), int*> ? exact_number(value) : number(value, 4);
+      },
+      *sim::find_figure(copy, key));
+}
+
+std::string redesign_text(const sim::Machine& machine) {
+  if (!machine.redesign) return "";
+  const sim::Redesign& redesign = *machine.redesign;
+  return listed(redesign.set) + (redesign.set.size() == 1 ? " is" : " are") +
+         " set by the scenario. Moved along: " + grouped(redesign.followed) +
+         ". Where it was: " + grouped(redesign.stayed) + "; launches, links and efficiencies";
+}
+
+Json redesign_json(const sim::Machine& machine) {
+  const sim::Redesign redesign = machine.redesign.value_or(sim::Redesign{});
+  return {{"set", redesign.set}, {"followed", redesign.followed}, {"stayed", redesign.stayed}};
 }
 
 Json machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep) {

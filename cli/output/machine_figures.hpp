@@ -19,7 +19,17 @@ struct MachineFigure {
   std::string source;
 };
 
+// A figure's source ends with what it follows.
 [[nodiscard]] std::vector<MachineFigure> machine_figures(const sim::Machine& machine);
+
+// A value of the figure under `key`, in the unit that suits it. Precondition: the machine has such a figure.
+[[nodiscard]] std::string figure_text(const sim::Machine& machine, const std::string& key, double value);
+
+// What a scenario's figures took along, and what they left where it was: "compute_units set; with it moved 4 peaks,
+// ...".
+// "" where the scenario sets none.
+[[nodiscard]] std::string redesign_text(const sim::Machine& machine);
+[[nodiscard]] Json redesign_json(const sim::Machine& machine);
 
 // For the charts of a report: `memory[]` (`level`, `bytes_per_second`), `peaks[]` (`dtype`, `unit`, `flop_per_second`),
 // `figures[]` (`key`, `value`, `kind`, `source`). A figure that `sweep` changes has its values there, and the kind

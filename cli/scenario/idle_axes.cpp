@@ -10,9 +10,9 @@ namespace dculab::cli {
 namespace {
 
 // Sections that no price of a step depends on.
-constexpr std::array<std::string_view, 11> kElsewhere{"schema",      "question", "sweep",   "measure",
-                                                      "objective",   "slo",      "pareto",  "compare",
-                                                      "constraints", "then",     "accuracy"};
+constexpr std::array<std::string_view, 12> kElsewhere{"schema",  "question",    "sweep", "measure",
+                                                      "choose",  "objective",   "slo",   "pareto",
+                                                      "compare", "constraints", "then",  "accuracy"};
 
 // What decides which steps there are, and no step's price. max_num_seqs and max_num_batched_tokens take memory, so that
 // fewer sequences fit.

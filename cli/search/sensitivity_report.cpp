@@ -3,26 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/unit_text.hpp"
-#include "sim/hardware/figure.hpp"
+#include "cli/output/machine_figures.hpp"
 
 namespace dculab::cli {
 namespace {
 
 constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
-
-// The figure in the unit that suits its key.
-[[nodiscard]] std::string figure_text(const sim::Machine& machine, const std::string& key, double value) {
-  sim::Machine copy = machine;
-  return std::visit(
-      [value](auto* figure) {
-        if constexpr (requires { figure->value(); })
-          return config::short_text(std::remove_pointer_t<decltype(figure)>(value));
-        else
-          return std::is_same_v<decltype(figure), int*> ? exact_number(value) : number(value, 4);
-      },
-      *sim::find_figure(copy, key));
-}
 
 [[nodiscard]] Cell flip_cell(const sim::Machine& machine, const std::string& key,
                              const std::optional<sim::Flip>& flip) {

@@ -81,6 +81,7 @@ config::Scenario read_serving_scenario(const std::string& name, const std::vecto
   if (!scenario.constraints.empty())
     throw InputError(
         file, "constraints: belong to a search, `dculab study`; objective.subject_to limits what is chosen here");
+  if (!scenario.choose.empty()) throw InputError(file, "choose: belongs to `dculab study`; leave it out");
   if (!scenario.then.empty()) throw InputError(file, "then: belongs to `dculab study`; give all scenarios to simulate");
   return scenario;
 }

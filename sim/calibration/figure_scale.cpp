@@ -27,7 +27,7 @@ void scale(T& figure, double factor) {
 
 }  // namespace
 
-bool scale_figure(Machine& machine, std::string_view key, double factor) {
+bool scale_figure(Machine& machine, std::string_view key, double factor, Following following) {
   for (const Parameter& parameter : parameters()) {
     if (parameter.key != key) continue;
     set(machine, parameter, get(machine, parameter) * factor);
@@ -36,8 +36,10 @@ bool scale_figure(Machine& machine, std::string_view key, double factor) {
   if (std::ranges::any_of(kNoQuantities, [key](std::string_view each) { return key.ends_with(each); })) return false;
   const std::optional<Figure> figure = find_figure(machine, key);
   if (!figure) return false;
+  const double before = *figure_value(machine, key);
   if (key.ends_with(".line")) factor = factor < 1 ? 0.5 : 2.0;
   std::visit([factor](auto* value) { scale(*value, factor); }, *figure);
+  if (is_driver(key)) follow(machine, key, before, following);
   if (key.find("matmul_dram_shares.") != key.npos) {  // of the peak, of which there is no more than all
     double& share = *std::get<double*>(*figure);
     share = std::min(share, 1.0);

@@ -14,7 +14,7 @@ namespace {
 [[nodiscard]] std::optional<double> change_of(const Machine& machine, const std::string& key, double factor,
                                               const Prices& prices, const std::vector<Seconds>& base) {
   Machine changed = machine;
-  if (!scale_figure(changed, key, factor)) return std::nullopt;
+  if (!scale_figure(changed, key, factor, Following::unstated)) return std::nullopt;
   const std::vector<Seconds> times = prices(changed);
   double sum = 0;
   for (std::size_t index = 0; index < base.size(); ++index) sum += std::abs(times[index] / base[index] - 1);

@@ -83,6 +83,7 @@ template <class ByRows>
   if (figure == "latency") return Figure(&level->latency);
   if (figure == "outstanding") return Figure(&level->outstanding);
   if (figure == "kept_for") return Figure(&level->kept_for);
+  if (figure == "channels" && level->channels > 0) return Figure(&level->channels);
   if (figure == "bandwidth_per_unit") return Figure(&level->bandwidth_per_unit);
   return std::nullopt;
 }

@@ -38,6 +38,7 @@ void check_memory(Problems& found, const Machine& machine) {
     require_not_negative(found, key + ".bandwidth_per_unit", level.bandwidth_per_unit.value());
     require_not_negative(found, key + ".kept_for", level.kept_for.value());
     require_not_negative(found, key + ".ways", level.ways);
+    require_not_negative(found, key + ".channels", level.channels);
   }
   for (std::size_t index = 1; index < machine.memory.size(); ++index) {
     const MemoryLevel& above = machine.memory[index - 1];

@@ -40,6 +40,32 @@ struct MemoryLevel {
   BytesPerSecond bandwidth_per_unit;
   Seconds kept_for{};  // what is not used again stays so long among strangers' data, until 1/e of it; 0 = for good
   int ways = 0;        // lines of a set of the cache; 0 = not known, see sim/memory/set_associative_cache.hpp
+  int channels = 0;    // slices of a cache, channels of DRAM; 0 = not stated: then no figure follows them
+};
+
+// Of which inputs of a design a figure is the product.
+enum class Follows : std::uint8_t {
+  units_and_clock,     // rate: FLOP or bytes per compute unit and clock
+  channels_and_clock,  // rate: bytes per channel of the level and clock
+  channels,            // rate: bytes per second and channel of the level
+  clock                // rate: clocks of a latency; what it has beyond them stays
+};
+
+// How a figure follows from the design. What the figure has come to stands in the machine itself: it is a share of the
+// product, 1 where nobody published or measured anything else.
+struct Derivation {
+  Follows follows = Follows::units_and_clock;
+  double rate = 0;         // in core units
+  bool is_stated = false;  // published or measured: it would stay if what it follows turned out to be wrong
+
+  friend bool operator==(const Derivation&, const Derivation&) = default;
+};
+
+// What a scenario made of a machine, by key.
+struct Redesign {
+  std::vector<std::string> set;
+  std::vector<std::string> followed;
+  std::vector<std::string> stayed;  // peaks and figures of memory that follow none of those
 };
 
 // Throughput of the instruction that an op of a given dtype would use.
@@ -122,6 +148,7 @@ struct Machine : lower::Device {
   std::string name;
   std::string description;
   Hertz clock;
+  std::map<std::string, Hertz> clock_states;        // others that it was measured or published at, by name
   std::map<Dtype, Peak> peaks;                      // by dtype of the multiplied values
   std::map<MatmulKernel, RateByRows> matmul_rates;  // of the kernels that were measured
   std::map<MatmulKernel, ShareByRows> matmul_dram_shares;
@@ -140,6 +167,10 @@ struct Machine : lower::Device {
   std::optional<BytesPerSecond> network_link;  // to other servers, one direction: this device's share of the adapters
   std::optional<Seconds> network_latency;      // one hop of a message of a few bytes
   std::optional<Calibration> calibration;
+  std::map<std::string, Derivation> derivations;  // by key: "peaks.f16.vector", "memory.L2.bandwidth"
+  // Compute units of the machine that this one was made of by changing their number; 0 = it was not. See sharing_units.
+  int stated_units = 0;
+  std::optional<Redesign> redesign;
   std::vector<std::string> assumed;            // keys whose evidence is `assumed`
   std::map<std::string, std::string> sources;  // key -> "kind: source"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/hardware/design.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -50,7 +52,8 @@ BytesPerSecond deliverable(const Machine& machine, std::size_t index, double act
   const bool dram = index + 1 == machine.memory.size();
   const double efficiency = dram ? machine.efficiencies.dram_bandwidth : machine.efficiencies.cache_bandwidth;
   const bool alone_known = level.bandwidth_per_unit > BytesPerSecond{};
-  const BytesPerSecond per_unit = alone_known ? level.bandwidth_per_unit : level.bandwidth / machine.compute_units;
+  const int sharers = level.scope == Scope::compute_unit ? machine.compute_units : sharing_units(machine);
+  const BytesPerSecond per_unit = alone_known ? level.bandwidth_per_unit : level.bandwidth / sharers;
   BytesPerSecond result = efficiency * std::min(level.bandwidth, drawing_units * per_unit);
   if (level.outstanding > 0) result = std::min(result, active_units * level.outstanding * level.line / level.latency);
   return result;

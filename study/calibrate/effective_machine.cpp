@@ -3,6 +3,7 @@
 #include "config/machine_file.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/compute/peak.hpp"
+#include "sim/hardware/design.hpp"
 #include "sim/memory/set_associative_cache.hpp"
 
 namespace dculab::study {
@@ -16,7 +17,8 @@ void add_level_defaults(sim::Machine& machine) {
   for (sim::MemoryLevel& level : machine.memory) {
     const std::string path = "memory." + level.name + ".";
     if (level.bandwidth_per_unit.value() == 0) {
-      level.bandwidth_per_unit = level.bandwidth / machine.compute_units;
+      const bool own = level.scope == sim::Scope::compute_unit;
+      level.bandwidth_per_unit = level.bandwidth / (own ? machine.compute_units : sim::sharing_units(machine));
       cite_default(machine, path + "bandwidth_per_unit", "its share of the bandwidth");
     }
     if (level.ways != 0 || &level == &machine.memory.back()) continue;

@@ -5,6 +5,7 @@
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "sim/hardware/design.hpp"
 
 namespace dculab::study {
 namespace {
@@ -20,6 +21,21 @@ void require_alike(const engine::GpuMeasurements& gpu, const sim::Machine& like)
                                    "; name the shipped GPU that is nearest to it");
 }
 
+// A peak that the device went beyond is no share of what the shipped machine's figures make.
+void set_measured(sim::Machine& machine, const std::string& key, const std::string& how) {
+  config::cite(machine, key, Evidence::measured, how);
+  machine.derivations.erase(key);
+}
+
+// What follows the units of `like` is that of as many as the device has.
+void set_units(const engine::GpuMeasurements& gpu, sim::Machine& machine) {
+  const int before = machine.compute_units;
+  machine.compute_units = gpu.device.compute_units;
+  sim::follow(machine, "compute_units", before);
+  machine.stated_units = 0;  // a machine of its own
+  config::cite(machine, "compute_units", Evidence::measured, "what the driver of " + gpu.device.name + " reports");
+}
+
 void set_memory(const engine::GpuMeasurements& gpu, sim::Machine& machine) {
   sim::MemoryLevel& dram = machine.memory.back();
   const std::string path = "memory." + dram.name + ".";
@@ -32,7 +48,7 @@ void set_memory(const engine::GpuMeasurements& gpu, sim::Machine& machine) {
                           config::short_text(gpu.read_size) + " of weights " + config::short_text(gpu.read) +
                           "; the higher";
   if (fastest > dram.bandwidth) {
-    config::cite(machine, path + "bandwidth", Evidence::measured,
+    set_measured(machine, path + "bandwidth",
                  how + ", above the " + config::short_text(dram.bandwidth) + " of the machine it was started from");
     dram.bandwidth = fastest;
   }
@@ -48,8 +64,7 @@ double reached_share(sim::Machine& machine, Dtype dtype, FlopsPerSecond rate, co
   sim::Peak& peak = found->second;
   FlopsPerSecond& highest = peak.matrix && *peak.matrix > peak.vector ? *peak.matrix : peak.vector;
   if (rate > highest) {
-    config::cite(machine, "peaks." + std::string(name(dtype)) + (&highest == &peak.vector ? ".vector" : ".matrix"),
-                 Evidence::measured,
+    set_measured(machine, "peaks." + std::string(name(dtype)) + (&highest == &peak.vector ? ".vector" : ".matrix"),
                  how + ", above the " + config::short_text(highest) + " of the machine it was started from");
     highest = rate;
   }
@@ -79,8 +94,7 @@ sim::Machine to_machine(const engine::GpuMeasurements& gpu, const sim::Machine& 
   machine.description = gpu.device.name + ", " + std::to_string(gpu.device.compute_units) +
                         " compute units, probed; what cannot be measured is that of " + like.name + " (" +
                         std::to_string(like.compute_units) + " compute units)";
-  machine.compute_units = gpu.device.compute_units;
-  config::cite(machine, "compute_units", Evidence::measured, "what the driver of " + gpu.device.name + " reports");
+  set_units(gpu, machine);
   set_memory(gpu, machine);
   set_arithmetic(gpu, machine);
   machine.overheads.kernel_launch = gpu.launch;

@@ -34,7 +34,8 @@ TEST_CASE("what was measured replaces the shipped machine's figures, with how") 
   CHECK(machine.dram().size == Bytes(16e9));
   CHECK(machine.dram().bandwidth == z100.dram().bandwidth);
   CHECK(machine.efficiencies.dram_bandwidth == Approx(0.75));  // the read beyond all caches, of 1024 GB/s
-  CHECK(machine.efficiencies.matmul_compute == Approx(0.5));
+  CHECK(machine.peaks.at(Dtype::f16).vector.value() == Approx(21.6e12 * 60 / 64));  // the device has fewer units
+  CHECK(machine.efficiencies.matmul_compute == Approx(10.8 / 20.25));
   CHECK(machine.overheads.kernel_launch == Seconds(4e-6));
   CHECK(*machine.host_link == BytesPerSecond(5e9));
   for (const char* key : {"compute_units", "memory.DRAM.size", "efficiencies.dram_bandwidth",
@@ -54,6 +55,10 @@ TEST_CASE("a rate above the shipped machine's peak becomes the peak") {
   CHECK(machine.efficiencies.dram_bandwidth == 1);
   CHECK(machine.peaks.at(Dtype::f32).vector == FlopsPerSecond(12e12));
   CHECK(machine.sources.at("peaks.f32.vector").rfind("measured: ", 0) == 0);
+  // What was measured is no share of the shipped card's figures any more.
+  for (const char* key : {"peaks.f32.vector", "memory.DRAM.bandwidth"}) CHECK_FALSE(machine.derivations.contains(key));
+  CHECK(machine.derivations.contains("peaks.f16.vector"));
+  CHECK_NOTHROW(config::read_machine("probed.yaml", config::machine_yaml(machine)));
 }
 
 TEST_CASE("the written machine is a machine file") {
@@ -61,6 +66,7 @@ TEST_CASE("the written machine is a machine file") {
   const sim::Machine read = config::read_machine("probed.yaml", config::machine_yaml(machine));
   CHECK(read.name == "z100-probed");
   CHECK(read.sources == machine.sources);
+  CHECK(read.derivations == machine.derivations);
   CHECK(read.efficiencies.dram_bandwidth == machine.efficiencies.dram_bandwidth);
 }
 
