@@ -7,16 +7,18 @@
 #include "cli/output/recommend_report.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "config/trace_file.hpp"
 #include "config/yaml_text.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
 
 struct RecommendChoices {
   std::string scenario;
-  std::string model, weights, kv_cache_dtype, ttft, tpot, requests_per_second, trace_file;
+  std::string model, stack, weights, kv_cache_dtype, ttft, tpot, requests_per_second, trace_file;
   std::vector<std::string> machines, set;
   int prompt_tokens = 0, output_tokens = 0, block_size = 0, concurrency = 0;  // 0: not given
   bool any_kv_heads = false;
@@ -40,6 +42,7 @@ workload: {requests: 256, prompt_tokens: 1024, output_tokens: 256}
   set("model", choices.model);
   if (choices.machines.size() == 1) set("machine", machines);
   if (choices.machines.size() > 1) set("machines", "[" + machines + "]");
+  set("stack", choices.stack);
   set("weights", choices.weights);
   set("workload.prompt_tokens", count(choices.prompt_tokens));
   set("workload.output_tokens", count(choices.output_tokens));
@@ -91,7 +94,8 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
 
 [[nodiscard]] Report recommend(const RecommendChoices& choices) {
   const study::RecommendationQuestion question = question_of(choices);
-  Report report{"dculab/recommend/1", {}, {}, Json{{"recommendations", Json::array()}}};
+  Report report{
+      "dculab/recommend/1", study::whose_kernels(question.scenario), {}, Json{{"recommendations", Json::array()}}};
   report.json["question"] = question.scenario.question;
   for (const std::string& machine : question.scenario.machines) {
     add_serving_recommendation(study::recommend_serving(question, machine), report);
@@ -110,6 +114,7 @@ void add_recommend(CLI::App& app) {
         study::try_find_model);
   reads(command->add_option("--machine", choices->machines, "Machine files, or names under hwmodels"),
         study::try_find_machine);
+  add_stack_option(*command, choices->stack);
   command->add_option("--weights", choices->weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
   const auto add_count = [&command](const char* option, int& value, const char* help) {
     command->add_option(option, value, help)->check(at_least(1));

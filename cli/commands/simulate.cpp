@@ -11,6 +11,7 @@
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_interval.hpp"
 #include "cli/serving/serving_report.hpp"
@@ -22,6 +23,7 @@
 #include "files/output.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -29,6 +31,7 @@ namespace {
 struct SimulateChoices {
   std::vector<std::string> scenarios;
   std::vector<std::string> set;
+  std::string stack;
   std::string chrome_trace_file;
   std::string trace_file;
   bool measure = false;
@@ -239,6 +242,7 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
   for (const std::string& name : choices.scenarios) scenarios.push_back(read_serving_scenario(name, choices.set));
   for (const config::Scenario& scenario : scenarios) {
     report.heading.push_back(scenario.question);
+    for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
     const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
     const bool single = points.size() * scenario.machines.size() == 1;
     if (!choices.chrome_trace_file.empty() && !(single && choices.scenarios.size() == 1))
@@ -277,6 +281,7 @@ void add_simulate(CLI::App& app) {
   reads(command->add_option("scenario", choices->scenarios, "Scenario files, or names under scenarios"),
         study::try_find_scenario)
       ->required();
+  add_stack_option(*command, choices->stack);
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
   command->add_option("--threads", choices->threads, "Simulations at a time, 0 = all cores")->check(thread_count());
   command->add_flag("--measure", choices->measure,
@@ -288,7 +293,10 @@ void add_simulate(CLI::App& app) {
   add_output_file(*command, "--trace", choices->trace_file,
                   "With --measure: write steps of the engine, for `dculab calibrate`");
   add_report_options(*command, choices->output);
-  command->callback([choices] { show(simulate(*choices), choices->output); });
+  command->callback([choices] {
+    set_stack(choices->stack, choices->set);
+    show(simulate(*choices), choices->output);
+  });
 }
 
 }  // namespace dculab::cli

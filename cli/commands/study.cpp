@@ -8,6 +8,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/idle_axes.hpp"
+#include "cli/scenario/step_choices.hpp"
 #include "cli/search/search_options.hpp"
 #include "cli/serving/measured_serving_study.hpp"
 #include "cli/serving/serving_scenario.hpp"
@@ -25,6 +26,7 @@
 #include "study/calibrate/host_machine.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -38,6 +40,7 @@ struct StudyChoices {
   std::string trace_file;    // written
   std::string machine_file;  // calibrated host, written
   std::vector<std::string> set;
+  std::string stack;
   SearchOptions search;
   OutputOptions output;
 };
@@ -190,6 +193,8 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
   refuse_long(scenario, !choices.search.journal.empty(), scenario.then.empty() && choices.scenarios.size() == 1);
   const std::vector<config::Scenario> followers = read_followers(scenario);  // what is wrong with them is told first
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
+  if (!choices.measure)
+    for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
   if (choices.measure)
@@ -238,11 +243,15 @@ void add_study(CLI::App& app) {
   add_output_file(*command, "--trace", choices->trace_file, "With --measure: write the trace here");
   add_output_file(*command, "--machine-file", choices->machine_file,
                   "With --measure: write the calibrated machine here");
+  add_stack_option(*command, choices->stack);
   command->add_option("--set", choices->set, "key=value: override any scenario key")->option_text("KEY=VALUE ...");
   add_answer_options(*command, choices->search);
   add_pricing_options(*command, choices->search);
   add_report_options(*command, choices->output);
-  command->callback([choices] { show(study_all(*choices), choices->output); });
+  command->callback([choices] {
+    set_stack(choices->stack, choices->set);
+    show(study_all(*choices), choices->output);
+  });
 }
 
 }  // namespace dculab::cli

@@ -35,11 +35,11 @@ namespace {
   return json;
 }
 
-[[nodiscard]] Json to_json(const study::KernelChoice& kernel) {
-  Json json{{"kernel", kernel.limits.name},
+[[nodiscard]] Json to_json(const study::StackChoice& kernel) {
+  Json json{{"kernel", kernel.limits.stack.name},
             {"block_sizes", kernel.limits.block_sizes},
             {"partition_tokens", kernel.limits.partition_tokens},
-            {"source", kernel.limits.source}};
+            {"source", kernel.limits.stack.description}};
   if (kernel.best) json["best"] = to_json(*kernel.best);
   if (!kernel.limits.why_not.empty()) json["why_not"] = kernel.limits.why_not;
   return json;
@@ -94,7 +94,7 @@ Json to_json(const study::Recommendation& result) {
             {"requests_per_second", result.offered_requests_per_second}};
   for (const study::Decision& decision : result.decisions) json["decisions"].push_back(to_json(decision));
   for (const study::Candidate& candidate : result.kv_heads) json["kv_heads"].push_back(to_json(candidate));
-  for (const study::KernelChoice& kernel : result.kernels) json["kernels"].push_back(to_json(kernel));
+  for (const study::StackChoice& kernel : result.stacks) json["kernels"].push_back(to_json(kernel));
   const bool has_regret = result.measured && result.measured->regret;
   json["regret"] = has_regret ? to_json(*result.measured->regret) : Json(nullptr);
   if (result.measured) json["refused"] = result.measured->refused;

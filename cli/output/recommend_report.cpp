@@ -202,10 +202,10 @@ void add_notes(const study::Recommendation& result, Table& table) {
 
 [[nodiscard]] Table kernel_table(const study::Recommendation& result) {
   Table table;
-  table.title = "What decode kernels allow";
-  table.columns = {"kernel", "block sizes", "best", "partition", "output", "against choice", "why not"};
-  for (const study::KernelChoice& each : result.kernels) {
-    std::vector<Cell> row{each.limits.name, study::sizes_text(each.limits.block_sizes)};
+  table.title = "What the kernels of each stack allow";
+  table.columns = {"stack", "block sizes", "best", "partition", "output", "against choice", "why not"};
+  for (const study::StackChoice& each : result.stacks) {
+    std::vector<Cell> row{each.limits.stack.name, study::sizes_text(each.limits.block_sizes)};
     if (each.best) {
       const double gain = each.best->served.output_tokens_per_second / result.served.output_tokens_per_second - 1;
       row.insert(row.end(), {each.best->value, study::sizes_text(each.limits.partition_tokens),
@@ -248,9 +248,9 @@ void add_notes(const study::Recommendation& result, Table& table) {
 }  // namespace
 
 std::string vllm_options(const study::Recommendation& result) {
-  const study::KernelChoice* kernel = nullptr;
-  for (const study::KernelChoice& each : result.kernels)
-    if (each.best && each.limits.name.starts_with("vLLM") && kernel == nullptr) kernel = &each;
+  const study::StackChoice* kernel = nullptr;
+  for (const study::StackChoice& each : result.stacks)
+    if (each.best && each.limits.stack.program == "vLLM" && kernel == nullptr) kernel = &each;
   const Dtype dtype = result.setting.kv_cache_dtype;
   const bool half = dtype == Dtype::f16 || dtype == Dtype::bf16;
   if (kernel == nullptr || !(half || dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2)) return "";

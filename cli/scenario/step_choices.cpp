@@ -30,6 +30,10 @@ void add_stack_option(CLI::App& command, std::string& stack) {
       "Whose kernels: a name under stacks, a program (vllm, sglang, llama.cpp ...) or a file; default dculab");
 }
 
+void set_stack(const std::string& stack, std::vector<std::string>& set) {
+  if (!stack.empty()) set.insert(set.begin(), "stack=" + stack);
+}
+
 void add_step_choices(CLI::App& command, StepChoices& choices) {
   reads(command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models"),
         study::try_find_model)

@@ -30,6 +30,8 @@ struct StepChoices {
 
 void add_step_choices(CLI::App& command, StepChoices& choices);
 void add_stack_option(CLI::App& command, std::string& stack);
+// As if it had been `--set stack=STACK`, before all else.
+void set_stack(const std::string& stack, std::vector<std::string>& set);
 
 // The choices as a scenario, so that flags and files go through the same checks.
 [[nodiscard]] config::Scenario to_scenario(const StepChoices& choices);

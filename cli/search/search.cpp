@@ -19,6 +19,7 @@
 #include "fields/printable_text.hpp"
 #include "files/output.hpp"
 #include "sim/study/ordered_chunks.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -231,6 +232,7 @@ void merge(const std::vector<std::string>& files, const SearchOptions& options, 
     throw InputError(
         "merge", "shard " + std::to_string(journals.size() + 1) + "/" + std::to_string(first.shards) + " is missing");
   report.heading.push_back(space.scenario().question);
+  for (std::string& line : study::whose_kernels(space.scenario())) report.heading.push_back(std::move(line));
   report.json["question"] = space.scenario().question;
   Answer answer(space, options);
   for (const auto& journal : journals) answer.add_all(*journal);

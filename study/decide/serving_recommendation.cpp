@@ -88,7 +88,7 @@ template <class Value, class Text>
 }
 
 // The kernel's usual ones, and on a GPU what fills the device.
-[[nodiscard]] std::vector<int> partitions(const KernelLimits& own, const Recommendation& result) {
+[[nodiscard]] std::vector<int> partitions(const StackLimits& own, const Recommendation& result) {
   std::vector<int> tokens = own.partition_tokens;
   const sim::ServingCase& serving = result.serving;
   if (serving.machine.kind != lower::DeviceKind::gpu) return tokens;
@@ -130,7 +130,7 @@ void take_kv_heads(Recommendation& result, const std::vector<int>& heads, const 
   refuse(result, {"KV heads", "model.num_key_value_heads", speed_tie, std::move(tried)});
 }
 
-void decide_all(const RecommendationQuestion& question, const KernelLimits& own, Recommendation& result) {
+void decide_all(const RecommendationQuestion& question, const StackLimits& own, Recommendation& result) {
   using sim::Setting;
   const sim::ServingCase& serving = result.serving;
   const std::vector<Dtype> dtypes =
@@ -140,39 +140,39 @@ void decide_all(const RecommendationQuestion& question, const KernelLimits& own,
   const auto with = [&](auto field, const auto& values, auto text) {
     return candidates(serving, result.setting, field, values, text);
   };
-  result.setting = {serving.model.num_key_value_heads, dtypes.front(), blocks.front(), own.partition_tokens.front()};
+  result.setting = {serving.model.num_key_value_heads, dtypes.front(), blocks.front(), sim::Setting{}.partition_tokens};
+  if (!own.partition_tokens.empty()) result.setting.partition_tokens = own.partition_tokens.front();
   take_kv_heads(result, allowed_kv_heads(question, result), dtypes, speed_tie);
   take(result, {"KV dtype", "kv_cache.dtype", sim::kAccuracyTie, with(&Setting::kv_cache_dtype, dtypes, dtype_text)});
   take(result, {"block size", "kv_cache.block_size", sim::kSizeTie, with(&Setting::block_size, blocks, size_text)});
-  take(result, {"partition", "attention.partition_tokens", sim::kSizeTie,
-                with(&Setting::partition_tokens, partitions(own, result), size_text)});
+  if (!own.partition_tokens.empty())
+    take(result, {"partition", "attention.partition_tokens", sim::kSizeTie,
+                  with(&Setting::partition_tokens, partitions(own, result), size_text)});
   for (Decision& decision : result.decisions) explain(serving, result.served.batch, decision);
 }
 
-// What was decided where the kernel takes it, else its usual sizes.
-void choose_for(const Recommendation& result, KernelChoice& kernel) {
-  const KernelLimits& limits = kernel.limits;
+// What was decided where the stack takes it, else its usual sizes.
+void choose_for(const Recommendation& result, StackChoice& choice) {
+  const StackLimits& limits = choice.limits;
   sim::ServingCase serving = result.serving;
-  serving.options.attention_split.query_heads_per_workgroup = limits.query_heads_per_workgroup;
+  serving.machine.stack = limits.stack;
   sim::Setting base = result.setting;
   const auto knows = [](const auto& list, auto value) { return std::ranges::find(list, value) != list.end(); };
-  const bool is_own = limits.name == "dculab";  // takes what was decided
-  if (!is_own && !knows(limits.partition_tokens, base.partition_tokens))
-    base.partition_tokens = limits.partition_tokens.front();
-  if (!is_own && !knows(limits.kv_dtypes, base.kv_cache_dtype)) base.kv_cache_dtype = limits.kv_dtypes.front();
+  const bool is_asked = limits.stack.name == result.serving.machine.stack.name;  // takes what was decided
+  if (!is_asked && !knows(limits.kv_dtypes, base.kv_cache_dtype)) base.kv_cache_dtype = limits.kv_dtypes.front();
   std::vector<int> blocks = limits.block_sizes;
   if (knows(blocks, base.block_size)) blocks = {base.block_size};
   Decision decision{"", "", sim::kSizeTie, candidates(serving, base, &sim::Setting::block_size, blocks, size_text)};
   if (decide(serving, decision))
-    kernel.best = decision.choice();
+    choice.best = decision.choice();
   else
-    kernel.limits.why_not = why_none_serves(decision);
+    choice.limits.why_not = why_none_serves(decision);
 }
 
-[[nodiscard]] std::vector<KernelChoice> choose_for_kernels(const std::vector<KernelLimits>& kernels,
-                                                           const Recommendation& result) {
-  std::vector<KernelChoice> choices;
-  for (const KernelLimits& limits : kernels) {
+[[nodiscard]] std::vector<StackChoice> choose_for_stacks(const std::vector<StackLimits>& stacks,
+                                                         const Recommendation& result) {
+  std::vector<StackChoice> choices;
+  for (const StackLimits& limits : stacks) {
     choices.push_back({limits, std::nullopt});
     if (limits.why_not.empty()) choose_for(result, choices.back());
   }
@@ -238,8 +238,9 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   require_context(serving, scenario.file);
   if (scenario.accuracy)
     for (const auto& [group, accuracy] : measured_accuracy(scenario)) result.losses[group] = accuracy.loss;
-  const std::vector<KernelLimits> kernels = kernel_limits(serving.model, serving.machine);
-  decide_all(question, kernels.front(), result);
+  const std::vector<StackLimits> stacks = stack_limits(serving.model, serving.machine);
+  if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
+  decide_all(question, stacks.front(), result);
   result.kv_heads = candidates(serving, result.setting, &sim::Setting::kv_heads,
                                divisors_downwards(serving.model.num_attention_heads), size_text);
   for (Candidate& candidate : result.kv_heads) candidate.served = sim::serve(serving, candidate.setting);
@@ -248,7 +249,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   result.confidence = sim::confidence(serving.machine, sim::model_of(serving, result.setting),
                                       sim::options_of(serving, result.setting), step.plan, result.step);
   result.bound = bound_of(serving, result.setting, result.served.batch);
-  result.kernels = choose_for_kernels(kernels, result);
+  result.stacks = choose_for_stacks(stacks, result);
   choose_limits(question, workload, result);
   if (question.trace) {
     require_own(*question.trace, serving.model, serving.machine);

@@ -11,8 +11,8 @@
 #include "sim/calibration/confidence.hpp"
 #include "sim/study/recommend.hpp"
 #include "study/decide/batched_tokens.hpp"
-#include "study/decide/kernel_limits.hpp"
 #include "study/decide/serving_decision.hpp"
+#include "study/decide/stack_limits.hpp"
 
 namespace dculab::study {
 
@@ -29,9 +29,9 @@ struct RecommendationQuestion {
   std::optional<Trace> trace;           // of steps that were measured on the machine
 };
 
-// The best that a kernel's sizes allow, all else as recommended. Nothing where it does not run.
-struct KernelChoice {
-  KernelLimits limits;
+// The best that a stack's kernels allow, all else as recommended. Nothing where it does not run.
+struct StackChoice {
+  StackLimits limits;
   std::optional<Candidate> best;
 };
 
@@ -51,7 +51,7 @@ struct Recommendation {
   Seconds step;  // decode, at the mean context
   sim::Confidence confidence;
   StepBound bound;
-  std::vector<KernelChoice> kernels;
+  std::vector<StackChoice> stacks;
   BatchedTokensChoice batched_tokens;
   double offered_requests_per_second = 0;  // 0: as the workload's file says
   bool offered_by_us = false;              // kOfferedShare of what is served steadily

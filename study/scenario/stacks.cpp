@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/kivi.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
 namespace {
@@ -124,6 +125,17 @@ std::vector<std::string> unserved(const sim::Machine& machine, const EngineOptio
 
 std::string whose_kernels(const sim::Machine& machine) {
   return "kernels of " + machine.stack.name + ": " + machine.stack.description;
+}
+
+std::vector<std::string> whose_kernels(const config::Scenario& scenario) {
+  std::vector<std::string> lines;
+  if (std::ranges::find(scenario.sweep, "stack", &config::SweepAxis::key) != scenario.sweep.end()) return lines;
+  for (const std::string& name : scenario.machines) {
+    if (name == "host") continue;
+    std::string line = whose_kernels(resolve_machine(scenario, name));
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace dculab::study

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/scenario_file.hpp"
 #include "core/engine_options.hpp"
 #include "core/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
@@ -32,5 +33,8 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
 
 // "kernels of vllm-dtk: vLLM 0.18 on DCUs ..."
 [[nodiscard]] std::string whose_kernels(const sim::Machine& machine);
+
+// The same of the scenario's machines, each stack once; what a sweep over stacks has, it says itself.
+[[nodiscard]] std::vector<std::string> whose_kernels(const config::Scenario& scenario);
 
 }  // namespace dculab::study

@@ -44,7 +44,8 @@ TEST_CASE("the machines that are asked about most get settings that vLLM can be 
     CHECK(found.at("basis") == "priors");
     CHECK(decision(found, "kv_cache.dtype").at("margin_basis") == "priors");
     CHECK(found.at("interval_seconds")[0] < found.at("step_seconds"));
-    CHECK(found.at("kernels").size() == 4);
+    CHECK(found.at("kernels").size() >= 5);  // stacks for the machine, our own first
+    CHECK(found.at("kernels")[0].at("kernel") == "dculab");
     CHECK(found.at("max_num_seqs").get<int>() % 8 == 0);
     CHECK(found.at("max_num_seqs") <= found.at("most_num_seqs"));
     for (const Json& each : found.at("decisions")) {
@@ -150,21 +151,21 @@ TEST_CASE("where 16 bits of KV do not fit, fewer are recommended, whatever other
 }
 
 TEST_CASE("a kernel that cannot serve the load says why, and the others are compared") {
-  // As much memory as an MI50 has: FlashAttention knows no FP8.
+  // As much memory as an MI50 has: gpt-fast knows no FP8.
   const Json found = run_for_json({"recommend", "--model", "llama-2-7b", "--machine", "a100-40gb", "--prompt-tokens",
                                    "3500", "--output-tokens", "500", "--set", "engine.gpu_memory_utilization=0.36"})
                          .at("recommendations")
                          .at(0);
   int without = 0;
   for (const Json& kernel : found.at("kernels")) {
-    if (kernel.at("kernel") == "FlashAttention 2") {
+    if (kernel.at("kernel") == "gpt-fast") {
       CHECK_FALSE(kernel.contains("best"));
       CHECK(kernel.at("why_not") == "not one sequence fits beside the weights with KV in f16");
     } else {
       without += kernel.contains("best") ? 1 : 0;
     }
   }
-  CHECK(without == 2);  // dculab's and vLLM's paged one; vLLM ROCm is for AMD
+  CHECK(without >= 2);  // dculab's and vLLM's
 }
 
 TEST_CASE("a kernel that misses a TPOT which another meets says so") {
@@ -176,13 +177,13 @@ TEST_CASE("a kernel that misses a TPOT which another meets says so") {
   };
   const auto tpot = [](const Json& of_kernel) { return of_kernel.at("best").at("tpot_seconds").get<double>(); };
   const Json free = recommendation("z100", alone);
-  const double ours = tpot(kernel(free, "dculab")), paged = tpot(kernel(free, "vLLM paged v2"));
+  const double ours = tpot(kernel(free, "dculab")), paged = tpot(kernel(free, "vllm-0.3.3-dtk"));
   REQUIRE(ours < paged);
   Arguments limited = alone;
   limited.insert(limited.end(), {"--tpot", std::to_string((ours + paged) / 2 * 1e6) + " us"});
   const Json found = recommendation("z100", limited);
   CHECK(kernel(found, "dculab").contains("best"));
-  CHECK_THAT(kernel(found, "vLLM paged v2").at("why_not").get<std::string>(), ContainsSubstring("slo.tpot"));
+  CHECK_THAT(kernel(found, "vllm-0.3.3-dtk").at("why_not").get<std::string>(), ContainsSubstring("slo.tpot"));
   CHECK(found.at("vllm_options") == "");
 }
 
