@@ -14,11 +14,16 @@ namespace {
 
 }  // namespace
 
+double run_rounding(Bytes run, Bytes line, Bytes pitch) {
+  const auto bytes = static_cast<std::int64_t>(run.value()), line_bytes = static_cast<std::int64_t>(line.value());
+  const std::int64_t step = std::gcd(bytes, static_cast<std::int64_t>(pitch.value()));
+  return static_cast<double>(bytes + line_bytes - std::gcd(step, line_bytes)) / static_cast<double>(bytes);
+}
+
 double line_rounding(const Op& op, const Operand& operand, Bytes line) {
-  const auto run = static_cast<std::int64_t>(std::min(operand.contiguous_run, operand.unique).value());
-  const auto line_bytes = static_cast<std::int64_t>(line.value());
-  if (run <= 0 || line_bytes <= 0 || !is_scattered(op, operand)) return 1;
-  return static_cast<double>(run + line_bytes - std::gcd(run, line_bytes)) / static_cast<double>(run);
+  const Bytes run = std::min(operand.contiguous_run, operand.unique);
+  if (run < Bytes(1) || line < Bytes(1) || !is_scattered(op, operand)) return 1;
+  return run_rounding(run, line);
 }
 
 }  // namespace dculab::sim
