@@ -16,7 +16,6 @@ constexpr double kCpuTileInstructions = 3;
 constexpr double kCpuGatherInstructions = 1;
 // For each query and head, full vectors: clear and fold its sums, two exponentials, one horizontal sum, divide, store.
 constexpr double kCpuRowInstructions = 60;
-constexpr double kCpuLanes = 16;
 
 [[nodiscard]] KernelResources decode_resources(const AttentionWork& work, int wave_size) {
   const double heads = work.heads_per_workgroup;

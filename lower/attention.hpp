@@ -25,6 +25,8 @@
 
 namespace dculab::lower {
 
+inline constexpr double kCpuLanes = 16;  // of the vectors in which instructions of CPUs are counted
+
 [[nodiscard]] Launch lower_attention(const Op& op, const Device& device);
 
 }  // namespace dculab::lower

@@ -1,0 +1,65 @@
+// What KIVI caches cost a CPU beside bytes and multiply-adds, from the kernels' own loops.
+#include "core/kivi.hpp"
+#include "core/step_plan.hpp"
+#include "lower/lower.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::lower {
+namespace {
+
+constexpr int kKvHeads = 2, kHeads = 8, kHeadDim = 64;
+
+ModelShape small_model() {
+  ModelShape model;
+  model.num_hidden_layers = 1;
+  model.num_attention_heads = kHeads;
+  model.num_key_value_heads = kKvHeads;
+  model.head_dim = kHeadDim;
+  model.hidden_size = model.intermediate_size = kHeads * kHeadDim;
+  model.vocab_size = 256;
+  model.max_position_embeddings = 512;
+  return model;
+}
+
+Device two_threads() {
+  Device device;
+  device.kind = DeviceKind::cpu;
+  device.compute_units = 2;
+  return device;
+}
+
+Launch launch_of(OpKind kind, const EngineOptions& options, const Batch& batch) {
+  for (const Op& op : plan_step(small_model(), options, batch).ops)
+    if (op.kind == kind) return lower(op, two_threads());
+  FAIL("no such op");
+  return {};
+}
+
+EngineOptions with_cache(Dtype dtype) {
+  EngineOptions options;
+  options.activation_dtype = Dtype::f32;
+  options.kv_cache_dtype = dtype;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a step that completes groups of a KIVI cache quantizes them value by value") {
+  for (const Dtype dtype : {Dtype::kivi4, Dtype::kivi2}) {
+    const EngineOptions options = with_cache(dtype);
+    // 31 tokens of each group come from the residual, and are widened; one is new.
+    const Launch completes = launch_of(OpKind::rope_and_cache, options, uniform_batch(Phase::decode, 3, 256));
+    CHECK(completes.arithmetic.stored_values == Approx(3 * kKiviGroup * 2 * kKvHeads * kHeadDim));
+    CHECK(completes.arithmetic.shaping_per_value == Approx(16 * (12 + 3 * 31.0 / 32)));
+    CHECK(completes.grid.most_workgroups == Approx(3 * kKvHeads));  // tasks: a group and a KV head each
+    const Launch prefill = launch_of(OpKind::rope_and_cache, options, uniform_batch(Phase::prefill, 1, 100));
+    CHECK(prefill.arithmetic.stored_values == Approx(96 * 2 * kKvHeads * kHeadDim));
+    CHECK(prefill.arithmetic.shaping_per_value == Approx(16 * 12));
+    const Launch between = launch_of(OpKind::rope_and_cache, options, uniform_batch(Phase::decode, 3, 255));
+    CHECK(between.arithmetic.stored_values == 0);
+  }
+  const Launch plain = launch_of(OpKind::rope_and_cache, with_cache(Dtype::f16), uniform_batch(Phase::decode, 3, 256));
+  CHECK(plain.arithmetic.stored_values == 0);
+}
+
+}  // namespace dculab::lower
