@@ -16,6 +16,10 @@ constexpr double kCpuTileInstructions = 3;
 constexpr double kCpuGatherInstructions = 1;
 // For each query and head, full vectors: clear and fold its sums, two exponentials, one horizontal sum, divide, store.
 constexpr double kCpuRowInstructions = 60;
+// The pass of attention_scores on a CPU multiplies one head of one token at a time. For each such score: a sum over the
+// lanes of a vector (four rounds of a shuffle and an addition), the scale, a store.
+constexpr double kCpuDotInstructions = 10;
+constexpr double kCpuDotLoads = 1;  // per value, beside its conversion: the query's, and the loop
 
 [[nodiscard]] KernelResources decode_resources(const AttentionWork& work, int wave_size) {
   const double heads = work.heads_per_workgroup;
@@ -54,6 +58,13 @@ constexpr double kCpuRowInstructions = 60;
   return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
 }
 
+// K is widened once more for every head of the group, and neither shaped nor gathered.
+void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
+  arithmetic.stored_values *= heads;
+  arithmetic.shaping_per_value = kCpuDotLoads;
+  arithmetic.softmax = FlopCount(scores * (kInstructionsPerScore + kCpuDotInstructions * kCpuLanes));
+}
+
 [[nodiscard]] Arithmetic attention_arithmetic(const Op& op, const Device& device, double walked_tokens) {
   const AttentionWork& attention = op.attention;
   const double scored = scored_per_seen(op, device);
@@ -71,6 +82,8 @@ constexpr double kCpuRowInstructions = 60;
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
   arithmetic.softmax = FlopCount(scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes);
+  if (op.kind == OpKind::attention_scores && device.kind == DeviceKind::cpu)
+    score_head_by_head(arithmetic, scores, attention.heads_per_workgroup);
   return arithmetic;
 }
 

@@ -1,4 +1,4 @@
-// What KIVI caches cost a CPU beside bytes and multiply-adds, from the kernels' own loops.
+// What KIVI caches and heavy hitters cost a CPU beside bytes and multiply-adds, from the kernels' own loops.
 #include "core/kivi.hpp"
 #include "core/step_plan.hpp"
 #include "lower/lower.hpp"
@@ -60,6 +60,15 @@ TEST_CASE("a step that completes groups of a KIVI cache quantizes them value by 
   }
   const Launch plain = launch_of(OpKind::rope_and_cache, with_cache(Dtype::f16), uniform_batch(Phase::decode, 3, 256));
   CHECK(plain.arithmetic.stored_values == 0);
+}
+
+TEST_CASE("heavy hitters are scored one head and token at a time, and K is widened for each head") {
+  EngineOptions options = with_cache(Dtype::f16);
+  options.kv_retention = {.policy = RetentionPolicy::heavy_hitters, .window_tokens = 128, .heavy_hitter_tokens = 128};
+  const Launch scores = launch_of(OpKind::attention_scores, options, uniform_batch(Phase::decode, 3, 200));
+  CHECK(scores.arithmetic.stored_values == Approx(3.0 * 200 * kHeads * kHeadDim));
+  CHECK(scores.arithmetic.shaping_per_value == 1);
+  CHECK(scores.arithmetic.softmax.value() == Approx(3.0 * 200 * kHeads * (10 + 10 * 16)));
 }
 
 }  // namespace dculab::lower
