@@ -1,6 +1,7 @@
 #include "lower/attention.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 
@@ -16,6 +17,9 @@ constexpr double kCpuTileInstructions = 3;
 constexpr double kCpuGatherInstructions = 1;
 // For each query and head, full vectors: clear and fold its sums, two exponentials, one horizontal sum, divide, store.
 constexpr double kCpuRowInstructions = 60;
+// For each task, a walk of one sequence and KV head: finds the blocks of two tiles, lists their lines, clears. Scores
+// come in whole vectors of tokens.
+constexpr double kCpuTaskInstructions = 200;
 // The pass of attention_scores on a CPU multiplies one head of one token at a time. For each such score: a sum over the
 // lanes of a vector (four rounds of a shuffle and an addition), the scale, a store.
 constexpr double kCpuDotInstructions = 10;
@@ -58,6 +62,16 @@ constexpr double kCpuDotLoads = 1;  // per value, beside its conversion: the que
   return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
 }
 
+// A context of 40 tokens is scored as 48, and so much of K widened; V is weighed token by token.
+void add_tasks(Arithmetic& arithmetic, const AttentionWork& attention, double scores, double walked_tokens) {
+  const double mean = walked_tokens / attention.workgroups;
+  const double padded = std::ceil(mean / kCpuLanes) * kCpuLanes / mean;
+  arithmetic.multiply = arithmetic.multiply * ((padded + 1) / 2);
+  arithmetic.stored_values *= (padded + 1) / 2;
+  arithmetic.softmax += FlopCount(scores * (padded - 1) * kInstructionsPerScore +
+                                  attention.workgroups * kCpuTaskInstructions * kCpuLanes);
+}
+
 // K is widened once more for every head of the group, and neither shaped nor gathered.
 void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
   arithmetic.stored_values *= heads;
@@ -82,6 +96,8 @@ void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
   arithmetic.softmax = FlopCount(scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes);
+  if (op.kind == OpKind::attention_decode && device.kind == DeviceKind::cpu && walked_tokens > 0)
+    add_tasks(arithmetic, attention, scores, walked_tokens);
   if (op.kind == OpKind::attention_scores && device.kind == DeviceKind::cpu)
     score_head_by_head(arithmetic, scores, attention.heads_per_workgroup);
   return arithmetic;

@@ -27,6 +27,18 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
 constexpr double kGroupedInstructions = 12;
 constexpr double kResidualInstructions = 3;
 
+// Of an exponential on a CPU, beside the FLOP that the plan counts: reduced by powers of two, a polynomial, scaled
+// back; the division takes as long as four. GELU's erfc and tanh take about as many again.
+constexpr double kSiluInstructions = 20;
+constexpr double kGeluInstructions = 26;
+
+void add_exponentials(Launch& launch, const Op& op) {
+  const double values = static_cast<double>(op.m) * static_cast<double>(op.n), flops = op.flops.value() / values;
+  if (flops < 6) return;  // of the plan's: silu has 6, gelu more, others no exponential
+  launch.arithmetic.stored_values = values;
+  launch.arithmetic.shaping_per_value = flops < 8 ? kSiluInstructions : kGeluInstructions;
+}
+
 // The groups of tokens that a step completes are quantized, a task for each group and KV head.
 void add_kivi_groups(Launch& launch, const Op& op) {
   const Dtype dtype = op.attention.kv_dtype;
@@ -50,6 +62,7 @@ void add_kivi_groups(Launch& launch, const Op& op) {
   launch.grid.workgroups = launch.grid.most_workgroups = elementwise_workgroups(op, device);
   launch.arithmetic.multiply = op.flops;
   if (device.kind == DeviceKind::cpu) {
+    if (op.kind == OpKind::activation_mul && op.m > 0) add_exponentials(launch, op);
     if (op.kind == OpKind::rope_and_cache && is_kivi(op.attention.kv_dtype)) add_kivi_groups(launch, op);
     return launch;
   }

@@ -1,4 +1,4 @@
-// What KIVI caches and heavy hitters cost a CPU beside bytes and multiply-adds, from the kernels' own loops.
+// What attention, KIVI caches, heavy hitters and activations cost a CPU beside bytes and FLOP, from the kernels' loops.
 #include "core/kivi.hpp"
 #include "core/step_plan.hpp"
 #include "lower/lower.hpp"
@@ -69,6 +69,28 @@ TEST_CASE("heavy hitters are scored one head and token at a time, and K is widen
   CHECK(scores.arithmetic.stored_values == Approx(3.0 * 200 * kHeads * kHeadDim));
   CHECK(scores.arithmetic.shaping_per_value == 1);
   CHECK(scores.arithmetic.softmax.value() == Approx(3.0 * 200 * kHeads * (10 + 10 * 16)));
+}
+
+TEST_CASE("decode attention scores whole vectors of tokens, and begins each walk anew") {
+  const EngineOptions options = with_cache(Dtype::f16);
+  const auto arithmetic = [&](int context) {
+    return launch_of(OpKind::attention_decode, options, uniform_batch(Phase::decode, 3, context)).arithmetic;
+  };
+  const double tasks = 3 * kKvHeads, rows = 3 * kHeads;
+  CHECK(arithmetic(48).softmax.value() == Approx(rows * (48 * 10 + 60 * 16) + tasks * 200 * 16));
+  CHECK(arithmetic(40).softmax.value() == Approx(arithmetic(48).softmax.value()));
+  CHECK(arithmetic(48).stored_values == Approx(2 * tasks * 48 * kHeadDim));
+  CHECK(arithmetic(40).stored_values == Approx(tasks * (48 + 40) * kHeadDim));  // K in whole vectors, V not
+  CHECK(arithmetic(40).multiply.value() == Approx(rows * 2 * (48 + 40) * kHeadDim));
+}
+
+TEST_CASE("activations with an exponential have its instructions, others none") {
+  const EngineOptions options = with_cache(Dtype::f16);
+  const Launch silu = launch_of(OpKind::activation_mul, options, uniform_batch(Phase::decode, 3, 40));
+  CHECK(silu.arithmetic.stored_values == Approx(3.0 * kHeads * kHeadDim));
+  CHECK(silu.arithmetic.shaping_per_value == 20);
+  const Launch norm = launch_of(OpKind::rms_norm, options, uniform_batch(Phase::decode, 3, 40));
+  CHECK(norm.arithmetic.stored_values == 0);
 }
 
 }  // namespace dculab::lower
