@@ -8,6 +8,7 @@
 #include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
 #include "config/stack_fields.hpp"
+#include "config/step_words.hpp"
 #include "config/yaml_text.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/hardware/design.hpp"
@@ -180,7 +181,35 @@ class MachineReader {
     if (domain.is_present())
       for (const Node& child : domain.node()->children) read_feature(domain, child, calibration.domain[child.key]);
     domain.finish();
+    MapReader formats = reader.optional_map("formats");
+    if (formats.is_present()) read_formats(formats, calibration.formats.emplace());
     reader.finish();
+  }
+
+  static void read_formats(MapReader& reader, sim::SeenFormats& formats) {
+    read_dtypes(reader, "weights", formats.weights);
+    read_words(reader, "activations", formats.activations, kActivationModes);
+    read_dtypes(reader, "kv_cache_dtype", formats.kv_cache);
+    read_words(reader, "kv_retention", formats.kv_retention, kRetentionPolicies);
+    reader.finish();
+  }
+
+  static void read_dtypes(MapReader& reader, const char* key, std::set<Dtype>& seen) {
+    std::vector<Dtype> dtypes;
+    reader.required(key, dtypes);
+    seen = {dtypes.begin(), dtypes.end()};
+  }
+
+  template <class T>
+  static void read_words(MapReader& reader, const char* key, std::set<T>& seen, ChoiceView<T> choices) {
+    std::vector<std::string> words;
+    reader.required(key, words);
+    if (words.empty()) return;
+    for (const Node& word : reader.required(key)->children) {
+      T value{};
+      reader.read_choice(word, value, choices);
+      seen.insert(value);
+    }
   }
 
   void read_feature(MapReader& domain, const Node& node, sim::Range& range) {

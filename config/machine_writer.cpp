@@ -137,6 +137,22 @@ class MachineWriter {
     text_ += "\n";
     for (const auto& [feature, range] : calibration.domain)
       text_ += "    " + yaml_quoted(feature) + ": [" + figure_text(range.low) + ", " + figure_text(range.high) + "]\n";
+    if (calibration.formats) write_formats(*calibration.formats);
+  }
+
+  void write_formats(const sim::SeenFormats& formats) {
+    text_ += "  formats:\n";
+    write_words("weights", formats.weights);
+    write_words("activations", formats.activations);
+    write_words("kv_cache_dtype", formats.kv_cache);
+    write_words("kv_retention", formats.kv_retention);
+  }
+
+  template <class T>
+  void write_words(const char* key, const std::set<T>& values) {
+    std::string list;
+    for (const T value : values) list += (list.empty() ? "" : ", ") + std::string(name(value));
+    text_ += std::string("    ") + key + ": [" + list + "]\n";
   }
 
   template <class Part, std::size_t N>

@@ -1,6 +1,7 @@
 #include "lower/attention.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 
@@ -16,7 +17,13 @@ constexpr double kCpuTileInstructions = 3;
 constexpr double kCpuGatherInstructions = 1;
 // For each query and head, full vectors: clear and fold its sums, two exponentials, one horizontal sum, divide, store.
 constexpr double kCpuRowInstructions = 60;
-constexpr double kCpuLanes = 16;
+// For each task, a walk of one sequence and KV head: finds the blocks of two tiles, lists their lines, clears. Scores
+// come in whole vectors of tokens.
+constexpr double kCpuTaskInstructions = 200;
+// The pass of attention_scores on a CPU multiplies one head of one token at a time. For each such score: a sum over the
+// lanes of a vector (four rounds of a shuffle and an addition), the scale, a store.
+constexpr double kCpuDotInstructions = 10;
+constexpr double kCpuDotLoads = 1;  // per value, beside its conversion: the query's, and the loop
 
 [[nodiscard]] KernelResources decode_resources(const AttentionWork& work, double heads, int wave_size) {
   KernelResources kernel;
@@ -54,8 +61,26 @@ constexpr double kCpuLanes = 16;
   return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
 }
 
+// A context of 40 tokens is scored as 48, and so much of K widened; V is weighed token by token.
+void add_tasks(Arithmetic& arithmetic, double tasks, double scores, double walked_tokens) {
+  const double mean = walked_tokens / tasks;
+  const double padded = std::ceil(mean / kCpuLanes) * kCpuLanes / mean;
+  arithmetic.multiply = arithmetic.multiply * ((padded + 1) / 2);
+  arithmetic.stored_values *= (padded + 1) / 2;
+  arithmetic.softmax +=
+      FlopCount(scores * (padded - 1) * kInstructionsPerScore + tasks * kCpuTaskInstructions * kCpuLanes);
+}
+
+// K is widened once more for every head of the group, and neither shaped nor gathered.
+void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
+  arithmetic.stored_values *= heads;
+  arithmetic.shaping_per_value = kCpuDotLoads;
+  arithmetic.softmax = FlopCount(scores * (kInstructionsPerScore + kCpuDotInstructions * kCpuLanes));
+}
+
 [[nodiscard]] Arithmetic attention_arithmetic(const Op& op, const Device& device, const AttentionTile& tile,
-                                              double walked_tokens) {
+                                              const Grid& grid) {
+  const double walked_tokens = grid.walked_tokens;
   const AttentionWork& attention = op.attention;
   const double scored = scored_per_seen(op, device);
   const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
@@ -72,6 +97,10 @@ constexpr double kCpuLanes = 16;
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
   arithmetic.softmax = FlopCount(scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes);
+  if (op.kind == OpKind::attention_decode && device.kind == DeviceKind::cpu && walked_tokens > 0)
+    add_tasks(arithmetic, grid.workgroups, scores, walked_tokens);
+  if (op.kind == OpKind::attention_scores && device.kind == DeviceKind::cpu)
+    score_head_by_head(arithmetic, scores, tile.query_heads);
   return arithmetic;
 }
 
@@ -100,7 +129,7 @@ Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel
   launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = walk.longest_tokens;
-  launch.arithmetic = attention_arithmetic(op, device, tile, launch.grid.walked_tokens);
+  launch.arithmetic = attention_arithmetic(op, device, tile, launch.grid);
   launch.block_lookups = walk.block_lookups;
   if (walk.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
   if (device.kind == DeviceKind::cpu) return launch;

@@ -69,6 +69,38 @@ struct ProductShape {
 // one.
 enum class Overlap : std::uint8_t { none, caches, all };
 
+// Who asks for the rest of a line of which a kernel asks for a piece at a time.
+enum class RestOfLine : std::uint8_t { nobody, same_workgroup, neighbours };
+
+// What the workgroups of a kernel ask for of one tensor, where the kernel is known so well. Workgroups are numbered in
+// the order in which they start.
+struct Stream {
+  OperandRole role = OperandRole::activation;
+  Bytes unique;           // distinct bytes
+  double workgroups = 1;  // that ask for each of them,
+  double stride = 1;      // and how far apart their numbers are
+  double asks = 1;        // by each of them,
+  Bytes between{};        // and what such a workgroup asks for from one to the next; 0: its whole share
+  // Lines are asked for in pieces: runs of `run` bytes that lie anywhere, or `visits` of the same workgroup to each
+  // line of `visits` * `run` bytes (run = 0: to each line), which asks for `step` bytes meanwhile, of rows `pitch`
+  // apart (0: of one piece).
+  RestOfLine rest = RestOfLine::nobody;
+  Bytes run{};
+  double visits = 1;
+  Bytes step{};
+  Bytes pitch{};
+};
+
+// Of a kernel and those that follow it.
+struct Streams {
+  std::array<Stream, 8> storage{};
+  int count = 0;          // 0: the kernel asks for the op's operands, and nothing else is known
+  double workgroups = 1;  // of the first kernel
+
+  [[nodiscard]] std::span<const Stream> all() const { return {storage.data(), static_cast<std::size_t>(count)}; }
+  void add(const Stream& stream) { storage[static_cast<std::size_t>(count++)] = stream; }
+};
+
 struct Launch {
   std::array<Access, kMaxOperands> access_storage{};  // in the order of the op's operands
   int num_accesses = 0;
@@ -91,6 +123,7 @@ struct Launch {
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
   bool may_run_inline = false;  // by the calling thread alone, without waking the others
+  Streams streams{};
 
   [[nodiscard]] std::span<const Access> accesses() const {
     return {access_storage.data(), static_cast<std::size_t>(num_accesses)};

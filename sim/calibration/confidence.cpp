@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/activation_mode.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/cost/step_price.hpp"
@@ -10,14 +11,19 @@
 namespace dculab::sim {
 namespace {
 
-[[nodiscard]] bool inside(const std::map<std::string, Range>& domain, const std::map<std::string, double>& features) {
+[[nodiscard]] bool inside(const std::map<std::string, Range>& domain, const std::map<std::string, double>& sizes) {
   constexpr double kSlack = 1e-9;
-  return std::all_of(domain.begin(), domain.end(), [&features](const auto& entry) {
+  return std::all_of(domain.begin(), domain.end(), [&sizes](const auto& entry) {
     const auto& [feature, range] = entry;
-    const auto found = features.find(feature);
-    return found == features.end() ||
+    const auto found = sizes.find(feature);
+    return found == sizes.end() ||
            (found->second >= range.low * (1 - kSlack) && found->second <= range.high * (1 + kSlack));
   });
+}
+
+[[nodiscard]] bool has_seen(const std::optional<SeenFormats>& seen, const StepFeatures& features) {
+  return seen && seen->weights.contains(features.weights) && seen->activations.contains(features.activations) &&
+         seen->kv_cache.contains(features.kv_cache) && seen->kv_retention.contains(features.kv_retention);
 }
 
 }  // namespace
@@ -62,21 +68,26 @@ std::string_view explanation(Basis basis) {
   return "?";
 }
 
-std::map<std::string, double> step_features(const ModelShape& model, const EngineOptions& options, const Batch& batch) {
+StepFeatures step_features(const ModelShape& model, const EngineOptions& options, const Batch& batch) {
   int longest = 0;
   for (const SequenceSlice& sequence : batch.sequences) longest = std::max(longest, sequence.context_tokens());
-  return {{"new_tokens", static_cast<double>(batch.num_tokens())},
-          {"context_tokens", longest},
-          {"sequences", static_cast<double>(batch.sequences.size())},
-          {"kv_heads", model.num_key_value_heads},
-          {"block_size", options.block_size},
-          {"weight_bytes", weight_footprint(model, options.weights).value()}};
+  const bool goes_with_mode = takes_activations(options.weights, options.activations);
+  return {.sizes = {{"new_tokens", static_cast<double>(batch.num_tokens())},
+                    {"context_tokens", longest},
+                    {"sequences", static_cast<double>(batch.sequences.size())},
+                    {"kv_heads", model.num_key_value_heads},
+                    {"block_size", options.block_size},
+                    {"weight_bytes", weight_footprint(model, options.weights).value()}},
+          .weights = options.weights.dtype,
+          .activations = goes_with_mode ? options.activations : ActivationMode::exact,
+          .kv_cache = options.kv_cache_dtype,
+          .kv_retention = options.kv_retention.policy};
 }
 
 std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps) {
   std::map<std::string, Range> domain;
   for (const TraceStep& step : steps)
-    for (const auto& [feature, value] : step_features(step.model, step.options, step.batch)) {
+    for (const auto& [feature, value] : step_features(step.model, step.options, step.batch).sizes) {
       const auto [entry, is_new] = domain.try_emplace(feature, Range{value, value});
       entry->second.low = std::min(entry->second.low, value);
       entry->second.high = std::max(entry->second.high, value);
@@ -84,12 +95,25 @@ std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps)
   return domain;
 }
 
-Spread spread(const Machine& machine, std::span<const std::map<std::string, double>> features,
+SeenFormats calibrated_formats(std::span<const TraceStep> steps) {
+  SeenFormats seen;
+  for (const TraceStep& step : steps) {
+    const StepFeatures features = step_features(step.model, step.options, step.batch);
+    seen.weights.insert(features.weights);
+    seen.activations.insert(features.activations);
+    seen.kv_cache.insert(features.kv_cache);
+    seen.kv_retention.insert(features.kv_retention);
+  }
+  return seen;
+}
+
+Spread spread(const Machine& machine, std::span<const StepFeatures> features,
               const std::function<Seconds(const Machine&)>& time) {
   if (!machine.calibration) return {std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)), Basis::priors};
   constexpr double kFew = 0.01;
-  const auto outside = std::ranges::count_if(
-      features, [&machine](const auto& of_step) { return !inside(machine.calibration->domain, of_step); });
+  const auto outside = std::ranges::count_if(features, [&machine](const StepFeatures& of_step) {
+    return !inside(machine.calibration->domain, of_step.sizes) || !has_seen(machine.calibration->formats, of_step);
+  });
   const double factor = machine.calibration->interval_factor;
   if (static_cast<double>(outside) <= kFew * static_cast<double>(features.size())) return {factor, Basis::interpolated};
   return {factor * factor, Basis::extrapolated};
@@ -97,7 +121,7 @@ Spread spread(const Machine& machine, std::span<const std::map<std::string, doub
 
 Confidence confidence(const Machine& machine, const ModelShape& model, const EngineOptions& options,
                       const StepPlan& plan, Seconds predicted) {
-  const std::map<std::string, double> features = step_features(model, options, plan.batch);
+  const StepFeatures features = step_features(model, options, plan.batch);
   const auto [factor, basis] =
       spread(machine, {&features, 1}, [&plan](const Machine& moved) { return price_step(moved, plan).seconds; });
   return {std::max(predicted / factor, std::min(predicted, step_floor(machine, plan))), predicted * factor, basis};

@@ -1,7 +1,8 @@
 // How far a prediction can be trusted: an interval, and what it rests on.
 //
 // Calibrated machine: [t / f, t * f] with the conformal factor f of its held-out steps. Outside the domain they cover,
-// f^2, and the prediction says that it extrapolates.
+// f^2, and the prediction says that it extrapolates: sizes beyond theirs, or a format that has kernels of its own and
+// that no step had. A file that does not say which formats they had cannot tell, and extrapolates.
 // Machine known from its file alone: 90 % of a log-normal whose variance adds up what every prior contributes,
 //   sigma^2 = sigma_model^2 + sum over parameters (d log t / d log p * sigma_p)^2
 // with sigma_model = 0.15 for what the cost law itself leaves out (an assumption; docs/reference/calibration.md
@@ -43,13 +44,21 @@ struct Confidence {
   Basis basis = Basis::priors;
 };
 
-// Features of a step by which interpolation and extrapolation are told apart: "new_tokens", "context_tokens" (longest),
-// "sequences", "kv_heads", "block_size", "weight_bytes".
-[[nodiscard]] std::map<std::string, double> step_features(const ModelShape& model, const EngineOptions& options,
-                                                          const Batch& batch);
+// By which interpolation and extrapolation are told apart.
+struct StepFeatures {
+  // "new_tokens", "context_tokens" (longest), "sequences", "kv_heads", "block_size", "weight_bytes"
+  std::map<std::string, double> sizes;
+  Dtype weights = Dtype::f16;
+  ActivationMode activations = ActivationMode::exact;  // that such weights take
+  Dtype kv_cache = Dtype::f16;
+  RetentionPolicy kv_retention = RetentionPolicy::all;
+};
 
-// The smallest box around the features of `steps`.
+[[nodiscard]] StepFeatures step_features(const ModelShape& model, const EngineOptions& options, const Batch& batch);
+
+// The smallest box around the sizes of `steps`, and all formats that they have.
 [[nodiscard]] std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps);
+[[nodiscard]] SeenFormats calibrated_formats(std::span<const TraceStep> steps);
 
 // A time lies in [t / factor, t * factor], above its floor.
 struct Spread {
@@ -59,7 +68,7 @@ struct Spread {
 
 // Of `time`, that of steps with these features together: extrapolated when more than one in a hundred lies outside of
 // what was calibrated on.
-[[nodiscard]] Spread spread(const Machine& machine, std::span<const std::map<std::string, double>> features,
+[[nodiscard]] Spread spread(const Machine& machine, std::span<const StepFeatures> features,
                             const std::function<Seconds(const Machine&)>& time);
 
 // Precondition: `predicted` is what price_step gives for `plan` on `machine`.

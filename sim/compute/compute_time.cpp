@@ -39,7 +39,9 @@ ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Laun
   const Arithmetic& work = launch.arithmetic;
   if (work.pipe == Pipe::elementwise) {
     const FlopsPerSecond peak = machine.peaks.at(Dtype::f32).vector;
-    return {op.flops / (peak * machine.efficiencies.elementwise_compute * busy_share), op.flops / peak};
+    const Seconds beside = vector_instructions(machine, work, Dtype::f32) / vector_lanes(machine);
+    const Seconds flops = op.flops / (peak * machine.efficiencies.elementwise_compute);
+    return {(flops + beside) / busy_share, op.flops / peak};
   }
   const MultiplyFormat format = multiply_format(machine, work.multiplied_in);
   const Seconds floor = op.flops / highest_rate(format.peak);

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/kv_retention.hpp"
 #include "core/units.hpp"
 #include "lower/device.hpp"
 #include "sim/hardware/stack.hpp"
@@ -135,12 +137,21 @@ struct Range {
   double high = 0;
 };
 
+// Whose kernels ran in the steps that a machine was calibrated on.
+struct SeenFormats {
+  std::set<Dtype> weights;
+  std::set<ActivationMode> activations;
+  std::set<Dtype> kv_cache;
+  std::set<RetentionPolicy> kv_retention;
+};
+
 // What calibration leaves for later predictions: how wide their intervals must be, and where that was found out.
 struct Calibration {
   int held_out_steps = 0;
-  double coverage = 0;                  // of the interval, e.g. 0.9
-  double interval_factor = 1;           // a measurement lies in [prediction / factor, prediction * factor]
-  std::map<std::string, Range> domain;  // by feature, see sim/calibration/confidence.hpp
+  double coverage = 0;                   // of the interval, e.g. 0.9
+  double interval_factor = 1;            // a measurement lies in [prediction / factor, prediction * factor]
+  std::map<std::string, Range> domain;   // by feature, see sim/calibration/confidence.hpp
+  std::optional<SeenFormats> formats{};  // none: of a file that does not say
 };
 
 // A device, which decides how ops are run, with the figures that say what that costs.

@@ -24,6 +24,12 @@ constexpr int kMostLines = 1 << 28;  // of all caches of a level: 1 GiB
   return {line << line_bits, (line + 1) << line_bits, size};
 }
 
+// Bytes of `range` in `line`. A range with gaps lies within one line.
+[[nodiscard]] std::uint64_t bytes_in(const AddressRange& range, const AddressRange& line) {
+  const std::uint64_t shared = std::min(range.end, line.end) - std::max(range.begin, line.begin);
+  return std::min(shared, range.bytes);
+}
+
 }  // namespace
 
 LineRequests& LineRequests::operator+=(const LineRequests& other) {
@@ -66,8 +72,8 @@ CacheHierarchy::CacheHierarchy(const Machine& machine, const RoleMap& roles, Set
     if (roles.end() >> level.line_bits >= kNoLine)
       throw std::invalid_argument("the trace spans more than 2^31 lines of " + from.name);
     if (index + 1 == depth) break;
-    const bool through = is_private && machine.kind == lower::DeviceKind::gpu;
-    level.policy = through ? StorePolicy::write_through : StorePolicy::write_back;
+    if (machine.kind == lower::DeviceKind::gpu)
+      level.policy = is_private ? StorePolicy::write_through : StorePolicy::write_back_bytes;
     if ((is_private ? machine.compute_units : 1) * (from.size / level.counts.line) > kMostLines)
       throw InputError("memory." + from.name + " of " + machine.name + " has more than " + std::to_string(kMostLines) +
                        " lines in all, too many to replay; make it smaller");
@@ -94,7 +100,7 @@ void CacheHierarchy::load(std::size_t depth, int unit, const AddressRange& range
   for (std::uint64_t line = first; line < end; ++line) {
     const SetAssociativeCache::Touch touch = cache.touch(static_cast<LineNumber>(line), LineState::clean);
     if (touch.written_back != kNoLine) write_back(depth, unit, touch.written_back);
-    if (!touch.hit) continue;
+    if (!touch.hit || level.stored_in_part.erase(static_cast<LineNumber>(line)) > 0) continue;
     fetch(line);
     missed_from = line + 1;
     ++hits;
@@ -118,12 +124,30 @@ void CacheHierarchy::store(std::size_t depth, int unit, const AddressRange& rang
     }
     const SetAssociativeCache::Touch touch = cache.touch(static_cast<LineNumber>(line), LineState::dirty);
     if (touch.written_back != kNoLine) write_back(depth, unit, touch.written_back);
-    const AddressRange whole = range_of_line(line, level.line_bits);
-    if (!touch.hit && !range.covers(whole.begin, whole.end)) load(depth + 1, unit, whole, role);
+    store_line(depth, unit, line, touch.hit, range, role);
     hits += touch.hit ? 1 : 0;
   }
   level.counts.at(AccessKind::store, role) += {end - first, hits, Bytes(static_cast<double>(range.bytes))};
   if (through) store(depth + 1, unit, range, role);
+}
+
+// What becomes of the bytes of a line that a store does not cover.
+void CacheHierarchy::store_line(std::size_t depth, int unit, std::uint64_t line, bool hit, const AddressRange& range,
+                                OperandRole role) {
+  Level& level = levels_[depth];
+  const AddressRange whole = range_of_line(line, level.line_bits);
+  if (level.policy == StorePolicy::write_back_bytes) {
+    const auto known = level.stored_in_part.find(static_cast<LineNumber>(line));
+    const bool in_part = known != level.stored_in_part.end();
+    if (hit && !in_part) return;
+    const std::uint64_t bytes = bytes_in(range, whole) + (in_part ? known->second : 0);
+    if (bytes < whole.bytes)
+      level.stored_in_part[static_cast<LineNumber>(line)] = bytes;
+    else if (in_part)
+      level.stored_in_part.erase(known);
+    return;
+  }
+  if (!hit && !range.covers(whole.begin, whole.end)) load(depth + 1, unit, whole, role);
 }
 
 void CacheHierarchy::move(Level& dram, AccessKind kind, const AddressRange& range, OperandRole role) {
@@ -134,6 +158,7 @@ void CacheHierarchy::move(Level& dram, AccessKind kind, const AddressRange& rang
 
 void CacheHierarchy::write_back(std::size_t depth, int unit, LineNumber line) {
   const AddressRange range = range_of_line(line, levels_[depth].line_bits);
+  levels_[depth].stored_in_part.erase(line);
   store(depth + 1, unit, range, roles_.at(range.begin));
 }
 

@@ -3,7 +3,10 @@
 // Loads: a level answers the lines it holds; neighbouring lines that it misses are asked of the next level together,
 // and come in here. Stores depend on the level:
 //   cache of one compute unit of a GPU   written through; a line that is there stays, one that is not does not come in
-//   every other cache                    written back; a line that is not there comes in, and is read from the next
+//   shared cache of a GPU                written back; a line that is not there comes in, and which of its bytes were
+//                                        stored is kept: the others are read from the next level when they are asked
+//                                        for
+//   cache of a CPU                       written back; a line that is not there comes in, and is read from the next
 //                                        level first unless all of it is stored
 // A dirty line that has to go is stored to the next level. Each level fills on its own misses only and throws nothing
 // out elsewhere. Sources: docs/reference/cache-replay.md.
@@ -12,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/address_trace.hpp"
@@ -73,18 +77,23 @@ class CacheHierarchy {
   [[nodiscard]] std::vector<ReplayedLevel> levels() const;
 
  private:
-  enum class StorePolicy : std::uint8_t { write_through, write_back };
+  enum class StorePolicy : std::uint8_t { write_through, write_back, write_back_bytes };
   struct Level {
     ReplayedLevel counts;
     StorePolicy policy = StorePolicy::write_back;
     int line_bits = 0;
     std::vector<SetAssociativeCache> caches;  // one, or one per compute unit; none: DRAM
+    // write_back_bytes: of lines that were stored in part and never read, how many bytes. Those of one launch are taken
+    // to be stored once.
+    std::unordered_map<LineNumber, std::uint64_t> stored_in_part;
 
     SetAssociativeCache& cache(int unit) { return caches[caches.size() == 1 ? 0 : static_cast<std::size_t>(unit)]; }
   };
 
   void load(std::size_t depth, int unit, const AddressRange& range, OperandRole role);
   void store(std::size_t depth, int unit, const AddressRange& range, OperandRole role);
+  void store_line(std::size_t depth, int unit, std::uint64_t line, bool hit, const AddressRange& range,
+                  OperandRole role);
   void move(Level& dram, AccessKind kind, const AddressRange& range, OperandRole role);
   void write_back(std::size_t depth, int unit, LineNumber line);
 

@@ -21,6 +21,10 @@
 
 namespace dculab::sim {
 
+// Workgroups that start together are this share of their walk apart when they meet the same byte: between lockstep (0),
+// which is what the replay of recorded kernels shows, and independence (1).
+inline constexpr double kDrift = 1.0 / 32.0;
+
 [[nodiscard]] inline double stays(Bytes distance, Bytes capacity) {
   const double ratio = distance / capacity;
   const double squared = ratio * ratio;

@@ -4,21 +4,11 @@
 
 #include "sim/memory/hit_rate.hpp"
 #include "sim/memory/reuse.hpp"
+#include "sim/memory/stream_bytes.hpp"
 #include "sim/memory/traffic.hpp"
 
 namespace dculab::sim {
 namespace {
-
-// So many other bytes have passed that no cache holds anything of before.
-constexpr Bytes kColdDistance{1e30};
-
-// In which pieces bytes arrive at a level: the lines of the one above, which DRAM makes whole accesses of its own.
-[[nodiscard]] Bytes piece(const Machine& machine, std::size_t level) {
-  const Bytes own = machine.memory[level].line;
-  if (level == 0) return own;
-  const Bytes above = machine.memory[level - 1].line;
-  return level + 1 == machine.memory.size() ? std::max(own, above) : above;
-}
 
 // Of the second visits to a line that two runs share, those that a shared cache does not answer.
 [[nodiscard]] double shared_lines_missed(const lower::Access& access, const Reuse& reuse, Bytes cache) {
@@ -28,8 +18,16 @@ constexpr Bytes kColdDistance{1e30};
 
 }  // namespace
 
+Bytes arriving_line(const Machine& machine, std::size_t level) {
+  const Bytes own = machine.memory[level].line;
+  if (level == 0) return own;
+  const Bytes above = machine.memory[level - 1].line;
+  return level + 1 == machine.memory.size() ? std::max(own, above) : above;
+}
+
 LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch& launch, const Parallelism& parallel,
                        Bytes footprint, CacheStart start) {
+  if (launch.streams.count > 0) return stream_bytes(machine, launch, footprint, start);
   auto reuse = reuse_of(machine, op, launch, parallel, footprint);
   LevelBytes result;
   for (std::size_t index = 0; index < launch.accesses().size(); ++index) {
@@ -39,7 +37,7 @@ LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch
     double missed = 1;  // of the second visits to lines that two runs share
     for (std::size_t level = 0; level < machine.memory.size(); ++level) {
       const MemoryLevel& memory = machine.memory[level];
-      const double rounding = 1 + (line_rounding(access, piece(machine, level)) - 1) * missed;
+      const double rounding = 1 + (line_rounding(access, arriving_line(machine, level)) - 1) * missed;
       const Bytes arriving = access.unique * rounding * arrivals.total();
       result.arriving[level] += arriving;
       if (level == 0 && !is_written(access.role)) result.read += arriving;

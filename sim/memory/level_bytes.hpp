@@ -30,6 +30,12 @@ struct LevelBytes {
   Bytes read;  // asked of the fastest level
 };
 
+// So many other bytes have passed that no cache holds anything of before.
+inline constexpr Bytes kColdDistance{1e30};
+
+// In which pieces bytes arrive at a level: the lines of the one above, which DRAM makes whole accesses of its own.
+[[nodiscard]] Bytes arriving_line(const Machine& machine, std::size_t level);
+
 // `footprint`: distinct weight and KV bytes of the whole step.
 [[nodiscard]] LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch& launch,
                                      const Parallelism& parallel, Bytes footprint, CacheStart start);

@@ -1,8 +1,10 @@
 #include "sim/memory/replay_comparison.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/dculab_gpu/streams.hpp"
 #include "lower/lower.hpp"
 #include "lower/occupancy.hpp"
 #include "sim/memory/level_bytes.hpp"
@@ -11,6 +13,8 @@ namespace dculab::sim {
 namespace {
 
 using lower::dculab_gpu::find_compiled_kernel;
+using lower::dculab_gpu::split_streams;
+using lower::dculab_gpu::streams_of;
 
 // None where the next level is asked for more than this one: for whole lines of which parts are wanted.
 [[nodiscard]] double hit_rate(Bytes here, Bytes next) { return here > Bytes{} ? std::max(0.0, 1 - next / here) : 1; }
@@ -20,7 +24,17 @@ void add_launch(ReplayComparison& comparison, const CacheReplay& replay) {
     comparison.levels[level].replayed += replay.levels[level].total().bytes;
 }
 
-void add_closed_form(ReplayComparison& comparison, const Machine& machine, const Op& op, const lower::Launch& launch) {
+// The parts into which the first launch split a product along k.
+[[nodiscard]] double parts_of(const lower::Streams& streams, const ReplayComparison& comparison) {
+  return std::max(1.0, std::floor(comparison.workgroups / std::max(1.0, streams.workgroups)));
+}
+
+// Of our own kernels, which were recorded, wherever they are replayed.
+void add_closed_form(ReplayComparison& comparison, const Machine& machine, const Op& op, lower::Launch launch) {
+  launch.streams = streams_of(op, machine.waves.wave_size);
+  if (launch.streams.count > 0) launch.workgroups_per_unit = comparison.workgroups_per_unit;
+  if (op.kind == OpKind::matmul)
+    launch.streams = split_streams(launch.streams, op, parts_of(launch.streams, comparison));
   const LevelBytes bytes =
       level_bytes(machine, op, launch, parallelism(machine, launch), launch.unique_bytes(), CacheStart::cold);
   for (std::size_t level = 0; level < machine.memory.size(); ++level)

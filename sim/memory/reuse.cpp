@@ -8,10 +8,6 @@
 namespace dculab::sim {
 namespace {
 
-// Workgroups that start together are this share of their walk apart when they meet the same byte: between lockstep (0),
-// which is what the replay of recorded kernels shows, and independence (1).
-constexpr double kDrift = 1.0 / 32.0;
-
 // Tiles of w and of x that the workgroups in flight cover, as square a patch as the grid allows.
 struct Patch {
   double rows = 1;     // workgroups that share a tile of w

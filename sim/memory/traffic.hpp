@@ -15,6 +15,10 @@
 
 namespace dculab::sim {
 
+// Lines of `line` that scattered runs touch, in bytes over those of the runs, which start at multiples of what their
+// length and `pitch` (0: any number of runs) have in common: at least 1. Both are at least a byte.
+[[nodiscard]] double run_rounding(Bytes run, Bytes line, Bytes pitch = {});
+
 // Of the bytes that `access` moves where lines are `line` long, over its distinct bytes. At least 1.
 [[nodiscard]] double line_rounding(const lower::Access& access, Bytes line);
 

@@ -1,7 +1,6 @@
 #include "sim/serving/step_confidence.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -36,7 +35,7 @@ namespace {
 }  // namespace
 
 StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches) {
-  std::vector<std::map<std::string, double>> features;
+  std::vector<StepFeatures> features;
   for (const Batch& batch : batches) features.push_back(step_features(server.model, server.options, batch));
   const std::vector<Batch> priced = thinned(batches, kPricedSteps);
   const auto time = [&](const Machine& machine) { return time_of_all(server, machine, priced); };

@@ -29,7 +29,7 @@ double median_abs_error(const Json& points) {
   return (errors[(errors.size() - 1) / 2] + errors[errors.size() / 2]) / 2;
 }
 
-// Steps between those of the grid below are interpolated, longer ones are not.
+// Steps between those of the grid below are interpolated; longer ones, and a cache that none of them had, are not.
 void check_domain(const std::string& fitted) {
   const Arguments predict{"predict", "--model", "dculab-tiny", "--machine", fitted, "--batch", "2"};
   Arguments inside = predict, outside = predict;
@@ -37,6 +37,8 @@ void check_domain(const std::string& fitted) {
   outside.insert(outside.end(), {"--context", "900"});
   CHECK(run_for_json(inside).at("basis") == "interpolated");
   CHECK(run_for_json(outside).at("basis") == "extrapolated");
+  inside.insert(inside.end(), {"--set", "kv_cache.dtype=kivi4"});
+  CHECK(run_for_json(inside).at("basis") == "extrapolated");
 }
 
 // Hidden from the optimised build's run: `study --measure`, its main job, probes too.

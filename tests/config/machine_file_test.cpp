@@ -160,22 +160,6 @@ TEST_CASE("a calibrated machine keeps what was fitted and where it comes from") 
   CHECK(again.efficiencies.attention_compute == sim::Efficiencies{}.attention_compute);
 }
 
-TEST_CASE("a calibration is written and read back") {
-  sim::Machine machine = read_machine_file(shipped("z100"));
-  machine.calibration =
-      sim::Calibration{40, 0.9, 1.0 + 1.0 / 7.0, {{"batch", {1, 32}}, {"log2 context", {-0.5, 13.1}}}};
-  const sim::Machine again = read_machine("again", machine_yaml(machine));
-  REQUIRE(again.calibration.has_value());
-  CHECK(again.calibration->held_out_steps == 40);
-  CHECK(again.calibration->coverage == 0.9);
-  CHECK(again.calibration->interval_factor == 1.0 + 1.0 / 7.0);
-  REQUIRE(again.calibration->domain.size() == 2);
-  CHECK(again.calibration->domain.at("log2 context").low == -0.5);
-  CHECK(again.calibration->domain.at("log2 context").high == 13.1);
-  machine.calibration->domain.clear();
-  CHECK(read_machine("again", machine_yaml(machine)).calibration->domain.empty());
-}
-
 TEST_CASE("rates of matmul kernels are written and read back, by kernel and rows") {
   sim::Machine machine = read_machine_file(shipped("z100"));
   CHECK(machine.matmul_rates.empty());

@@ -1,7 +1,9 @@
 // The closed forms of bytes and hit rates against the replay of what the kernels really touch.
 #include <algorithm>
+#include <cmath>
 #include <string>
 
+#include "tests/replay/kernel_grid.hpp"
 #include "tests/replay/replay_grid.hpp"
 #include "tests/support/catch.hpp"
 
@@ -50,6 +52,42 @@ TEST_CASE("decode attention: closed-form DRAM bytes and L2 hit rates are those o
 TEST_CASE("prefill attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases",
           "[once]") {
   check_closed_form(prefill_grid(GridSize::quick));
+}
+
+// Of outcomes that differ in their block size or their KV heads alone.
+bool differ_in_one_choice(const ReplayOutcome& one, const ReplayOutcome& other) {
+  ReplayCase same_block = other.what, same_heads = other.what;
+  same_block.block_size = one.what.block_size;
+  same_heads.kv_heads = one.what.kv_heads;
+  return one.machine == other.machine && one.what.text() != other.what.text() &&
+         (same_block.text() == one.what.text() || same_heads.text() == one.what.text());
+}
+
+// Whether the closed form has the same order at `level`. Bytes within 2 % of each other may be either way round.
+bool agree_on_order(const ReplayOutcome& one, const ReplayOutcome& other, std::size_t level) {
+  constexpr double kAlike = 0.02;
+  const sim::ComparedLevel &a = one.comparison.levels[level], &b = other.comparison.levels[level];
+  if (std::abs(a.replayed / b.replayed - 1) <= kAlike) return true;
+  return (a.replayed < b.replayed) == (a.closed_form < b.closed_form);
+}
+
+TEST_CASE("the closed form orders block sizes and group sizes as the replay does", "[once]") {
+  std::vector<ReplayOutcome> outcomes;
+  std::vector<ReplayCase> cases;
+  for (const ReplayCase& each : decode_grid(GridSize::quick))
+    if (each.context == 250 && each.batch == 8) cases.push_back(each);
+  replay_cases(cases, kernel_machines(), [&](const ReplayOutcome& outcome) { outcomes.push_back(outcome); });
+  int pairs = 0;
+  for (const ReplayOutcome& one : outcomes)
+    for (const ReplayOutcome& other : outcomes) {
+      if (!differ_in_one_choice(one, other)) continue;
+      const std::size_t dram = one.comparison.levels.size() - 1;
+      INFO(one.what.text() << " and " << other.what.text() << " on " << one.machine);
+      CHECK(agree_on_order(one, other, dram));
+      CHECK(agree_on_order(one, other, dram - 1));
+      ++pairs;
+    }
+  CHECK(pairs > 200);
 }
 
 TEST_CASE("the cases that are run have odd head sizes, large batches and partitions") {

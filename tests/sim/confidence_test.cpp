@@ -29,8 +29,11 @@ Case trust_in(const Machine& machine, const TraceStep& step) {
 
 Machine calibrated(double factor, const std::vector<TraceStep>& steps) {
   Machine machine = mi50_like();
-  machine.calibration =
-      Calibration{.held_out_steps = 20, .coverage = 0.9, .interval_factor = factor, .domain = calibrated_domain(steps)};
+  machine.calibration = Calibration{.held_out_steps = 20,
+                                    .coverage = 0.9,
+                                    .interval_factor = factor,
+                                    .domain = calibrated_domain(steps),
+                                    .formats = calibrated_formats(steps)};
   return machine;
 }
 
@@ -57,13 +60,13 @@ TEST_CASE("without traces an interval is that of the priors") {
 TEST_CASE("the features of a step and the box around several") {
   TraceStep step = make_step(llama_3_8b(), Phase::decode, 1, 10, 32);
   step.batch.sequences.push_back({1, Phase::decode, 29, 1, true});
-  const auto features = step_features(step.model, step.options, step.batch);
-  CHECK(features.at("new_tokens") == 2);
-  CHECK(features.at("context_tokens") == 30);
-  CHECK(features.at("sequences") == 2);
-  CHECK(features.at("kv_heads") == 8);
-  CHECK(features.at("block_size") == 32);
-  CHECK(features.at("weight_bytes") == weight_footprint(step.model, step.options.weights).value());
+  const auto sizes = step_features(step.model, step.options, step.batch).sizes;
+  CHECK(sizes.at("new_tokens") == 2);
+  CHECK(sizes.at("context_tokens") == 30);
+  CHECK(sizes.at("sequences") == 2);
+  CHECK(sizes.at("kv_heads") == 8);
+  CHECK(sizes.at("block_size") == 32);
+  CHECK(sizes.at("weight_bytes") == weight_footprint(step.model, step.options.weights).value());
 
   const std::vector<TraceStep> steps{step, make_step(llama_3_8b(), Phase::prefill, 1, 700, 8)};
   const auto domain = calibrated_domain(steps);
@@ -92,6 +95,43 @@ TEST_CASE("inside the calibrated domain the factor holds, outside its square, an
     CHECK(beyond.trust.basis == Basis::extrapolated);
     CHECK((beyond.trust.high / beyond.predicted) == Approx(1.44));
   }
+}
+
+TEST_CASE("a format or policy that no calibrating step had is extrapolated, whatever its sizes") {
+  TraceStep plain = make_step(llama_3_8b(), Phase::decode, 8, 700);
+  TraceStep quantized = plain;
+  quantized.options.weights = {Dtype::int4, 128};
+  quantized.options.activations = ActivationMode::int8;
+  quantized.options.kv_cache_dtype = Dtype::fp8_e4m3;
+  Machine machine = calibrated(1.2, {plain, quantized});
+  machine.calibration->domain.clear();  // of sizes nothing is asked
+  const auto basis = [&machine](const TraceStep& step) { return trust_in(machine, step).trust.basis; };
+  CHECK(basis(plain) == Basis::interpolated);
+  CHECK(basis(quantized) == Basis::interpolated);
+
+  TraceStep other = plain;
+  other.options.activations = ActivationMode::int8;  // F16 weights do not take them so
+  CHECK(basis(other) == Basis::interpolated);
+  other.options.activations = ActivationMode::bf16;
+  other.options.weights.dtype = Dtype::bf16;
+  CHECK(basis(other) == Basis::extrapolated);
+  other = plain;
+  other.options.kv_cache_dtype = Dtype::kivi4;
+  CHECK(basis(other) == Basis::extrapolated);
+  CHECK((trust_in(machine, other).trust.high / trust_in(machine, other).predicted) == Approx(1.44));
+  other = plain;
+  other.options.weights = {Dtype::int8, -1};
+  CHECK(basis(other) == Basis::extrapolated);
+  other = plain;
+  other.options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 512};
+  CHECK(basis(other) == Basis::extrapolated);
+}
+
+TEST_CASE("a calibration that does not say which formats its steps had cannot tell, and extrapolates") {
+  const TraceStep step = make_step(llama_3_8b(), Phase::decode, 8, 700);
+  Machine machine = calibrated(1.2, {step});
+  machine.calibration->formats.reset();
+  CHECK(trust_in(machine, step).trust.basis == Basis::extrapolated);
 }
 
 TEST_CASE("no interval reaches below the floor") {

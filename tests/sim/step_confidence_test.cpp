@@ -38,8 +38,14 @@ double floor_share(const SimulatedServer& server, const std::vector<Batch>& step
 
 SimulatedServer calibrated(double factor, double most_sequences) {
   SimulatedServer server = small_server();
-  server.machine.calibration = Calibration{
-      .held_out_steps = 20, .coverage = 0.9, .interval_factor = factor, .domain = {{"sequences", {1, most_sequences}}}};
+  TraceStep step;
+  step.model = server.model;
+  step.options = server.options;
+  server.machine.calibration = Calibration{.held_out_steps = 20,
+                                           .coverage = 0.9,
+                                           .interval_factor = factor,
+                                           .domain = {{"sequences", {1, most_sequences}}},
+                                           .formats = calibrated_formats({&step, 1})};
   return server;
 }
 

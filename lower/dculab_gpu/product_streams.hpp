@@ -1,0 +1,18 @@
+// Streams of our products: y[m, n] = x[m, k] w[n, k]^T.
+#pragma once
+
+#include "core/op.hpp"
+#include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/launch.hpp"
+
+namespace dculab::lower::dculab_gpu {
+
+// Activations other than f16 are f32 on the GPU.
+[[nodiscard]] inline Dtype activations_of(const Op& op) {
+  return op.activation_dtype == Dtype::f16 ? Dtype::f16 : Dtype::f32;
+}
+
+// Precondition: `kernel` is one that multiplies `op`.
+[[nodiscard]] Streams product_streams(const Op& op, const KernelId& kernel);
+
+}  // namespace dculab::lower::dculab_gpu

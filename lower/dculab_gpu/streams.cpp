@@ -1,0 +1,155 @@
+#include "lower/dculab_gpu/streams.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/dculab_gpu/product_streams.hpp"
+
+namespace dculab::lower::dculab_gpu {
+namespace {
+
+constexpr double kLayerPiece = 2048;  // numbers of a row that a workgroup serves (kernels/gpu/layers/layers.hip.hpp)
+constexpr Bytes kPosition{4};         // of a token's number or position
+constexpr Bytes kSlot{8};
+
+[[nodiscard]] double pieces(double values) { return std::ceil(values / kLayerPiece); }
+
+// Of each token, that `workgroups` of them read.
+[[nodiscard]] Stream lookups(const Op& op, Bytes entry, double workgroups) {
+  const double tokens = static_cast<double>(op.m);
+  return {.role = OperandRole::block_table,
+          .unique = tokens * entry,
+          .workgroups = workgroups,
+          .stride = tokens,
+          .rest = RestOfLine::neighbours,
+          .run = entry};
+}
+
+[[nodiscard]] Streams embedding_streams(const Op& op) {
+  const double tokens = static_cast<double>(op.m), parts = pieces(static_cast<double>(op.n));
+  Streams streams;
+  streams.workgroups = tokens * parts;
+  const Operand& rows = op.operands().front();
+  streams.add({.role = OperandRole::weight, .unique = rows.unique, .run = rows.contiguous_run});
+  streams.add(lookups(op, kPosition, parts));
+  streams.add({.role = OperandRole::output, .unique = storage(Dtype::f32, tokens * static_cast<double>(op.n))});
+  return streams;
+}
+
+// Loads of F32 take two instructions of 16 bytes a lane, each of which touches every line.
+void load_twice(Stream& stream, double width) {
+  stream.rest = RestOfLine::same_workgroup;
+  stream.visits = 2;
+  stream.step = storage(Dtype::f32, std::min(width, kLayerPiece));
+}
+
+// The weights of LayerNorm are widened to F32.
+[[nodiscard]] Stream norm_weight(const Op& op) {
+  const double rows = static_cast<double>(op.m), width = static_cast<double>(op.n);
+  Stream weight{.role = OperandRole::weight, .unique = op.operands().front().unique, .workgroups = rows};
+  if (op.kind != OpKind::layer_norm) return weight;
+  weight.unique = storage(Dtype::f32, 2 * width);
+  load_twice(weight, width);
+  return weight;
+}
+
+// What a row's workgroup asks for from a value of the residual to the same value again. The residual is stored after
+// the addends of its round were read, and a store counts as a touch.
+[[nodiscard]] Bytes until_read_again(double width, Bytes addends) {
+  return storage(Dtype::f32, width) + addends * (1 - 1 / pieces(width));
+}
+
+[[nodiscard]] Streams norm_streams(const Op& op) {
+  const double rows = static_cast<double>(op.m), width = static_cast<double>(op.n);
+  const Dtype kept = activations_of(op);
+  // The plan has the residual, and what is added to it, in one operand.
+  const Bytes one = storage(op.activation_dtype, rows * width);
+  const double added = std::round(op.operands()[1].unique / one) - 1;
+  const bool is_first = op.stage == Stage::before_layers;  // written to the residual
+  Streams streams;
+  streams.workgroups = rows;
+  const Bytes addends = storage(kept, added * width);
+  streams.add(norm_weight(op));
+  Stream residual{.role = OperandRole::activation,
+                  .unique = storage(Dtype::f32, rows * width),
+                  .asks = op.kind == OpKind::layer_norm ? 3.0 : 2.0,
+                  .between = until_read_again(width, addends)};
+  load_twice(residual, width);
+  streams.add(residual);
+  if (added > 0) {
+    streams.add({.role = OperandRole::activation, .unique = rows * addends});
+    streams.add({.role = OperandRole::output, .unique = storage(Dtype::f32, rows * width)});
+  }
+  streams.add({.role = OperandRole::output, .unique = storage(is_first ? Dtype::f32 : kept, rows * width)});
+  return streams;
+}
+
+// Widths of Q, and of K or V.
+struct Widths {
+  double query = 0, kv = 0;
+};
+
+[[nodiscard]] Widths widths_of(const Op& op) {
+  if (!op.rotates)
+    return {0, op.operands().front().unique / storage(op.activation_dtype, 2.0 * static_cast<double>(op.m))};
+  const double query = op.operands()[1].unique / storage(op.activation_dtype, static_cast<double>(op.m));
+  return {query, (static_cast<double>(op.n) - query) / 2};
+}
+
+void add_rotation(Streams& streams, const Op& op, const Widths& widths) {
+  const double tokens = static_cast<double>(op.m), rotated = widths.query + widths.kv;
+  const Dtype kept = activations_of(op);
+  const double head = op.operands().front().contiguous_run / storage(op.activation_dtype, 1);
+  const double workgroups = pieces(rotated / 2);
+  streams.workgroups = tokens * workgroups;
+  streams.add({.role = OperandRole::activation, .unique = storage(kept, tokens * rotated)});
+  streams.add({.role = OperandRole::output, .unique = storage(kept, tokens * rotated)});
+  streams.add({.role = OperandRole::activation,
+               .unique = storage(Dtype::f32, tokens * head),
+               .workgroups = workgroups,
+               .stride = tokens,
+               .asks = std::max(1.0, rotated / head / workgroups),
+               .between = storage(kept, 2 * head) + storage(Dtype::f32, head)});
+  streams.add(lookups(op, kPosition, workgroups));
+}
+
+[[nodiscard]] Streams cache_streams(const Op& op) {
+  const Widths widths = widths_of(op);
+  Streams streams;
+  streams.workgroups = static_cast<double>(op.m);
+  if (op.rotates) add_rotation(streams, op, widths);
+  streams.add({.role = OperandRole::activation,
+               .unique = storage(activations_of(op), 2 * static_cast<double>(op.m) * widths.kv)});
+  streams.add(lookups(op, kSlot, 1));
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_write)
+      streams.add({.role = operand.role, .unique = operand.unique, .run = operand.contiguous_run});
+  return streams;
+}
+
+}  // namespace
+
+Streams streams_of(const Op& op, int wave_size) {
+  if (op.m == 0 || kernel_of(op, wave_size, 1).kernel == Kernel::none) return {};
+  switch (op.kind) {
+    case OpKind::embedding:
+      return embedding_streams(op);
+    case OpKind::rms_norm:
+    case OpKind::layer_norm:
+      return norm_streams(op);
+    case OpKind::rope_and_cache:
+      return cache_streams(op);
+    case OpKind::matmul:
+      return product_streams(op, kernel_of(op, wave_size, 1));
+    case OpKind::attention_prefill:
+    case OpKind::attention_decode:
+    case OpKind::attention_scores:
+    case OpKind::shift_sink_keys:
+    case OpKind::activation_mul:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace dculab::lower::dculab_gpu

@@ -1,0 +1,27 @@
+// What our GPU kernels ask memory for, tensor by tensor.
+//
+// An op's operands are what must be touched; the kernels ask for more, and in an order of their own:
+//   embedding       the residual is F32, and each workgroup reads its token's number
+//   norms           a workgroup a row: the residual is F32, read once more for the result (of layer_norm twice), and
+//   all
+//                   rows ask for the weight
+//   rope_and_cache  rotates Q and K where they are, by cosines and sines in F32; a second kernel reads K again, and V
+//   products        x once per tile of columns, w once per tile of rows; tiles start row tiles first, of int4 column
+//                   tiles first. A slab of k is 64 bytes of a row, of bf16 weights with f16 activations 32, so that a
+//                   line is asked for twice
+// Read off kernels/gpu, and held against recorded addresses by tests/replay.
+#pragma once
+
+#include "core/op.hpp"
+#include "lower/launch.hpp"
+
+namespace dculab::lower::dculab_gpu {
+
+// None for attention, activations, and where no kernel of ours runs the op.
+[[nodiscard]] Streams streams_of(const Op& op, int wave_size);
+
+// Those of a product whose sum over k is split into `parts`, which a second kernel adds: partial sums in F32 take the
+// place of y.
+[[nodiscard]] Streams split_streams(Streams streams, const Op& op, double parts);
+
+}  // namespace dculab::lower::dculab_gpu

@@ -1,0 +1,187 @@
+#include "sim/memory/stream_bytes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/memory/hit_rate.hpp"
+#include "sim/memory/reuse.hpp"
+#include "sim/memory/set_associative_cache.hpp"
+#include "sim/memory/traffic.hpp"
+
+namespace dculab::sim {
+namespace {
+
+using lower::RestOfLine;
+using lower::Stream;
+
+constexpr Bytes kInstruction{1024};  // that a wave of 64 lanes asks for with one load
+
+// Where the workgroups of a kernel run.
+struct Placement {
+  double units = 1;
+  double per_unit = 1;    // at a time
+  double concurrent = 1;  // on all of them
+
+  Placement(const Machine& machine, double workgroups, double most_per_unit) : units(machine.compute_units) {
+    per_unit = std::clamp(workgroups / units, 1.0, most_per_unit);
+    concurrent = workgroups / std::ceil(workgroups / (units * most_per_unit));
+  }
+
+  // Of the workgroups that ask for a byte, those that run at the same time.
+  [[nodiscard]] double sharers(const Stream& stream) const {
+    return std::clamp(concurrent / stream.stride, 1.0, stream.workgroups);
+  }
+
+  // How often some unit begins to ask for a byte: co-residents count once.
+  [[nodiscard]] double visits(const Stream& stream) const {
+    if (stream.stride == 1) {
+      const double full = std::floor(stream.workgroups / (units * per_unit));
+      return full * units + std::min(units, stream.workgroups - full * units * per_unit);
+    }
+    // Co-residents are `units` apart, and only those within the span of the sharers can be among them.
+    const auto stride = static_cast<long>(stream.stride);
+    const double apart = static_cast<double>(stride / std::gcd(static_cast<long>(units), stride));
+    const double within = std::min(per_unit, stream.stride * stream.workgroups / units);
+    return stream.workgroups / std::max(1.0, within / apart);
+  }
+};
+
+// What is read.
+struct Footprint {
+  Bytes workgroup;
+  Bytes in_flight;
+  Bytes largest;
+
+  Footprint(const lower::Streams& streams, const Placement& place) {
+    for (const Stream& stream : streams.all()) {
+      if (is_written(stream.role)) continue;
+      const Bytes share = stream.unique * stream.workgroups / streams.workgroups;
+      workgroup += share;
+      in_flight += std::min(stream.unique, share * (place.concurrent / place.sharers(stream)));
+      largest = std::max(largest, stream.unique);
+    }
+  }
+};
+
+// Asks for each byte of a stream that reach a level.
+struct Asks {
+  double first = 1;
+  double others = 0;        // of other workgroups
+  double again = 0;         // of those that asked before
+  double rest_of_line = 1;  // share of the later pieces of a line that are asked for at this level
+
+  [[nodiscard]] double total() const { return first + others + again; }
+};
+
+// One stream on its way down the levels.
+class Descent {
+ public:
+  Descent(const Stream& stream, const Placement& place, const Footprint& footprint)
+      : stream_(stream), place_(place), footprint_(footprint) {
+    asks_.others = stream.workgroups - 1;
+    asks_.again = stream.workgroups * (stream.asks - 1);
+  }
+
+  [[nodiscard]] const Asks& asks() const { return asks_; }
+
+  // Of the bytes that arrive in pieces of `line`, over those that are asked for.
+  [[nodiscard]] double rounding(Bytes line) const {
+    double lines = 1;
+    if (stream_.rest != RestOfLine::same_workgroup && stream_.run > Bytes{}) lines = run_rounding(stream_.run, line);
+    if (stream_.rest == RestOfLine::same_workgroup) lines = visits_to(line);
+    return 1 + (lines - 1) * asks_.rest_of_line;
+  }
+
+  void pass_private(const MemoryLevel& cache) {
+    if (is_written(stream_.role)) return;
+    const Bytes capacity = cache.size;
+    const double visits = place_.visits(stream_), firsts = std::min(visits, place_.units);
+    const Bytes between = stream_.between > Bytes{} ? stream_.between : footprint_.workgroup;
+    const Bytes residents = place_.per_unit * between, drift = std::max(kDrift * residents, kInstruction);
+    const double together = (stream_.workgroups - visits) * (1 - stays(drift, capacity * reachable(cache)));
+    const double later = (visits - firsts) * (1 - stays(place_.per_unit * footprint_.workgroup, capacity));
+    asks_.others = firsts - 1 + together + later;
+    asks_.again *= 1 - stays(residents, capacity);
+    if (stream_.rest != RestOfLine::same_workgroup) return;
+    const double distinct = place_.per_unit * std::min(1.0, visits / stream_.workgroups);
+    const Bytes step = std::max(1.0, distinct) * step_in(cache.line);
+    asks_.rest_of_line *= 1 - stays(step, capacity * reachable(cache));
+  }
+
+  void pass_shared(const MemoryLevel& cache, Bytes first_distance) {
+    const Bytes capacity = cache.size;
+    const double asked = asks_.first + asks_.others;
+    const double concurrent = std::clamp(place_.sharers(stream_) * asked / stream_.workgroups, 1.0, asked);
+    const bool swept = stream_.unique < footprint_.largest;
+    const double bursts = asked - asked / concurrent, sweeps = asked / concurrent - 1;
+    const double burst_missed = 1 - stays(kDrift * footprint_.in_flight, capacity);
+    const Bytes sweep = footprint_.in_flight + (swept ? stream_.unique : Bytes{});
+    asks_.others = sweeps * (1 - stays(sweep, capacity)) + bursts * burst_missed;
+    asks_.first *= 1 - stays(first_distance, capacity);
+    const Bytes between = std::min(place_.concurrent * stream_.between, footprint_.in_flight);
+    asks_.again *= 1 - stays(between, capacity);
+    if (stream_.rest == RestOfLine::neighbours) asks_.rest_of_line *= burst_missed;
+    if (stream_.rest != RestOfLine::same_workgroup) return;
+    const Bytes step = std::min(place_.concurrent * step_in(cache.line), footprint_.in_flight);
+    asks_.rest_of_line *= 1 - stays(step, capacity);
+  }
+
+ private:
+  // Of a unit's cache, whose sets take turns line by line, the share that pieces of rows `pitch` apart come to lie in:
+  // with a pitch of a power of two a few sets. A shared cache hashes.
+  [[nodiscard]] double reachable(const MemoryLevel& cache) const {
+    const double ways = cache.ways > 0 ? cache.ways : kDefaultWays;
+    if (stream_.pitch == Bytes{}) return 1;
+    const auto round = static_cast<long>((cache.size / ways).value());  // bytes that lie in every set once
+    const auto apart = std::gcd(static_cast<long>(stream_.pitch.value()), round);
+    return std::min(1.0, cache.line / Bytes(static_cast<double>(apart)));
+  }
+
+  // Of one workgroup to a line.
+  [[nodiscard]] double visits_to(Bytes line) const {
+    if (stream_.run == Bytes{}) return stream_.visits;
+    return run_rounding(stream_.run, line, stream_.pitch);
+  }
+  // Lines that it asks for from one of them to the next.
+  [[nodiscard]] Bytes step_in(Bytes line) const { return stream_.step * (stream_.run > Bytes{} ? visits_to(line) : 1); }
+
+  const Stream& stream_;
+  const Placement& place_;
+  const Footprint& footprint_;
+  Asks asks_;
+};
+
+// Back to when the bytes were touched before the op, as in reuse.hpp.
+[[nodiscard]] Bytes first_distance(const Stream& stream, Bytes footprint, CacheStart start) {
+  if (start == CacheStart::cold) return kColdDistance;
+  const bool of_neighbour = stream.role == OperandRole::activation || stream.role == OperandRole::output;
+  return of_neighbour ? 2 * stream.unique : std::max(footprint, stream.unique);
+}
+
+}  // namespace
+
+LevelBytes stream_bytes(const Machine& machine, const lower::Launch& launch, Bytes footprint, CacheStart start) {
+  const Placement place(machine, launch.streams.workgroups, launch.workgroups_per_unit);
+  const Footprint read(launch.streams, place);
+  LevelBytes result;
+  for (const Stream& stream : launch.streams.all()) {
+    Descent descent(stream, place, read);
+    for (std::size_t level = 0; level < machine.memory.size(); ++level) {
+      const MemoryLevel& memory = machine.memory[level];
+      const bool is_dram = level + 1 == machine.memory.size();
+      const bool in_bytes = level == 0 || (is_written(stream.role) && !is_dram);
+      const double rounding = in_bytes ? 1 : descent.rounding(arriving_line(machine, level));
+      const Bytes arriving = stream.unique * descent.asks().total() * rounding;
+      result.arriving[level] += arriving;
+      if (level == 0 && !is_written(stream.role)) result.read += arriving;
+      if (memory.scope == Scope::device)
+        descent.pass_shared(memory, first_distance(stream, footprint, start));
+      else
+        descent.pass_private(memory);
+    }
+  }
+  return result;
+}
+
+}  // namespace dculab::sim
