@@ -185,11 +185,10 @@ TEST_CASE("the other ops touch the bytes of their plan, and those it leaves out"
   };
   // The residual is F32. Five token ids.
   check("embed_tokens", 1, {.loaded = 5 * 4, .stored = 2 * values});
-  // The first norm finds the embedding in the residual and adds nothing: it reads 4 bytes a value as planned (two
-  // tensors of F16), and writes the normed value alone.
-  check("input_layernorm", 1, {.stored = -2 * values});
-  // The others read an F16 value and the F32 residual, and write both.
-  check("post_attention_layernorm", 1, {.loaded = 2 * values, .stored = 2 * values});
+  // Norms read an F16 value and the F32 residual, and write both. The first layer's, which adds nothing, is not
+  // recorded.
+  for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
+    check(norm, 1, {.loaded = 2 * values, .stored = 2 * values});
   // Positions, slots and the rotary table's rows of five positions. K is rotated in place before it goes to the cache.
   check("rope_and_cache", 2, {.loaded = 5.0 * (4 + 8 + 4 * model.head_dim), .stored = 2.0 * 5 * model.kv_width()});
   check("silu_and_mul", 1, {});
