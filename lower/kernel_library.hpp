@@ -28,6 +28,8 @@ struct MatmulKernel {
   int most_rows = 0;  // of x that it serves; 0 = all
   bool (*runs_on)(const Device&);
   MatmulTile (*tile)(const Op&, const Device&);
+  // Into how many parts it splits a product by tiles along k; none: as is cheapest, of what a GEMM library may do.
+  int (*parts)(const Op&) = nullptr;
 };
 
 // Which shapes an attention kernel serves. Empty lists and zeros: all.

@@ -118,6 +118,7 @@ struct Launch {
   // A product by tiles may be split along k into this many parts, which run at once; a second kernel adds their sums of
   // `sums` values each.
   double most_parts = 1;
+  double parts = 0;  // that it is split into; 0: what is cheapest
   double sums = 0;
   bool fetches_ahead = false;   // slabs of a product: what a busy unit fetches is not held to its share of DRAM
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches

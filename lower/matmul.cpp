@@ -96,6 +96,7 @@ Launch lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& devi
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
   launch.fetches_ahead = true;
   if (is_tiled) launch.most_parts = most_parts;
+  if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op);
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
   return launch;
 }

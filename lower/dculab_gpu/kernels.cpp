@@ -8,11 +8,17 @@
 namespace dculab::lower::dculab_gpu {
 namespace {
 
-// A target that our kernels are not compiled for runs them as a library's would be.
-[[nodiscard]] int gemv_rows(const Device& device) { return device.kernel_target.empty() ? 1 : kGemvMaxRows; }
+[[nodiscard]] int gemv_rows(const Device& /*device*/) { return kGemvMaxRows; }
 
 [[nodiscard]] MatmulTile matmul_tile(const Op& op, const Device& /*device*/) {
   return {op.weight_format.dtype == Dtype::int4 ? kGptqTileRows : kGemmLargeRows, kGemmColumns};
+}
+
+[[nodiscard]] int parts(const Op& op) {
+  constexpr std::int64_t kMost = 1 << 30;
+  const int m = static_cast<int>(std::min(op.m, kMost)), n = static_cast<int>(op.n), k = static_cast<int>(op.k);
+  if (op.weight_format.dtype == Dtype::int4) return plan_gptq_matmul(m, n, k).split.parts;
+  return plan_matmul(m, n, k).split.parts;
 }
 
 [[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& /*device*/) {
@@ -30,7 +36,8 @@ constexpr lower::MatmulKernel kMatmul{.name = "dculab_gpu",
                                       .gemv_rows = gemv_rows,
                                       .most_rows = 0,
                                       .runs_on = runs_on_gpus,
-                                      .tile = matmul_tile};
+                                      .tile = matmul_tile,
+                                      .parts = parts};
 
 constexpr AttentionKernel kAttention{.name = "dculab_gpu",
                                      .source = "kernels/gpu",

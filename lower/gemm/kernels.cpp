@@ -1,7 +1,5 @@
 #include "lower/gemm/kernels.hpp"
 
-#include "lower/dculab_gpu/geometry.hpp"
-
 namespace dculab::lower::gemm {
 namespace {
 
@@ -9,7 +7,7 @@ constexpr int kInt4Rows = 64;
 constexpr int kColumns = 256;
 constexpr int kSkinnyRows = 5;
 
-[[nodiscard]] int one_row(const Device& device) { return device.kernel_target.empty() ? 1 : dculab_gpu::kGemvMaxRows; }
+[[nodiscard]] int one_row(const Device& /*device*/) { return 1; }
 [[nodiscard]] int skinny_rows(const Device& /*device*/) { return kSkinnyRows; }
 
 [[nodiscard]] MatmulTile tile(const Op& op, const Device& device) {

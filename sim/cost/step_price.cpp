@@ -133,14 +133,18 @@ struct Way {
                                double norm) {
   const Launch launch = lower::lower(op, plan, machine, machine.stack.kernels);
   const Parallelism whole = parallelism(machine, launch);
+  if (launch.parts > 1)
+    return price_with({split_along_k(machine, whole, launch.parts), launch.parts}, machine, op, launch, footprint,
+                      norm);
   OpPrice best = price_with({whole}, machine, op, launch, footprint, norm);
   const auto consider = [&](const Way& other) {
     const OpPrice price = price_with(other, machine, op, launch, footprint, norm);
     if (price.seconds < best.seconds) best = price;
   };
-  for_each_split(machine, launch, whole, [&](double parts, const Parallelism& split) {
-    if (adding_time(machine, launch, parts) < best.seconds) consider({split, parts});
-  });
+  if (launch.parts == 0)
+    for_each_split(machine, launch, whole, [&](double parts, const Parallelism& split) {
+      if (adding_time(machine, launch, parts) < best.seconds) consider({split, parts});
+    });
   if (launch.may_run_inline && best.launch > Seconds{}) consider({parallelism(machine, launch, Team::caller)});
   return best;
 }

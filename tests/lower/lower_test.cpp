@@ -9,6 +9,7 @@
 #include "core/step_plan.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/gemm/kernels.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -85,14 +86,24 @@ TEST_CASE("our products are priced with as many tiles as the launcher starts") {
 }
 
 TEST_CASE("our kernels take up to 8 rows without tiles, libraries one") {
-  const auto parts = [](int rows, const char* target) {
+  const auto most_parts = [](int rows, const Kernels& kernels) {
     const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, rows, 100));
-    return lower(op_named(plan, "o_proj"), plan, gpu(target, "")).most_parts;
+    return lower(op_named(plan, "o_proj"), plan, gpu("gfx906", ""), kernels).most_parts;
   };
-  CHECK(parts(8, "gfx906") == 1);
-  CHECK(parts(9, "gfx906") == 16);  // of 256 values of k
-  CHECK(parts(1, "") == 1);
-  CHECK(parts(2, "") == 16);
+  const Kernels library{{&gemm::kRocblas}, {}, {}, {}};
+  CHECK(most_parts(8, {}) == 1);
+  CHECK(most_parts(9, {}) == 16);  // of 256 values of k
+  CHECK(most_parts(1, library) == 1);
+  CHECK(most_parts(2, library) == 16);
+}
+
+TEST_CASE("our products are split along k as the launcher splits them, a library's as is cheapest") {
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 16, 100));
+  const Op& op = op_named(plan, "o_proj");
+  const Launch own = lower(op, plan, gpu("gfx906", ""));
+  CHECK(own.parts == dculab_gpu::plan_matmul(16, 4096, 4096).split.parts);
+  CHECK(own.parts == 4);  // 32 tiles, 128 workgroups wanted
+  CHECK(lower(op, plan, gpu("gfx906", ""), {{&gemm::kRocblas}, {}, {}, {}}).parts == 0);
 }
 
 TEST_CASE("what hides behind arithmetic is the kernel's matter") {
