@@ -1,0 +1,63 @@
+// A published point and a step that a user asks for are priced by one path: the same machine, stack, plan and law.
+#include "config/scenario_file.hpp"
+#include "config/yaml_text.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/study/recipe.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
+#include "study/validate/published_points.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::study {
+namespace {
+
+struct Asked {
+  std::string machine, software, stack, weights;
+};
+
+// What `dculab predict` prices.
+sim::StepPrice predicted(const Asked& asked) {
+  const std::string text =
+      "schema: dculab/scenario/1\nquestion: how long\nmodel: llama-3-8b\nmachine: " + asked.machine +
+      "\nstack: " + asked.stack + "\nweights: " + asked.weights +
+      "\nkv_cache: {dtype: f16, block_size: 16}\nworkload: {phase: decode, batch: 8, "
+      "context_tokens: 2000}\n";
+  const config::Scenario scenario = config::read_scenario("test", config::parse_yaml("test", text));
+  const sim::Machine machine = resolve_machine(scenario, asked.machine);
+  ModelShape model = resolve_model(scenario);
+  model.dtype = Dtype::f16;  // of embedding and head, as a point has it whose weights are f16
+  const EngineOptions options = resolve_options(scenario, model, machine);
+  return sim::price_step(machine, plan_step(model, options, resolve_batch(scenario.workload, model, options)));
+}
+
+// What `dculab validate --points` prices for the same step.
+Seconds validated(const Asked& asked) {
+  config::PublishedPoint point;
+  point.kind = config::PointKind::decode_rate;
+  point.machine = asked.machine;
+  point.software = asked.software;
+  point.model = "llama-3-8b";
+  point.weights = asked.weights;
+  point.kv_block_size = 16;
+  point.batch = 8;
+  point.context_tokens = 2000;
+  const sim::Machine machine = as_run_by(point.software, resolve_machine(asked.machine), shipped_stacks());
+  CHECK(machine.stack.name == asked.stack);
+  const PricedAs priced = price_as(point, machine);
+  REQUIRE(priced.recipe.steps.size() == 1);
+  return sim::price_recipe(machine, priced.recipe);
+}
+
+TEST_CASE("predict and validate price the same step of a stack alike") {
+  for (const Asked& asked :
+       {Asked{"h100-sxm", "vLLM 0.14.0", "vllm-cuda", "f16"},
+        Asked{"mi300x", "vLLM (ROCm dev docker)", "vllm-rocm", "f16"},
+        Asked{"mi50", "llama.cpp HIP", "llama.cpp-hip", "f16"}, Asked{"a100-80gb-sxm", "gpt-fast", "gpt-fast", "f16"},
+        Asked{"h100-sxm", "TensorRT-LLM v1.0", "tensorrt-llm", "f16"}}) {
+    CAPTURE(asked.machine, asked.software);
+    CHECK(validated(asked).value() == Approx(predicted(asked).seconds.value()).epsilon(1e-12));
+  }
+}
+
+}  // namespace
+}  // namespace dculab::study
