@@ -79,7 +79,9 @@ struct PointFigures {
   for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
     table.columns.emplace_back(column);
   const std::string basis = machine.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
-  table.notes.push_back(machine.name + ": " + basis + "; " + study::whose_kernels(machine) + ".");
+  const bool sweeps_stacks = std::ranges::find(first.choices, "stack", &config::Override::first) != first.choices.end();
+  table.notes.push_back(machine.name + ": " + basis +
+                        (sweeps_stacks ? "." : "; " + study::whose_kernels(machine) + "."));
   return table;
 }
 
