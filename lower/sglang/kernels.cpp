@@ -13,7 +13,8 @@ constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::
 // max_kv_splits_2 of get_num_kv_splits_triton: of the longest context, where all are alike.
 [[nodiscard]] int splits(std::int64_t programs, const Device& device, int longest) {
   const int most = is_nvidia(device) ? 8 : 16;
-  const double wanted = device.compute_units * std::max(1.0, std::log2(longest / 64.0)) / static_cast<double>(programs);
+  const double wanted = device.compute_units * std::max(1.0, std::log2(longest / 64.0)) /
+                        static_cast<double>(std::max<std::int64_t>(1, programs));
   return std::clamp(static_cast<int>(std::ceil(wanted)), 1, most);
 }
 
