@@ -4,13 +4,12 @@
 #include <array>
 #include <charconv>
 
+#include "config/calibration_reader.hpp"
 #include "config/derivation.hpp"
 #include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
 #include "config/stack_fields.hpp"
-#include "config/step_words.hpp"
 #include "config/yaml_text.hpp"
-#include "sim/calibration/confidence.hpp"
 #include "sim/hardware/design.hpp"
 
 namespace dculab::config {
@@ -73,7 +72,8 @@ class MachineReader {
     read_fields(reader.required_map("overheads"), machine_.overheads, kOverheads);
     read_fields(reader.optional_map("efficiencies"), machine_.efficiencies, kEfficiencies);
     read_links(reader);
-    if (reader.optional("calibration") != nullptr) read_calibration(reader.optional_map("calibration"));
+    if (reader.optional("calibration") != nullptr)
+      read_calibration(reader.optional_map("calibration"), machine_.calibration.emplace());
     reader.finish();
     return std::move(machine_);
   }
@@ -169,56 +169,6 @@ class MachineReader {
     level.name = name;
     reader.required("scope", level.scope, kScopes);
     read_fields(reader, level, kLevel);
-  }
-
-  // Not figures of the machine but of the fit: they need no source.
-  void read_calibration(MapReader reader) {
-    sim::Calibration& calibration = machine_.calibration.emplace();
-    reader.required("held_out_steps", calibration.held_out_steps, at_least(1));
-    reader.required("coverage", calibration.coverage, fraction());
-    reader.required("interval_factor", calibration.interval_factor, between(1, sim::kWidestInterval));
-    MapReader domain = reader.required_map("domain");
-    if (domain.is_present())
-      for (const Node& child : domain.node()->children) read_feature(domain, child, calibration.domain[child.key]);
-    domain.finish();
-    MapReader formats = reader.optional_map("formats");
-    if (formats.is_present()) read_formats(formats, calibration.formats.emplace());
-    reader.finish();
-  }
-
-  static void read_formats(MapReader& reader, sim::SeenFormats& formats) {
-    read_dtypes(reader, "weights", formats.weights);
-    read_words(reader, "activations", formats.activations, kActivationModes);
-    read_dtypes(reader, "kv_cache_dtype", formats.kv_cache);
-    read_words(reader, "kv_retention", formats.kv_retention, kRetentionPolicies);
-    reader.finish();
-  }
-
-  static void read_dtypes(MapReader& reader, const char* key, std::set<Dtype>& seen) {
-    std::vector<Dtype> dtypes;
-    reader.required(key, dtypes);
-    seen = {dtypes.begin(), dtypes.end()};
-  }
-
-  template <class T>
-  static void read_words(MapReader& reader, const char* key, std::set<T>& seen, ChoiceView<T> choices) {
-    std::vector<std::string> words;
-    reader.required(key, words);
-    if (words.empty()) return;
-    for (const Node& word : reader.required(key)->children) {
-      T value{};
-      reader.read_choice(word, value, choices);
-      seen.insert(value);
-    }
-  }
-
-  void read_feature(MapReader& domain, const Node& node, sim::Range& range) {
-    std::vector<double> ends;
-    domain.optional(node.key, ends);
-    if (ends.empty()) return;
-    if (ends.size() != 2 || ends[0] > ends[1])
-      return domain.complain(node, domain.path_to(node.key) + ": must be [least, largest]");
-    range = {ends[0], ends[1]};
   }
 
   template <class Part, std::size_t N>

@@ -7,6 +7,7 @@
 #include "config/machine_file.hpp"
 #include "config/stack_fields.hpp"
 #include "config/unit_text.hpp"
+#include "core/activation_mode.hpp"
 #include "fields/utf8.hpp"
 
 namespace dculab::config {
