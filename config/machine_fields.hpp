@@ -60,17 +60,10 @@ inline constexpr std::array<Field<sim::Overheads>, 4> kOverheads{{
     {"workgroup_start", &sim::Overheads::workgroup_start},
 }};
 
-inline constexpr std::array<Field<sim::Efficiencies>, 10> kEfficiencies{{
-    {"matmul_compute", &sim::Efficiencies::matmul_compute},
-    {"attention_compute", &sim::Efficiencies::attention_compute},
-    {"elementwise_compute", &sim::Efficiencies::elementwise_compute},
-    {"conversion_compute", &sim::Efficiencies::conversion_compute},
-    {"dram_bandwidth", &sim::Efficiencies::dram_bandwidth},
-    {"cache_bandwidth", &sim::Efficiencies::cache_bandwidth},
-    {"overlap", &sim::Efficiencies::overlap},
-    {"block_lookup", &sim::Efficiencies::block_lookup},
-    {"refill_bandwidth", &sim::Efficiencies::refill_bandwidth},
-    {"undisturbed", &sim::Efficiencies::undisturbed},
+inline constexpr std::array<Field<sim::Sustained>, 3> kSustained{{
+    {"dram_bandwidth", &sim::Sustained::dram_bandwidth},
+    {"cache_bandwidth", &sim::Sustained::cache_bandwidth},
+    {"refill_bandwidth", &sim::Sustained::refill_bandwidth},
 }};
 
 inline constexpr std::array<Field<sim::WaveResources>, 8> kWaves{{

@@ -70,11 +70,14 @@ class MachineReader {
     const bool gpu = machine_.kind == lower::DeviceKind::gpu;
     if (gpu) read_fields(reader.required_map("waves"), machine_.waves, kWaves);
     read_fields(reader.required_map("overheads"), machine_.overheads, kOverheads);
-    read_fields(reader.optional_map("efficiencies"), machine_.efficiencies, kEfficiencies);
+    read_fields(reader.optional_map("sustained"), machine_.sustained, kSustained);
+    read_reached(reader.optional_map("reached"));
+    refuse_old_section(reader);
     read_links(reader);
     if (reader.optional("calibration") != nullptr)
       read_calibration(reader.optional_map("calibration"), machine_.calibration.emplace());
     reader.finish();
+    machine_.stack = sim::stack_on(machine_, {});
     return std::move(machine_);
   }
 
@@ -171,6 +174,32 @@ class MachineReader {
     read_fields(reader, level, kLevel);
   }
 
+  // By stack or program, or of whatever runs there: "all: {matmul_compute: {value: 0.66, ...}}"
+  void read_reached(MapReader stacks) {
+    if (!stacks.is_present()) return;
+    for (const Node& child : stacks.node()->children) {
+      if (std::ranges::find(sim::kReached, child.key, &sim::ReachedField::key) != sim::kReached.end()) {
+        static_cast<void>(stacks.optional(child.key));
+        stacks.complain(child, stacks.path_to(child.key) + ": whose kernels reach it? Write reached.all." + child.key +
+                                   ", or a stack's or a program's name in the place of all");
+        continue;
+      }
+      MapReader figures = stacks.required_map(child.key);
+      sim::Reached& reached = machine_.reached[child.key];
+      for (const sim::ReachedField& field : sim::kReached)
+        std::visit([&](auto member) { optional_figure(figures, field.key, reached.*member); }, field.member);
+      figures.finish();
+    }
+    stacks.finish();
+  }
+
+  static void refuse_old_section(MapReader& reader) {
+    if (reader.node() == nullptr || reader.node()->find("efficiencies") == nullptr) return;
+    reader.complain(*reader.optional("efficiencies"),
+                    "efficiencies: dram_bandwidth, cache_bandwidth and refill_bandwidth stand under sustained now, all "
+                    "others under reached.all, or reached.dculab where they were fitted to our own kernels");
+  }
+
   template <class Part, std::size_t N>
   void read_fields(MapReader reader, Part& part, const std::array<Field<Part>, N>& fields) {
     for (const Field<Part>& field : fields)
@@ -261,9 +290,14 @@ sim::Machine read_machine(const std::string& file, const std::string& yaml) {
   return read_document(file, parse_yaml(file, yaml));
 }
 
-void cite(sim::Machine& machine, const std::string& key, sim::Evidence evidence, const std::string& source) {
+void cite(sim::Machine& machine, const std::string& figure, sim::Evidence evidence, const std::string& source) {
+  constexpr std::string_view kReachedBegin = "stack.reached.";
+  std::string text;
   for (const auto& [word, value] : kEvidence)
-    if (value == evidence) machine.sources[key] = std::string(word) + ": " + source;
+    if (value == evidence) text = std::string(word) + ": " + source;
+  std::string key = figure;
+  if (figure.starts_with(kReachedBegin)) key = sim::keep_reached(machine, figure.substr(kReachedBegin.size()), text);
+  machine.sources[key] = text;
   std::erase(machine.assumed, key);
   if (evidence == sim::Evidence::assumed) machine.assumed.push_back(key);
 }

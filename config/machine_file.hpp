@@ -16,11 +16,13 @@ inline constexpr std::string_view kMachineSchema = "dculab/machine/1";
 [[nodiscard]] sim::Machine read_machine(const std::string& file, const std::string& yaml);
 
 // YAML that reads back as the same machine. Precondition: every figure that is written has a source (see cite);
-// of overheads and efficiencies only those with a source are written, the others are defaults.
+// of overheads, of what is sustained and of what is reached only those with a source are written, the others are
+// defaults.
 [[nodiscard]] std::string machine_yaml(const sim::Machine& machine);
 
-// Says where the figure under `key` comes from. Keys: "compute_units", "clock", "peaks.f16.vector",
-// "memory.L2.latency", "waves.wave_size", "overheads.kernel_launch", "efficiencies.dram_bandwidth", "host_link".
-void cite(sim::Machine& machine, const std::string& key, sim::Evidence evidence, const std::string& source);
+// Says where the figure under `figure` comes from. Keys: "compute_units", "clock", "peaks.f16.vector",
+// "memory.L2.latency", "waves.wave_size", "overheads.kernel_launch", "sustained.dram_bandwidth", "host_link"; and
+// "stack.reached.overlap", which stands in the machine's file as what the stack reaches there.
+void cite(sim::Machine& machine, const std::string& figure, sim::Evidence evidence, const std::string& source);
 
 }  // namespace dculab::config

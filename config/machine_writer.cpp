@@ -75,7 +75,8 @@ class MachineWriter {
     write_memory();
     if (gpu) write_fields("waves", machine_.waves, kWaves);
     write_fields("overheads", machine_.overheads, kOverheads);
-    write_fields("efficiencies", machine_.efficiencies, kEfficiencies);
+    write_fields("sustained", machine_.sustained, kSustained);
+    write_reached();
     write_links();
     if (machine_.calibration) write_calibration(*machine_.calibration);
     return std::move(text_);
@@ -91,6 +92,19 @@ class MachineWriter {
     if (machine_.collective_start) figure("", "", "collective_start", *machine_.collective_start);
     if (machine_.network_link) figure("", "", "network_link", *machine_.network_link);
     if (machine_.network_latency) figure("", "", "network_latency", *machine_.network_latency);
+  }
+
+  void write_reached() {
+    const std::size_t begin = text_.size();
+    for (const auto& [stack, reached] : machine_.reached) {
+      const std::string path = "reached." + stack + ".";
+      const std::size_t section = text_.size();
+      for (const sim::ReachedField& field : sim::kReached)
+        if (const std::string key(field.key); machine_.sources.contains(path + key))
+          std::visit([&](auto member) { figure("    ", path, key, reached.*member); }, field.member);
+      if (text_.size() > section) text_.insert(section, "  " + yaml_quoted(stack) + ":\n");
+    }
+    if (text_.size() > begin) text_.insert(begin, "reached:\n");
   }
 
   void write_peaks() {

@@ -28,6 +28,7 @@ class StackReader {
     read_devices(reader.optional_map("devices"));
     read_kernels(reader.optional_map("kernels"));
     reader.optional("split", stack_.split, kSplits);
+    read_reached(reader.optional_map("reached"));
     figure(reader, "kernels_per_op", stack_.kernels_per_op, between(0.1, 100));
     read_unfused(reader.optional_map("unfused"));
     read_host(reader.optional_map("host"));
@@ -78,6 +79,12 @@ class StackReader {
     for (const UnfusedField& field : kUnfused)
       std::visit([&](auto member) { figure(reader, field.key, stack_.kernels.unfused.*member, field.range); },
                  field.member);
+    reader.finish();
+  }
+
+  void read_reached(MapReader reader) {
+    for (const ReachedFigure& field : kReachedFigures)
+      std::visit([&](auto member) { figure(reader, field.key, stack_.reached.*member, field.range); }, field.member);
     reader.finish();
   }
 

@@ -60,7 +60,7 @@ struct CalibrateChoices {
 }
 
 [[nodiscard]] std::string value_text(const std::string& key, double value) {
-  const bool is_time = key.starts_with("overheads.") || key == "efficiencies.block_lookup";
+  const bool is_time = key.starts_with("overheads.") || key == "stack.reached.block_lookup";
   return is_time ? config::short_text(Seconds(value)) : number(value);
 }
 

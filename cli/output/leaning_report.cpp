@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/output/machine_figures.hpp"
+#include "sim/hardware/figure.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -12,8 +13,8 @@ constexpr const char* kPrior = "prior";
 [[nodiscard]] bool is_told(const sim::Leaning& leaning) { return leaning.change >= sim::kLeastLeaning; }
 
 [[nodiscard]] std::string source_of(const sim::Machine& machine, const std::string& key) {
-  const auto source = machine.sources.find(key);
-  return source == machine.sources.end() ? kPrior : source->second;
+  const std::string* source = sim::source_of(machine, key);
+  return source == nullptr ? kPrior : *source;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "cli/output/machine_figures.hpp"
 
+#include <array>
+#include <charconv>
 #include <map>
 
 #include "config/machine_fields.hpp"
@@ -90,6 +92,35 @@ void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure)
   return text.empty() ? "nothing" : text;
 }
 
+// As a file has it.
+[[nodiscard]] std::string exact_figure(const sim::Machine& machine, const std::string& key) {
+  sim::Machine copy = machine;
+  return std::visit(
+      [](auto* figure) {
+        if constexpr (requires { figure->value(); }) {
+          return config::exact_text(*figure);
+        } else {
+          std::array<char, 64> buffer{};
+          return std::string(buffer.data(), std::to_chars(buffer.begin(), buffer.end(), *figure).ptr);
+        }
+      },
+      *sim::find_figure(copy, key));
+}
+
+// Of the stack that runs there.
+void add_stack_figures(const sim::Machine& machine, std::vector<MachineFigure>& figures) {
+  constexpr std::string_view kColon = ": ";
+  for (const auto& [of_stack, source] : machine.stack.sources) {
+    const std::string key = std::string(sim::kOfStack) + of_stack;
+    if (!sim::figure_value(machine, key)) continue;
+    const std::size_t colon = source.find(kColon);
+    figures.push_back({key, exact_figure(machine, key), source.substr(0, colon), source.substr(colon + kColon.size())});
+  }
+}
+
+// What a machine says of some stack; the one that runs there has what it takes of it.
+[[nodiscard]] bool is_of_some_stack(const MachineFigure& figure) { return figure.key.starts_with("reached."); }
+
 [[nodiscard]] Json peak_json(Dtype dtype, const char* unit, FlopsPerSecond rate) {
   return {{"dtype", name(dtype)}, {"unit", unit}, {"flop_per_second", rate.value()}};
 }
@@ -101,6 +132,7 @@ std::vector<MachineFigure> machine_figures(const sim::Machine& machine) {
   for (auto& [key, derivation] : effective.derivations) derivation.is_stated = true;  // to have its value written
   std::vector<MachineFigure> figures;
   add_figures(config::parse_yaml(machine.name, config::machine_yaml(effective)), "", figures);
+  add_stack_figures(effective, figures);
   for (const study::Absence& absence : study::absences(effective))
     figures.push_back({absence.key, absence.instead, "assumed", absence.why});
   return figures;
@@ -123,7 +155,7 @@ std::string redesign_text(const sim::Machine& machine) {
   const sim::Redesign& redesign = *machine.redesign;
   return listed(redesign.set) + (redesign.set.size() == 1 ? " is" : " are") +
          " set by the scenario. Moved along: " + grouped(redesign.followed) +
-         ". Where it was: " + grouped(redesign.stayed) + "; launches, links and efficiencies";
+         ". Where it was: " + grouped(redesign.stayed) + "; launches, links and shares of peaks";
 }
 
 Json redesign_json(const sim::Machine& machine) {
@@ -140,7 +172,7 @@ Json machine_facts(const sim::Machine& machine, std::span<const config::SweepAxi
     if (peak.matrix) facts["peaks"].push_back(peak_json(dtype, "matrix", *peak.matrix));
   }
   for (MachineFigure figure : machine_figures(machine)) {
-    if (figure.kind.empty()) continue;
+    if (figure.kind.empty() || is_of_some_stack(figure)) continue;
     mark_swept(sweep, figure);
     facts["figures"].push_back(
         {{"key", figure.key}, {"value", figure.value}, {"kind", figure.kind}, {"source", figure.source}});

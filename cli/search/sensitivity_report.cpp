@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/output/machine_figures.hpp"
+#include "sim/hardware/figure.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -24,8 +25,8 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
 }
 
 [[nodiscard]] std::string kind_of(const sim::Machine& machine, const std::string& key) {
-  const auto source = machine.sources.find(key);
-  return source == machine.sources.end() ? "prior" : source->second.substr(0, source->second.find(':'));
+  const std::string* source = sim::source_of(machine, key);
+  return source == nullptr ? "prior" : source->substr(0, source->find(':'));
 }
 
 }  // namespace

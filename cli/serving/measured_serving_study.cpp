@@ -267,15 +267,15 @@ MeasuredStudy measure_serving_study(const config::Scenario& scenario, const sim:
   study.trace.header = points.front().header;
   study.trace.steps = steps_to_fit(points, host);
   sim::Fit fit = sim::calibrate(host, study.trace.steps);
-  fit.machine.efficiencies.undisturbed = undisturbed(points, fit.machine);
+  fit.machine.stack.reached.undisturbed = undisturbed(points, fit.machine);
   report.heading.push_back(host.description);
   report.heading.push_back("calibrated on " + std::to_string(study.trace.steps.size()) +
                            " steps of other requests at the same rates: median |error| " +
                            percent(fit.error.median_abs_error) + ", P90 " + percent(fit.error.p90_abs_error) +
                            ", bias " + percent(fit.error.bias) + "; pauses take " +
-                           percent(1 - fit.machine.efficiencies.undisturbed) + " of short steps' time");
+                           percent(1 - fit.machine.stack.reached.undisturbed) + " of short steps' time");
   add_comparison(points, fit.machine, report);
-  config::cite(fit.machine, "efficiencies.undisturbed", sim::Evidence::measured,
+  config::cite(fit.machine, "stack.reached.undisturbed", sim::Evidence::measured,
                "dculab: how much longer than priced the served steps took on average");
   study::cite_fit(fit.machine, std::to_string(study.trace.steps.size()) + " served steps");
   study.machine = fit.machine;

@@ -11,6 +11,7 @@
 #include "config/unit_text.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/hardware/figure.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
@@ -36,18 +37,12 @@ constexpr std::size_t kDetailedPoints = 128;  // larger sweeps are told without 
   return text.empty() ? "step" : text;
 }
 
-// Running the point's stack.
-[[nodiscard]] sim::Machine machine_of(const StudyPoint& point, sim::Machine machine) {
-  if (point.stack) machine.stack = *point.stack;
-  return machine;
-}
-
 [[nodiscard]] std::vector<PricedPoint> price_points(const std::vector<StudyPoint>& points,
                                                     const sim::Machine& machine) {
   std::vector<PricedPoint> priced;
   for (const StudyPoint& point : points) {
     StepPlan plan = plan_step(point.model, point.options, point.batch);
-    sim::StepPrice price = sim::price_step(machine_of(point, machine), plan);
+    sim::StepPrice price = sim::price_step(machine_of(point, machine, machine), plan);
     priced.push_back({&point, std::move(price), std::move(plan)});
   }
   return priced;
@@ -64,7 +59,7 @@ struct PointFigures {
 
 [[nodiscard]] PointFigures figures_of(const PricedPoint& priced, const sim::Machine& on) {
   const StudyPoint& point = *priced.point;
-  const sim::Machine machine = machine_of(point, on);
+  const sim::Machine machine = machine_of(point, on, on);
   const Seconds seconds = priced.price.seconds;
   const int context = point.batch.sequences.front().context_tokens();
   return {seconds, sim::confidence(machine, point.model, point.options, priced.plan, seconds),
@@ -123,6 +118,11 @@ void add_points(const std::vector<PricedPoint>& priced, const sim::Machine& mach
 
 }  // namespace
 
+sim::Machine machine_of(const StudyPoint& point, sim::Machine machine, const sim::Machine& base) {
+  if (point.stack) machine.stack = sim::changed_alike(*point.stack, base, machine);
+  return machine;
+}
+
 std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine) {
   std::vector<StudyPoint> points;
   std::map<std::string, std::size_t> workloads;
@@ -132,7 +132,7 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim
     point.choices = each.choices;
     point.model = study::resolve_model(each.scenario);
     if (each.scenario.stack != scenario.stack) point.stack = study::resolve_stack(each.scenario.stack, machine);
-    point.options = study::resolve_options(each.scenario, point.model, machine_of(point, machine));
+    point.options = study::resolve_options(each.scenario, point.model, machine_of(point, machine, machine));
     point.batch = study::resolve_batch(each.scenario.workload, point.model, point.options);
     point.choice = {point.model.num_key_value_heads, point.options.block_size};
     point.workload = workloads.try_emplace(workload_text(each.choices), workloads.size()).first->second;
@@ -147,15 +147,15 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
   Json json{{"machine", machine.name}};
   add_points(priced, machine, report, json);
   add_recommendation(priced, study::resolve_model(scenario).num_key_value_heads, machine, report, json);
-  const auto prices = [&priced](const sim::Machine& candidate) {
+  const auto prices = [&priced, &machine](const sim::Machine& candidate) {
     std::vector<Seconds> times;
     for (const PricedPoint& each : priced)
-      times.push_back(sim::price_step(machine_of(*each.point, candidate), each.plan).seconds);
+      times.push_back(sim::price_step(machine_of(*each.point, candidate, machine), each.plan).seconds);
     return times;
   };
   json["leans_on"] = add_leanings(machine, prices, report);
   if (within > 1 && json.contains("recommendation"))
-    json["sensitivity"] = add_sensitivity(machine, recommendation_of(priced), within, "step_time", report);
+    json["sensitivity"] = add_sensitivity(machine, recommendation_of(priced, machine), within, "step_time", report);
   report.json["machines"].push_back(std::move(json));
 }
 

@@ -24,6 +24,10 @@ struct StudyPoint {
   std::size_t workload = 0;         // points that differ in KV heads and block size only share it
 };
 
+// `machine` running the point's stack. Where `machine` is `base`, for which the points were made, with figures of its
+// stack changed, those of the point's stack change alike.
+[[nodiscard]] sim::Machine machine_of(const StudyPoint& point, sim::Machine machine, const sim::Machine& base);
+
 // All points of the sweep for a machine. Throws InputError.
 [[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine);
 

@@ -111,12 +111,12 @@ struct ChoiceVerdict {
 
 }  // namespace
 
-sim::Question recommendation_of(const std::vector<PricedPoint>& points) {
-  return [&points](const sim::Machine& machine) {
+sim::Question recommendation_of(const std::vector<PricedPoint>& points, const sim::Machine& base) {
+  return [&points, &base](const sim::Machine& machine) {
     std::vector<sim::ChoiceTime> times;
     sim::StepPrice price;
     for (const PricedPoint& priced : points) {
-      sim::price_step(machine, priced.plan, price);
+      sim::price_step(machine_of(*priced.point, machine, base), priced.plan, price);
       times.push_back({priced.point->choice, priced.point->workload, price.seconds});
     }
     const sim::ScoredChoice best = sim::recommend(sim::rank_choices(times), sim::kAccuracyTie);

@@ -20,7 +20,7 @@ struct PricedPoint {
 void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads, const sim::Machine& machine,
                         Report& report, Json& json);
 
-// The same choice as a question to ask on other machines of this kind. `points` must outlive it.
-[[nodiscard]] sim::Question recommendation_of(const std::vector<PricedPoint>& points);
+// The same choice as a question to ask on `base` with other figures. Both must outlive it.
+[[nodiscard]] sim::Question recommendation_of(const std::vector<PricedPoint>& points, const sim::Machine& base);
 
 }  // namespace dculab::cli

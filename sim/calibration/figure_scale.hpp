@@ -7,7 +7,7 @@
 
 namespace dculab::sim {
 
-// Multiplies the figure under `key` ("peaks.f16.matrix", "memory.L2.latency", "efficiencies.overlap"). Counts move by
+// Multiplies the figure under `key` ("peaks.f16.matrix", "memory.L2.latency", "stack.reached.overlap"). Counts move by
 // one at least; a line by a power of two; shares and fitted times stay within their bounds; what follows compute units,
 // clock or channels follows them. False, and nothing is
 // changed, for what is no quantity of its own: names, the ways of a cache, wave size, SIMDs and granules; and where

@@ -6,6 +6,7 @@
 
 #include "sim/calibration/figure_scale.hpp"
 #include "sim/calibration/parameters.hpp"
+#include "sim/hardware/figure.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -24,9 +25,13 @@ namespace {
 }  // namespace
 
 std::vector<std::string> assumed_keys(const Machine& machine) {
-  std::vector<std::string> keys = machine.assumed;
+  std::vector<std::string> keys;
+  for (const std::string& key : machine.assumed)
+    if (!key.starts_with("reached.")) keys.push_back(key);  // what is taken of them, the stack has
+  for (const auto& [key, source] : machine.stack.sources)
+    if (key.starts_with("reached.") && source.starts_with("assumed")) keys.push_back(std::string(kOfStack) + key);
   for (const Parameter& parameter : parameters())
-    if (!machine.sources.contains(std::string(parameter.key))) keys.emplace_back(parameter.key);
+    if (source_of(machine, parameter.key) == nullptr) keys.emplace_back(parameter.key);
   return keys;
 }
 

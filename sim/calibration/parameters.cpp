@@ -12,15 +12,15 @@ constexpr double kLongestTime = 1e-2;  // s
 
 // Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
 constexpr std::array<Parameter, 13> kParameters{{
-    {"efficiencies.matmul_compute", &Efficiencies::matmul_compute, 0.30, kLeastShare, 1},
-    {"efficiencies.attention_compute", &Efficiencies::attention_compute, 0.50, kLeastShare, 1},
-    {"efficiencies.elementwise_compute", &Efficiencies::elementwise_compute, 0.70, kLeastShare, 1},
-    {"efficiencies.conversion_compute", &Efficiencies::conversion_compute, 0.50, kLeastShare, 1},
-    {"efficiencies.dram_bandwidth", &Efficiencies::dram_bandwidth, 0.15, kLeastShare, 1},
-    {"efficiencies.cache_bandwidth", &Efficiencies::cache_bandwidth, 0.40, kLeastShare, 1},
-    {"efficiencies.overlap", &Efficiencies::overlap, 0.50, kLeastShare, 1},
-    {"efficiencies.block_lookup", &Efficiencies::block_lookup, 1.00, kLeastTime, kLongestTime},
-    {"efficiencies.refill_bandwidth", &Efficiencies::refill_bandwidth, 0.50, kLeastShare, 1},
+    {"stack.reached.matmul_compute", &Reached::matmul_compute, 0.30, kLeastShare, 1},
+    {"stack.reached.attention_compute", &Reached::attention_compute, 0.50, kLeastShare, 1},
+    {"stack.reached.elementwise_compute", &Reached::elementwise_compute, 0.70, kLeastShare, 1},
+    {"stack.reached.conversion_compute", &Reached::conversion_compute, 0.50, kLeastShare, 1},
+    {"sustained.dram_bandwidth", &Sustained::dram_bandwidth, 0.15, kLeastShare, 1},
+    {"sustained.cache_bandwidth", &Sustained::cache_bandwidth, 0.40, kLeastShare, 1},
+    {"stack.reached.overlap", &Reached::overlap, 0.50, kLeastShare, 1},
+    {"stack.reached.block_lookup", &Reached::block_lookup, 1.00, kLeastTime, kLongestTime},
+    {"sustained.refill_bandwidth", &Sustained::refill_bandwidth, 0.50, kLeastShare, 1},
     {"overheads.kernel_launch", &Overheads::kernel_launch, 0.70, kLeastTime, kLongestTime},
     {"overheads.workgroup_start", &Overheads::workgroup_start, 1.00, kLeastTime, kLongestTime},
     {"overheads.host_per_step", &Overheads::host_per_step, 1.00, kLeastTime, kLongestTime},
@@ -42,8 +42,10 @@ void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
       [&](auto member) {
         if constexpr (std::is_same_v<decltype(member), Seconds Overheads::*>)
           use(machine.overheads.*member);
+        else if constexpr (std::is_same_v<decltype(member), double Sustained::*>)
+          use(machine.sustained.*member);
         else
-          use(machine.efficiencies.*member);
+          use(machine.stack.reached.*member);
       },
       parameter.member);
 }
@@ -53,8 +55,8 @@ void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
 std::span<const Parameter> parameters() { return kParameters; }
 
 bool matters(const Machine& machine, const Parameter& parameter) {
-  const auto* share = std::get_if<double Efficiencies::*>(&parameter.member);
-  return share == nullptr || *share != &Efficiencies::refill_bandwidth ||
+  const auto* share = std::get_if<double Sustained::*>(&parameter.member);
+  return share == nullptr || *share != &Sustained::refill_bandwidth ||
          std::ranges::any_of(machine.memory, [](const MemoryLevel& level) { return level.kept_for > Seconds{}; });
 }
 

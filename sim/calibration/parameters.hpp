@@ -1,4 +1,5 @@
-// The figures of a machine that calibration may change: shares of a peak, and times that no peak explains.
+// The figures of a machine and of the stack that runs there that calibration may change: shares of a peak, and times
+// that no peak explains.
 #pragma once
 
 #include <span>
@@ -12,8 +13,8 @@ namespace dculab::sim {
 // One such figure, with what is believed about it before anything was measured: its value in the machine file is the
 // centre of the prior, `log_sigma` its width (0.3 = a factor of 1.35 either way is plausible).
 struct Parameter {
-  std::string_view key;  // as in the machine file: "efficiencies.dram_bandwidth"
-  std::variant<double Efficiencies::*, Seconds Efficiencies::*, Seconds Overheads::*> member;
+  std::string_view key;  // see sim/hardware/figure.hpp: "sustained.dram_bandwidth", "stack.reached.overlap"
+  std::variant<double Sustained::*, double Reached::*, Seconds Reached::*, Seconds Overheads::*> member;
   double log_sigma = 0.3;
   double lowest = 0;
   double highest = 1;

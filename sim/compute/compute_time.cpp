@@ -14,7 +14,7 @@ using lower::Pipe;
 
 // Of the vector units, weighted by 1 / what is reached of their rate.
 [[nodiscard]] FlopCount vector_instructions(const Machine& machine, const Arithmetic& work, Dtype multiplied) {
-  const Efficiencies& reached = machine.efficiencies;
+  const Reached& reached = machine.stack.reached;
   const bool integers = multiplied == Dtype::int8 && work.integer_instructions > 0;
   const double conversions =
       integers
@@ -40,17 +40,17 @@ ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Laun
   if (work.pipe == Pipe::elementwise) {
     const FlopsPerSecond peak = machine.peaks.at(Dtype::f32).vector;
     const Seconds beside = vector_instructions(machine, work, Dtype::f32) / vector_lanes(machine);
-    const Seconds flops = op.flops / (peak * machine.efficiencies.elementwise_compute);
+    const Seconds flops = op.flops / (peak * machine.stack.reached.elementwise_compute);
     return {(flops + beside) / busy_share, op.flops / peak};
   }
   const MultiplyFormat format = multiply_format(machine, work.multiplied_in);
   const Seconds floor = op.flops / highest_rate(format.peak);
   if (const auto rate = launch.product ? matmul_rate(machine, *launch.product) : std::nullopt) {
-    const FlopsPerSecond reached = std::min(*rate, highest_rate(format.peak)) * machine.efficiencies.matmul_compute;
+    const FlopsPerSecond reached = std::min(*rate, highest_rate(format.peak)) * machine.stack.reached.matmul_compute;
     return {op.flops / (reached * busy_share), floor};
   }
   const double efficiency =
-      work.pipe == Pipe::attention ? machine.efficiencies.attention_compute : machine.efficiencies.matmul_compute;
+      work.pipe == Pipe::attention ? machine.stack.reached.attention_compute : machine.stack.reached.matmul_compute;
   const Seconds vector = vector_instructions(machine, work, format.dtype) / vector_lanes(machine);
   return {fastest(work, format.peak, efficiency, vector) / busy_share, floor};
 }

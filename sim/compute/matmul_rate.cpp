@@ -72,8 +72,7 @@ std::optional<double> matmul_dram_share(const Machine& machine, const lower::Pro
   const double whole = std::max(1.0, time_per_weight(found->second, machine.short_matmul_dram_shares, product, pass));
   const double loading =
       std::clamp(time_per_weight(found->second, machine.short_matmul_dram_shares, product, fastest), 1.0, whole);
-  const Efficiencies& reached = machine.efficiencies;
-  return 1 / (loading / reached.dram_bandwidth + (whole - loading) / reached.matmul_compute);
+  return 1 / (loading / machine.sustained.dram_bandwidth + (whole - loading) / machine.stack.reached.matmul_compute);
 }
 
 }  // namespace dculab::sim

@@ -29,7 +29,7 @@ struct MultiplyFormat {
 //   int4: unpack, convert, scale      3
 //   fp8: 1 where the machine knows fp8, else 4 (sign, exponent and mantissa moved by hand)
 // Counted from the instruction sequences of GPTQ (int4) and vLLM's fp8 software conversion; the share of the
-// instruction rate that is reached is Efficiencies::conversion_compute.
+// instruction rate that is reached is Reached::conversion_compute.
 [[nodiscard]] double conversion_instructions(const Machine& machine, Dtype stored, Dtype multiplied);
 
 }  // namespace dculab::sim

@@ -47,7 +47,7 @@ using lower::Overlap;
 
 // A second kernel adds up what the parts of a product split along k come to.
 void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, double parts) {
-  price.lookups = launch.block_lookups * machine.efficiencies.block_lookup / price.parallel.concurrent;
+  price.lookups = launch.block_lookups * machine.stack.reached.block_lookup / price.parallel.concurrent;
   price.chain =
       launch.chained_loads * machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
   const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);
@@ -150,7 +150,7 @@ struct Way {
 }
 
 void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes footprint, OpPrice& price) {
-  const BytesPerSecond bandwidth = machine.efficiencies.refill_bandwidth * machine.dram().bandwidth;
+  const BytesPerSecond bandwidth = machine.sustained.refill_bandwidth * machine.dram().bandwidth;
   price.refill = cold_share * kept_bytes(machine, op, footprint) / bandwidth;
   price.seconds += price.refill;
 }
@@ -189,12 +189,12 @@ Bytes step_footprint(const StepPlan& plan) {
 }
 
 OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint) {
-  return price_op(machine, plan, op, footprint, norm_of_overlap(machine.efficiencies.overlap));
+  return price_op(machine, plan, op, footprint, norm_of_overlap(machine.stack.reached.overlap));
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
   const Bytes footprint = step_footprint(plan);
-  const double norm = norm_of_overlap(machine.efficiencies.overlap);
+  const double norm = norm_of_overlap(machine.stack.reached.overlap);
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
   price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
                sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);

@@ -27,22 +27,28 @@ constexpr Members<Overheads, 4> kOverheads{{{"kernel_launch", &Overheads::kernel
                                             {"host_per_step", &Overheads::host_per_step},
                                             {"host_per_sequence", &Overheads::host_per_sequence},
                                             {"workgroup_start", &Overheads::workgroup_start}}};
-constexpr Members<Efficiencies, 10> kEfficiencies{{{"matmul_compute", &Efficiencies::matmul_compute},
-                                                   {"attention_compute", &Efficiencies::attention_compute},
-                                                   {"elementwise_compute", &Efficiencies::elementwise_compute},
-                                                   {"conversion_compute", &Efficiencies::conversion_compute},
-                                                   {"dram_bandwidth", &Efficiencies::dram_bandwidth},
-                                                   {"cache_bandwidth", &Efficiencies::cache_bandwidth},
-                                                   {"overlap", &Efficiencies::overlap},
-                                                   {"block_lookup", &Efficiencies::block_lookup},
-                                                   {"refill_bandwidth", &Efficiencies::refill_bandwidth},
-                                                   {"undisturbed", &Efficiencies::undisturbed}}};
+constexpr Members<Sustained, 3> kSustained{{{"dram_bandwidth", &Sustained::dram_bandwidth},
+                                            {"cache_bandwidth", &Sustained::cache_bandwidth},
+                                            {"refill_bandwidth", &Sustained::refill_bandwidth}}};
+constexpr Members<lower::UnfusedWork, 4> kUnfused{
+    {{"activation_scale", &lower::UnfusedWork::activation_scale},
+     {"bytes_per_score", &lower::UnfusedWork::bytes_per_score},
+     {"bytes_per_widened_weight", &lower::UnfusedWork::bytes_per_widened_weight},
+     {"widened_from_rows", &lower::UnfusedWork::widened_from_rows}}};
 
 template <class Part, std::size_t N>
 [[nodiscard]] Found find_member(Part& part, const Members<Part, N>& members, std::string_view name) {
   for (const auto& [key, member] : members)
     if (key == name) return std::visit([&part](auto each) { return Figure(&(part.*each)); }, member);
   return std::nullopt;
+}
+
+template <class T>
+[[nodiscard]] double number_of(const T& figure) {
+  if constexpr (requires { figure.value(); })
+    return figure.value();
+  else
+    return static_cast<double>(figure);
 }
 
 template <class T>
@@ -88,6 +94,21 @@ template <class ByRows>
   return std::nullopt;
 }
 
+// "reached.matmul_compute", "host.per_step"
+[[nodiscard]] Found find_of_stack(Stack& stack, std::string_view key) {
+  constexpr std::string_view kReachedBegin = "reached.", kUnfusedBegin = "unfused.";
+  if (key == "kernels_per_op") return Figure(&stack.kernels_per_op);
+  if (key == "host.per_step") return stated(stack.host_per_step);
+  if (key == "host.per_sequence") return stated(stack.host_per_sequence);
+  if (key.starts_with(kUnfusedBegin))
+    return find_member(stack.kernels.unfused, kUnfused, key.substr(kUnfusedBegin.size()));
+  if (!key.starts_with(kReachedBegin)) return std::nullopt;
+  for (const ReachedField& field : kReached)
+    if (field.key == key.substr(kReachedBegin.size()))
+      return std::visit([&stack](auto member) { return Figure(&(stack.reached.*member)); }, field.member);
+  return std::nullopt;
+}
+
 [[nodiscard]] Found find_plain(Machine& machine, std::string_view key) {
   if (key == "compute_units") return Figure(&machine.compute_units);
   if (key == "clock") return Figure(&machine.clock);
@@ -105,6 +126,7 @@ template <class ByRows>
 }  // namespace
 
 std::optional<Figure> find_figure(Machine& machine, std::string_view key) {
+  if (key.starts_with(kOfStack)) return find_of_stack(machine.stack, key.substr(kOfStack.size()));
   const std::size_t first = key.find('.'), last = key.rfind('.');
   if (first == std::string_view::npos) return find_plain(machine, key);
   const std::string_view section = key.substr(0, first), figure = key.substr(last + 1);
@@ -118,21 +140,49 @@ std::optional<Figure> find_figure(Machine& machine, std::string_view key) {
   if (first != last) return std::nullopt;
   if (section == "waves" && machine.kind == lower::DeviceKind::gpu) return find_member(machine.waves, kWaves, figure);
   if (section == "overheads") return find_member(machine.overheads, kOverheads, figure);
-  if (section == "efficiencies") return find_member(machine.efficiencies, kEfficiencies, figure);
+  if (section == "sustained") return find_member(machine.sustained, kSustained, figure);
   return std::nullopt;
 }
 
 std::optional<double> figure_value(const Machine& machine, std::string_view key) {
   const std::optional<Figure> figure = find_figure(const_cast<Machine&>(machine), key);
   if (!figure) return std::nullopt;
-  return std::visit(
-      [](auto* value) {
-        if constexpr (requires { value->value(); })
-          return value->value();
-        else
-          return static_cast<double>(*value);
-      },
-      *figure);
+  return std::visit([](auto* value) { return number_of(*value); }, *figure);
+}
+
+const std::vector<std::string>& stack_figures() {
+  static const std::vector<std::string> kKeys = [] {
+    std::vector<std::string> keys{"stack.kernels_per_op", "stack.host.per_step", "stack.host.per_sequence"};
+    for (const auto& [key, member] : kUnfused) keys.push_back("stack.unfused." + std::string(key));
+    for (const ReachedField& field : kReached) keys.push_back("stack.reached." + std::string(field.key));
+    return keys;
+  }();
+  return kKeys;
+}
+
+Stack changed_alike(Stack stack, const Machine& before, const Machine& after) {
+  for (const std::string& key : stack_figures()) {
+    const std::optional<double> was = figure_value(before, key), is = figure_value(after, key);
+    if (!was || !is || *was == *is) continue;
+    const Found figure = find_of_stack(stack, std::string_view(key).substr(kOfStack.size()));
+    if (!figure) continue;
+    std::visit(
+        [&](auto* value) {
+          using Value = std::decay_t<decltype(*value)>;
+          const double own = number_of(*value), changed = own == *was || *was == 0 ? *is : own * *is / *was;
+          const bool is_share = std::is_same_v<Value, double> && key.starts_with("stack.reached.");
+          *value = Value(is_share ? std::min(changed, 1.0) : changed);
+        },
+        *figure);
+  }
+  return stack;
+}
+
+const std::string* source_of(const Machine& machine, std::string_view key) {
+  const bool of_stack = key.starts_with(kOfStack);
+  const auto& sources = of_stack ? machine.stack.sources : machine.sources;
+  const auto found = sources.find(std::string(of_stack ? key.substr(kOfStack.size()) : key));
+  return found == sources.end() ? nullptr : &found->second;
 }
 
 }  // namespace dculab::sim

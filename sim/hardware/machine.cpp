@@ -108,25 +108,28 @@ void check_waves(Problems& found, const WaveResources& waves) {
   require_positive(found, "waves.lds_granule", waves.lds_granule.value());
 }
 
+void check_reached(Problems& found, const Reached& reached) {
+  for (const ReachedField& field : kReached) {
+    const std::string key = "stack.reached." + std::string(field.key);
+    if (const auto* share = std::get_if<double Reached::*>(&field.member)) require_share(found, key, reached.**share);
+    if (const auto* time = std::get_if<Seconds Reached::*>(&field.member))
+      require_not_negative(found, key, (reached.**time).value());
+  }
+}
+
 void check_fitted(Problems& found, const Machine& machine) {
-  const Efficiencies& shares = machine.efficiencies;
-  for (const auto& [key, value] : {std::pair{"efficiencies.matmul_compute", shares.matmul_compute},
-                                   {"efficiencies.attention_compute", shares.attention_compute},
-                                   {"efficiencies.elementwise_compute", shares.elementwise_compute},
-                                   {"efficiencies.conversion_compute", shares.conversion_compute},
-                                   {"efficiencies.dram_bandwidth", shares.dram_bandwidth},
-                                   {"efficiencies.cache_bandwidth", shares.cache_bandwidth},
-                                   {"efficiencies.overlap", shares.overlap},
-                                   {"efficiencies.refill_bandwidth", shares.refill_bandwidth},
-                                   {"efficiencies.undisturbed", shares.undisturbed}})
+  const Sustained& shares = machine.sustained;
+  for (const auto& [key, value] : {std::pair{"sustained.dram_bandwidth", shares.dram_bandwidth},
+                                   {"sustained.cache_bandwidth", shares.cache_bandwidth},
+                                   {"sustained.refill_bandwidth", shares.refill_bandwidth}})
     require_share(found, key, value);
   const Overheads& times = machine.overheads;
-  for (const auto& [key, value] : {std::pair{"efficiencies.block_lookup", shares.block_lookup},
-                                   {"overheads.kernel_launch", times.kernel_launch},
+  for (const auto& [key, value] : {std::pair{"overheads.kernel_launch", times.kernel_launch},
                                    {"overheads.host_per_step", times.host_per_step},
                                    {"overheads.host_per_sequence", times.host_per_sequence},
                                    {"overheads.workgroup_start", times.workgroup_start}})
     require_not_negative(found, key, value.value());
+  check_reached(found, machine.stack.reached);
 }
 
 }  // namespace

@@ -109,26 +109,14 @@ struct Overheads {
   Seconds workgroup_start{100e-9};
 };
 
-// Shares of the peaks that real kernels reach, each in (0, 1] and the times a kernel spends per unit of work that
-// no peak explains. Defaults are priors; calibration replaces them.
-struct Efficiencies {
-  double matmul_compute = 0.75;  // of what the kernel was measured to reach where that is known, of the peak elsewhere
-  double attention_compute = 0.45;
-  double elementwise_compute = 0.25;
-  double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
-  double dram_bandwidth = 0.85;      // streaming reads; of matmul_dram_shares where those are known
+// Shares of the peaks that streams through memory reach, each in (0, 1]: of the hardware, whatever runs there. Defaults
+// are priors; calibration replaces them.
+struct Sustained {
+  double dram_bandwidth = 0.85;  // streaming reads; of matmul_dram_shares where those are known
   double cache_bandwidth = 0.80;
-  double overlap = 0.80;  // share of one resource's time that hides behind another's equal time
-  // Per followed block-table entry, where it is not hidden: the load of the entry and the address arithmetic. The prior
-  // makes blocks of 1 token 13 to 18 % slower than of 16, as measured on gfx950 (ROCm/FlyDSL pull request 1066).
-  Seconds block_lookup{15e-9};
   // Of DRAM's peak: how fast a step fetches what strangers drove out of a cache, on top of all else it does. The prior
   // is what the engine reached on two virtual cores of an AMD EPYC.
   double refill_bandwidth = 0.5;
-  // Of a short served step's time, what is not pauses: the law and its fit say how long a typical step takes,
-  // `simulate` what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1 where they were
-  // not.
-  double undisturbed = 1;
 };
 
 // Least and largest value of one feature of the steps that a machine was calibrated on.
@@ -167,7 +155,8 @@ struct Machine : lower::Device {
   std::map<MatmulKernel, ShareByRows> short_matmul_dram_shares;
   std::vector<MemoryLevel> memory;  // fastest first, DRAM last
   Overheads overheads;
-  Efficiencies efficiencies;
+  Sustained sustained;
+  std::map<std::string, Reached> reached;      // by stack, program or kAnyStack: what `sources` cites, see stack_on
   Stack stack;                                 // what runs on it: our own kernels, unless told otherwise
   std::optional<BytesPerSecond> host_link;     // one direction
   std::optional<BytesPerSecond> peer_link;     // one direction, to all peers together

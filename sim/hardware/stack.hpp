@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "lower/device.hpp"
 #include "lower/kernel_library.hpp"
+#include "sim/hardware/reached.hpp"
 
 namespace dculab::sim {
 
@@ -49,6 +50,7 @@ struct Stack {
   std::vector<std::string> published_as;  // how publications' names of the software begin; the program, where empty
   DeviceRange devices;
   lower::Kernels kernels;
+  Reached reached;            // of a stack that runs on a machine, what both say: see stack_on
   double kernels_per_op = 1;  // that the program launches for one of ours
   Split split = Split::tensor;
   ProgramDefaults defaults;

@@ -18,7 +18,7 @@ SimulatedExecutor::SimulatedExecutor(Machine machine, const ModelShape& model, c
 void SimulatedExecutor::copy_blocks(std::span<const BlockCopy> copies) {
   if (copies.empty()) return;
   const Bytes moved = 2.0 * block_bytes_ * static_cast<double>(copies.size());
-  const BytesPerSecond bandwidth = machine_.dram().bandwidth * machine_.efficiencies.dram_bandwidth;
+  const BytesPerSecond bandwidth = machine_.dram().bandwidth * machine_.sustained.dram_bandwidth;
   pending_copies_ += machine_.overheads.kernel_launch + moved / bandwidth;
 }
 
@@ -26,7 +26,7 @@ void SimulatedExecutor::swap_blocks(std::span<const BlockCopy> out, std::span<co
   const auto blocks = static_cast<double>(out.size() + in.size());
   const Bytes moved = block_bytes_ * blocks;
   if (machine_.kind == lower::DeviceKind::cpu)
-    pending_swaps_ += 2.0 * moved / (machine_.dram().bandwidth * machine_.efficiencies.dram_bandwidth);
+    pending_swaps_ += 2.0 * moved / (machine_.dram().bandwidth * machine_.sustained.dram_bandwidth);
   else
     pending_swaps_ += blocks * pieces_per_block_ * machine_.overheads.kernel_launch + moved / *machine_.host_link;
 }

@@ -48,7 +48,7 @@ class SimulatedExecutor : public Executor {
   [[nodiscard]] Seconds copies() const { return copies_; }  // of its duration, as are the swaps
   [[nodiscard]] Seconds swaps() const { return swaps_; }
   [[nodiscard]] Seconds pauses() const {
-    return (1 / machine_.efficiencies.undisturbed - 1) * open_to_pauses(price_.seconds);
+    return (1 / machine_.stack.reached.undisturbed - 1) * open_to_pauses(price_.seconds);
   }
   [[nodiscard]] const Machine& machine() const { return machine_; }
 

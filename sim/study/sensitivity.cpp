@@ -16,6 +16,7 @@ namespace {
 [[nodiscard]] std::set<std::string> figure_keys(const Machine& machine) {
   std::set<std::string> keys;
   for (const auto& [key, source] : machine.sources) keys.insert(key);
+  for (const auto& [key, source] : machine.stack.sources) keys.insert(std::string(kOfStack) + key);
   for (const Parameter& parameter : parameters()) keys.emplace(parameter.key);
   return keys;
 }

@@ -4,10 +4,13 @@
 #include "sim/calibration/parameters.hpp"
 #include "sim/compute/peak.hpp"
 #include "sim/hardware/design.hpp"
+#include "sim/hardware/figure.hpp"
 #include "sim/memory/set_associative_cache.hpp"
 
 namespace dculab::study {
 namespace {
+
+constexpr const char* kPrior = "prior, see docs/reference/cost-law.md";
 
 void cite_default(sim::Machine& machine, const std::string& key, const std::string& why) {
   config::cite(machine, key, sim::Evidence::assumed, "default: " + why);
@@ -42,10 +45,14 @@ void add_links(const sim::Machine& machine, std::vector<Absence>& found) {
 }  // namespace
 
 sim::Machine effective_machine(sim::Machine machine) {
-  for (const sim::Parameter& parameter : sim::parameters())
-    if (sim::matters(machine, parameter) && !machine.sources.contains(std::string(parameter.key)))
-      config::cite(machine, std::string(parameter.key), sim::Evidence::assumed,
-                   "prior, see docs/reference/cost-law.md");
+  for (const sim::Parameter& parameter : sim::parameters()) {
+    const std::string key(parameter.key);
+    if (!sim::matters(machine, parameter) || sim::source_of(machine, key) != nullptr) continue;
+    if (key.starts_with(sim::kOfStack))
+      machine.stack.sources[key.substr(sim::kOfStack.size())] = std::string("assumed: ") + kPrior;
+    else
+      config::cite(machine, key, sim::Evidence::assumed, kPrior);
+  }
   add_level_defaults(machine);
   return machine;
 }

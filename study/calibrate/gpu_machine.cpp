@@ -52,8 +52,8 @@ void set_memory(const engine::GpuMeasurements& gpu, sim::Machine& machine) {
                  how + ", above the " + config::short_text(dram.bandwidth) + " of the machine it was started from");
     dram.bandwidth = fastest;
   }
-  machine.efficiencies.dram_bandwidth = fastest / dram.bandwidth;
-  config::cite(machine, "efficiencies.dram_bandwidth", Evidence::measured,
+  machine.sustained.dram_bandwidth = fastest / dram.bandwidth;
+  config::cite(machine, "sustained.dram_bandwidth", Evidence::measured,
                how + ", of " + config::short_text(dram.bandwidth));
 }
 
@@ -80,8 +80,8 @@ void set_arithmetic(const engine::GpuMeasurements& gpu, sim::Machine& machine) {
   const std::string f16 = how("f16", gpu.product.f16);
   const double share = reached_share(machine, Dtype::f16, gpu.product.f16, f16);
   if (share <= 0) return;
-  machine.efficiencies.matmul_compute = share;
-  config::cite(machine, "efficiencies.matmul_compute", Evidence::measured, f16 + " of the peak");
+  machine.stack.reached.matmul_compute = share;
+  config::cite(machine, "stack.reached.matmul_compute", Evidence::measured, f16 + " of the peak");
 }
 
 }  // namespace

@@ -127,10 +127,10 @@ void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& hos
         machine.peaks[dtype].vector = std::max(machine.peaks[dtype].vector, measured.rate.highest);
   }
   add_matmul_dram_shares(machine, host);
-  machine.efficiencies.matmul_compute = machine.efficiencies.dram_bandwidth = kStepShare;
-  config::cite(machine, "efficiencies.matmul_compute", Evidence::assumed,
+  machine.stack.reached.matmul_compute = machine.sustained.dram_bandwidth = kStepShare;
+  config::cite(machine, "stack.reached.matmul_compute", Evidence::assumed,
                "of matmul_rates: in a step other kernels take turns");
-  config::cite(machine, "efficiencies.dram_bandwidth", Evidence::assumed,
+  config::cite(machine, "sustained.dram_bandwidth", Evidence::assumed,
                "of matmul_dram_shares and of what reading reaches: in a step other kernels take turns");
 }
 

@@ -60,7 +60,7 @@ std::vector<StackLimits> stack_limits(const ModelShape& model, const sim::Machin
   sim::Machine other = machine;
   for (sim::Stack& stack : shipped_stacks()) {
     if (stack.name == machine.stack.name || !sim::is_for(stack, machine)) continue;
-    other.stack = std::move(stack);
+    other.stack = sim::stack_on(machine, std::move(stack));
     all.push_back(limits_of(model, other));
   }
   return all;

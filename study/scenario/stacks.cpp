@@ -85,9 +85,9 @@ sim::Stack resolve_stack(const std::string& name_or_file, const sim::Machine& ma
     sim::Stack stack = config::read_stack_file(*file);
     if (!sim::is_for(stack, machine))
       throw InputError(name_or_file, "stack " + stack.name + " is not for " + machine.name);
-    return stack;
+    return sim::stack_on(machine, std::move(stack));
   }
-  return choose_stack(shipped_stacks(), name_or_file, machine);
+  return sim::stack_on(machine, choose_stack(shipped_stacks(), name_or_file, machine));
 }
 
 void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {

@@ -21,7 +21,7 @@ namespace dculab::study {
 [[nodiscard]] const sim::Stack& choose_stack(std::span<const sim::Stack> stacks, const std::string& name,
                                              const sim::Machine& machine);
 
-// The same among the shipped ones, or of a file.
+// The same among the shipped ones, or of a file, as it runs on the machine.
 [[nodiscard]] sim::Stack resolve_stack(const std::string& name_or_file, const sim::Machine& machine);
 
 // Throws InputError when no kernel of the machine's stack does what the model and the options ask for. Our own kernels

@@ -174,7 +174,7 @@ sim::Machine as_run_by(const std::string& software, sim::Machine machine, std::s
       longest = begin.size();
     }
   }
-  machine.stack = chosen != nullptr ? *chosen : choose_stack(stacks, kUnknownProgram, machine);
+  machine.stack = sim::stack_on(machine, chosen != nullptr ? *chosen : choose_stack(stacks, kUnknownProgram, machine));
   return machine;
 }
 

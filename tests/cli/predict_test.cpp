@@ -138,7 +138,7 @@ TEST_CASE("a prediction names the assumed figures it leans on, and by how much")
   // Decode reads: 10 % less of the share of the bandwidth that is reached takes up to 1 / 0.9 of the time.
   REQUIRE_FALSE(prediction.at("leans_on").empty());
   const auto bandwidth = std::ranges::find_if(
-      prediction.at("leans_on"), [](const Json& each) { return each.at("key") == "efficiencies.dram_bandwidth"; });
+      prediction.at("leans_on"), [](const Json& each) { return each.at("key") == "sustained.dram_bandwidth"; });
   REQUIRE(bandwidth != prediction.at("leans_on").end());
   CHECK(bandwidth->at("change").get<double>() > 0.05);
   CHECK(bandwidth->at("change").get<double>() < 0.112);
@@ -183,7 +183,7 @@ TEST_CASE("show tells every value of a machine, a model and a scenario, and wher
              each.at("key") == "memory.DRAM.scope"));
     if (!kind.empty()) CHECK_FALSE(each.at("source").get<std::string>().empty());
   }
-  CHECK(shown_values("z100").contains("efficiencies.dram_bandwidth"));
+  CHECK(shown_values("z100").contains("sustained.dram_bandwidth"));
 
   const auto model = shown_values("llama-3-8b");
   CHECK(model.at("num_key_value_heads") == "8");

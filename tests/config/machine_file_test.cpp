@@ -150,14 +150,16 @@ TEST_CASE("every figure of a machine file is cited under its path") {
 
 TEST_CASE("a calibrated machine keeps what was fitted and where it comes from") {
   sim::Machine machine = read_machine_file(shipped("z100"));
-  machine.efficiencies.matmul_compute = 0.7312345678;
-  cite(machine, "efficiencies.matmul_compute", sim::Evidence::measured, "fit to \"trace\\1\"\nof today");
+  machine.stack.reached.matmul_compute = 0.7312345678;
+  cite(machine, "stack.reached.matmul_compute", sim::Evidence::measured, "fit to \"trace\\1\"\nof today");
   const sim::Machine again = read_machine("again", machine_yaml(machine));
-  CHECK(again.efficiencies.matmul_compute == 0.7312345678);
-  CHECK(again.sources.at("efficiencies.matmul_compute") == "measured: fit to \"trace\\1\"\nof today");
+  CHECK(again.stack.reached.matmul_compute == 0.7312345678);
+  const std::string source = "measured: fit to \"trace\\1\"\nof today";
+  CHECK(again.sources.at("reached.dculab.matmul_compute") == source);
+  CHECK(again.stack.sources.at("reached.matmul_compute") == source);
   // What has no source is a default, and stays one.
-  CHECK_FALSE(again.sources.contains("efficiencies.attention_compute"));
-  CHECK(again.efficiencies.attention_compute == sim::Efficiencies{}.attention_compute);
+  CHECK_FALSE(again.sources.contains("reached.dculab.attention_compute"));
+  CHECK(again.stack.reached.attention_compute == sim::Reached{}.attention_compute);
 }
 
 TEST_CASE("rates of matmul kernels are written and read back, by kernel and rows") {
@@ -258,8 +260,9 @@ TEST_CASE("citing again replaces the evidence") {
 TEST_CASE("every figure that calibration fits can be written to a machine file") {
   std::vector<std::string> writable;
   for (const auto& field : kOverheads) writable.push_back("overheads." + std::string(field.key));
-  for (const auto& field : kEfficiencies) writable.push_back("efficiencies." + std::string(field.key));
-  REQUIRE(writable.size() == sim::parameters().size() + 1);  // efficiencies.undisturbed is measured, not fitted
+  for (const auto& field : kSustained) writable.push_back("sustained." + std::string(field.key));
+  for (const auto& field : sim::kReached) writable.push_back("stack.reached." + std::string(field.key));
+  REQUIRE(writable.size() == sim::parameters().size() + 1);  // reached.undisturbed is measured, not fitted
   for (const sim::Parameter& parameter : sim::parameters())
     CHECK(std::find(writable.begin(), writable.end(), parameter.key) != writable.end());
 }

@@ -120,11 +120,11 @@ TEST_CASE("only what an importer may find fused can take no time of its own") {
 // What a trace may find out: other shares and times than the priors'.
 Machine gpu_truth() {
   Machine machine = mi50_like();
-  machine.efficiencies.matmul_compute = 0.52;
-  machine.efficiencies.attention_compute = 0.28;
-  machine.efficiencies.dram_bandwidth = 0.70;
-  machine.efficiencies.cache_bandwidth = 0.55;
-  machine.efficiencies.block_lookup = Seconds(40e-9);
+  machine.stack.reached.matmul_compute = 0.52;
+  machine.stack.reached.attention_compute = 0.28;
+  machine.sustained.dram_bandwidth = 0.70;
+  machine.sustained.cache_bandwidth = 0.55;
+  machine.stack.reached.block_lookup = Seconds(40e-9);
   machine.overheads = {Seconds(9e-6), Seconds(800e-6), Seconds(12e-6), Seconds(250e-9)};
   return machine;
 }
@@ -139,18 +139,18 @@ Machine gpu_guess() {
 TEST_CASE("a fit weighs measurements against the prior as least squares does") {
   constexpr double kSigma = 0.01;  // of the measured value, on the log scale; the prior's is 0.15
   const Machine base = mi50_like();
-  const double prior = base.efficiencies.dram_bandwidth;
+  const double prior = base.sustained.dram_bandwidth;
   const auto measured = [](double value) {
-    return [value](const Machine& machine) { return std::log(machine.efficiencies.dram_bandwidth / value) / kSigma; };
+    return [value](const Machine& machine) { return std::log(machine.sustained.dram_bandwidth / value) / kSigma; };
   };
   const Fit fit = fit_residuals(base, [&](const Machine& m) { return std::vector{measured(0.6)(m)}; });
   const double trust = 1 / (kSigma * kSigma), doubt = 1 / (0.15 * 0.15);
   const double expected = (trust * std::log(0.6) + doubt * std::log(prior)) / (trust + doubt);
-  const FittedParameter& bandwidth = find(fit, "efficiencies.dram_bandwidth");
+  const FittedParameter& bandwidth = find(fit, "sustained.dram_bandwidth");
   CHECK(bandwidth.prior == Approx(prior));
   CHECK(std::log(bandwidth.value) == Approx(expected).epsilon(1e-3));
   CHECK(bandwidth.log_sigma == Approx(1 / std::sqrt(trust + doubt)).epsilon(0.01));
-  CHECK(fit.machine.efficiencies.dram_bandwidth == Approx(bandwidth.value));
+  CHECK(fit.machine.sustained.dram_bandwidth == Approx(bandwidth.value));
 
   // Nothing was said about the others.
   for (const FittedParameter& parameter : fit.parameters) {
@@ -166,7 +166,7 @@ TEST_CASE("a fit weighs measurements against the prior as least squares does") {
     rows.push_back(measured(0.3)(m));
     return rows;
   });
-  CHECK(std::log(robust.machine.efficiencies.dram_bandwidth / 0.6) == Approx(-0.2 * kSigma).margin(0.002));
+  CHECK(std::log(robust.machine.sustained.dram_bandwidth / 0.6) == Approx(-0.2 * kSigma).margin(0.002));
 
   // Ten readings in one row are ten rows.
   const std::vector<double> counts{10, 1};
@@ -176,7 +176,7 @@ TEST_CASE("a fit weighs measurements against the prior as least squares does") {
         return std::vector{measured(0.6)(m), measured(0.3)(m)};
       },
       counts);
-  CHECK(counted.machine.efficiencies.dram_bandwidth == Approx(robust.machine.efficiencies.dram_bandwidth));
+  CHECK(counted.machine.sustained.dram_bandwidth == Approx(robust.machine.sustained.dram_bandwidth));
 }
 
 TEST_CASE("a step that is measured again with the same result weighs twice") {
@@ -213,11 +213,11 @@ TEST_CASE("a fit to a noisy synthetic trace predicts points it did not see") {
     INFO(parameter.key << " " << fitted.value << ", sigma " << fitted.log_sigma);
     CHECK(std::abs(std::log(fitted.value / get(gpu_truth(), parameter))) < 4 * fitted.log_sigma);
   }
-  CHECK(fit.machine.efficiencies.dram_bandwidth == Approx(0.70).epsilon(0.08));
-  CHECK(fit.machine.efficiencies.matmul_compute == Approx(0.52).epsilon(0.03));
+  CHECK(fit.machine.sustained.dram_bandwidth == Approx(0.70).epsilon(0.08));
+  CHECK(fit.machine.stack.reached.matmul_compute == Approx(0.52).epsilon(0.03));
   CHECK(fit.machine.overheads.host_per_step.value() == Approx(800e-6).epsilon(0.1));
   // Everything but the small model is multiplied in the format it is stored in.
-  const FittedParameter& conversion = find(fit, "efficiencies.conversion_compute");
+  const FittedParameter& conversion = find(fit, "stack.reached.conversion_compute");
   CHECK(conversion.log_sigma > 0.9 * conversion.prior_log_sigma);
 }
 

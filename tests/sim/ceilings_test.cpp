@@ -117,12 +117,13 @@ TEST_CASE("a larger batch and a longer context take more FLOP and no less time, 
                    .lds_granule = Bytes(either(1, 0x1p50))};
   machine.overheads = {Seconds(either(0, 1e3)), Seconds(either(0, 1e3)), Seconds(either(0, 1e3)),
                        Seconds(either(0, 1e3))};
-  for (double Efficiencies::*share :
-       {&Efficiencies::matmul_compute, &Efficiencies::attention_compute, &Efficiencies::elementwise_compute,
-        &Efficiencies::conversion_compute, &Efficiencies::dram_bandwidth, &Efficiencies::cache_bandwidth,
-        &Efficiencies::overlap, &Efficiencies::refill_bandwidth, &Efficiencies::undisturbed})
-    machine.efficiencies.*share = either(1e-4, 1);
-  machine.efficiencies.block_lookup = Seconds(either(0, 1e3));
+  for (const ReachedField& field : kReached)
+    if (const auto* share = std::get_if<double Reached::*>(&field.member))
+      machine.stack.reached.** share = either(1e-4, 1);
+  for (double Sustained::*share :
+       {&Sustained::dram_bandwidth, &Sustained::cache_bandwidth, &Sustained::refill_bandwidth})
+    machine.sustained.*share = either(1e-4, 1);
+  machine.stack.reached.block_lookup = Seconds(either(0, 1e3));
   return machine;
 }
 

@@ -32,8 +32,8 @@ Op matmul(int m, int n, int k, Dtype weights = Dtype::f16) {
 
 Machine ideal_gpu() {
   Machine machine = a100_like();
-  machine.efficiencies.matmul_compute = 1;
-  machine.efficiencies.conversion_compute = 1;
+  machine.stack.reached.matmul_compute = 1;
+  machine.stack.reached.conversion_compute = 1;
   return machine;
 }
 
@@ -55,8 +55,8 @@ TEST_CASE("conversions cost more where the machine has no instruction for them")
 
 TEST_CASE("rounded activations are multiplied as integers, and unpacking, rounding and scaling are paid for") {
   Machine machine = mi50_like();
-  machine.efficiencies.matmul_compute = 1;
-  machine.efficiencies.conversion_compute = 1;
+  machine.stack.reached.matmul_compute = 1;
+  machine.stack.reached.conversion_compute = 1;
   Parallelism whole;
   whole.active_units = machine.compute_units;
   Op op = matmul(16, 256, 1024, Dtype::int4);
@@ -80,8 +80,8 @@ TEST_CASE("rounded activations are multiplied as integers, and unpacking, roundi
 TEST_CASE("activations rounded to BF16 are multiplied at the BF16 rate, whatever the others are stored in") {
   Machine machine = cpu_like();
   machine.peaks[Dtype::bf16] = {2.0 * machine.peaks.at(Dtype::f32).vector, {}};
-  machine.efficiencies.matmul_compute = 1;
-  machine.efficiencies.conversion_compute = 1;
+  machine.stack.reached.matmul_compute = 1;
+  machine.stack.reached.conversion_compute = 1;
   Parallelism whole;
   whole.active_units = machine.compute_units;
   Op op = matmul(512, 256, 1024, Dtype::bf16);
@@ -96,8 +96,8 @@ TEST_CASE("activations rounded to BF16 are multiplied at the BF16 rate, whatever
 TEST_CASE("a kernel that was measured takes its own rate, conversions included") {
   constexpr FlopsPerSecond kGflops{1e9};
   Machine machine = cpu_like();
-  machine.efficiencies.matmul_compute = 0.8;
-  machine.efficiencies.conversion_compute = 0.01;  // of no account here
+  machine.stack.reached.matmul_compute = 0.8;
+  machine.stack.reached.conversion_compute = 0.01;  // of no account here
   machine.matmul_rates[{Dtype::int4, ActivationMode::exact}] = {{1, 40 * kGflops}, {8, 128 * kGflops}};
   Parallelism whole;
   whole.active_units = machine.compute_units;
@@ -126,7 +126,7 @@ TEST_CASE("a kernel that was measured takes its own rate, conversions included")
     CHECK(compute_time(machine, op, whole).busy == compute_time(unmeasured, op, whole).busy);
 
   // No price is below the floor, whatever a file says of a kernel.
-  machine.efficiencies.matmul_compute = 1;
+  machine.stack.reached.matmul_compute = 1;
   machine.matmul_rates[{Dtype::f16, ActivationMode::exact}] = {{1, 1000 * kGflops}};
   const ComputeTime fast = compute_time(machine, matmul(8, 512, 1024), whole);
   CHECK(fast.busy == fast.floor);
@@ -191,7 +191,7 @@ TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads shar
   Parallelism whole;
   const auto seconds = [&whole](Machine machine, int heads) {
     machine.peaks[Dtype::f16].vector = FlopsPerSecond(1e9);
-    machine.efficiencies.attention_compute = 1;
+    machine.stack.reached.attention_compute = 1;
     whole.active_units = machine.compute_units;
     ModelShape model = llama_3_8b();
     model.num_attention_heads = heads * model.num_key_value_heads;
@@ -260,9 +260,9 @@ TEST_CASE(
     return Approx(2 * sums / (machine.memory[level].bandwidth.value() * efficiency));
   };
   CHECK(adding_time(machine, op, 1) == Seconds());
-  CHECK(adding_time(machine, op, 3).value() == from(1, machine.efficiencies.cache_bandwidth));
+  CHECK(adding_time(machine, op, 3).value() == from(1, machine.sustained.cache_bandwidth));
   machine.memory[1].size = Bytes(sums - 1);
-  CHECK(adding_time(machine, op, 3).value() == from(2, machine.efficiencies.dram_bandwidth));
+  CHECK(adding_time(machine, op, 3).value() == from(2, machine.sustained.dram_bandwidth));
 }
 
 TEST_CASE("a ragged decode batch is held up by its longest walk") {

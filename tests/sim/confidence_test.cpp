@@ -41,9 +41,9 @@ TEST_CASE("what every prior contributes adds up as variances") {
   const Machine machine = mi50_like();
   CHECK(prior_log_sigma(machine, [](const Machine&) { return Seconds(1); }) == Approx(0.15));
   // time ~ 1 / bandwidth share, whose prior is 0.15 wide
-  const auto streaming = [](const Machine& moved) { return Seconds(1) / moved.efficiencies.dram_bandwidth; };
+  const auto streaming = [](const Machine& moved) { return Seconds(1) / moved.sustained.dram_bandwidth; };
   CHECK(prior_log_sigma(machine, streaming) == Approx(std::sqrt(2 * 0.15 * 0.15)));
-  const auto square = [](const Machine& moved) { return Seconds(std::pow(moved.efficiencies.matmul_compute, -2)); };
+  const auto square = [](const Machine& moved) { return Seconds(std::pow(moved.stack.reached.matmul_compute, -2)); };
   CHECK(prior_log_sigma(machine, square) == Approx(std::hypot(0.15, 2 * 0.30)));
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a cold step fetches again what the shared cache kept, at the refill b
   for (const Op& op : plan.ops) kept += op.count * kept_bytes(machine, op, step_footprint(plan));
   CHECK(kept > Bytes{});
   CHECK(kept <= step_footprint(plan));
-  const Seconds all = kept / (machine.efficiencies.refill_bandwidth * machine.dram().bandwidth);
+  const Seconds all = kept / (machine.sustained.refill_bandwidth * machine.dram().bandwidth);
   const StepPrice warm = price_step(machine, plan);
   for (const double share : {0.25, 1.0}) {
     StepPlan cold = plan;
@@ -113,7 +113,7 @@ TEST_CASE("pauses lengthen a step by their share, and are told apart") {
   Machine machine = cpu_like();
   const StepPlan plan = decode();
   const Seconds price = price_step(machine, plan).seconds;
-  machine.efficiencies.undisturbed = 0.8;
+  machine.stack.reached.undisturbed = 0.8;
   SimulatedExecutor executor(machine, tiny_llama(), EngineOptions{});
   const double open = 1 / (1 + price / Seconds(0.1));
   CHECK(executor.run(plan).duration / price == Approx(1 + 0.25 * open));

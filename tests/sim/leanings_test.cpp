@@ -42,10 +42,15 @@ TEST_CASE("what is measured is not told, and what the file leaves out is a prior
     return std::count(keys.begin(), keys.end(), key) == 1;
   };
   CHECK(is_there("memory.L2.latency"));
-  CHECK(is_there("efficiencies.matmul_compute"));
+  CHECK(is_there("stack.reached.matmul_compute"));
   CHECK_FALSE(is_there("memory.DRAM.bandwidth"));
-  machine.sources["efficiencies.matmul_compute"] = "measured: here";
-  CHECK_FALSE(is_there("efficiencies.matmul_compute"));
+  machine.stack.sources["reached.matmul_compute"] = "measured: here";
+  CHECK_FALSE(is_there("stack.reached.matmul_compute"));
+  machine.stack.sources["reached.matmul_compute"] = "assumed: as another card";
+  machine.sources["reached.all.matmul_compute"] = "assumed: as another card";
+  machine.assumed.push_back("reached.all.matmul_compute");
+  CHECK(is_there("stack.reached.matmul_compute"));
+  CHECK_FALSE(is_there("reached.all.matmul_compute"));
 }
 
 TEST_CASE("the mean over several times decides") {
@@ -67,13 +72,13 @@ TEST_CASE("figures scale under their keys; counts by one at least, lines by a po
   CHECK(machine.waves.max_waves_per_simd == 9);
   REQUIRE(scale_figure(machine, "peers", 1.1));
   CHECK(machine.peers == 4);
-  machine.efficiencies.dram_bandwidth = 0.95;
-  REQUIRE(scale_figure(machine, "efficiencies.dram_bandwidth", 1.1));
-  CHECK(machine.efficiencies.dram_bandwidth == 1);
-  REQUIRE(scale_figure(machine, "efficiencies.undisturbed", 0.9));
-  CHECK_THAT(machine.efficiencies.undisturbed, WithinRel(0.9, 1e-12));
-  REQUIRE(scale_figure(machine, "efficiencies.refill_bandwidth", 0.9));
-  CHECK_THAT(machine.efficiencies.refill_bandwidth, WithinRel(0.45, 1e-12));
+  machine.sustained.dram_bandwidth = 0.95;
+  REQUIRE(scale_figure(machine, "sustained.dram_bandwidth", 1.1));
+  CHECK(machine.sustained.dram_bandwidth == 1);
+  REQUIRE(scale_figure(machine, "stack.reached.undisturbed", 0.9));
+  CHECK_THAT(machine.stack.reached.undisturbed, WithinRel(0.9, 1e-12));
+  REQUIRE(scale_figure(machine, "sustained.refill_bandwidth", 0.9));
+  CHECK_THAT(machine.sustained.refill_bandwidth, WithinRel(0.45, 1e-12));
   for (const char* key : {"peaks.f16.matrix", "peaks.fp8_e4m3.vector", "memory.L3.size", "waves.wave_size", "peer_link",
                           "memory.L1.ways", "name", ""}) {
     INFO(key);

@@ -26,15 +26,15 @@ TEST_CASE("an empty machine has many problems, all told at once") {
 
 TEST_CASE("figures out of range are named by their key") {
   Machine machine = mi50_like();
-  machine.efficiencies.dram_bandwidth = 1.2;
-  machine.efficiencies.overlap = 0;
+  machine.sustained.dram_bandwidth = 1.2;
+  machine.stack.reached.overlap = 0;
   machine.overheads.host_per_step = Seconds(-1);
   machine.memory[1].bandwidth = {};
   machine.memory[1].latency = Seconds(1e-9);
   machine.memory[2].scope = Scope::compute_unit;
   machine.waves.vgpr_granule = 0;
   machine.peaks[Dtype::f16].matrix = FlopsPerSecond(std::nan(""));
-  for (const char* key : {"efficiencies.dram_bandwidth", "efficiencies.overlap", "overheads.host_per_step",
+  for (const char* key : {"sustained.dram_bandwidth", "stack.reached.overlap", "overheads.host_per_step",
                           "memory.L2.bandwidth", "memory.L2.latency", "DRAM", "waves.vgpr_granule", "peaks.f16.matrix"})
     CHECK(mentions(machine, key));
 }

@@ -24,15 +24,15 @@ Machine measured_cpu() {
   machine.matmul_rates[{Dtype::f16, ActivationMode::exact}] = {{1, 60 * kGflops}, {8, 110 * kGflops}};
   machine.matmul_rates[{Dtype::int4, ActivationMode::exact}] = {{1, 44 * kGflops}, {8, 140 * kGflops}};
   machine.matmul_rates[{Dtype::int4, ActivationMode::int8}] = {{1, 150 * kGflops}, {8, 480 * kGflops}};
-  machine.efficiencies.matmul_compute = 0.95;
+  machine.stack.reached.matmul_compute = 0.95;
   return machine;
 }
 
 Machine cpu_truth() {
   Machine machine = measured_cpu();
-  machine.efficiencies.matmul_compute = 0.7;
-  machine.efficiencies.attention_compute = 0.3;
-  machine.efficiencies.dram_bandwidth = 0.75;
+  machine.stack.reached.matmul_compute = 0.7;
+  machine.stack.reached.attention_compute = 0.3;
+  machine.sustained.dram_bandwidth = 0.75;
   machine.overheads.kernel_launch = Seconds(6e-6);
   return machine;
 }
@@ -55,7 +55,7 @@ TEST_CASE("a fit to F16 steps predicts steps of quantized weights by what their 
   Machine unmeasured = measured_cpu();
   unmeasured.matmul_rates.clear();
   const Machine informed = fit_machine(measured_cpu(), seen).machine, blind = fit_machine(unmeasured, seen).machine;
-  CHECK(informed.efficiencies.matmul_compute == Approx(0.7).epsilon(0.05));
+  CHECK(informed.stack.reached.matmul_compute == Approx(0.7).epsilon(0.05));
   for (const ActivationMode activations : {ActivationMode::exact, ActivationMode::int8}) {
     const std::vector<TraceStep> unseen =
         time_steps(cpu_truth(), cpu_grid({Dtype::int4, 128}, activations, {600, 1500}), 0, 2);
@@ -71,8 +71,8 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
   Machine machine = measured_cpu();
   machine.overheads.kernel_launch = Seconds{};
   machine.overheads.workgroup_start = Seconds{};
-  machine.efficiencies.overlap = 1;
-  machine.efficiencies.dram_bandwidth = 0.8;
+  machine.stack.reached.overlap = 1;
+  machine.sustained.dram_bandwidth = 0.8;
   machine.matmul_dram_shares[{Dtype::int4, ActivationMode::int8}] = {{1, 0.5}, {8, 0.25}};
   const TraceStep step = cpu_grid({Dtype::int4, 128}, ActivationMode::int8, {256, 2000})[4];  // batch 8 is half way up
   const StepPlan plan = plan_step(step.model, step.options, uniform_batch(Phase::decode, 4, 256));
@@ -82,8 +82,7 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
   REQUIRE(op != plan.ops.end());
   const OpPrice price = price_op(machine, *op, step_footprint(plan));
   const double multiplying = 3.0 / 7 * (4 - 2);  // 1 / share is linear in the rows: what those after the first add
-  const double share =
-      1 / (2 / machine.efficiencies.dram_bandwidth + multiplying / machine.efficiencies.matmul_compute);
+  const double share = 1 / (2 / machine.sustained.dram_bandwidth + multiplying / machine.stack.reached.matmul_compute);
   const Seconds memory = price.bytes[machine.memory.size() - 1] / (share * machine.dram().bandwidth);
   CHECK(price.seconds / memory == Approx(1));
   machine.memory.back().bandwidth = 1.5 * machine.dram().bandwidth;
@@ -99,7 +98,7 @@ TEST_CASE("a row of weights costs something on top of its in-features, where sho
   machine.peaks[Dtype::f32].vector = 10 * kTflops;
   machine.matmul_rates[{Dtype::f16, ActivationMode::exact}] = {{1, FlopsPerSecond(100e9)}};
   machine.matmul_dram_shares[{Dtype::f16, ActivationMode::exact}] = {{1, 0.8}};
-  machine.efficiencies.dram_bandwidth = 1;
+  machine.sustained.dram_bandwidth = 1;
   Op op;
   op.m = 1;
   op.n = 1000;

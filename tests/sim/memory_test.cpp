@@ -104,7 +104,7 @@ TEST_CASE("T_eff is H * T_cache + (1 - H) * T_DRAM") {
 
 TEST_CASE("Little's law: outstanding lines over latency, per active unit") {
   Machine machine = cpu_like();
-  machine.efficiencies.dram_bandwidth = 1;
+  machine.sustained.dram_bandwidth = 1;
   CHECK(deliverable(machine, 3, 1).value() == Approx(17e9));
   CHECK(deliverable(machine, 3, 2).value() == Approx(31e9));
   machine.memory[3].outstanding = 10;

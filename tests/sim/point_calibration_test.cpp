@@ -61,7 +61,7 @@ TEST_CASE("a planted host time of one program is found, and expected of it on a 
 TEST_CASE("a planted bandwidth of one machine tells it from another with a program not seen") {
   Points known;
   Machine worn = known.file;
-  worn.efficiencies.dram_bandwidth = 0.6;
+  worn.sustained.dram_bandwidth = 0.6;
   for (const char* software : {"one", "two", "three"}) {
     known.add("worn", software, worn);
     known.add("fresh", software, known.file);

@@ -86,14 +86,16 @@ TEST_CASE("more arithmetic is never slower") {
   });
 }
 
-TEST_CASE("better efficiencies and smaller overheads are never slower") {
+TEST_CASE("better shares of peaks and smaller overheads are never slower") {
   for_random_cases(5, [](const Case& each, RandomCases& random) {
     Machine better = each.machine;
-    Efficiencies& shares = better.efficiencies;
-    for (double* share : {&shares.matmul_compute, &shares.attention_compute, &shares.elementwise_compute,
-                          &shares.conversion_compute, &shares.dram_bandwidth, &shares.cache_bandwidth, &shares.overlap})
+    Reached& reached = better.stack.reached;
+    Sustained& sustained = better.sustained;
+    for (double* share :
+         {&reached.matmul_compute, &reached.attention_compute, &reached.elementwise_compute,
+          &reached.conversion_compute, &sustained.dram_bandwidth, &sustained.cache_bandwidth, &reached.overlap})
       *share = random.real(*share, 1);
-    shares.block_lookup *= random.real(0, 1);
+    reached.block_lookup *= random.real(0, 1);
     better.overheads.kernel_launch *= random.real(0, 1);
     better.overheads.workgroup_start *= random.real(0, 1);
     check_no_op_slower(each, better);
@@ -168,7 +170,7 @@ TEST_CASE("bytes shrink level by level but where pieces get longer, and hit rate
 TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are left") {
   for_random_cases(9, [](const Case& each, RandomCases&) {
     Machine machine = each.machine;
-    machine.efficiencies.overlap = 1;
+    machine.stack.reached.overlap = 1;
     for (auto& [dtype, peak] : machine.peaks) peak = {FlopsPerSecond(1e40), {}};
     const StepPrice step = price_step(machine, each.plan);
     for (std::size_t index = 0; index < step.ops.size(); ++index) {

@@ -45,14 +45,14 @@ class RandomCases {
     machine.waves.lds_per_unit = integer(16, 200) * kKiB;
     machine.overheads = {Seconds(magnitude(1e-7, 1e-5)), Seconds(magnitude(1e-6, 1e-3)), Seconds(magnitude(1e-8, 1e-5)),
                          Seconds(magnitude(1e-9, 1e-6))};
-    machine.efficiencies.matmul_compute = real(0.05, 1);
-    machine.efficiencies.attention_compute = real(0.05, 1);
-    machine.efficiencies.elementwise_compute = real(0.05, 1);
-    machine.efficiencies.conversion_compute = real(0.05, 1);
-    machine.efficiencies.dram_bandwidth = real(0.3, 1);
-    machine.efficiencies.cache_bandwidth = real(0.3, 1);
-    machine.efficiencies.overlap = integer(0, 3) == 0 ? 1 : real(0.05, 1);
-    machine.efficiencies.block_lookup = Seconds(magnitude(1e-10, 1e-7));
+    machine.stack.reached.matmul_compute = real(0.05, 1);
+    machine.stack.reached.attention_compute = real(0.05, 1);
+    machine.stack.reached.elementwise_compute = real(0.05, 1);
+    machine.stack.reached.conversion_compute = real(0.05, 1);
+    machine.sustained.dram_bandwidth = real(0.3, 1);
+    machine.sustained.cache_bandwidth = real(0.3, 1);
+    machine.stack.reached.overlap = integer(0, 3) == 0 ? 1 : real(0.05, 1);
+    machine.stack.reached.block_lookup = Seconds(magnitude(1e-10, 1e-7));
     return machine;
   }
 

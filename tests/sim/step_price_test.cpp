@@ -15,7 +15,8 @@ namespace {
 
 // No losses: every share 1, no overheads.
 Machine ideal(Machine machine) {
-  machine.efficiencies = {1, 1, 1, 1, 1, 1, 1, {}};
+  machine.stack.reached = {1, 1, 1, 1, 1, {}, 1};
+  machine.sustained = {1, 1, 0.5};
   machine.overheads = {{}, {}, {}, {}};
   return machine;
 }
@@ -64,7 +65,7 @@ TEST_CASE("at the ridge compute and memory agree, on either side the larger is t
   CHECK(at.seconds.value() == Approx(at.memory.value()));
   CHECK(name(price_op(machine, stream_weights(1e9, 0.9 * ridge * 1e9), Bytes(1e14)).bound, machine) == "DRAM");
   CHECK(name(price_op(machine, stream_weights(1e9, 1.1 * ridge * 1e9), Bytes(1e14)).bound, machine) == "compute");
-  machine.efficiencies.overlap = 0.8;
+  machine.stack.reached.overlap = 0.8;
   machine.memory.erase(machine.memory.begin(), machine.memory.begin() + 2);
   machine.memory[0].latency = Seconds(1e-12);
   const OpPrice smooth = price_op(machine, stream_weights(1e9, ridge * 1e9), Bytes(1e14));
@@ -73,7 +74,7 @@ TEST_CASE("at the ridge compute and memory agree, on either side the larger is t
 
 TEST_CASE("a matmul hides its cache reads behind arithmetic, on Hopper DRAM's too") {
   const auto price = [](Machine machine) {
-    machine.efficiencies.overlap = 0.5;
+    machine.stack.reached.overlap = 0.5;
     return price_op(with_vendor_gemm(machine), prefill_matmul(), Bytes(1e14));
   };
   Machine slow_cache = a100_like();
@@ -141,7 +142,7 @@ TEST_CASE("a product of few tiles is split along k where that is cheaper, for a 
 
 TEST_CASE("look-ups are shared by the workgroups in flight") {
   Machine machine = cpu_like();
-  machine.efficiencies.block_lookup = Seconds(10e-9);
+  machine.stack.reached.block_lookup = Seconds(10e-9);
   EngineOptions options;
   options.block_size = 1;
   const StepPlan plan = plan_step(tiny_llama(), options, uniform_batch(Phase::decode, 1, 100));
@@ -202,7 +203,7 @@ TEST_CASE("swapped blocks cross the host's link piece by piece, on a CPU its mem
     const Seconds swapped = executor.run(plan).duration;
     const double expected = each.kind == lower::DeviceKind::gpu
                                 ? 5 * 2 * 32 * 3e-6 + bytes / 16e9
-                                : 2 * bytes / (each.dram().bandwidth.value() * each.efficiencies.dram_bandwidth);
+                                : 2 * bytes / (each.dram().bandwidth.value() * each.sustained.dram_bandwidth);
     CHECK((swapped - plain).value() == Approx(expected));
     CHECK(executor.swaps().value() == Approx(expected));
     CHECK(executor.run(plan).duration == plain);

@@ -30,7 +30,7 @@ TEST_CASE("a sampled step is as cold as the one that was taken", "[simulate]") {
     return std::accumulate(times.begin(), times.end(), Seconds{});
   };
   CHECK_THAT(all() / taken, WithinRel(1, 1e-9));
-  server.machine.efficiencies.refill_bandwidth *= 0.5;
+  server.machine.sustained.refill_bandwidth *= 0.5;
   CHECK(all() > 1.001 * taken);
 }
 

@@ -33,13 +33,13 @@ TEST_CASE("what was measured replaces the shipped machine's figures, with how") 
   CHECK(machine.compute_units == 60);
   CHECK(machine.dram().size == Bytes(16e9));
   CHECK(machine.dram().bandwidth == z100.dram().bandwidth);
-  CHECK(machine.efficiencies.dram_bandwidth == Approx(0.75));  // the read beyond all caches, of 1024 GB/s
+  CHECK(machine.sustained.dram_bandwidth == Approx(0.75));  // the read beyond all caches, of 1024 GB/s
   CHECK(machine.peaks.at(Dtype::f16).vector.value() == Approx(21.6e12 * 60 / 64));  // the device has fewer units
-  CHECK(machine.efficiencies.matmul_compute == Approx(10.8 / 20.25));
+  CHECK(machine.stack.reached.matmul_compute == Approx(10.8 / 20.25));
   CHECK(machine.overheads.kernel_launch == Seconds(4e-6));
   CHECK(*machine.host_link == BytesPerSecond(5e9));
-  for (const char* key : {"compute_units", "memory.DRAM.size", "efficiencies.dram_bandwidth",
-                          "efficiencies.matmul_compute", "overheads.kernel_launch", "host_link"})
+  for (const char* key : {"compute_units", "memory.DRAM.size", "sustained.dram_bandwidth",
+                          "reached.dculab.matmul_compute", "overheads.kernel_launch", "host_link"})
     CHECK(machine.sources.at(key).rfind("measured: ", 0) == 0);
   for (const char* key :
        {"clock", "memory.L2.latency", "memory.DRAM.bandwidth", "waves.vgprs_per_lane", "peaks.f16.vector"})
@@ -52,7 +52,7 @@ TEST_CASE("a rate above the shipped machine's peak becomes the peak") {
   gpu.product.f32 = FlopsPerSecond(12e12);
   const sim::Machine machine = to_machine(gpu, shipped("z100"));
   CHECK(machine.dram().bandwidth == BytesPerSecond(1200e9));
-  CHECK(machine.efficiencies.dram_bandwidth == 1);
+  CHECK(machine.sustained.dram_bandwidth == 1);
   CHECK(machine.peaks.at(Dtype::f32).vector == FlopsPerSecond(12e12));
   CHECK(machine.sources.at("peaks.f32.vector").rfind("measured: ", 0) == 0);
   // What was measured is no share of the shipped card's figures any more.
@@ -67,7 +67,8 @@ TEST_CASE("the written machine is a machine file") {
   CHECK(read.name == "z100-probed");
   CHECK(read.sources == machine.sources);
   CHECK(read.derivations == machine.derivations);
-  CHECK(read.efficiencies.dram_bandwidth == machine.efficiencies.dram_bandwidth);
+  CHECK(read.sustained.dram_bandwidth == machine.sustained.dram_bandwidth);
+  CHECK(read.stack.reached.matmul_compute == machine.stack.reached.matmul_compute);
 }
 
 TEST_CASE("a machine that cannot be the device is refused") {

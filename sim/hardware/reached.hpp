@@ -1,0 +1,58 @@
+// What a stack's kernels reach of a machine's peaks, and the times that no peak explains: of a program, of a stack, or
+// of whatever runs there.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "core/units.hpp"
+
+namespace dculab::sim {
+
+struct Machine;
+struct Stack;
+
+// Shares are in (0, 1]. Defaults are priors; stack files, machine files and calibration replace them.
+struct Reached {
+  double matmul_compute = 0.75;  // of what the kernel was measured to reach where that is known, of the peak elsewhere
+  double attention_compute = 0.45;
+  double elementwise_compute = 0.25;
+  double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
+  double overlap = 0.80;             // share of one resource's time that hides behind another's equal time
+  // Per followed block-table entry, where it is not hidden: the load of the entry and the address arithmetic. The prior
+  // makes blocks of 1 token 13 to 18 % slower than of 16, as measured on gfx950 (ROCm/FlyDSL pull request 1066).
+  Seconds block_lookup{15e-9};
+  // Of a short served step's time, what is not pauses: the law and its fit say how long a typical step takes,
+  // `simulate` what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1 where they were
+  // not.
+  double undisturbed = 1;
+};
+
+struct ReachedField {
+  std::string_view key;
+  std::variant<double Reached::*, Seconds Reached::*> member;
+};
+inline constexpr std::array<ReachedField, 7> kReached{{
+    {"matmul_compute", &Reached::matmul_compute},
+    {"attention_compute", &Reached::attention_compute},
+    {"elementwise_compute", &Reached::elementwise_compute},
+    {"conversion_compute", &Reached::conversion_compute},
+    {"overlap", &Reached::overlap},
+    {"block_lookup", &Reached::block_lookup},
+    {"undisturbed", &Reached::undisturbed},
+}};
+
+// The section of a machine file about whatever runs there.
+inline constexpr std::string_view kAnyStack = "all";
+
+// `stack` as it runs on `machine`. Each figure is of the last that states it: the prior, the machine for `all`, the
+// stack's file, the machine for the program, the machine for the stack.
+[[nodiscard]] Stack stack_on(const Machine& machine, Stack stack);
+
+// Keeps in the machine what its stack has come to reach there, `key` "matmul_compute": how a fit is remembered. Returns
+// where it stands in the machine's file, "reached.dculab.matmul_compute", which has the source then too.
+std::string keep_reached(Machine& machine, std::string_view key, const std::string& source);
+
+}  // namespace dculab::sim
