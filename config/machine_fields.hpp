@@ -19,17 +19,22 @@ struct FigureBounds {
   std::string_view key_end;
   Range range;
 };
-inline constexpr std::array<FigureBounds, 6> kFigureBounds{{
+inline constexpr std::array<FigureBounds, 11> kFigureBounds{{
     {"latency", between(1e-12, 1e3)},  // of memory levels, and of links
     {".kept_for", between(1e-12, 1e3)},
     {"collective_start", between(1e-12, 1e3)},
     {".outstanding", between(0, kLargestFigureCount)},
     {".simds_per_unit", between(1, 1024)},  // the product of these two counts waves
     {".max_waves_per_simd", between(1, 1024)},
+    {"kernels_per_op", between(0.1, 100)},  // of stacks, from here on
+    {".activation_scale", between(1, 64)},
+    {".bytes_per_score", between(0, 64)},
+    {".bytes_per_widened_weight", between(0, 64)},
+    {".widened_from_rows", between(0, kLongestContext)},
 }};
 
-// What the figure under `key` of a machine file may be: a few orders of magnitude more than any hardware has, so that
-// whatever is computed from them is finite.
+// What the figure under `key` of a machine file or a stack file may be: a few orders of magnitude more than any
+// hardware has, so that whatever is computed from them is finite.
 template <class T>
 constexpr Range allowed_figure(std::string_view key) {
   for (const FigureBounds& bounds : kFigureBounds)

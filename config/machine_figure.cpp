@@ -5,43 +5,17 @@
 #include <iterator>
 #include <vector>
 
+#include "config/figure_change.hpp"
 #include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
 #include "fields/printable_text.hpp"
-#include "sim/calibration/figure_scale.hpp"
 #include "sim/hardware/design.hpp"
 #include "sim/hardware/figure.hpp"
 
 namespace dculab::config {
 namespace {
 
-constexpr std::string_view kTimes = " x", kClock = "clock";
-
-// "1.2 x"
-bool scale(sim::Machine& machine, MapReader& reader, const Node& node) {
-  Node number = node;
-  number.text.resize(number.text.size() - kTimes.size());
-  double factor = 0;
-  reader.read(number, factor, above(0));
-  return factor == 0 || factor == 1 || sim::scale_figure(machine, node.key, factor);
-}
-
-// Where a scaled figure has come to. One that the machine does not state stays 0.
-template <class T>
-void check_scaled(MapReader& reader, const Node& node, const T& figure) {
-  constexpr bool has_unit = requires { figure.value(); };
-  std::optional<Dimension> dimension;
-  double value = 0;
-  if constexpr (has_unit) {
-    dimension = DimensionOf<T>::value;
-    value = figure.value();
-  } else {
-    value = figure;
-  }
-  if (const Range range = allowed_figure<T>(node.key); value != 0 && !contains(range, value))
-    reader.complain(node, "machine." + node.key + ": '" + node.text + "' takes it out of range; it must be " +
-                              describe(range, dimension));
-}
+constexpr std::string_view kClock = "clock";
 
 // The clock that the file has, by the name that every file has for it.
 [[nodiscard]] bool is_default_clock(const Node& figure) { return figure.key == kClock && figure.text == kDefaultClock; }
@@ -64,39 +38,39 @@ void set_clock(sim::Machine& machine, MapReader& reader, const Node& node) {
                             offered + ", or a frequency such as 1550 MHz");
 }
 
-// What may be done about a figure that the machine does not have.
-[[nodiscard]] std::string way_out(const sim::Machine& machine, const std::string& key) {
-  constexpr std::string_view kChannels = ".channels";
-  const std::string level = key.substr(0, key.rfind('.'));
-  if (key.ends_with(kChannels) && sim::figure_value(machine, level + ".size"))
-    return ": it states no channels there; set machine." + level + ".bandwidth";
-  return "; `dculab show` lists them";
+// Where what a stack has is set; "" for any other key.
+[[nodiscard]] std::string of_a_stack(const std::string& key) {
+  constexpr std::string_view kOldSection = "efficiencies.", kSection = "reached.";
+  if (key.starts_with(sim::kOfStack)) return "a figure of the stack; set " + key;
+  if (!key.starts_with(kOldSection) && !key.starts_with(kSection)) return {};
+  const std::string figure = key.substr(key.rfind('.') + 1);
+  const bool is_sustained = std::ranges::any_of(kSustained, [&](const auto& field) { return field.key == figure; });
+  return is_sustained ? "is machine.sustained." + figure + " now"
+                      : "what kernels reach is their stack's; set stack.reached." + figure;
 }
 
-void read_figure(sim::Machine& machine, MapReader& reader, const Node& node, const sim::Figure& figure) {
-  const bool relative = node.text.ends_with(kTimes);
-  if (relative && !scale(machine, reader, node))
-    return reader.complain(node, "machine." + node.key + ": no figure of " + machine.name + " that can be scaled");
-  const auto read = [&](auto* target) {
-    if (relative)
-      check_scaled(reader, node, *target);
-    else
-      reader.read(node, *target, allowed_figure<std::remove_pointer_t<decltype(target)>>(node.key));
-  };
-  if (node.key == kClock && !relative) return set_clock(machine, reader, node);
-  std::visit(read, figure);
+// And what may be done about it.
+[[nodiscard]] std::string why_unknown(const sim::Machine& machine, const std::string& key) {
+  constexpr std::string_view kChannels = ".channels";
+  if (std::string moved = of_a_stack(key); !moved.empty()) return moved;
+  const std::string level = key.substr(0, key.rfind('.')), none = "no figure of " + machine.name;
+  if (key.ends_with(kChannels) && sim::figure_value(machine, level + ".size"))
+    return none + ": it states no channels there; set machine." + level + ".bandwidth";
+  return none + "; `dculab show` lists them";
 }
 
 // A figure that is set keeps following, from where it is now.
 void set_figure(sim::Machine& machine, MapReader& reader, const Node& node) {
-  const std::optional<sim::Figure> figure = sim::find_figure(machine, node.key);
-  if (!figure)
-    return reader.complain(node, "machine." + node.key + ": no figure of " + machine.name + way_out(machine, node.key));
+  if (node.key.starts_with(sim::kOfStack) || !sim::find_figure(machine, node.key))
+    return reader.complain(node, "machine." + node.key + ": " + why_unknown(machine, node.key));
   const double before = *sim::figure_value(machine, node.key);
-  read_figure(machine, reader, node, *figure);
+  if (node.key == kClock && !is_relative(node))
+    set_clock(machine, reader, node);
+  else
+    change_figure(machine, node.key, reader, node);
   const double now = *sim::figure_value(machine, node.key);
   const bool moved = sim::is_driver(node.key) && now != before;
-  if (moved && !node.text.ends_with(kTimes)) sim::follow(machine, node.key, before);  // scaling has done so
+  if (moved && !is_relative(node)) sim::follow(machine, node.key, before);  // scaling has done so
   if (const auto found = machine.derivations.find(node.key); found != machine.derivations.end() && before > 0)
     found->second = {found->second.follows, found->second.rate * now / before, true};
   cite(machine, node.key, sim::Evidence::assumed, "set by the scenario");

@@ -10,9 +10,12 @@
 namespace dculab::config {
 namespace {
 
-// The parts of a dotted key; after "sweep." and "machine." the rest is one key.
+// That are a name, or a map with one.
+[[nodiscard]] bool is_named(std::string_view key) { return key == "model" || key == "machine" || key == "stack"; }
+
+// The parts of a dotted key; after "sweep.", "machine." and "stack." the rest is one key.
 std::vector<std::string> split_key(const std::string& key) {
-  for (const std::string_view whole : {"sweep.", "machine."})
+  for (const std::string_view whole : {"sweep.", "machine.", "stack."})
     if (key.starts_with(whole)) return {key.substr(0, whole.size() - 1), key.substr(whole.size())};
   std::vector<std::string> parts(1);
   for (const char letter : key) {
@@ -33,7 +36,7 @@ Node& enter(Node& map, const std::string& part, const Node& value) {
     child->key = part;
     child->place = child->key_place = value.key_place;
     child->origin = value.origin;
-  } else if ((part == "model" || part == "machine") && child->kind == NodeKind::scalar) {
+  } else if (is_named(part) && child->kind == NodeKind::scalar) {
     Node name = *child;
     name.key = "name";
     child->kind = NodeKind::map;
@@ -56,9 +59,8 @@ void set_key(Node& document, const std::string& key, Node value) {
   if (map->kind != NodeKind::map) throw InputError(value.origin, key + ": what it belongs to has no keys");
   Node* target = map->find(parts.back());
   if (key == "machine") erase_key(document, "machines");
-  // Another model keeps the changes to its shape, another machine those to its figures.
-  const bool is_named = key == "model" || key == "machine";
-  if (is_named && value.kind == NodeKind::scalar && target != nullptr && target->kind == NodeKind::map)
+  // Another model keeps the changes to its shape, another machine and another stack those to their figures.
+  if (is_named(key) && value.kind == NodeKind::scalar && target != nullptr && target->kind == NodeKind::map)
     return set_key(document, key + ".name", std::move(value));
   value.key = parts.back();
   if (target != nullptr)
@@ -73,7 +75,7 @@ const Node* find_key(const Node& document, const std::string& key) {
     node = node->find(part);
     if (node == nullptr) return nullptr;
   }
-  return (key == "model" || key == "machine") && node->kind == NodeKind::map ? node->find("name") : node;
+  return is_named(key) && node->kind == NodeKind::map ? node->find("name") : node;
 }
 
 void stop_sweeping(Node& document, const std::string& key) {

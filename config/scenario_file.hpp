@@ -125,6 +125,7 @@ struct Scenario {
   std::vector<std::string> machines;    // names under hwmodels, or files
   std::string stack = "dculab";         // whose kernels run: a name under stacks, of a program, or a file
   std::vector<Node> machine_figures;    // what the scenario changes of them, by key: see machine_figure.hpp
+  std::vector<Node> stack_figures;      // the same of the stack: see stack_figure.hpp
   std::optional<WeightFormat> weights;  // absent: the checkpoint's own dtype
   EngineOptions options;                // the defaults with the scenario's choices; see resolve_options
   sim::Deployment deployment;

@@ -35,17 +35,32 @@ void read_model(MapReader& reader, ModelChoice& model) {
   fields.finish();
 }
 
+// All keys but the name.
+void read_figures(MapReader& fields, const Node& node, std::vector<Node>& figures) {
+  for (const Node& child : node.children) {
+    if (child.key == "name") continue;
+    if (fields.optional(child.key) == &child) figures.push_back(child);
+    if (child.kind != NodeKind::scalar)
+      fields.complain(child, fields.path_to(child.key) + ": must be a figure with its unit");
+  }
+  fields.finish();
+}
+
 // {name: z100, memory.DRAM.bandwidth: 2 TB/s}; beside a list of machines without the name.
 void read_machine_map(MapReader& reader, const Node& node, const Node* many, Scenario& scenario) {
   MapReader fields(&node, "machine", reader.problems());
   if (many == nullptr) fields.required("name", scenario.machines.emplace_back());
-  for (const Node& child : node.children) {
-    if (child.key == "name") continue;
-    if (fields.optional(child.key) == &child) scenario.machine_figures.push_back(child);
-    if (child.kind != NodeKind::scalar)
-      fields.complain(child, "machine." + child.key + ": must be a figure with its unit");
-  }
-  fields.finish();
+  read_figures(fields, node, scenario.machine_figures);
+}
+
+// A name, or {name: vllm, reached.matmul_compute: 0.7}; without a name our own.
+void read_stack(MapReader& reader, Scenario& scenario) {
+  const Node* node = reader.optional("stack");
+  if (node == nullptr) return;
+  if (node->kind != NodeKind::map) return reader.read(*node, scenario.stack);
+  MapReader fields(node, "stack", reader.problems());
+  fields.optional("name", scenario.stack);
+  read_figures(fields, *node, scenario.stack_figures);
 }
 
 void read_machines(MapReader& reader, Scenario& scenario) {
@@ -201,7 +216,7 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
   reader.required("question", scenario.question);
   read_model(reader, scenario.model);
   read_machines(reader, scenario);
-  reader.optional("stack", scenario.stack);
+  read_stack(reader, scenario);
   read_weights(reader, scenario.weights);
   read_engine_sections(reader, scenario.options);
   read_deployment(reader.optional_map("deployment"), scenario.deployment);

@@ -28,33 +28,16 @@ inline constexpr std::array<DefaultField, 3> kProgramDefaults{{
     {"max_num_batched_tokens", &sim::ProgramDefaults::max_num_batched_tokens, between(1, kLongestContext)},
 }};
 
-// Of what a stack's kernels reach: {value, kind, source}. The keys and members are the simulator's.
-struct ReachedFigure {
-  std::string_view key;
-  std::variant<double sim::Reached::*, Seconds sim::Reached::*> member;
-  Range range;
-};
-inline constexpr auto kReachedFigures = [] {
-  std::array<ReachedFigure, sim::kReached.size()> figures;
-  for (std::size_t index = 0; index < figures.size(); ++index) {
-    const sim::ReachedField& field = sim::kReached[index];
-    const bool is_share = std::holds_alternative<double sim::Reached::*>(field.member);
-    figures[index] = {field.key, field.member, is_share ? allowed_figure<double>("") : allowed_figure<Seconds>("")};
-  }
-  return figures;
-}();
-
 // Of what a program moves beside the plan: {value, kind, source}.
 struct UnfusedField {
   std::string_view key;
   std::variant<double lower::UnfusedWork::*, int lower::UnfusedWork::*> member;
-  Range range;
 };
 inline constexpr std::array<UnfusedField, 4> kUnfused{{
-    {"activation_scale", &lower::UnfusedWork::activation_scale, between(1, 64)},
-    {"bytes_per_score", &lower::UnfusedWork::bytes_per_score, between(0, 64)},
-    {"bytes_per_widened_weight", &lower::UnfusedWork::bytes_per_widened_weight, between(0, 64)},
-    {"widened_from_rows", &lower::UnfusedWork::widened_from_rows, between(0, kLongestContext)},
+    {"activation_scale", &lower::UnfusedWork::activation_scale},
+    {"bytes_per_score", &lower::UnfusedWork::bytes_per_score},
+    {"bytes_per_widened_weight", &lower::UnfusedWork::bytes_per_widened_weight},
+    {"widened_from_rows", &lower::UnfusedWork::widened_from_rows},
 }};
 
 }  // namespace dculab::config

@@ -29,7 +29,7 @@ class StackReader {
     read_kernels(reader.optional_map("kernels"));
     reader.optional("split", stack_.split, kSplits);
     read_reached(reader.optional_map("reached"));
-    figure(reader, "kernels_per_op", stack_.kernels_per_op, between(0.1, 100));
+    figure(reader, "kernels_per_op", stack_.kernels_per_op);
     read_unfused(reader.optional_map("unfused"));
     read_host(reader.optional_map("host"));
     read_defaults(reader.optional_map("defaults"));
@@ -77,20 +77,19 @@ class StackReader {
 
   void read_unfused(MapReader reader) {
     for (const UnfusedField& field : kUnfused)
-      std::visit([&](auto member) { figure(reader, field.key, stack_.kernels.unfused.*member, field.range); },
-                 field.member);
+      std::visit([&](auto member) { figure(reader, field.key, stack_.kernels.unfused.*member); }, field.member);
     reader.finish();
   }
 
   void read_reached(MapReader reader) {
-    for (const ReachedFigure& field : kReachedFigures)
-      std::visit([&](auto member) { figure(reader, field.key, stack_.reached.*member, field.range); }, field.member);
+    for (const sim::ReachedField& field : sim::kReached)
+      std::visit([&](auto member) { figure(reader, field.key, stack_.reached.*member); }, field.member);
     reader.finish();
   }
 
   void read_host(MapReader reader) {
-    figure(reader, "per_step", stack_.host_per_step, between(0, 1e3));
-    figure(reader, "per_sequence", stack_.host_per_sequence, between(0, 1e3));
+    figure(reader, "per_step", stack_.host_per_step);
+    figure(reader, "per_sequence", stack_.host_per_sequence);
     reader.finish();
   }
 
@@ -113,7 +112,7 @@ class StackReader {
 
   // {value: 3, kind: assumed, source: "..."}
   template <class T>
-  void figure(MapReader& reader, std::string_view key, T& target, Range range) {
+  void figure(MapReader& reader, std::string_view key, T& target) {
     const Node* node = reader.optional(key);
     if (node == nullptr) return;
     const std::string path = reader.path_to(key);
@@ -123,7 +122,7 @@ class StackReader {
     MapReader fields(node, path, problems_);
     std::string_view kind;
     std::string source;
-    fields.required("value", target, range);
+    fields.required("value", target, allowed_figure<T>(path));
     fields.required("kind", kind, kKinds);
     fields.required("source", source);
     fields.finish();
@@ -131,10 +130,10 @@ class StackReader {
   }
 
   template <class T>
-  void figure(MapReader& reader, std::string_view key, std::optional<T>& target, Range range) {
+  void figure(MapReader& reader, std::string_view key, std::optional<T>& target) {
     T value{};
     if (reader.node() == nullptr || reader.node()->find(key) == nullptr) return;
-    figure(reader, key, value, range);
+    figure(reader, key, value);
     target = value;
   }
 

@@ -49,7 +49,7 @@ StudyJournal::StudyJournal(const std::string& path, const JournalHeader& header,
   else if (!header_.fits(header))
     file_.refuse(header_.identity == header.identity
                      ? "is of another shard"
-                     : "is of another scenario, machine, model or build of dculab; remove it to begin anew");
+                     : "is of another scenario, machine, stack, model or build of dculab; remove it to begin anew");
   else
     load_chunks(start, is_chunk);
   file_.cut(size_);

@@ -145,7 +145,7 @@ std::string flow_text(const Node& node, bool inside = false) {
 // Nothing of an axis whose values are neither words, numbers nor maps that stand for a whole section.
 void read_listed(const Node& node, SweepAxis& axis, ProblemList& problems) {
   if (node.children.empty()) problems.add(node, "sweep." + axis.key + ": must be " + kExamples);
-  const bool is_named = axis.key == "model" || axis.key == "machine";
+  const bool is_named = axis.key == "model" || axis.key == "machine" || axis.key == "stack";
   for (const Node& value : node.children) {
     if (holds_list(value) || (is_named && value.kind == NodeKind::map))
       problems.add(value, "sweep." + axis.key + ": its values must be words or numbers" +

@@ -104,6 +104,8 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
     identity_ = fingerprint_of(folder / "config.json", identity_);
     models_[name] = engine::read_model_shape(folder);
   }
+  for (const std::string& name : names_of(scenario_, "stack", {scenario_.stack}))
+    for (const std::filesystem::path& file : study::stack_files_of(name)) identity_ = fingerprint_of(file, identity_);
   if (!scenario_.workload.file.empty()) load_requests(models);
 }
 
@@ -192,6 +194,7 @@ void SweepCursor::set_machine() {
   const config::Scenario& scenario = point_.scenario;
   std::string key = scenario.machines.front() + "\n" + scenario.stack;
   for (const Node& figure : scenario.machine_figures) key += "\n" + figure.key + "\n" + figure.text;
+  for (const Node& figure : scenario.stack_figures) key += "\nstack." + figure.key + "\n" + figure.text;
   if (key == machine_key_) return;
   machine_key_.clear();
   point_.machine = space_.machine(scenario.machines.front());
@@ -201,6 +204,7 @@ void SweepCursor::set_machine() {
     if (is_new) known->second = study::resolve_stack(scenario.stack, point_.machine);
     point_.machine.stack = known->second;
   }
+  study::apply_stack_figures(scenario, point_.machine);
   machine_key_ = std::move(key);
 }
 

@@ -39,7 +39,8 @@ class SweepSpace {
   [[nodiscard]] const sim::Machine& machine(const std::string& name) const { return machines_.at(name); }
   [[nodiscard]] const ModelShape& model(const std::string& name) const { return models_.at(name); }
 
-  // Of everything that the points' figures depend on: this program, the scenario, its machines, models and requests.
+  // Of everything that the points' figures depend on: this program, the scenario, its machines, stacks, models and
+  // requests.
   [[nodiscard]] std::uint64_t identity() const { return identity_; }
 
  private:

@@ -74,7 +74,8 @@ struct PointFigures {
   for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
     table.columns.emplace_back(column);
   const std::string basis = machine.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
-  const bool sweeps_stacks = std::ranges::find(first.choices, "stack", &config::Override::first) != first.choices.end();
+  const bool sweeps_stacks = std::ranges::any_of(
+      first.choices, [](const auto& choice) { return choice.first == "stack" || choice.first == "stack.name"; });
   table.notes.push_back(machine.name + ": " + basis +
                         (sweeps_stacks ? "." : "; " + study::whose_kernels(machine) + "."));
   return table;
@@ -123,15 +124,30 @@ sim::Machine machine_of(const StudyPoint& point, sim::Machine machine, const sim
   return machine;
 }
 
+namespace {
+
+// `known`: those that were read, by name.
+[[nodiscard]] sim::Stack stack_of(const config::Scenario& point, sim::Machine machine,
+                                  std::map<std::string, sim::Stack>& known) {
+  const auto [place, is_new] = known.try_emplace(point.stack);
+  if (is_new) place->second = study::resolve_stack(point.stack, machine);
+  machine.stack = place->second;
+  study::apply_stack_figures(point, machine);
+  return std::move(machine.stack);
+}
+
+}  // namespace
+
 std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine) {
   std::vector<StudyPoint> points;
   std::map<std::string, std::size_t> workloads;
+  std::map<std::string, sim::Stack> stacks;
   for (const config::SweepPoint& each : config::sweep_points(scenario)) {
     StudyPoint point;
     point.label = label_of(each.choices);
     point.choices = each.choices;
     point.model = study::resolve_model(each.scenario);
-    if (each.scenario.stack != scenario.stack) point.stack = study::resolve_stack(each.scenario.stack, machine);
+    if (!study::same_stack(each.scenario, scenario)) point.stack = stack_of(each.scenario, machine, stacks);
     point.options = study::resolve_options(each.scenario, point.model, machine_of(point, machine, machine));
     point.batch = study::resolve_batch(each.scenario.workload, point.model, point.options);
     point.choice = {point.model.num_key_value_heads, point.options.block_size};

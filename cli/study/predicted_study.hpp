@@ -20,7 +20,7 @@ struct StudyPoint {
   EngineOptions options;
   Batch batch;
   sim::Choice choice;
-  std::optional<sim::Stack> stack;  // where the sweep chose another than the machine runs
+  std::optional<sim::Stack> stack;  // where the sweep chose another than the machine runs, or changed it
   std::size_t workload = 0;         // points that differ in KV heads and block size only share it
 };
 

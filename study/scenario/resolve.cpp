@@ -48,7 +48,8 @@ sim::Machine resolve_machine(const std::string& name) { return config::read_mach
 sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name) {
   sim::Machine machine = resolve_machine(name);
   apply_figures(scenario, machine);
-  if (scenario.stack != machine.stack.name) machine.stack = resolve_stack(scenario.stack, machine);
+  put_stack(scenario, machine);
+  apply_stack_figures(scenario, machine);
   return machine;
 }
 

@@ -23,7 +23,7 @@ void refuse_written_inputs(const config::Scenario& scenario);
 // A machine by name or file. Throws InputError.
 [[nodiscard]] sim::Machine resolve_machine(const std::string& name);
 
-// The same with the figures that the scenario changes, running the scenario's stack.
+// The same with the figures that the scenario changes, running the scenario's stack with those that it changes there.
 [[nodiscard]] sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name);
 void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "config/stack_figure.hpp"
 #include "config/stack_file.hpp"
 #include "core/attention_work.hpp"
 #include "core/error.hpp"
@@ -90,6 +91,33 @@ sim::Stack resolve_stack(const std::string& name_or_file, const sim::Machine& ma
   return sim::stack_on(machine, choose_stack(shipped_stacks(), name_or_file, machine));
 }
 
+void put_stack(const config::Scenario& scenario, sim::Machine& machine) {
+  if (scenario.stack != machine.stack.name) machine.stack = resolve_stack(scenario.stack, machine);
+}
+
+void apply_stack_figures(const config::Scenario& scenario, sim::Machine& machine) {
+  config::ProblemList problems(scenario.file);
+  config::set_stack_figures(machine, scenario.stack_figures, problems);
+  problems.throw_if_any();
+}
+
+bool same_stack(const config::Scenario& one, const config::Scenario& other) {
+  return one.stack == other.stack &&
+         std::ranges::equal(one.stack_figures, other.stack_figures,
+                            [](const Node& a, const Node& b) { return a.key == b.key && a.text == b.text; });
+}
+
+std::vector<std::filesystem::path> stack_files_of(const std::string& name_or_file) {
+  if (const auto file = try_find_stack_file(name_or_file)) return {*file};
+  std::vector<std::filesystem::path> files;
+  if (name_or_file == sim::Stack{}.name) return files;
+  for (const std::filesystem::path& file : stack_files()) {
+    const sim::Stack stack = config::read_stack_file(file);
+    if (same_word(stack.name, name_or_file) || same_word(stack.program, name_or_file)) files.push_back(file);
+  }
+  return files;
+}
+
 void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
   const sim::Stack& stack = machine.stack;
   if (stack.is_own() || machine.kind == lower::DeviceKind::cpu) return;
@@ -129,7 +157,8 @@ std::string whose_kernels(const sim::Machine& machine) {
 
 std::vector<std::string> whose_kernels(const config::Scenario& scenario) {
   std::vector<std::string> lines;
-  if (std::ranges::find(scenario.sweep, "stack", &config::SweepAxis::key) != scenario.sweep.end()) return lines;
+  const auto is_stack = [](const config::SweepAxis& axis) { return axis.key == "stack" || axis.key == "stack.name"; };
+  if (std::ranges::any_of(scenario.sweep, is_stack)) return lines;
   for (const std::string& name : scenario.machines) {
     if (name == "host") continue;
     std::string line = whose_kernels(resolve_machine(scenario, name));

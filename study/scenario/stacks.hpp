@@ -1,6 +1,7 @@
 // Whose kernels a price is of: from the name of a stack to what runs on a machine.
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,16 @@ namespace dculab::study {
 
 // The same among the shipped ones, or of a file, as it runs on the machine.
 [[nodiscard]] sim::Stack resolve_stack(const std::string& name_or_file, const sim::Machine& machine);
+
+// The stack that the scenario asks for on `machine`, without the figures that it changes.
+void put_stack(const config::Scenario& scenario, sim::Machine& machine);
+void apply_stack_figures(const config::Scenario& scenario, sim::Machine& machine);
+
+// Whether two points run the same stack with the same figures.
+[[nodiscard]] bool same_stack(const config::Scenario& one, const config::Scenario& other);
+
+// The files that say what a stack or a program of that name is; none for what needs no file.
+[[nodiscard]] std::vector<std::filesystem::path> stack_files_of(const std::string& name_or_file);
 
 // Throws InputError when no kernel of the machine's stack does what the model and the options ask for. Our own kernels
 // are not refused: see unserved().

@@ -71,6 +71,7 @@ TEST_CASE("sizes beyond the ceilings are refused with the ceiling, before memory
   check_refused(predict({"--set", "model.num_attention_heads=1048576"}), {"num_attention_heads * head_dim"});
   check_refused(predict({"--set", "machine.memory.DRAM.bandwidth=1e-300 GB/s"}), {"at least 1 kB/s"});
   check_refused(predict({"--set", "machine.sustained.cache_bandwidth=1e-308"}), {"at least 0.0001 and at most 1"});
+  check_refused(predict({"--set", "stack.reached.attention_compute=1e-308"}), {"at least 0.0001 and at most 1"});
   const Arguments serve{"simulate", "serving/llama3_on_z100", "--set"};
   const auto with = [&serve](const std::string& change) {
     Arguments arguments = serve;

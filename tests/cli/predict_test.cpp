@@ -147,6 +147,15 @@ TEST_CASE("a prediction names the assumed figures it leans on, and by how much")
              ContainsSubstring("leans on assumed figures (change of the time when one is 10 % off): " + first));
 }
 
+TEST_CASE("a figure of the stack that the scenario sets counts, and is told with the key that sets it") {
+  const double alone = run_for_json(predict({})).at("step_seconds");
+  const Json slower = run_for_json(predict({"--set", "stack.host.per_step=1 s"}));
+  CHECK(slower.at("step_seconds").get<double>() > alone + 0.9);
+  REQUIRE_FALSE(slower.at("leans_on").empty());
+  CHECK(slower.at("leans_on").front().at("key") == "stack.host.per_step");
+  CHECK(slower.at("leans_on").front().at("source") == "assumed: set by the scenario");
+}
+
 TEST_CASE("studies, simulations and validations name the assumed figures they lean on") {
   const Json study = run_for_json({"study", "llama3_on_dcu"});
   for (const Json& machine : study.at("machines")) CHECK_FALSE(machine.at("leans_on").empty());

@@ -160,10 +160,23 @@ TEST_CASE("a journal is gone on with only by the study it belongs to", "[main]")
   CHECK(run_dculab({"merge", journal, "--report", page}).out == first.out);
   CHECK_THAT(read(page), ContainsSubstring("machine_facts"));
   again.insert(again.end(), {"--set", "workload.context_tokens=1999"});
-  check_refused(again, {"of another scenario, machine, model or build"});
+  check_refused(again, {"of another scenario, machine, stack, model or build"});
 }
 
 // With `payload` in the place of the first chunk's, and right checksums.
+TEST_CASE("a journal is not gone on with when the stack's file says something else") {
+  const Folder folder;
+  const std::string stack =
+      "schema: dculab/stack/1\nname: mine\nprogram: mine\ndescription: of a test\nkernels: {matmul: [rocblas]}\n";
+  const std::string file = folder.write("mine.yaml", stack), journal = folder.path("journal");
+  Arguments run{"study", folder.write("s.yaml", kSearch), "--stack", file, "--journal", journal};
+  REQUIRE(run_dculab(run).exit_code == 0);
+  run.emplace_back("--resume");
+  CHECK(run_dculab(run).exit_code == 0);
+  static_cast<void>(folder.write("mine.yaml", stack + "kernels_per_op: {value: 2, kind: assumed, source: a guess}\n"));
+  check_refused(run, {"of another scenario, machine, stack, model or build"});
+}
+
 void replace_first_chunk(const std::string& journal, const std::string& payload) {
   std::uint64_t place = 0;
   {

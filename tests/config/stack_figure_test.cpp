@@ -1,0 +1,137 @@
+// Figures of a stack that a scenario changes: what they become, and what is refused with what is offered.
+#include "config/stack_figure.hpp"
+
+#include "config/machine_figure.hpp"
+#include "config/machine_file.hpp"
+#include "config/scenario_file.hpp"
+#include "config/yaml_text.hpp"
+#include "core/error.hpp"
+#include "sim/hardware/figure.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::config {
+namespace {
+
+sim::Machine shipped(const std::string& name) {
+  return read_machine_file(DCULAB_SOURCE_DIR "/hwmodels/" + name + ".yaml");
+}
+
+Node figure(const std::string& key, const std::string& value) {
+  Node node;
+  node.kind = NodeKind::scalar;
+  node.key = key;
+  node.text = value;
+  return node;
+}
+
+sim::Machine with(sim::Machine machine, const std::string& key, const std::string& value) {
+  ProblemList problems("s.yaml");
+  const std::vector<Node> figures{figure(key, value)};
+  set_stack_figures(machine, figures, problems);
+  problems.throw_if_any();
+  return machine;
+}
+
+std::string refusal(const std::string& key, const std::string& value) {
+  try {
+    with(shipped("z100"), key, value);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a scenario has the last word about what a stack reaches") {
+  const sim::Machine machine = with(shipped("k100-ai"), "reached.matmul_compute", "0.5");
+  CHECK(machine.stack.reached.matmul_compute == 0.5);
+  CHECK(*sim::source_of(machine, "stack.reached.matmul_compute") == "assumed: set by the scenario");
+  CHECK(machine.reached.at("all").matmul_compute == 0.66);  // what the file says stays
+}
+
+TEST_CASE("figures of a stack take units, and factors of what they are") {
+  sim::Machine machine = shipped("z100");
+  CHECK(with(machine, "host.per_step", "1 ms").stack.host_per_step == Seconds(1e-3));
+  // Left to the machine, it is a factor of the machine's.
+  CHECK(with(machine, "host.per_step", "2 x").stack.host_per_step == 2 * machine.overheads.host_per_step);
+  CHECK(with(machine, "kernels_per_op", "3").stack.kernels_per_op == 3);
+  CHECK(with(machine, "reached.overlap", "0.5 x").stack.reached.overlap == Approx(0.4));
+  CHECK(with(machine, "reached.block_lookup", "20 ns").stack.reached.block_lookup == Seconds(20e-9));
+  CHECK(with(machine, "unfused.activation_scale", "2").stack.kernels.unfused.activation_scale == 2);
+}
+
+TEST_CASE("what is no figure of a stack is refused with those that are") {
+  CHECK(refusal("reached.matmul_comptue", "0.5") ==
+        "s.yaml: stack.reached.matmul_comptue: no figure of a stack; did you mean 'reached.matmul_compute'?");
+  CHECK_THAT(refusal("colour", "red"),
+             ContainsSubstring("known are host.per_sequence, host.per_step, kernels_per_op") &&
+                 ContainsSubstring("reached.undisturbed"));
+  CHECK_THAT(refusal("reached.overlap", "1.5"), ContainsSubstring("stack.reached.overlap: '1.5' is out of range"));
+  CHECK_THAT(refusal("host.per_step", "3"), ContainsSubstring("stack.host.per_step: "));
+  CHECK_THAT(refusal("kernels_per_op", "1000 x"), ContainsSubstring("'1000 x' takes it out of range"));
+}
+
+TEST_CASE("what went to the stack is refused as a figure of the machine, and said where it is") {
+  const auto refused = [](const std::string& key) {
+    sim::Machine machine = shipped("z100");
+    ProblemList problems("s.yaml");
+    const std::vector<Node> figures{figure(key, "0.5")};
+    set_figures(machine, figures, problems);
+    try {
+      problems.throw_if_any();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused("efficiencies.matmul_compute") ==
+        "s.yaml: machine.efficiencies.matmul_compute: what kernels reach is their stack's; set "
+        "stack.reached.matmul_compute");
+  CHECK(refused("reached.all.overlap") ==
+        "s.yaml: machine.reached.all.overlap: what kernels reach is their stack's; set stack.reached.overlap");
+  CHECK(refused("efficiencies.dram_bandwidth") ==
+        "s.yaml: machine.efficiencies.dram_bandwidth: is machine.sustained.dram_bandwidth now");
+  CHECK(refused("stack.reached.overlap") ==
+        "s.yaml: machine.stack.reached.overlap: a figure of the stack; set stack.reached.overlap");
+}
+
+constexpr const char* kScenario = R"(schema: dculab/scenario/1
+question: q
+model: smollm2-135m
+machine: z100
+)";
+
+Scenario scenario_with(const std::vector<std::string>& changes) {
+  Node document = parse_yaml("s.yaml", kScenario);
+  for (const std::string& change : changes) set_override(document, parse_override(change));
+  return read_scenario("s.yaml", document);
+}
+
+TEST_CASE("a scenario's stack is a name, or a map with figures, and another name keeps them") {
+  CHECK(scenario_with({}).stack == "dculab");
+  CHECK(scenario_with({"stack=vllm"}).stack == "vllm");
+  for (const std::vector<std::string>& changes :
+       {std::vector<std::string>{"stack=vllm", "stack.host.per_step=1 ms"},
+        std::vector<std::string>{"stack.host.per_step=1 ms", "stack=vllm"},
+        std::vector<std::string>{"stack={name: vllm, host.per_step: 1 ms}"}}) {
+    const Scenario scenario = scenario_with(changes);
+    CHECK(scenario.stack == "vllm");
+    REQUIRE(scenario.stack_figures.size() == 1);
+    CHECK(scenario.stack_figures.front().key == "host.per_step");
+    CHECK(scenario.stack_figures.front().text == "1 ms");
+  }
+  CHECK(scenario_with({"stack.reached.overlap=0.5"}).stack == "dculab");
+  CHECK_THROWS_WITH(scenario_with({"stack={name: vllm, reached: {overlap: 0.5}}"}),
+                    ContainsSubstring("stack.reached: must be a figure with its unit"));
+}
+
+TEST_CASE("a figure of a stack is an axis of a sweep") {
+  const Scenario scenario = scenario_with({"sweep={stack.host.per_step: [1 ms, 2 ms], stack: [dculab, vllm]}"});
+  const std::vector<SweepPoint> points = sweep_points(scenario);
+  REQUIRE(points.size() == 4);
+  CHECK(points.front().scenario.stack == "dculab");
+  CHECK(points.back().scenario.stack == "vllm");
+  CHECK(points.back().scenario.stack_figures.front().text == "2 ms");
+}
+
+}  // namespace
+}  // namespace dculab::config
