@@ -24,6 +24,10 @@ std::string_view name(OpKind kind) {
       return "attention_scores";
     case OpKind::activation_mul:
       return "activation_mul";
+    case OpKind::all_reduce:
+      return "all_reduce";
+    case OpKind::all_gather:
+      return "all_gather";
   }
   return "?";
 }

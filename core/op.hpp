@@ -23,6 +23,8 @@ enum class OpKind : std::uint8_t {
   attention_decode,   // paged, one query token per sequence
   attention_scores,   // H2O: how much attention each cached token gets, summed up
   activation_mul,     // silu(gate) * up, or the plain activation: gelu(up)
+  all_reduce,         // m rows of n values, summed over the devices that share the model
+  all_gather,         // m rows of n values of each device, side by side on all of them
 };
 
 [[nodiscard]] std::string_view name(OpKind kind);
@@ -70,6 +72,7 @@ struct Op {
   KvRetention kv_retention;                            // shift_sink_keys, rope_and_cache, attention_scores
   bool rotates = true;                                 // rope_and_cache; false with ALiBi
   bool is_plain_gelu = false;                          // activation_mul: gelu(up), without a gate
+  int devices = 1;                                     // all_reduce, all_gather: that take part
   FlopCount flops;
   std::array<Operand, kMaxOperands> operand_storage;
   int num_operands = 0;

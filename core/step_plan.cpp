@@ -185,6 +185,24 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
   return op;
 }
 
+// What devices that share the model exchange: Megatron's two sums a layer, that of the embedding, and the logits.
+[[nodiscard]] Op plan_collective(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows,
+                                 int width) {
+  Op op = make_op(kind, name, sizes, rows, width);
+  op.devices = sizes.model.tensor_parallel_size;
+  const double values = static_cast<double>(rows) * width;
+  const double gathered = kind == OpKind::all_gather ? op.devices : 1;
+  op.add({OperandRole::activation, activations(sizes, values), activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, gathered * values), activations(sizes, width)});
+  return op;
+}
+
+void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& sizes, Stage stage = Stage::layer) {
+  if (sizes.model.tensor_parallel_size == 1) return;
+  const Op op = plan_collective(OpKind::all_reduce, name, sizes, sizes.tokens, sizes.model.hidden_size);
+  plan.ops.push_back(stage == Stage::layer ? op : outside_layers(op, stage));
+}
+
 void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   const ModelShape& model = sizes.model;
   const WeightFormat format = sizes.options.weights;
@@ -203,6 +221,7 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
     plan.ops.push_back(plan_attention_scores(model, sizes.options, plan.batch));
   plan.ops.push_back(
       plan_matmul("o_proj", sizes, format, tokens, hidden, model.query_width(), bias_if(model.attention_output_bias)));
+  plan_all_reduce(plan, "attention_all_reduce", sizes);
 }
 
 // A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
@@ -221,6 +240,7 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
       plan_matmul(gated ? "gate_up_proj" : "up_proj", sizes, format, tokens, (gated ? 2 : 1) * width, hidden, bias));
   plan.ops.push_back(plan_activation(sizes));
   plan.ops.push_back(plan_matmul("down_proj", sizes, format, tokens, hidden, width, bias));
+  plan_all_reduce(plan, "mlp_all_reduce", sizes);
 }
 
 }  // namespace
@@ -232,6 +252,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   plan.ops.clear();
   plan.attention_split = options.attention_split;
   plan.ops.push_back(plan_embedding(sizes));
+  plan_all_reduce(plan, "embedding_all_reduce", sizes, Stage::before_layers);
   if (model.embedding_norm)
     plan.ops.push_back(
         outside_layers(plan_norm("word_embeddings_layernorm", sizes, sizes.tokens, 0), Stage::before_layers));
@@ -243,6 +264,9 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   const Op head = plan_matmul("lm_head", sizes, model.head_format(options.weights), logits_rows, model.vocab_size,
                               model.hidden_size);
   plan.ops.push_back(outside_layers(head, Stage::after_layers));
+  if (model.tensor_parallel_size == 1) return;
+  const Op logits = plan_collective(OpKind::all_gather, "logits_all_gather", sizes, logits_rows, model.vocab_size);
+  plan.ops.push_back(outside_layers(logits, Stage::after_layers));
 }
 
 StepPlan plan_step(const ModelShape& model, const EngineOptions& options, Batch batch) {

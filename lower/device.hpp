@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/units.hpp"
@@ -31,10 +32,12 @@ struct Device {
   // GPU: the compiler's name of the target whose kernels' registers and LDS are used here ("gfx906"); empty where no
   // kernel of ours is compiled for anything like it.
   std::string kernel_target;
-  std::string compute_capability;  // NVIDIA: of the GPU, "9.0"; empty elsewhere
-  int compute_units = 0;           // CUs, SMs or CPU threads
-  bool has_matrix_cores = false;   // for values of 16 bits
-  WaveResources waves;             // GPU only
+  std::string compute_capability;   // NVIDIA: of the GPU, "9.0"; empty elsewhere
+  int compute_units = 0;            // CUs, SMs or CPU threads
+  bool has_matrix_cores = false;    // for values of 16 bits
+  WaveResources waves;              // GPU only
+  std::optional<int> peers;         // other devices of the server; absent: no limit is known
+  std::optional<int> direct_peers;  // of these, each with a link of its own; absent: none
 };
 
 [[nodiscard]] inline bool is_nvidia(const Device& device) { return !device.compute_capability.empty(); }

@@ -10,6 +10,7 @@
 #include "lower/gemm/kernels.hpp"
 #include "lower/hygon/kernels.hpp"
 #include "lower/llama_cpp/kernels.hpp"
+#include "lower/nccl/kernels.hpp"
 #include "lower/sglang/kernels.hpp"
 #include "lower/vllm/kernels.hpp"
 
@@ -39,6 +40,8 @@ constexpr std::array<const AttentionKernel*, 16> kAttentions{
     &llama_cpp::kPerHead,
     &llama_cpp::kFlashAttention,
 };
+
+constexpr std::array<const CollectiveKernel*, 2> kCollectives{&nccl::kNccl, &nccl::kRccl};
 
 template <class T>
 [[nodiscard]] bool is_one_of(std::span<const T> list, T value) {
@@ -76,6 +79,7 @@ template <class Kernel>
 
 std::span<const MatmulKernel* const> matmul_kernels() { return kMatmuls; }
 std::span<const AttentionKernel* const> attention_kernels() { return kAttentions; }
+std::span<const CollectiveKernel* const> collective_kernels() { return kCollectives; }
 
 bool serves(const MatmulKernel& kernel, const Op& op, const Device& device) {
   return (kernel.most_rows == 0 || op.m <= kernel.most_rows) && kernel.runs_on(device);
@@ -87,6 +91,8 @@ bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
          serves_head(kernel.limits, work.head_dim) && serves_group(kernel.limits, group_size(work)) &&
          is_one_of(kernel.limits.kv_dtypes, work.kv_dtype);
 }
+
+bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device) { return kernel.serves(op, device); }
 
 std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device) {
   const AttentionWork& work = op.attention;
@@ -120,6 +126,11 @@ const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op,
   const auto& list = op.kind == OpKind::attention_decode ? kernels.attention_decode : kernels.attention_prefill;
   return list.empty() || op.kind == OpKind::attention_scores ? dculab_gpu::kAttention
                                                              : first_that_serves(list, op, device);
+}
+
+const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
+  if (kernels.all_reduce.empty()) return nccl::kRccl.serves(op, device) ? nccl::kRccl : nccl::kNccl;
+  return first_that_serves(kernels.all_reduce, op, device);
 }
 
 Decodes decodes_of(const Batch& batch) {

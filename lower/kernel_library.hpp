@@ -11,6 +11,7 @@
 #include "core/step_plan.hpp"
 #include "lower/attention_walk.hpp"
 #include "lower/device.hpp"
+#include "lower/launch.hpp"
 
 namespace dculab::lower {
 
@@ -53,6 +54,14 @@ struct AttentionKernel {
   int combines_at_a_time = 0;
 };
 
+// Of devices that share a model.
+struct CollectiveKernel {
+  std::string_view name;
+  std::string_view source;
+  bool (*serves)(const Op&, const Device&);
+  Exchange (*exchange)(const Op&, const Device&);
+};
+
 // What a program moves through memory that the plan's fused kernels keep to themselves.
 struct UnfusedWork {
   double activation_scale = 1;          // bytes of activations read and written, over the plan's
@@ -67,14 +76,17 @@ struct Kernels {
   std::vector<const MatmulKernel*> matmul;
   std::vector<const AttentionKernel*> attention_prefill;
   std::vector<const AttentionKernel*> attention_decode;
+  std::vector<const CollectiveKernel*> all_reduce{};
   UnfusedWork unfused{};
 };
 
 [[nodiscard]] std::span<const MatmulKernel* const> matmul_kernels();
 [[nodiscard]] std::span<const AttentionKernel* const> attention_kernels();
+[[nodiscard]] std::span<const CollectiveKernel* const> collective_kernels();
 
 [[nodiscard]] bool serves(const MatmulKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] bool serves(const AttentionKernel& kernel, const Op& op, const Device& device);
+[[nodiscard]] bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device);
 
 // What keeps the kernel from serving an attention op; empty when it does: "block_size 8 is no multiple of 16".
 [[nodiscard]] std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device);
@@ -82,6 +94,9 @@ struct Kernels {
 // That runs `op`: the last of the list where none serves it.
 [[nodiscard]] const MatmulKernel& matmul_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 [[nodiscard]] const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
+
+// The same; of an empty list NCCL, and on AMD's and Hygon's devices RCCL.
+[[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
 // Of one KV head's query heads.
 [[nodiscard]] inline int group_size(const AttentionWork& work) { return work.num_query_heads / work.num_kv_heads; }

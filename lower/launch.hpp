@@ -101,6 +101,23 @@ struct Streams {
   void add(const Stream& stream) { storage[static_cast<std::size_t>(count++)] = stream; }
 };
 
+// How a library's messages travel: how much later than the machine's figures they start and hop, and what they reach of
+// the link.
+struct Protocol {
+  Seconds later_start;
+  Seconds later_hop;
+  double link_share = 1;
+};
+
+// What each device does in a collective: messages one after the other, and what it sends. The quickest protocol is
+// taken.
+struct Exchange {
+  int devices = 1;  // 1: nothing to exchange
+  double hops = 0;
+  Bytes sent;
+  std::span<const Protocol> protocols;
+};
+
 struct Launch {
   std::array<Access, kMaxOperands> access_storage{};  // in the order of the op's operands
   int num_accesses = 0;
@@ -124,6 +141,7 @@ struct Launch {
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
   bool may_run_inline = false;  // by the calling thread alone, without waking the others
+  Exchange exchange{};
   Streams streams{};
 
   [[nodiscard]] std::span<const Access> accesses() const {

@@ -86,6 +86,12 @@ void add_kivi_groups(Launch& launch, const Op& op) {
     case OpKind::shift_sink_keys:
     case OpKind::activation_mul:
       return lower_elementwise(op, device);
+    case OpKind::all_reduce:
+    case OpKind::all_gather: {
+      Launch launch = launch_of(op);
+      launch.exchange = collective_kernel_of(kernels, op, device).exchange(op, device);
+      return launch;
+    }
   }
   return {};
 }

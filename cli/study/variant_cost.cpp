@@ -14,7 +14,7 @@ namespace {
 void cost_step(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
   const Batch batch = study::resolve_batch(scenario.workload, cost.model, cost.options);
   cost.batch = static_cast<int>(batch.sequences.size());
-  cost.recipe.steps.push_back({plan_step(cost.model, cost.options, batch), 1, {}});
+  cost.recipe.steps.push_back({plan_step(cost.model, cost.options, batch), 1});
   const Seconds time = sim::price_recipe(machine, cost.recipe);
   cost.figures["step_time"] = time.value();
   cost.figures["tokens_per_second"] = static_cast<double>(batch.num_tokens()) / time.value();

@@ -154,6 +154,8 @@ bool serves(KernelRole role, OpKind kind) {
       return role == rope_and_cache;
     case OpKind::shift_sink_keys:  // profiled engines have no such kernels
     case OpKind::attention_scores:
+    case OpKind::all_reduce:  // profiled engines run on one device
+    case OpKind::all_gather:
       return false;
     case OpKind::attention_prefill:
       return role == prefill_attention || role == any_attention;

@@ -151,6 +151,9 @@ void CpuExecutor::execute(const Op& op, int layer) {
       return execute_attention_scores(op, layer);
     case OpKind::activation_mul:
       return execute_activation(op);
+    case OpKind::all_reduce:
+    case OpKind::all_gather:
+      return require(false, op, "is for several devices: the engine runs on one");
   }
 }
 

@@ -164,6 +164,9 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
       return require(false, op, "is for a CPU: GPU kernels keep every token");
     case OpKind::activation_mul:
       return execute_activation(op);
+    case OpKind::all_reduce:
+    case OpKind::all_gather:
+      return require(false, op, "is for several devices: the engine runs on one");
   }
 }
 

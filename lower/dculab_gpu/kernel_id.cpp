@@ -216,6 +216,8 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
       return {.kernel = op.is_plain_gelu ? Kernel::gelu : Kernel::silu_and_mul, .wave_size = wave};
     case OpKind::shift_sink_keys:  // on the CPU only
     case OpKind::attention_scores:
+    case OpKind::all_reduce:  // libraries'
+    case OpKind::all_gather:
       return {};
   }
   return {};

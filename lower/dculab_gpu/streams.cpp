@@ -147,6 +147,8 @@ Streams streams_of(const Op& op, int wave_size) {
     case OpKind::attention_scores:
     case OpKind::shift_sink_keys:
     case OpKind::activation_mul:
+    case OpKind::all_reduce:
+    case OpKind::all_gather:
       return {};
   }
   return {};

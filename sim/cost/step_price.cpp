@@ -9,6 +9,7 @@
 #include "sim/compute/compute_time.hpp"
 #include "sim/compute/matmul_rate.hpp"
 #include "sim/compute/split_k.hpp"
+#include "sim/cost/exchange_time.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/memory/bandwidth.hpp"
 #include "sim/memory/driven_out.hpp"
@@ -128,10 +129,21 @@ struct Way {
   return price;
 }
 
+[[nodiscard]] OpPrice price_exchange(const Machine& machine, const Op& op, const Launch& launch) {
+  const ExchangeTime time = exchange_time(machine, launch.exchange);
+  OpPrice price;
+  price.count = op.count;
+  price.seconds = time.seconds;
+  price.floor = time.floor;
+  price.bound = {BoundKind::exchange, 0};
+  return price;
+}
+
 // The cheapest way: of splits on a GPU, and on a CPU of all threads and the calling one.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint,
                                double norm) {
   const Launch launch = lower::lower(op, plan, machine, machine.stack.kernels);
+  if (launch.exchange.devices > 1) return price_exchange(machine, op, launch);
   const Parallelism whole = parallelism(machine, launch);
   if (launch.parts > 1)
     return price_with({split_along_k(machine, whole, launch.parts), launch.parts}, machine, op, launch, footprint,
@@ -167,6 +179,8 @@ std::string_view name(Bound bound, const Machine& machine) {
       return "latency";
     case BoundKind::launch:
       return "launch";
+    case BoundKind::exchange:
+      return "exchange";
   }
   return "?";
 }

@@ -13,6 +13,7 @@
 //   latency = bytes read * T_eff / bytes in flight
 //   step  = sum over ops of count * op + host per step + host per sequence * sequences
 //
+// A collective of the devices that share the model takes what sim/cost/exchange_time.hpp says, and nothing else.
 // How a kernel does an op (tiles, registers, instructions) is lower/'s; here is what that costs.
 // The bound is the largest single term. No price is below its floor: bytes at each level / that level's peak
 // bandwidth, and FLOP / peak. Laws, one file each: sim/memory/{traffic,reuse,hit_rate,bandwidth}.hpp,
@@ -31,7 +32,7 @@
 
 namespace dculab::sim {
 
-enum class BoundKind : std::uint8_t { compute, memory, latency, launch };
+enum class BoundKind : std::uint8_t { compute, memory, latency, launch, exchange };
 
 struct Bound {
   BoundKind kind = BoundKind::launch;
@@ -40,7 +41,7 @@ struct Bound {
   friend bool operator==(const Bound&, const Bound&) = default;
 };
 
-// "compute", "latency", "launch", or the name of the memory level.
+// "compute", "latency", "launch", "exchange" between devices, or the name of the memory level.
 [[nodiscard]] std::string_view name(Bound bound, const Machine& machine);
 
 // What one op costs. All figures are for one execution.

@@ -1,5 +1,7 @@
 #include "sim/hardware/device_link.hpp"
 
+#include "core/shard.hpp"
+
 namespace dculab::sim {
 
 bool share_a_server(const Machine& machine, int devices) { return !machine.peers || devices <= 1 + *machine.peers; }
@@ -10,6 +12,16 @@ std::optional<DeviceLink> link_among(const Machine& machine, int devices) {
   const std::optional<Seconds>& latency = near ? machine.peer_latency : machine.network_latency;
   if (!bandwidth) return std::nullopt;
   return DeviceLink{*bandwidth, latency.value_or(Seconds{})};
+}
+
+std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model, int devices) {
+  if (devices == 1) return {};
+  std::vector<std::string> found = shard_problems(model, devices);
+  if (link_among(machine, devices)) return found;
+  const char* link = share_a_server(machine, devices) ? "peer_link" : "network_link";
+  found.insert(found.begin(), "machine " + machine.name + " has no " + link + " to exchange results over " +
+                                  std::to_string(devices) + " devices");
+  return found;
 }
 
 }  // namespace dculab::sim

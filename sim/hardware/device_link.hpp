@@ -2,7 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "core/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
@@ -18,5 +21,9 @@ struct DeviceLink {
 // The link among so many devices, peer_link within a server and network_link beyond; nothing when the machine file has
 // none. A latency that is not known is 0.
 [[nodiscard]] std::optional<DeviceLink> link_among(const Machine& machine, int devices);
+
+// Everything that keeps so many devices from sharing every layer of `model`: no link, or what does not divide
+// (core/shard.hpp). Empty when nothing does.
+[[nodiscard]] std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model, int devices);
 
 }  // namespace dculab::sim

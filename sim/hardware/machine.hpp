@@ -160,8 +160,6 @@ struct Machine : lower::Device {
   Stack stack;                                 // what runs on it: our own kernels, unless told otherwise
   std::optional<BytesPerSecond> host_link;     // one direction
   std::optional<BytesPerSecond> peer_link;     // one direction, to all peers together
-  std::optional<int> peers;                    // other devices of the server that peer_link reaches
-  std::optional<int> direct_peers;             // of these, each with a link of its own; absent: none
   std::optional<Seconds> peer_latency;         // one hop of a message of a few bytes
   std::optional<Seconds> collective_start;     // what an all-reduce of a few bytes takes beside its hops
   std::optional<BytesPerSecond> network_link;  // to other servers, one direction: this device's share of the adapters

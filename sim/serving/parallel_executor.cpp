@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/study/tensor_parallel.hpp"
+#include "core/shard.hpp"
 
 namespace dculab::sim {
 
@@ -45,15 +45,13 @@ StepResult ParallelExecutor::run(const StepPlan& plan) {
   device_.begin_at(clock_.now());
   StepResult result = device_.run(plan);
   Work work = add_bounds(plan);
-  const Seconds exchange = exchange_time(machine_, model_, plan, deployment_.tensor_parallel_size, activation_dtype_);
   add("block copies", device_.copies());
   add("swap", device_.swaps());
   add("pauses", device_.pauses());
-  add("exchange", exchange);
-  result.duration = step_scale_ * (result.duration + exchange);
+  result.duration = step_scale_ * result.duration;
   device_time_ += result.duration / static_cast<double>(deployment_.pipeline_parallel_size);
   if (deployment_.pipeline_parallel_size == 1) return result;
-  work.layers += exchange + device_.copies() + device_.swaps() + device_.pauses();
+  work.layers += device_.copies() + device_.swaps() + device_.pauses();
   result.duration = through_the_stages(plan, work);
   return result;
 }

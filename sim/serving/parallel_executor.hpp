@@ -1,7 +1,7 @@
-// The devices of one replica as an executor that answers how long a step takes: a shard's price, the all-reduces, and,
-// with several stages, the way through a pipeline whose stages other batches use too.
+// The devices of one replica as an executor that answers how long a step takes: a shard's price, all-reduces
+// with it, and, with several stages, the way through a pipeline whose stages other batches use too.
 //
-//   stage        = its share of the layers * (layer ops + all-reduces)
+//   stage        = its share of the layers * layer ops
 //   begin        = max(arrival, when the stage is free)
 //   next arrival = begin + stage + transfer
 //   transfer     = tokens * hidden values / link + latency

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/shard.hpp"
 #include "core/step_plan.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/serving/step_sample.hpp"
-#include "sim/study/tensor_parallel.hpp"
 
 namespace dculab::sim {
 namespace {

@@ -15,7 +15,8 @@ namespace {
 
 [[nodiscard]] Seconds roofline(const Machine& machine, const RecipeStep& step) {
   Seconds total;
-  for (const Op& op : step.plan.ops) total += op.count * roofline(machine, op, op.unique_bytes());
+  for (const Op& op : step.plan.ops)
+    if (op.devices == 1) total += op.count * roofline(machine, op, op.unique_bytes());
   return total;
 }
 

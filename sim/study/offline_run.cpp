@@ -68,9 +68,9 @@ OfflineRun offline_run(const Machine& machine, const ModelShape& model, const En
   const int prompts = std::clamp(options.max_num_batched_tokens / work.prompt_tokens, 1, run.batch);
   const double requests = work.requests;
   run.recipe.steps.push_back(
-      {plan_step(model, options, uniform_batch(Phase::prefill, prompts, work.prompt_tokens)), requests / prompts, {}});
+      {plan_step(model, options, uniform_batch(Phase::prefill, prompts, work.prompt_tokens)), requests / prompts});
   run.recipe.steps.push_back(
-      {plan_step(model, options, decode_batch(work, run.batch)), requests * work.output_tokens / run.batch, {}});
+      {plan_step(model, options, decode_batch(work, run.batch)), requests * work.output_tokens / run.batch});
   run.total_time = price_recipe(machine, run.recipe);
   const double seconds = run.total_time.value();
   run.latency_mean = run.total_time * (run.batch / requests);

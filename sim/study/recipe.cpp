@@ -47,7 +47,6 @@ using Shares = std::map<std::string, Seconds>;
   for (const RecipeStep& step : recipe.steps) {
     const StepPrice price = price_step(machine, step.plan);
     shares["host"] += step.times * price.host;
-    shares["exchange"] += step.times * step.exchange;
     for (const OpPrice& op : price.ops)
       shares[std::string(name(op.bound, machine))] += step.times * op.all_executions();
   }
@@ -60,7 +59,7 @@ Recipe kernel_recipe(StepPlan kernels) {
   Recipe recipe;
   recipe.timed = Timed::kernel;
   for (Op& op : kernels.ops) op.count = 1;
-  recipe.steps.push_back({std::move(kernels), 1, {}});
+  recipe.steps.push_back({std::move(kernels), 1});
   return recipe;
 }
 
@@ -70,7 +69,7 @@ Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
   StepPrice price;
   for (const RecipeStep& step : recipe.steps) {
     price_step(machine, step.plan, price);
-    total += step.times * (price.seconds + step.exchange);
+    total += step.times * price.seconds;
   }
   return total;
 }

@@ -1,7 +1,7 @@
 // How a published figure comes about: the steps behind it, each taken so many times, and what they cost.
 //
-//   time  = sum over steps of times * (price_step + exchange between devices)     an engine that serves
-//         = price_op with what the kernels touch as footprint                     a kernel in a loop
+//   time  = sum over steps of times * price_step                  an engine that serves
+//         = price_op with what the kernels touch as footprint     a kernel in a loop
 //   floor = the same sum over step_floor
 //   rate  = tokens / time
 //   sigma = as sim/calibration/confidence.hpp has it, of that time
@@ -20,7 +20,6 @@ namespace dculab::sim {
 struct RecipeStep {
   StepPlan plan;
   double times = 1;
-  Seconds exchange;  // between the devices that share the model, per step
 };
 
 // What is timed: an engine's steps with its host work, one kernel in a loop, or one kernel in turn with others, which

@@ -5,9 +5,10 @@
 
 #include "core/error.hpp"
 #include "core/scheduler.hpp"
+#include "core/shard.hpp"
 #include "core/workload.hpp"
+#include "sim/hardware/device_link.hpp"
 #include "sim/memory/capacity.hpp"
-#include "sim/study/tensor_parallel.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -29,11 +30,8 @@ void scale_layer_weights(StepPlan& plan, double scale) {
 }
 
 [[nodiscard]] RecipeStep make_step(const Server& server, const Batch& batch, double times) {
-  const int devices = sharing_devices(server);
-  const ModelShape part = shard(server.model, devices);
-  RecipeStep step{plan_step(part, server.options, batch), times, {}};
+  RecipeStep step{plan_step(shard(server.model, sharing_devices(server)), server.options, batch), times};
   scale_layer_weights(step.plan, server.layer_weight_scale);
-  step.exchange = exchange_time(server.machine, server.model, step.plan, devices, server.options.activation_dtype);
   return step;
 }
 
@@ -99,7 +97,7 @@ struct StepCounter {
 std::vector<std::string> problems(const Server& server) {
   std::vector<std::string> found = problems(server.model);
   for (std::string& problem : problems(server.options)) found.push_back(std::move(problem));
-  for (std::string& problem : shard_problems(server.machine, server.model, sharing_devices(server)))
+  for (std::string& problem : sharing_problems(server.machine, server.model, sharing_devices(server)))
     found.push_back(std::move(problem));
   return found;
 }

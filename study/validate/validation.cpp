@@ -81,7 +81,7 @@ void score_trace(const std::string& file, PricedOn& priced, Scores& scores) {
     if (refused.contains(row)) continue;
     const TraceStep& step = trace.steps[row];
     sim::Recipe& recipe = priced.recipes.emplace_back();
-    recipe.steps.push_back({plan_step(step.model, step.options, step.batch), 1, {}});
+    recipe.steps.push_back({plan_step(step.model, step.options, step.batch), 1});
     scores.rows.push_back(score_step(step, static_cast<int>(row) + 1, recipe, machine));
   }
 }

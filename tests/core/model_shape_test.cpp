@@ -1,5 +1,6 @@
 #include "core/model_shape.hpp"
 
+#include "core/shard.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
@@ -157,4 +158,16 @@ TEST_CASE("sizes beyond any model, and widths that an int could not hold, are na
   model.num_attention_heads = 1 << 20;
   CHECK(problems(model) ==
         std::vector<std::string>{"num_attention_heads * head_dim must be at most 16777216, not 134217728"});
+}
+
+TEST_CASE("a shard is the model divided by the devices") {
+  const ModelShape model = llama_3_8b();
+  const ModelShape part = shard(model, 8);
+  CHECK(part.num_attention_heads == 4);
+  CHECK(part.num_key_value_heads == 1);
+  CHECK(part.tensor_parallel_size == 8);
+  CHECK(8 * layer_matrix_values(part) == layer_matrix_values(model));
+  CHECK(shard(model, 16).num_key_value_heads == 1);  // replicated
+  CHECK(shard(model, 1) == model);
+  CHECK(shard_problems(model, 3).size() == 3);  // 32 / 3, 8 / 3, 14336 / 3
 }

@@ -1,9 +1,9 @@
 // Several devices under one virtual clock: tensor, pipeline and data parallel, and disaggregated.
 #include <tuple>
 
+#include "core/shard.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/serving/simulated_server.hpp"
-#include "sim/study/tensor_parallel.hpp"
 #include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 
@@ -32,8 +32,7 @@ TEST_CASE("tensor parallel takes the shard's steps and their all-reduces, and ho
   Seconds expected;
   for (const auto& [phase, context] : {std::pair{Phase::prefill, 100}, {Phase::decode, 101}}) {
     const StepPlan plan = plan_step(part, two.options, uniform_batch(phase, 1, context));
-    expected += price_step(two.machine, plan).seconds +
-                exchange_time(two.machine, two.model, plan, 2, two.options.activation_dtype);
+    expected += price_step(two.machine, plan).seconds;
   }
   CHECK_THAT(run.metrics.latency().mean().value(), WithinRel(expected.value(), 1e-9));
   CHECK(run.time_by_bound.at("exchange") > Seconds{});

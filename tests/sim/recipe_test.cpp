@@ -7,7 +7,6 @@
 #include "core/error.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/serving_recipe.hpp"
-#include "sim/study/tensor_parallel.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
@@ -158,57 +157,6 @@ TEST_CASE("kernels of one recipe follow each other") {
   const Seconds alone = price_recipe(machine, both);
   both.steps.front().plan.ops.push_back(plan.ops[1]);
   CHECK(price_recipe(machine, both) >= 2 * alone);  // and leave each other less cache
-}
-
-TEST_CASE("a shard is the model divided by the devices") {
-  ModelShape model = test::llama_3_8b();
-  const ModelShape part = shard(model, 8);
-  CHECK(part.num_attention_heads == 4);
-  CHECK(part.num_key_value_heads == 1);
-  CHECK(8 * layer_matrix_values(part) == layer_matrix_values(model));
-  CHECK(shard(model, 16).num_key_value_heads == 1);  // replicated
-  CHECK(shard_problems(test::a100_like(), model, 1).empty());
-  CHECK(shard_problems(test::a100_like(), model, 3).size() == 4);  // no link, 32 / 3, 8 / 3, 14336 / 3
-}
-
-TEST_CASE("an all-reduce costs hops when small and the link when large") {
-  Machine machine = test::a100_like();
-  machine.peer_link = BytesPerSecond(300e9);
-  machine.peers = 7;
-  machine.peer_latency = Seconds(0.47e-6);
-  CHECK(all_reduce_time(machine, 2, Bytes(0)).value() == Approx(3.6e-6 + 2 * 0.47e-6));
-  CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(3.6e-6 + 14 * 0.47e-6));
-  CHECK(all_reduce_time(machine, 4, Bytes(3e9)).value() == Approx(1.5 * 3e9 / 300e9 + 8.4e-6 + 6 * 3.4e-6));
-  CHECK(gather_time(machine, 4, Bytes(0)).value() == Approx(3.6e-6 + 3 * 0.47e-6));
-  CHECK(gather_time(machine, 4, Bytes(3e9)).value() == Approx(0.75 * 3e9 / 300e9 + 8.4e-6 + 3 * 3.4e-6));
-}
-
-TEST_CASE("an all-reduce pays the machine's own hops, and two where every device is linked to every other") {
-  Machine machine = test::a100_like();
-  machine.peer_link = BytesPerSecond(32e9);
-  machine.peers = 7;
-  machine.peer_latency = Seconds(2.2e-6);
-  machine.collective_start = Seconds(12e-6);
-  machine.network_link = BytesPerSecond(25e9);
-  machine.network_latency = Seconds(9e-6);
-  CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(12e-6 + 14 * 2.2e-6));
-  CHECK(all_reduce_time(machine, 16, Bytes(0)).value() == Approx(12e-6 + 30 * 9e-6));
-  machine.direct_peers = 3;
-  CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(12e-6 + 14 * 2.2e-6));
-  CHECK(all_reduce_time(machine, 4, Bytes(0)).value() == Approx(12e-6 + 2 * 2.2e-6));
-  CHECK(gather_time(machine, 4, Bytes(0)).value() == Approx(12e-6 + 2.2e-6));
-}
-
-TEST_CASE("a step exchanges two sums a layer, the embedding's and the logits of sampled rows") {
-  const ModelShape model = test::llama_3_8b();
-  Machine machine = test::a100_like();
-  machine.peer_link = BytesPerSecond(300e9);
-  machine.peer_latency = Seconds(0.47e-6);
-  const StepPlan plan = plan_step(shard(model, 2), {}, uniform_batch(Phase::prefill, 3, 100));
-  CHECK(exchange_time(machine, model, plan, 2, Dtype::f16).value() ==
-        Approx(65 * all_reduce_time(machine, 2, Bytes(300 * 4096 * 2.0)).value() +
-               gather_time(machine, 2, Bytes(3 * 128256 * 2.0)).value()));
-  CHECK(exchange_time(machine, model, plan, 1, Dtype::f16).value() == 0);
 }
 
 TEST_CASE("weights of a format that is only alike have their own bytes, in the layers alone") {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/serving/step_sample.hpp"
-#include "sim/study/tensor_parallel.hpp"
 #include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,0 +1,22 @@
+// A device's part of a model that several devices share, by Megatron's split of every layer: heads, KV heads (at least
+// one each), MLP width and vocabulary, each divided by the devices. Its steps (core/step_plan.hpp) have the sums that
+// the devices exchange as ops: two all-reduces a layer and the embedding's, of tokens x hidden values, and an
+// all-gather of the logits of the rows that are sampled.
+//
+// Sources: Shoeybi et al. 2019, "Megatron-LM", section 3; vLLM's vocab_parallel_embedding.py and logits_processor.py.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/model_shape.hpp"
+
+namespace dculab {
+
+// Everything that does not divide; empty when all does.
+[[nodiscard]] std::vector<std::string> shard_problems(const ModelShape& model, int devices);
+
+// The part of each device. Precondition: shard_problems is empty.
+[[nodiscard]] ModelShape shard(const ModelShape& model, int devices);
+
+}  // namespace dculab
