@@ -85,6 +85,7 @@ struct Import {
 [[nodiscard]] Import import_profile(const ImportCommand& command) {
   const config::Scenario scenario = to_scenario(command.step);
   study::refuse_unsupported(scenario);
+  study::require_one_device(scenario, "a profile");
   const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
   Import import;
   import.work = resolve_work(command, scenario, machine);

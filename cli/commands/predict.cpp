@@ -29,7 +29,8 @@ struct PredictChoices {
 
 // A step, its price and how far to trust it.
 struct Prediction {
-  ModelShape model;
+  ModelShape whole;  // the model
+  ModelShape model;  // what each device has of it
   EngineOptions options;
   sim::Machine machine;
   StepPlan plan;
@@ -44,7 +45,8 @@ struct Prediction {
   study::refuse_unsupported(scenario);
   Prediction prediction;
   prediction.machine = study::resolve_machine(scenario, scenario.machines.front());
-  prediction.model = study::resolve_model(scenario);
+  prediction.whole = study::resolve_model(scenario);
+  prediction.model = study::resolve_part(scenario, prediction.whole, prediction.machine);
   prediction.options = study::resolve_options(scenario, prediction.model, prediction.machine);
   prediction.plan = plan_step(prediction.model, prediction.options,
                               study::resolve_batch(scenario.workload, prediction.model, prediction.options));
@@ -85,6 +87,14 @@ struct Prediction {
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+// Between the devices, in the whole step.
+[[nodiscard]] Seconds exchange_of(const Prediction& prediction) {
+  Seconds total;
+  for (const sim::OpPrice& op : prediction.price.ops)
+    if (op.bound.kind == sim::BoundKind::exchange) total += op.all_executions();
+  return total;
 }
 
 [[nodiscard]] std::string tokens_per_second(const Prediction& prediction) {
@@ -141,12 +151,14 @@ struct Prediction {
 }
 
 [[nodiscard]] std::vector<std::string> heading(const Prediction& prediction) {
-  const ModelShape& model = prediction.model;
+  const ModelShape& model = prediction.whole;
+  const int devices = prediction.model.tensor_parallel_size;
   const SequenceSlice& slice = prediction.plan.batch.sequences.front();
   const sim::Capacity& capacity = prediction.capacity;
   std::vector<std::string> lines;
   lines.push_back(study::whose_kernels(prediction.machine));
-  lines.push_back(model.name + " on " + prediction.machine.name + ": " +
+  lines.push_back(model.name + " on " + (devices > 1 ? std::to_string(devices) + " x " : "") + prediction.machine.name +
+                  (devices > 1 ? " (tensor parallel; FLOP and bytes are one device's)" : "") + ": " +
                   (slice.phase == Phase::decode ? "decode" : "prefill") + ", batch " +
                   std::to_string(prediction.plan.batch.sequences.size()) + ", context " +
                   std::to_string(slice.context_tokens()) + ", " + std::to_string(model.num_key_value_heads) +
@@ -161,9 +173,10 @@ struct Prediction {
                   config::short_text(prediction.confidence.low) + " to " +
                   config::short_text(prediction.confidence.high) + "; " +
                   std::string(sim::explanation(prediction.confidence.basis)) + "), " + tokens_per_second(prediction) +
-                  ", of it host " + config::short_text(prediction.price.host));
-  lines.push_back("memory: weights " + config::short_text(capacity.weights) + ", room for " +
-                  std::to_string(capacity.max_sequences) + " sequences of this length (" +
+                  ", of it host " + config::short_text(prediction.price.host) +
+                  (devices > 1 ? ", exchange " + config::short_text(exchange_of(prediction)) : ""));
+  lines.push_back("memory: weights " + config::short_text(capacity.weights) + (devices > 1 ? " on each device" : "") +
+                  ", room for " + std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
   if (const std::string redesign = redesign_text(prediction.machine); !redesign.empty()) lines.push_back(redesign);
@@ -176,6 +189,7 @@ struct Prediction {
   Json json{{"model", prediction.model.name},
             {"machine", prediction.machine.name},
             {"stack", prediction.machine.stack.name},
+            {"tensor_parallel_size", prediction.model.tensor_parallel_size},
             {"step_seconds", prediction.price.seconds.value()},
             {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
             {"basis", sim::name(prediction.confidence.basis)},

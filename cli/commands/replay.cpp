@@ -46,6 +46,7 @@ struct ReplayedPoint {
   step.block_size = block_size;
   const config::Scenario scenario = to_scenario(step);
   study::refuse_unsupported(scenario);
+  study::require_one_device(scenario, "a replay");
   const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
   if (machine.kind != lower::DeviceKind::gpu)
     throw InputError(machine.name + " is a CPU; the kernels that are recorded are those of GPUs");

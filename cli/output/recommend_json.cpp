@@ -72,6 +72,7 @@ namespace {
 
 Json to_json(const study::Recommendation& result) {
   Json json{{"model", result.serving.model.name},
+            {"tensor_parallel_size", result.serving.tensor_parallel_size},
             {"machine", result.serving.machine.name},
             {"prompt_tokens", result.serving.load.prompt_tokens},
             {"output_tokens", result.serving.load.output_tokens},

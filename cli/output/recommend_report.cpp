@@ -55,11 +55,17 @@ namespace {
   return text + ", " + std::to_string(served.most) + (served.limit == sim::SequenceLimit::gain ? " fit" : " at most");
 }
 
+// "4 x ": how many devices share the model.
+[[nodiscard]] std::string devices_text(const sim::ServingCase& serving) {
+  return serving.tensor_parallel_size == 1 ? "" : std::to_string(serving.tensor_parallel_size) + " x ";
+}
+
 [[nodiscard]] Table choice_table(const study::Recommendation& result) {
   const sim::ServingCase& serving = result.serving;
   Table table;
-  table.title = serving.model.name + " on " + serving.machine.name + ": " + std::to_string(serving.load.prompt_tokens) +
-                " + " + std::to_string(serving.load.output_tokens) + " tokens a request";
+  table.title = serving.model.name + " on " + devices_text(serving) + serving.machine.name + ": " +
+                std::to_string(serving.load.prompt_tokens) + " + " + std::to_string(serving.load.output_tokens) +
+                " tokens a request";
   table.columns = {"setting", "choice", "runner-up", "it serves", "90 % by priors", "tie", "its attention"};
   for (const study::Decision& decision : result.decisions) table.rows.push_back(decision_row(decision));
   table.rows.push_back(

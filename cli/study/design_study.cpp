@@ -62,10 +62,11 @@ struct DecidedDesign {
 
 [[nodiscard]] StudyPoint point_of(const config::Scenario& scenario, const sim::Machine& machine) {
   StudyPoint point;
-  point.model = study::resolve_model(scenario);
-  point.options = study::resolve_options(scenario, point.model, machine.kind);
+  const ModelShape whole = study::resolve_model(scenario);
+  point.model = study::resolve_part(scenario, whole, machine);
+  point.options = study::resolve_options(scenario, point.model, machine);
   point.batch = study::resolve_batch(scenario.workload, point.model, point.options);
-  point.choice = {point.model.num_key_value_heads, point.options.block_size};
+  point.choice = {whole.num_key_value_heads, point.options.block_size};
   return point;
 }
 

@@ -146,11 +146,13 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim
     StudyPoint point;
     point.label = label_of(each.choices);
     point.choices = each.choices;
-    point.model = study::resolve_model(each.scenario);
+    const ModelShape whole = study::resolve_model(each.scenario);
     if (!study::same_stack(each.scenario, scenario)) point.stack = stack_of(each.scenario, machine, stacks);
-    point.options = study::resolve_options(each.scenario, point.model, machine_of(point, machine, machine));
+    const sim::Machine own = machine_of(point, machine, machine);
+    point.model = study::resolve_part(each.scenario, whole, own);
+    point.options = study::resolve_options(each.scenario, point.model, own);
     point.batch = study::resolve_batch(each.scenario.workload, point.model, point.options);
-    point.choice = {point.model.num_key_value_heads, point.options.block_size};
+    point.choice = {whole.num_key_value_heads, point.options.block_size};
     point.workload = workloads.try_emplace(workload_text(each.choices), workloads.size()).first->second;
     points.push_back(std::move(point));
   }

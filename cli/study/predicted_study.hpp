@@ -16,7 +16,7 @@ namespace dculab::cli {
 struct StudyPoint {
   std::string label;  // "kv_cache.block_size=16 workload.batch=4"
   std::vector<config::Override> choices;
-  ModelShape model;
+  ModelShape model;  // what each device has of it
   EngineOptions options;
   Batch batch;
   sim::Choice choice;

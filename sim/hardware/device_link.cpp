@@ -16,6 +16,8 @@ std::optional<DeviceLink> link_among(const Machine& machine, int devices) {
 
 std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model, int devices) {
   if (devices == 1) return {};
+  if (machine.stack.split == Split::layers)
+    return {"stack " + machine.stack.name + " gives each device whole layers (pipeline_parallel_size), no part of one"};
   std::vector<std::string> found = shard_problems(model, devices);
   if (link_among(machine, devices)) return found;
   const char* link = share_a_server(machine, devices) ? "peer_link" : "network_link";

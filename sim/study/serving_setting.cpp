@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/shard.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/study/offline_run.hpp"
 
@@ -72,7 +73,7 @@ std::string_view name(SequenceLimit limit) {
 }
 
 ModelShape model_of(const ServingCase& serving, const Setting& setting) {
-  return with_kv_heads(serving.model, setting.kv_heads);
+  return shard(with_kv_heads(serving.model, setting.kv_heads), serving.tensor_parallel_size);
 }
 
 EngineOptions options_of(const ServingCase& serving, const Setting& setting) {

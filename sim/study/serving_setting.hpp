@@ -46,9 +46,10 @@ struct SteadyLoad {
 
 struct ServingCase {
   Machine machine;
-  ModelShape model;       // with its own KV heads
+  ModelShape model;       // whole, with its own KV heads
   EngineOptions options;  // what no setting changes
   SteadyLoad load;
+  int tensor_parallel_size = 1;
 
   [[nodiscard]] int mean_context() const { return load.prompt_tokens + (load.output_tokens + 1) / 2; }
 };
@@ -64,6 +65,8 @@ struct Served {
   Seconds tpot;
 };
 
+// What each device has of the model. Precondition: sharing_problems() of the model with the setting's KV heads is
+// empty.
 [[nodiscard]] ModelShape model_of(const ServingCase& serving, const Setting& setting);
 [[nodiscard]] EngineOptions options_of(const ServingCase& serving, const Setting& setting);
 

@@ -12,7 +12,8 @@ namespace {
 // Of as many prompts as fit into a step, or a part of one.
 [[nodiscard]] Seconds prompt_token(const sim::SimulatedServer& server, int tokens, int prompt_tokens) {
   const int prompts = std::max(1, tokens / prompt_tokens), each = std::min(tokens, prompt_tokens);
-  const StepPlan plan = plan_step(server.model, server.options, uniform_batch(Phase::prefill, prompts, each));
+  const StepPlan plan = plan_step(sim::part_of_a_device(server.deployment, server.model), server.options,
+                                  uniform_batch(Phase::prefill, prompts, each));
   return sim::price_step(server.machine, plan).seconds / (static_cast<double>(prompts) * each);
 }
 
@@ -60,13 +61,14 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
                                           const sim::SteadyLoad& load, const ServiceLevel& objective,
                                           CarriedRate carried) {
   BatchedTokensChoice choice;
+  const ModelShape part = sim::part_of_a_device(server.deployment, server.model);
   EngineOptions options = server.options;
   std::vector<double> goodputs, speeds;
   for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
     if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
     options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
     const int request = load.prompt_tokens + load.output_tokens;
-    if (sim::capacity(server.machine, server.model, options, request).max_sequences < 1) continue;
+    if (sim::capacity(server.machine, part, options, request).max_sequences < 1) continue;
     choice.candidates.push_back(serve_with(tokens, load, server, workload, objective));
   }
   if (choice.candidates.empty())

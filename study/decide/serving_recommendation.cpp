@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/error.hpp"
+#include "core/shard.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/measured_choices.hpp"
@@ -40,6 +41,8 @@ void require_context(const sim::ServingCase& serving, const std::string& file) {
 }
 
 [[nodiscard]] bool is_sound(const sim::ServingCase& serving, const sim::Setting& setting) {
+  const ModelShape whole = with_kv_heads(serving.model, setting.kv_heads);
+  if (!problems(whole).empty() || !shard_problems(whole, serving.tensor_parallel_size).empty()) return false;
   const ModelShape model = sim::model_of(serving, setting);
   const EngineOptions options = sim::options_of(serving, setting);
   return problems(model).empty() && problems(options).empty() && problems(options, model).empty();
@@ -173,8 +176,10 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
                                                          const Recommendation& result) {
   std::vector<StackChoice> choices;
   for (const StackLimits& limits : stacks) {
-    choices.push_back({limits, std::nullopt});
-    if (limits.why_not.empty()) choose_for(result, choices.back());
+    StackChoice& choice = choices.emplace_back(limits, std::nullopt);
+    if (result.serving.tensor_parallel_size > 1 && limits.stack.split == sim::Split::layers)
+      choice.limits.why_not = "gives each device whole layers, no part of one";
+    if (choice.limits.why_not.empty()) choose_for(result, choice);
   }
   return choices;
 }
@@ -190,7 +195,9 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
     workload.requests_per_second = kOfferedShare * result.requests_per_second();
   }
   if (workload.arrival == ArrivalKind::gamma) result.offered_requests_per_second = workload.requests_per_second;
-  const sim::SimulatedServer server{result.serving.machine, sim::model_of(result.serving, result.setting), options, {}};
+  const sim::SimulatedServer server{result.serving.machine,
+                                    with_kv_heads(result.serving.model, result.setting.kv_heads), options, std::nullopt,
+                                    question.scenario.deployment};
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(question.scenario.file, found.front());
   const bool has_rate = !result.offered_by_us && result.offered_requests_per_second > 0;  // a recording has none
   const CarriedRate carried = has_rate ? CarriedRate(result.offered_requests_per_second) : CarriedRate();
@@ -231,14 +238,16 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   sim::ServingCase& serving = result.serving;
   serving.machine = resolve_machine(scenario, machine_name);
   serving.model = resolve_model(scenario);
-  serving.options = resolve_options(scenario, serving.model, serving.machine);
+  const ModelShape part = resolve_part(scenario, serving.model, serving.machine);
+  serving.tensor_parallel_size = part.tensor_parallel_size;
+  serving.options = resolve_options(scenario, part, serving.machine);
   const RequestWorkload workload = resolve_requests(scenario, serving.model);
   serving.load = mean_load(workload, question);
   result.slo_share = scenario.slo.share;
   require_context(serving, scenario.file);
   if (scenario.accuracy)
     for (const auto& [group, accuracy] : measured_accuracy(scenario)) result.losses[group] = accuracy.loss;
-  const std::vector<StackLimits> stacks = stack_limits(serving.model, serving.machine);
+  const std::vector<StackLimits> stacks = stack_limits(part, serving.machine);
   if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
   decide_all(question, stacks.front(), result);
   result.kv_heads = candidates(serving, result.setting, &sim::Setting::kv_heads,

@@ -8,9 +8,11 @@
 #include "config/machine_file.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
+#include "core/shard.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "files/input.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
+#include "sim/hardware/device_link.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/named_files.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -57,6 +59,17 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
   config::ProblemList problems(scenario.file);
   config::set_figures(machine, scenario.machine_figures, problems);
   problems.throw_if_any();
+}
+
+ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {
+  const sim::Deployment& deployment = scenario.deployment;
+  if (deployment.devices() != deployment.tensor_parallel_size)
+    throw InputError(scenario.file,
+                     "deployment: a step is priced on devices that share every layer, tensor_parallel_size of them; "
+                     "pipelines and replicas are simulated by `dculab simulate`");
+  const std::vector<std::string> found = sim::sharing_problems(machine, model, deployment.tensor_parallel_size);
+  if (!found.empty()) throw InputError(scenario.file, "deployment: " + found.front());
+  return shard(model, deployment.tensor_parallel_size);
 }
 
 namespace {
@@ -140,13 +153,17 @@ void refuse_unsupported(const config::Scenario& scenario) {
   refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
          "workload: compare and accuracy take requests of one length that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
-  const bool sweeps_devices = std::ranges::any_of(
-      scenario.sweep, [](const config::SweepAxis& axis) { return axis.key.starts_with("deployment"); });
-  refuse(scenario.deployment.devices() != 1 || sweeps_devices,
-         "deployment: a study prices one device; several are simulated by `dculab simulate`");
+  if (closed_form) require_one_device(scenario, "a study with compare or accuracy");
   const bool searches =
       scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty();
   refuse(closed_form && searches, "objective, pareto and constraints do not go with compare and accuracy");
+}
+
+void require_one_device(const config::Scenario& scenario, const std::string& what) {
+  const bool sweeps_devices = std::ranges::any_of(
+      scenario.sweep, [](const config::SweepAxis& axis) { return axis.key.starts_with("deployment"); });
+  if (scenario.deployment.devices() == 1 && !sweeps_devices) return;
+  throw InputError(scenario.file, "deployment: " + what + " is of one device; remove it");
 }
 
 }  // namespace dculab::study

@@ -27,6 +27,12 @@ void refuse_written_inputs(const config::Scenario& scenario);
 [[nodiscard]] sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name);
 void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
 
+// What each device has of the model whose steps are priced: a part of every layer where several devices share them, the
+// model itself otherwise. Throws InputError for what keeps them from sharing it, and for a deployment whose devices do
+// not all work on every step.
+[[nodiscard]] ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& model,
+                                      const sim::Machine& machine);
+
 // The engine options of a scenario on a kind of machine: the CPU engine has its own tiling and F32 activations.
 [[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
                                             lower::DeviceKind kind);
@@ -42,8 +48,10 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
 // Throws InputError when the model's weights do not go with the activations that are asked for.
 void require_activations(ActivationMode activations, const ModelShape& model);
 
-// Throws InputError for what the scenario asks and the price of single steps cannot answer: serving, more than one
-// device.
+// Throws InputError for what the scenario asks and the price of single steps cannot answer, such as serving.
 void refuse_unsupported(const config::Scenario& scenario);
+
+// The same for what is of one device; `what` asks: "a replay".
+void require_one_device(const config::Scenario& scenario, const std::string& what);
 
 }  // namespace dculab::study

@@ -100,6 +100,40 @@ TEST_CASE("--set and the options mean the same") {
   CHECK(by_option == by_key);
 }
 
+TEST_CASE("several devices share a step: a part of every layer each, and what they exchange", "[main]") {
+  const auto with = [](const char* devices) {
+    return run_for_json(predict({"--set", std::string("deployment.tensor_parallel_size=") + devices}));
+  };
+  const Json one = with("1"), four = with("4");
+  CHECK(four.at("tensor_parallel_size") == 4);
+  CHECK(four.at("step_seconds") < one.at("step_seconds"));
+  CHECK(four.at("max_sequences").get<double>() > 4 * one.at("max_sequences").get<double>());  // weights are shared too
+  std::map<std::string, Json> ops;
+  for (const Json& op : four.at("ops")) ops[op.at("op")] = op;
+  CHECK(ops.at("mlp_all_reduce").at("bound") == "exchange");
+  CHECK(ops.at("mlp_all_reduce").at("count") == 32);
+  for (const Json& op : one.at("ops"))
+    if (op.at("op") == "down_proj") CHECK(op.at("flops") == 4 * ops.at("down_proj").at("flops").get<double>());
+
+  const Json study = run_for_json({"study", "llama3_on_dcu", "--set", "machines=[mi300x]", "--set",
+                                   "sweep={deployment.tensor_parallel_size: [1, 2, 4]}"});
+  const Json& points = study.at("machines").at(0).at("points");
+  REQUIRE(points.size() == 3);
+  CHECK(points.at(2).at("step_seconds") < points.at(0).at("step_seconds"));
+}
+
+TEST_CASE("devices that cannot share a step are refused in words") {
+  const auto refused = [](const char* setting, const std::vector<std::string>& words) {
+    check_refused(predict({"--set", setting}), words);
+  };
+  refused("deployment.tensor_parallel_size=3", {"32 query heads do not divide over 3 devices"});
+  refused("deployment.pipeline_parallel_size=2", {"share every layer", "`dculab simulate`"});
+  check_refused(predict({"--stack", "llama.cpp", "--set", "deployment.tensor_parallel_size=2"}),
+                {"llama.cpp-hip gives each device whole layers"});
+  check_refused({"replay", "--model", "llama-3-8b", "--machine", "z100", "--set", "deployment.tensor_parallel_size=2"},
+                {"deployment: a replay is of one device"});
+}
+
 TEST_CASE("a format that the machine has no published rate for is said") {
   const std::string on_z100 = run_dculab(predict({})).out;
   CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: priced as converted to f16 on the way, the "

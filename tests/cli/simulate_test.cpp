@@ -256,10 +256,8 @@ TEST_CASE("what simulate cannot answer it refuses in words") {
   check_refused(
       {"simulate", kServing, "--set", "slo={slowdown: 2}", "--set", "kv_cache={retention: window, window_tokens: 64}"},
       {"slo.slowdown", "retention all"});
-  check_refused({"study", "quickstart", "--set", "deployment.data_parallel_size=2"},
-                {"deployment: a study prices one device"});
-  check_refused({"study", "quickstart", "--set", "sweep={deployment.tensor_parallel_size: [1, 8]}"},
-                {"deployment", "several are simulated"});
+  check_refused({"study", "llama3_on_dcu", "--set", "deployment.data_parallel_size=2"},
+                {"deployment: a step is priced on devices that share every layer", "`dculab simulate`"});
   check_refused({"simulate", "quickstart"}, {"has no requests to serve"});
   check_refused({"simulate", kServing, "--set", "sweep={measure.repeats: [1, 2]}"}, {"changes no price"});
   check_refused({"simulate", kServing, "--set", "constraints=[ttft_p99 <= 1 ms]"}, {"constraints", "subject_to"});

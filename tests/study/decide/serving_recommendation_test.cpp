@@ -46,6 +46,16 @@ TEST_CASE("what is given is not decided") {
   CHECK(found.served.batch <= 4);
 }
 
+TEST_CASE("settings of devices that share the model are of its parts") {
+  RecommendationQuestion two = question("deployment: {tensor_parallel_size: 2}\n");
+  two.any_kv_heads = true;
+  const Recommendation found = recommend_serving(two, "z100");
+  CHECK(found.served.most > recommend_serving(question(""), "z100").served.most);
+  for (const Candidate& each : found.kv_heads) CHECK(each.setting.kv_heads > 0);
+  for (const StackChoice& choice : found.stacks)
+    if (choice.limits.stack.split == sim::Split::layers) CHECK_FALSE(choice.best.has_value());
+}
+
 TEST_CASE("a service level that a single sequence misses cannot be served") {
   CHECK_THROWS_WITH(recommend_serving(question("slo: {tpot: 10 us}\n"), "z100"),
                     ContainsSubstring("a single sequence already takes longer a token than slo.tpot"));
