@@ -65,10 +65,11 @@ inline constexpr std::array<Field<sim::Overheads>, 4> kOverheads{{
     {"workgroup_start", &sim::Overheads::workgroup_start},
 }};
 
-inline constexpr std::array<Field<sim::Sustained>, 3> kSustained{{
+inline constexpr std::array<Field<sim::Sustained>, 4> kSustained{{
     {"dram_bandwidth", &sim::Sustained::dram_bandwidth},
     {"cache_bandwidth", &sim::Sustained::cache_bandwidth},
     {"refill_bandwidth", &sim::Sustained::refill_bandwidth},
+    {"peer_link", &sim::Sustained::peer_link},
 }};
 
 inline constexpr std::array<Field<sim::WaveResources>, 8> kWaves{{

@@ -11,6 +11,7 @@
 #include "config/stack_fields.hpp"
 #include "config/yaml_text.hpp"
 #include "sim/hardware/design.hpp"
+#include "sim/hardware/device_link.hpp"
 
 namespace dculab::config {
 namespace {
@@ -98,14 +99,8 @@ class MachineReader {
   }
 
   void read_links(MapReader& reader) {
-    optional_figure(reader, "host_link", machine_.host_link);
-    optional_figure(reader, "peer_link", machine_.peer_link);
-    optional_figure(reader, "peers", machine_.peers);
-    optional_figure(reader, "direct_peers", machine_.direct_peers);
-    optional_figure(reader, "peer_latency", machine_.peer_latency);
-    optional_figure(reader, "collective_start", machine_.collective_start);
-    optional_figure(reader, "network_link", machine_.network_link);
-    optional_figure(reader, "network_latency", machine_.network_latency);
+    for (const sim::LinkField& field : sim::kLinks)
+      std::visit([&](auto member) { optional_figure(reader, field.key, machine_.*member); }, field.member);
   }
 
   void read_clock_states(MapReader states) {

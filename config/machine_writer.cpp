@@ -9,6 +9,7 @@
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "fields/utf8.hpp"
+#include "sim/hardware/device_link.hpp"
 
 namespace dculab::config {
 namespace {
@@ -84,14 +85,12 @@ class MachineWriter {
 
  private:
   void write_links() {
-    if (machine_.host_link) figure("", "", "host_link", *machine_.host_link);
-    if (machine_.peer_link) figure("", "", "peer_link", *machine_.peer_link);
-    if (machine_.peers) figure("", "", "peers", *machine_.peers);
-    if (machine_.direct_peers) figure("", "", "direct_peers", *machine_.direct_peers);
-    if (machine_.peer_latency) figure("", "", "peer_latency", *machine_.peer_latency);
-    if (machine_.collective_start) figure("", "", "collective_start", *machine_.collective_start);
-    if (machine_.network_link) figure("", "", "network_link", *machine_.network_link);
-    if (machine_.network_latency) figure("", "", "network_latency", *machine_.network_latency);
+    for (const sim::LinkField& field : sim::kLinks)
+      std::visit(
+          [&](auto member) {
+            if (const auto& value = machine_.*member) figure("", "", std::string(field.key), *value);
+          },
+          field.member);
   }
 
   void write_reached() {

@@ -55,6 +55,7 @@ class StackReader {
     read_libraries(reader, "matmul", lower::matmul_kernels(), kernels.matmul);
     read_libraries(reader, "attention_prefill", lower::attention_kernels(), kernels.attention_prefill);
     read_libraries(reader, "attention_decode", lower::attention_kernels(), kernels.attention_decode);
+    read_libraries(reader, "all_reduce", lower::collective_kernels(), kernels.all_reduce);
     reader.finish();
   }
 

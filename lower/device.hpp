@@ -37,7 +37,7 @@ struct Device {
   bool has_matrix_cores = false;    // for values of 16 bits
   WaveResources waves;              // GPU only
   std::optional<int> peers;         // other devices of the server; absent: no limit is known
-  std::optional<int> direct_peers;  // of these, each with a link of its own; absent: none
+  std::optional<int> direct_peers;  // of these, reached in one hop: by a link of their own or a switch; absent: none
 };
 
 [[nodiscard]] inline bool is_nvidia(const Device& device) { return !device.compute_capability.empty(); }

@@ -11,6 +11,7 @@
 #include "lower/hygon/kernels.hpp"
 #include "lower/llama_cpp/kernels.hpp"
 #include "lower/nccl/kernels.hpp"
+#include "lower/peer_memory/kernels.hpp"
 #include "lower/sglang/kernels.hpp"
 #include "lower/vllm/kernels.hpp"
 
@@ -41,7 +42,14 @@ constexpr std::array<const AttentionKernel*, 16> kAttentions{
     &llama_cpp::kFlashAttention,
 };
 
-constexpr std::array<const CollectiveKernel*, 2> kCollectives{&nccl::kNccl, &nccl::kRccl};
+constexpr std::array<const CollectiveKernel*, 6> kCollectives{
+    &nccl::kNccl,
+    &nccl::kRccl,
+    &peer_memory::kVllmCustomAllReduce,
+    &peer_memory::kTorchIntraNodeComm,
+    &peer_memory::kTorchSymmetricMemory,
+    &peer_memory::kTensorrtLlmOneShot,
+};
 
 template <class T>
 [[nodiscard]] bool is_one_of(std::span<const T> list, T value) {
@@ -131,6 +139,16 @@ const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op,
 const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
   if (kernels.all_reduce.empty()) return nccl::kRccl.serves(op, device) ? nccl::kRccl : nccl::kNccl;
   return first_that_serves(kernels.all_reduce, op, device);
+}
+
+Bytes result_of(const Op& collective) {
+  for (const Operand& operand : collective.operands())
+    if (operand.role == OperandRole::output) return operand.unique;
+  return {};
+}
+
+bool are_directly_linked(const Op& collective, const Device& device) {
+  return collective.devices - 1 <= std::min(device.peers.value_or(0), device.direct_peers.value_or(0));
 }
 
 Decodes decodes_of(const Batch& batch) {

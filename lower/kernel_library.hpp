@@ -59,7 +59,7 @@ struct CollectiveKernel {
   std::string_view name;
   std::string_view source;
   bool (*serves)(const Op&, const Device&);
-  Exchange (*exchange)(const Op&, const Device&);
+  void (*add_ways)(const Op&, const Device&, Exchanges&);
 };
 
 // What a program moves through memory that the plan's fused kernels keep to themselves.
@@ -97,6 +97,12 @@ struct Kernels {
 
 // The same; of an empty list NCCL, and on AMD's and Hygon's devices RCCL.
 [[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
+
+// The bytes that every device has when a collective is done.
+[[nodiscard]] Bytes result_of(const Op& collective);
+
+// Whether each of the op's devices reaches every other in one hop.
+[[nodiscard]] bool are_directly_linked(const Op& collective, const Device& device);
 
 // Of one KV head's query heads.
 [[nodiscard]] inline int group_size(const AttentionWork& work) { return work.num_query_heads / work.num_kv_heads; }

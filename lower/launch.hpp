@@ -101,21 +101,26 @@ struct Streams {
   void add(const Stream& stream) { storage[static_cast<std::size_t>(count++)] = stream; }
 };
 
-// How a library's messages travel: how much later than the machine's figures they start and hop, and what they reach of
-// the link.
-struct Protocol {
+// One way of doing a collective, as each device sees it: it starts, sends messages that wait for one another, and moves
+// bytes over its links.
+struct Exchange {
+  int kernels = 0;  // launched one after the other; 0: one of a library, whose start the machine knows
   Seconds later_start;
+  double hops = 0;
   Seconds later_hop;
-  double link_share = 1;
+  Bytes sent;
+  double link_share = 1;  // of what the links sustain
+  Bytes copied;           // within the device's memory, before and after
 };
 
-// What each device does in a collective: messages one after the other, and what it sends. The quickest protocol is
-// taken.
-struct Exchange {
+// A collective, and the ways its kernels know, of which the quickest is taken.
+struct Exchanges {
   int devices = 1;  // 1: nothing to exchange
-  double hops = 0;
-  Bytes sent;
-  std::span<const Protocol> protocols;
+  int count = 0;
+  std::array<Exchange, 4> storage{};
+
+  [[nodiscard]] std::span<const Exchange> ways() const { return {storage.data(), static_cast<std::size_t>(count)}; }
+  void add(const Exchange& way) { storage[static_cast<std::size_t>(count++)] = way; }
 };
 
 struct Launch {
@@ -141,7 +146,7 @@ struct Launch {
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
   bool may_run_inline = false;  // by the calling thread alone, without waking the others
-  Exchange exchange{};
+  Exchanges exchanges{};
   Streams streams{};
 
   [[nodiscard]] std::span<const Access> accesses() const {

@@ -89,7 +89,8 @@ void add_kivi_groups(Launch& launch, const Op& op) {
     case OpKind::all_reduce:
     case OpKind::all_gather: {
       Launch launch = launch_of(op);
-      launch.exchange = collective_kernel_of(kernels, op, device).exchange(op, device);
+      launch.exchanges.devices = op.devices;
+      collective_kernel_of(kernels, op, device).add_ways(op, device, launch.exchanges);
       return launch;
     }
   }

@@ -5,48 +5,69 @@
 namespace dculab::lower::nccl {
 namespace {
 
-constexpr std::array<Protocol, 3> kProtocols{{
-    {Seconds(), Seconds(), 0.25},               // LL
-    {Seconds(6.4e-6), Seconds(1.43e-6), 0.92},  // LL128
-    {Seconds(4.8e-6), Seconds(2.93e-6), 1.0},   // Simple
+struct Protocol {
+  Seconds later_start;
+  Seconds later_hop;
+  double link_share = 1;
+};
+
+constexpr std::array<Protocol, 3> kNcclProtocols{{
+    {Seconds(), Seconds(), 0.05},               // LL: a flag beside each value
+    {Seconds(0.85e-6), Seconds(0.1e-6), 0.51},  // LL128: a flag in each 128 bytes
+    {Seconds(14.2e-6), Seconds(), 1.0},         // Simple
 }};
+constexpr std::array<Protocol, 2> kRcclProtocols{{
+    {Seconds(), Seconds(), 0.1},
+    {Seconds(16e-6), Seconds(), 1.0},
+}};
+constexpr Seconds kNvlsStart(70e-6);
+constexpr double kNvlsShare = 0.93;
+constexpr Bytes kMostToAllAtOnce = 512 * kKiB;
 
 [[nodiscard]] bool serves_nvidia(const Op& /*op*/, const Device& device) { return is_nvidia(device); }
 [[nodiscard]] bool serves_others(const Op& /*op*/, const Device& device) { return !is_nvidia(device); }
 
-// The bytes that every device has in the end.
-[[nodiscard]] Bytes result_of(const Op& op) {
-  for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::output) return operand.unique;
-  return {};
-}
+[[nodiscard]] int passes_of(const Op& op) { return op.kind == OpKind::all_reduce ? 2 : 1; }
 
-[[nodiscard]] Exchange round_a_ring(const Op& op, const Device& /*device*/) {
-  const int passes = op.kind == OpKind::all_reduce ? 2 : 1, others = op.devices - 1;
-  return {.devices = op.devices,
-          .hops = static_cast<double>(passes * others),
-          .sent = passes * static_cast<double>(others) / op.devices * result_of(op),
-          .protocols = kProtocols};
-}
-
-[[nodiscard]] Exchange to_all_at_once(const Op& op, const Device& device) {
-  Exchange exchange = round_a_ring(op, device);
+void add_rings(const Op& op, std::span<const Protocol> protocols, Exchanges& ways) {
   const int others = op.devices - 1;
-  const bool share_a_server = !device.peers || others <= *device.peers;
-  if (share_a_server && others <= device.direct_peers.value_or(0)) exchange.hops /= others;
-  return exchange;
+  for (const Protocol& protocol : protocols)
+    ways.add({.later_start = protocol.later_start,
+              .hops = static_cast<double>(passes_of(op) * others),
+              .later_hop = protocol.later_hop,
+              .sent = passes_of(op) * static_cast<double>(others) / op.devices * result_of(op),
+              .link_share = protocol.link_share,
+              .copied = {}});
+}
+
+void add_nccl(const Op& op, const Device& device, Exchanges& ways) {
+  add_rings(op, kNcclProtocols, ways);
+  if (op.kind == OpKind::all_reduce && is_hopper(device) && op.devices > 2 && are_directly_linked(op, device))
+    ways.add({.later_start = kNvlsStart,
+              .later_hop = {},
+              .sent = (1 + 1.0 / op.devices) * result_of(op),
+              .link_share = kNvlsShare,
+              .copied = {}});
+}
+
+void add_rccl(const Op& op, const Device& device, Exchanges& ways) {
+  add_rings(op, kRcclProtocols, ways);
+  if (device.isa != "gfx942" || !are_directly_linked(op, device) || result_of(op) > kMostToAllAtOnce) return;
+  Exchange at_once = ways.ways().front();
+  at_once.hops = passes_of(op);
+  ways.add(at_once);
 }
 
 }  // namespace
 
 constexpr CollectiveKernel kNccl{.name = "nccl",
-                                 .source = "NVIDIA/nccl@01afd20, src/graph/tuning.cc",
+                                 .source = "NVIDIA/nccl@5067397 src/graph/tuning.cc; fitted to nccl-tests",
                                  .serves = serves_nvidia,
-                                 .exchange = round_a_ring};
+                                 .add_ways = add_nccl};
 
 constexpr CollectiveKernel kRccl{.name = "rccl",
-                                 .source = "ROCm/rccl@9e22c79, src/graph/tuning.cc, tools/msccl-algorithms",
+                                 .source = "ROCm/rccl@0cbce2a src/graph/tuning.cc; fitted to BW1000's table",
                                  .serves = serves_others,
-                                 .exchange = to_all_at_once};
+                                 .add_ways = add_rccl};
 
 }  // namespace dculab::lower::nccl

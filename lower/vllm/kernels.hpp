@@ -6,12 +6,10 @@
 //   vllm_rocm_paged_attention    decode, the whole group in one workgroup, split every 256 tokens, always combined:
 //                                csrc/rocm/attention.cu; vllm/platforms/rocm.py, use_rocm_custom_paged_attention
 //   triton_unified_attention_3d  decode of at most 128 / KV heads sequences: 16 segments of each context, in tiles of
-//   16
-//                                tokens, 16 rows of queries (more where the group is larger)
+//                                16 tokens, 16 rows of queries (more where the group is larger)
 //   triton_unified_attention_2d  prefill, and decode of more sequences: 16 rows of (token, head of the group) a
-//   program,
-//                                which walks the whole context in tiles of 32 tokens
-//                                both: vllm/v1/attention/ops/triton_unified_attention.py
+//                                program, which walks the whole context in tiles of 32 tokens; both:
+//                                vllm/v1/attention/ops/triton_unified_attention.py
 #pragma once
 
 #include "lower/kernel_library.hpp"

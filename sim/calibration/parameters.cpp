@@ -11,7 +11,7 @@ constexpr double kLeastTime = 1e-10;   // s
 constexpr double kLongestTime = 1e-2;  // s
 
 // Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
-constexpr std::array<Parameter, 13> kParameters{{
+constexpr std::array<Parameter, 14> kParameters{{
     {"stack.reached.matmul_compute", &Reached::matmul_compute, 0.30, kLeastShare, 1},
     {"stack.reached.attention_compute", &Reached::attention_compute, 0.50, kLeastShare, 1},
     {"stack.reached.elementwise_compute", &Reached::elementwise_compute, 0.70, kLeastShare, 1},
@@ -21,6 +21,7 @@ constexpr std::array<Parameter, 13> kParameters{{
     {"stack.reached.overlap", &Reached::overlap, 0.50, kLeastShare, 1},
     {"stack.reached.block_lookup", &Reached::block_lookup, 1.00, kLeastTime, kLongestTime},
     {"sustained.refill_bandwidth", &Sustained::refill_bandwidth, 0.50, kLeastShare, 1},
+    {"sustained.peer_link", &Sustained::peer_link, 0.30, kLeastShare, 1},
     {"overheads.kernel_launch", &Overheads::kernel_launch, 0.70, kLeastTime, kLongestTime},
     {"overheads.workgroup_start", &Overheads::workgroup_start, 1.00, kLeastTime, kLongestTime},
     {"overheads.host_per_step", &Overheads::host_per_step, 1.00, kLeastTime, kLongestTime},
@@ -56,6 +57,7 @@ std::span<const Parameter> parameters() { return kParameters; }
 
 bool matters(const Machine& machine, const Parameter& parameter) {
   const auto* share = std::get_if<double Sustained::*>(&parameter.member);
+  if (share != nullptr && *share == &Sustained::peer_link) return machine.peer_link.has_value();
   return share == nullptr || *share != &Sustained::refill_bandwidth ||
          std::ranges::any_of(machine.memory, [](const MemoryLevel& level) { return level.kept_for > Seconds{}; });
 }

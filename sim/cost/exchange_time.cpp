@@ -8,17 +8,26 @@
 namespace dculab::sim {
 namespace {
 
-constexpr Seconds kNcclStart(3.6e-6);
+constexpr Seconds kNcclStart(6.6e-6);  // NVIDIA/nccl@5067397, src/graph/tuning.cc: a ring's LL
+
+[[nodiscard]] Seconds time_of(const Machine& machine, const DeviceLink& link, const lower::Exchange& way) {
+  const Seconds start =
+      way.kernels > 0 ? way.kernels * machine.overheads.kernel_launch : machine.collective_start.value_or(kNcclStart);
+  const Seconds copying = 2.0 * way.copied / (machine.dram().bandwidth * machine.sustained.dram_bandwidth);
+  return start + way.later_start + way.hops * (link.latency + way.later_hop) +
+         way.sent / (link.bandwidth * way.link_share) + copying;
+}
 
 }  // namespace
 
-ExchangeTime exchange_time(const Machine& machine, const lower::Exchange& exchange) {
-  const DeviceLink link = *link_among(machine, exchange.devices);
-  ExchangeTime time{Seconds(std::numeric_limits<double>::infinity()), exchange.sent / link.bandwidth};
-  for (const lower::Protocol& protocol : exchange.protocols)
-    time.seconds = std::min(time.seconds, machine.collective_start.value_or(kNcclStart) + protocol.later_start +
-                                              exchange.hops * (link.latency + protocol.later_hop) +
-                                              exchange.sent / (link.bandwidth * protocol.link_share));
+ExchangeTime exchange_time(const Machine& machine, const lower::Exchanges& exchanges) {
+  const DeviceLink link = *link_among(machine, exchanges.devices);
+  const Seconds none(std::numeric_limits<double>::infinity());
+  ExchangeTime time{none, none};
+  for (const lower::Exchange& way : exchanges.ways()) {
+    time.seconds = std::min(time.seconds, time_of(machine, link, way));
+    time.floor = std::min(time.floor, way.sent / link.peak);
+  }
   return time;
 }
 

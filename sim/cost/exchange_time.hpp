@@ -1,10 +1,11 @@
-// What a collective of the devices that share a model takes:
+// What a collective of the devices that share the model takes:
 //
-//   time = min over protocols of  start + hops * hop + sent / (link * share)
+//   time = min over the ways its kernels know of
+//            start + hops * hop + sent / (link * share) + 2 * copied / DRAM
 //
-// `start`, `hop` and `link` are the machine's (collective_start; peer_latency and peer_link, or network_latency and
-// network_link among more devices than a server has); hops, bytes sent and protocols are the library's
-// (lower/kernel_library.hpp).
+// `hop` and `link` are the machine's: peer_latency and the share of peer_link that messages sustain, or network_latency
+// and network_link among more devices than a server has. `start` is its collective_start for a library's kernels, and a
+// kernel launch for each of a program's own. Ways are lowered (lower/kernel_library.hpp).
 #pragma once
 
 #include "lower/launch.hpp"
@@ -14,10 +15,10 @@ namespace dculab::sim {
 
 struct ExchangeTime {
   Seconds seconds;
-  Seconds floor;  // what it sends at the link's bandwidth
+  Seconds floor;  // what is sent at least, at the link's peak
 };
 
-// Precondition: link_among(machine, exchange.devices).
-[[nodiscard]] ExchangeTime exchange_time(const Machine& machine, const lower::Exchange& exchange);
+// Precondition: link_among(machine, exchanges.devices).
+[[nodiscard]] ExchangeTime exchange_time(const Machine& machine, const lower::Exchanges& exchanges);
 
 }  // namespace dculab::sim

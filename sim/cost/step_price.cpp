@@ -130,7 +130,7 @@ struct Way {
 }
 
 [[nodiscard]] OpPrice price_exchange(const Machine& machine, const Op& op, const Launch& launch) {
-  const ExchangeTime time = exchange_time(machine, launch.exchange);
+  const ExchangeTime time = exchange_time(machine, launch.exchanges);
   OpPrice price;
   price.count = op.count;
   price.seconds = time.seconds;
@@ -143,7 +143,7 @@ struct Way {
 [[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint,
                                double norm) {
   const Launch launch = lower::lower(op, plan, machine, machine.stack.kernels);
-  if (launch.exchange.devices > 1) return price_exchange(machine, op, launch);
+  if (launch.exchanges.count > 0) return price_exchange(machine, op, launch);
   const Parallelism whole = parallelism(machine, launch);
   if (launch.parts > 1)
     return price_with({split_along_k(machine, whole, launch.parts), launch.parts}, machine, op, launch, footprint,

@@ -1,5 +1,7 @@
 #include "sim/hardware/device_link.hpp"
 
+#include <algorithm>
+
 #include "core/shard.hpp"
 
 namespace dculab::sim {
@@ -7,11 +9,15 @@ namespace dculab::sim {
 bool share_a_server(const Machine& machine, int devices) { return !machine.peers || devices <= 1 + *machine.peers; }
 
 std::optional<DeviceLink> link_among(const Machine& machine, int devices) {
-  const bool near = share_a_server(machine, devices);
-  const std::optional<BytesPerSecond>& bandwidth = near ? machine.peer_link : machine.network_link;
-  const std::optional<Seconds>& latency = near ? machine.peer_latency : machine.network_latency;
-  if (!bandwidth) return std::nullopt;
-  return DeviceLink{*bandwidth, latency.value_or(Seconds{})};
+  if (!share_a_server(machine, devices)) {
+    if (!machine.network_link) return std::nullopt;
+    return DeviceLink{*machine.network_link, *machine.network_link, machine.network_latency.value_or(Seconds{})};
+  }
+  if (!machine.peer_link) return std::nullopt;
+  const double others = std::max(1, devices - 1);
+  const BytesPerSecond peak =
+      std::min(*machine.peer_link, others * machine.single_peer_link.value_or(*machine.peer_link));
+  return DeviceLink{peak, machine.sustained.peer_link * peak, machine.peer_latency.value_or(Seconds{})};
 }
 
 std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model, int devices) {

@@ -1,8 +1,11 @@
 // What carries bytes from one device to another: the server's own link, or the network between servers.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/model_shape.hpp"
@@ -11,15 +14,35 @@
 namespace dculab::sim {
 
 struct DeviceLink {
-  BytesPerSecond bandwidth;  // of each device, one direction
+  BytesPerSecond peak;       // of each device, one direction
+  BytesPerSecond bandwidth;  // of it, what messages sustain
   Seconds latency;           // of a message's first byte
 };
+
+// The figures of a machine that say what its links do.
+struct LinkField {
+  std::string_view key;
+  std::variant<std::optional<BytesPerSecond> Machine::*, std::optional<int> Machine::*,
+               std::optional<Seconds> Machine::*>
+      member;
+};
+inline constexpr std::array<LinkField, 9> kLinks{{
+    {"host_link", &Machine::host_link},
+    {"peer_link", &Machine::peer_link},
+    {"peers", &Machine::peers},
+    {"direct_peers", &Machine::direct_peers},
+    {"single_peer_link", &Machine::single_peer_link},
+    {"peer_latency", &Machine::peer_latency},
+    {"collective_start", &Machine::collective_start},
+    {"network_link", &Machine::network_link},
+    {"network_latency", &Machine::network_latency},
+}};
 
 // Whether `devices` fit in one server: a machine file that does not say how many `peers` there are sets no limit.
 [[nodiscard]] bool share_a_server(const Machine& machine, int devices);
 
-// The link among so many devices, peer_link within a server and network_link beyond; nothing when the machine file has
-// none. A latency that is not known is 0.
+// The links among so many devices, peer_link within a server and network_link beyond; nothing when the machine file has
+// none. Where each peer has a link of its own, fewer of them use fewer links. A latency that is not known is 0.
 [[nodiscard]] std::optional<DeviceLink> link_among(const Machine& machine, int devices);
 
 // Everything that keeps so many devices from sharing every layer of `model`: no link, or what does not divide

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "sim/hardware/device_link.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -27,9 +29,10 @@ constexpr Members<Overheads, 4> kOverheads{{{"kernel_launch", &Overheads::kernel
                                             {"host_per_step", &Overheads::host_per_step},
                                             {"host_per_sequence", &Overheads::host_per_sequence},
                                             {"workgroup_start", &Overheads::workgroup_start}}};
-constexpr Members<Sustained, 3> kSustained{{{"dram_bandwidth", &Sustained::dram_bandwidth},
+constexpr Members<Sustained, 4> kSustained{{{"dram_bandwidth", &Sustained::dram_bandwidth},
                                             {"cache_bandwidth", &Sustained::cache_bandwidth},
-                                            {"refill_bandwidth", &Sustained::refill_bandwidth}}};
+                                            {"refill_bandwidth", &Sustained::refill_bandwidth},
+                                            {"peer_link", &Sustained::peer_link}}};
 constexpr Members<lower::UnfusedWork, 4> kUnfused{
     {{"activation_scale", &lower::UnfusedWork::activation_scale},
      {"bytes_per_score", &lower::UnfusedWork::bytes_per_score},
@@ -112,14 +115,8 @@ template <class ByRows>
 [[nodiscard]] Found find_plain(Machine& machine, std::string_view key) {
   if (key == "compute_units") return Figure(&machine.compute_units);
   if (key == "clock") return Figure(&machine.clock);
-  if (key == "host_link") return stated(machine.host_link);
-  if (key == "peer_link") return stated(machine.peer_link);
-  if (key == "peers") return stated(machine.peers);
-  if (key == "direct_peers") return stated(machine.direct_peers);
-  if (key == "peer_latency") return stated(machine.peer_latency);
-  if (key == "collective_start") return stated(machine.collective_start);
-  if (key == "network_link") return stated(machine.network_link);
-  if (key == "network_latency") return stated(machine.network_latency);
+  for (const LinkField& field : kLinks)
+    if (field.key == key) return std::visit([&](auto member) { return stated(machine.*member); }, field.member);
   return std::nullopt;
 }
 

@@ -121,7 +121,8 @@ void check_fitted(Problems& found, const Machine& machine) {
   const Sustained& shares = machine.sustained;
   for (const auto& [key, value] : {std::pair{"sustained.dram_bandwidth", shares.dram_bandwidth},
                                    {"sustained.cache_bandwidth", shares.cache_bandwidth},
-                                   {"sustained.refill_bandwidth", shares.refill_bandwidth}})
+                                   {"sustained.refill_bandwidth", shares.refill_bandwidth},
+                                   {"sustained.peer_link", shares.peer_link}})
     require_share(found, key, value);
   const Overheads& times = machine.overheads;
   for (const auto& [key, value] : {std::pair{"overheads.kernel_launch", times.kernel_launch},

@@ -117,6 +117,7 @@ struct Sustained {
   // Of DRAM's peak: how fast a step fetches what strangers drove out of a cache, on top of all else it does. The prior
   // is what the engine reached on two virtual cores of an AMD EPYC.
   double refill_bandwidth = 0.5;
+  double peer_link = 0.7;  // of peer_link, by the messages of collectives; the prior is NVLink's on A100 and H100
 };
 
 // Least and largest value of one feature of the steps that a machine was calibrated on.
@@ -156,12 +157,13 @@ struct Machine : lower::Device {
   std::vector<MemoryLevel> memory;  // fastest first, DRAM last
   Overheads overheads;
   Sustained sustained;
-  std::map<std::string, Reached> reached;      // by stack, program or kAnyStack: what `sources` cites, see stack_on
-  Stack stack;                                 // what runs on it: our own kernels, unless told otherwise
-  std::optional<BytesPerSecond> host_link;     // one direction
-  std::optional<BytesPerSecond> peer_link;     // one direction, to all peers together
-  std::optional<Seconds> peer_latency;         // one hop of a message of a few bytes
-  std::optional<Seconds> collective_start;     // what an all-reduce of a few bytes takes beside its hops
+  std::map<std::string, Reached> reached;          // by stack, program or kAnyStack: what `sources` cites, see stack_on
+  Stack stack;                                     // what runs on it: our own kernels, unless told otherwise
+  std::optional<BytesPerSecond> host_link;         // one direction
+  std::optional<BytesPerSecond> peer_link;         // one direction, to all peers together
+  std::optional<BytesPerSecond> single_peer_link;  // to one of them; absent: all of peer_link, as through a switch
+  std::optional<Seconds> peer_latency;             // one hop of a message of a few bytes
+  std::optional<Seconds> collective_start;         // what an all-reduce of a few bytes takes beside its hops
   std::optional<BytesPerSecond> network_link;  // to other servers, one direction: this device's share of the adapters
   std::optional<Seconds> network_latency;      // one hop of a message of a few bytes
   std::optional<Calibration> calibration;

@@ -34,10 +34,11 @@ void add_links(const sim::Machine& machine, std::vector<Absence>& found) {
   if (!machine.host_link) found.push_back({"host_link", "none", "host and device memory are one"});
   if (!machine.peer_link) found.push_back({"peer_link", "none", "no model is split over several"});
   if (!machine.peers) found.push_back({"peers", "none", "not stated"});
-  if (!machine.direct_peers) found.push_back({"direct_peers", "none", "all-reduces go round a ring"});
+  if (!machine.direct_peers)
+    found.push_back({"direct_peers", "none", "no device reaches another in one hop but by NCCL's and RCCL's rings"});
   if (!machine.peer_latency) found.push_back({"peer_latency", "none", "not stated"});
   if (!machine.collective_start)
-    found.push_back({"collective_start", "3.6 us", "NCCL's, nccl@01afd20 src/graph/tuning.cc"});
+    found.push_back({"collective_start", "6.6 us", "NCCL's, nccl@5067397 src/graph/tuning.cc"});
   if (!machine.network_link) found.push_back({"network_link", "none", "not stated"});
   if (!machine.network_latency) found.push_back({"network_latency", "none", "not stated"});
 }

@@ -3,6 +3,7 @@
 
 #include "core/shard.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/hardware/device_link.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
@@ -45,10 +46,11 @@ TEST_CASE("tensor parallel takes the shard's steps and their all-reduces, and ho
 TEST_CASE("more devices than a server has exchange over the network, if there is one", "[cluster]") {
   SimulatedServer eight = server({.tensor_parallel_size = 8});
   const ServingRun near = simulate(eight, requests_of(1, 100, 5));
+  const Machine near_machine = eight.machine;
   eight.machine.peers = 3;
   REQUIRE(problems(eight).size() == 1);
   CHECK_THAT(problems(eight).front(), ContainsSubstring("has no network_link to exchange results over 8 devices"));
-  eight.machine.network_link = 30 * kGBs;
+  eight.machine.network_link = link_among(near_machine, 8)->bandwidth;
   eight.machine.network_latency = Seconds(5e-6);
   REQUIRE(problems(eight).empty());
   const Seconds more = simulate(eight, requests_of(1, 100, 5)).busy - near.busy;
@@ -130,7 +132,7 @@ TEST_CASE("a lone sequence goes through all stages and over the links between th
   for (const auto& [phase, context, tokens] :
        {std::tuple{Phase::prefill, 100, 100}, {Phase::decode, 101, 1}, {Phase::decode, 102, 1}})
     expected += price(four, four.model, phase, context) +
-                3 * (Bytes(tokens * 4096 * 2.0) / *four.machine.peer_link + *four.machine.peer_latency);
+                3 * (Bytes(tokens * 4096 * 2.0) / link_among(four.machine, 2)->bandwidth + *four.machine.peer_latency);
   CHECK_THAT(run.metrics.latency().mean().value(), WithinRel(expected.value(), 1e-9));
   CHECK_FALSE(run.time_by_bound.contains("pipeline"));
 }

@@ -1,6 +1,7 @@
 // What devices that share a model exchange: times by hand, and the collectives of a step.
 #include "core/shard.hpp"
-#include "sim/cost/exchange_time.hpp"
+#include "lower/nccl/kernels.hpp"
+#include "lower/peer_memory/kernels.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "tests/sim/machines.hpp"
@@ -33,22 +34,35 @@ Machine nvlinked() {
   Machine machine = test::a100_like();
   machine.peer_link = BytesPerSecond(300e9);
   machine.peers = 7;
-  machine.peer_latency = Seconds(0.47e-6);
+  machine.direct_peers = 7;
+  machine.peer_latency = Seconds(1e-6);
+  machine.collective_start = Seconds(5e-6);
+  machine.sustained.peer_link = 0.7;
   return machine;
 }
 
+constexpr double kSustained = 0.7 * 300e9;
+
 }  // namespace
 
-TEST_CASE("an all-reduce costs hops when small and the link when large") {
+TEST_CASE("an all-reduce by NCCL costs hops when small and the link when large") {
   const Machine machine = nvlinked();
-  CHECK(all_reduce_time(machine, 2, Bytes(0)).value() == Approx(3.6e-6 + 2 * 0.47e-6));
-  CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(3.6e-6 + 14 * 0.47e-6));
-  CHECK(all_reduce_time(machine, 4, Bytes(3e9)).value() == Approx(1.5 * 3e9 / 300e9 + 8.4e-6 + 6 * 3.4e-6));
-  CHECK(gather_time(machine, 4, Bytes(0)).value() == Approx(3.6e-6 + 3 * 0.47e-6));
-  CHECK(gather_time(machine, 4, Bytes(3e9)).value() == Approx(0.75 * 3e9 / 300e9 + 8.4e-6 + 3 * 3.4e-6));
+  CHECK(all_reduce_time(machine, 2, Bytes(0)).value() == Approx(5e-6 + 2 * 1e-6));
+  CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(5e-6 + 14 * 1e-6));
+  CHECK(all_reduce_time(machine, 4, Bytes(3e9)).value() == Approx(1.5 * 3e9 / kSustained + 19.2e-6 + 6 * 1e-6));
+  CHECK(gather_time(machine, 4, Bytes(0)).value() == Approx(5e-6 + 3 * 1e-6));
+  CHECK(gather_time(machine, 4, Bytes(3e9)).value() == Approx(0.75 * 3e9 / kSustained + 19.2e-6 + 3 * 1e-6));
 }
 
-TEST_CASE("an all-reduce pays the machine's own hops, and two where every device is linked to every other") {
+TEST_CASE("Hopper's switch adds up large messages: each device sends them once and gets them once") {
+  Machine machine = nvlinked();
+  machine.compute_capability = "9.0";
+  CHECK(all_reduce_time(machine, 8, Bytes(3e9)).value() == Approx(75e-6 + 1.125 * 3e9 / (0.93 * kSustained)));
+  machine.direct_peers = {};  // no switch
+  CHECK(all_reduce_time(machine, 8, Bytes(3e9)) > Seconds(1.75 * 3e9 / kSustained));
+}
+
+TEST_CASE("an all-reduce by RCCL pays the machine's own hops, and the network's beyond a server") {
   Machine machine = test::mi50_like();
   machine.peer_link = BytesPerSecond(32e9);
   machine.peers = 7;
@@ -58,10 +72,34 @@ TEST_CASE("an all-reduce pays the machine's own hops, and two where every device
   machine.network_latency = Seconds(9e-6);
   CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(12e-6 + 14 * 2.2e-6));
   CHECK(all_reduce_time(machine, 16, Bytes(0)).value() == Approx(12e-6 + 30 * 9e-6));
-  machine.direct_peers = 3;
-  CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(12e-6 + 14 * 2.2e-6));
-  CHECK(all_reduce_time(machine, 4, Bytes(0)).value() == Approx(12e-6 + 2 * 2.2e-6));
-  CHECK(gather_time(machine, 4, Bytes(0)).value() == Approx(12e-6 + 2.2e-6));
+  machine.isa = "gfx942";
+  machine.direct_peers = 7;
+  CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(12e-6 + 2 * 2.2e-6));
+  CHECK(gather_time(machine, 8, Bytes(0)).value() == Approx(12e-6 + 2.2e-6));
+}
+
+TEST_CASE("of links to single peers, fewer devices use fewer") {
+  Machine machine = test::mi50_like();
+  machine.peer_link = BytesPerSecond(448e9);
+  machine.single_peer_link = BytesPerSecond(64e9);
+  machine.peers = 7;
+  CHECK(link_among(machine, 2)->peak == BytesPerSecond(64e9));
+  CHECK(link_among(machine, 4)->peak == BytesPerSecond(192e9));
+  CHECK(link_among(machine, 8)->peak == BytesPerSecond(448e9));
+  CHECK(link_among(machine, 8)->bandwidth == machine.sustained.peer_link * BytesPerSecond(448e9));
+}
+
+TEST_CASE("vLLM's own all-reduce reads from all peers at once, larger ones in two stages") {
+  Machine machine = nvlinked();
+  machine.stack.kernels.all_reduce = {&lower::peer_memory::kVllmCustomAllReduce, &lower::nccl::kNccl};
+  const double launch = machine.overheads.kernel_launch.value();
+  CHECK(all_reduce_time(machine, 4, Bytes(0)).value() == Approx(launch + 4e-6));
+  CHECK(all_reduce_time(machine, 2, 7 * kMiB).value() == Approx(launch + 4e-6 + (7 * kMiB).value() / kSustained));
+  CHECK(all_reduce_time(machine, 4, kMiB).value() == Approx(launch + 10e-6 + 1.5 * kMiB.value() / kSustained));
+  Machine library = machine;
+  library.stack.kernels.all_reduce = {&lower::nccl::kNccl};
+  for (const auto& [devices, bytes] : {std::pair{4, 8 * kMiB}, {3, kMiB}})  // which it does not serve
+    CHECK(all_reduce_time(machine, devices, bytes) == all_reduce_time(library, devices, bytes));
 }
 
 TEST_CASE("a shard's step exchanges two sums a layer, the embedding's and the logits of sampled rows") {
