@@ -10,7 +10,6 @@
 #include "config/map_reader.hpp"
 #include "config/stack_fields.hpp"
 #include "config/yaml_text.hpp"
-#include "sim/hardware/design.hpp"
 #include "sim/hardware/device_link.hpp"
 
 namespace dculab::config {
@@ -242,25 +241,8 @@ class MachineReader {
   template <class T>
   void read_value(MapReader& reader, const std::string& path, T& target) {
     if constexpr (requires { target.value(); })
-      if (may_follow(machine_, path)) return read_followed(reader, path, target);
+      if (may_follow(machine_, path)) return read_followed(reader, machine_, path, target);
     reader.required("value", target, allowed_figure<T>(path));
-  }
-
-  // The value, or what the machine read so far makes it.
-  template <class T>
-  void read_followed(MapReader& reader, const std::string& path, T& target) {
-    const std::optional<sim::Derivation> derivation = read_derivation(reader, machine_, path);
-    if (derivation) machine_.derivations[path] = *derivation;
-    if (const Node* stated = reader.optional("value")) {
-      reader.read(*stated, target, allowed_figure<T>(path));
-      if (derivation && target.value() > 0) check_share(reader, machine_, path, *derivation, target.value());
-    } else if (derivation) {
-      target = T(sim::derived_value(machine_, path, *derivation));
-      const Range range = allowed_figure<T>(path);
-      if (target.value() > 0 && !contains(range, target.value()))
-        reader.complain(*reader.node(), path + ": " + short_text(target) + " follow, out of range; it must be " +
-                                            describe(range, DimensionOf<T>::value));
-    }
   }
 
   const Node& document_;
