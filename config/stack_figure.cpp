@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/figure_change.hpp"
+#include "config/kernel_parameters.hpp"
 #include "sim/hardware/figure.hpp"
 
 namespace dculab::config {
@@ -25,6 +26,7 @@ void refuse_unknown(MapReader& reader, const Node& change) {
   std::string known;
   for (const std::string_view key : offered) known.append(known.empty() ? "" : ", ").append(key);
   const std::string guess = closest(change.key, offered);
+  known += ", parameters.KERNEL.NAME";
   reader.complain(change, reader.path_to(change.key) + ": no figure of a stack; " +
                               (guess.empty() ? "known are " + known : "did you mean '" + guess + "'?"));
 }
@@ -42,6 +44,10 @@ void begin_at_machine(sim::Machine& machine, std::string_view key) {
 void set_stack_figures(sim::Machine& machine, std::span<const Node> figures, ProblemList& problems) {
   MapReader reader(nullptr, "stack", problems);
   for (const Node& change : figures) {
+    if (change.key.starts_with("parameters.")) {
+      set_parameter(machine.stack, reader, change);
+      continue;
+    }
     begin_at_machine(machine, change.key);
     const std::string key = std::string(sim::kOfStack) + change.key;
     if (!sim::find_figure(machine, key)) {

@@ -1,5 +1,6 @@
 #include "config/stack_file.hpp"
 
+#include "config/kernel_parameters.hpp"
 #include "config/stack_fields.hpp"
 #include "config/yaml_text.hpp"
 
@@ -27,6 +28,7 @@ class StackReader {
     read_list(reader, "published_as", stack_.published_as);
     read_devices(reader.optional_map("devices"));
     read_kernels(reader.optional_map("kernels"));
+    read_parameters(reader.optional_map("parameters"), stack_);
     reader.optional("split", stack_.split, kSplits);
     read_reached(reader.optional_map("reached"));
     figure(reader, "kernels_per_op", stack_.kernels_per_op);
@@ -56,7 +58,17 @@ class StackReader {
     read_libraries(reader, "attention_prefill", lower::attention_kernels(), kernels.attention_prefill);
     read_libraries(reader, "attention_decode", lower::attention_kernels(), kernels.attention_decode);
     read_libraries(reader, "all_reduce", lower::collective_kernels(), kernels.all_reduce);
+    refuse_other_phase(reader, "attention_prefill", Phase::prefill, kernels.attention_prefill);
+    refuse_other_phase(reader, "attention_decode", Phase::decode, kernels.attention_decode);
     reader.finish();
+  }
+
+  static void refuse_other_phase(MapReader& reader, std::string_view key, Phase phase,
+                                 const std::vector<const lower::AttentionKernel*>& chosen) {
+    for (const lower::AttentionKernel* kernel : chosen)
+      if (const std::optional<Phase> only = kernel->limits.only; only && *only != phase)
+        reader.complain(*reader.optional(key), reader.path_to(key) + ": " + std::string(kernel->name) + " is for " +
+                                                   (*only == Phase::decode ? "decode" : "prefill") + " only");
   }
 
   // In order of preference.

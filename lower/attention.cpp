@@ -119,8 +119,9 @@ void set_accesses(Launch& launch, const AttentionWork& work, const AttentionWalk
 
 }  // namespace
 
-Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel, const Device& device) {
-  const AttentionTile tile = kernel.tile(op, step, device);
+Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel, const Device& device,
+                       const ParameterChoices& chosen) {
+  const AttentionTile tile = kernel.tile(op, step, device, chosen);
   const AttentionWork& attention = op.attention;
   const AttentionWalk walk = walk_of(op, step, tile);
   const double sharing = head_groups(attention, tile);

@@ -34,6 +34,6 @@ namespace dculab::lower {
 inline constexpr double kCpuLanes = 16;  // of the vectors in which instructions of CPUs are counted
 
 [[nodiscard]] Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel,
-                                     const Device& device);
+                                     const Device& device, const ParameterChoices& chosen);
 
 }  // namespace dculab::lower

@@ -2,6 +2,7 @@
 // (sim/hardware/stack.hpp) says which of them run its ops.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "core/step_plan.hpp"
 #include "lower/attention_walk.hpp"
 #include "lower/device.hpp"
+#include "lower/kernel_parameter.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower {
@@ -42,6 +44,7 @@ struct AttentionLimits {
   std::span<const int> head_dims{};
   int most_group = 0;  // query heads of a KV head
   std::span<const Dtype> kv_dtypes{};
+  std::optional<Phase> only{};  // the phase that it is for; none: both
 };
 
 struct AttentionKernel {
@@ -49,9 +52,10 @@ struct AttentionKernel {
   std::string_view source;
   AttentionLimits limits;
   bool (*runs_on)(const Device&);
-  AttentionTile (*tile)(const Op&, const StepPlan&, const Device&);
+  AttentionTile (*tile)(const Op&, const StepPlan&, const Device&, const ParameterChoices&);
   // Partial results of a split context that the combining pass has asked for before it waits; 0: it does not wait.
   int combines_at_a_time = 0;
+  std::span<const KernelParameter> parameters{};
 };
 
 // Of devices that share a model.
@@ -78,6 +82,7 @@ struct Kernels {
   std::vector<const AttentionKernel*> attention_decode;
   std::vector<const CollectiveKernel*> all_reduce{};
   UnfusedWork unfused{};
+  ParameterChoices parameters{};
 };
 
 [[nodiscard]] std::span<const MatmulKernel* const> matmul_kernels();

@@ -78,7 +78,7 @@ void add_kivi_groups(Launch& launch, const Op& op) {
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
     case OpKind::attention_scores:
-      return lower_attention(op, step, attention_kernel_of(kernels, op, device), device);
+      return lower_attention(op, step, attention_kernel_of(kernels, op, device), device, kernels.parameters);
     case OpKind::embedding:
     case OpKind::rms_norm:
     case OpKind::layer_norm:

@@ -11,27 +11,33 @@ constexpr Dtype kSixteenBits[] = {Dtype::f16, Dtype::bf16};
 
 [[nodiscard]] bool runs_on_mi300(const Device& device) { return device.isa == "gfx942" || device.isa == "gfx950"; }
 
-[[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/) {
+[[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
+                                       const ParameterChoices& /*chosen*/) {
   return {.query_heads = group_size(op.attention), .partition_tokens = kPartition};
 }
 
-[[nodiscard]] AttentionTile flash_tile(const Op& /*op*/, const StepPlan& /*step*/, const Device& /*device*/) {
+[[nodiscard]] AttentionTile flash_tile(const Op& /*op*/, const StepPlan& /*step*/, const Device& /*device*/,
+                                       const ParameterChoices& /*chosen*/) {
   return {.query_tokens = kPrefillTokens, .query_heads = 1};
 }
 
 }  // namespace
 
-constexpr AttentionKernel kPagedAttention{
-    .name = "aiter_paged_attention",
-    .source = "ROCm/aiter@e404860, csrc/cpp_itfs/pa, aiter/ops/attention.py",
-    .limits = {.block_multiple = 16, .head_dims = kHeads, .most_group = 16, .kv_dtypes = kKvDtypes},
-    .runs_on = runs_on_mi300,
-    .tile = paged_tile};
-
-constexpr AttentionKernel kFlashAttention{.name = "aiter_flash_attention",
-                                          .source = "ROCm/aiter@e404860, hsa/gfx942/fmha_v3_fwd/fmha_fwd.csv",
-                                          .limits = {.head_dims = kHeads, .kv_dtypes = kSixteenBits},
+constexpr AttentionKernel kPagedAttention{.name = "aiter_paged_attention",
+                                          .source = "ROCm/aiter@e404860, csrc/cpp_itfs/pa, aiter/ops/attention.py",
+                                          .limits = {.block_multiple = 16,
+                                                     .head_dims = kHeads,
+                                                     .most_group = 16,
+                                                     .kv_dtypes = kKvDtypes,
+                                                     .only = Phase::decode},
                                           .runs_on = runs_on_mi300,
-                                          .tile = flash_tile};
+                                          .tile = paged_tile};
+
+constexpr AttentionKernel kFlashAttention{
+    .name = "aiter_flash_attention",
+    .source = "ROCm/aiter@e404860, hsa/gfx942/fmha_v3_fwd/fmha_fwd.csv",
+    .limits = {.head_dims = kHeads, .kv_dtypes = kSixteenBits, .only = Phase::prefill},
+    .runs_on = runs_on_mi300,
+    .tile = flash_tile};
 
 }  // namespace dculab::lower::aiter

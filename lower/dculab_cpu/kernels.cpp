@@ -17,7 +17,8 @@ namespace {
   return {kAll, kAll};
 }
 
-[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/) {
+[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
+                                 const ParameterChoices& /*chosen*/) {
   const AttentionWork& work = op.attention;
   // H2O's pass: each new token walks what it sees, and the group walks it together.
   if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(work)};

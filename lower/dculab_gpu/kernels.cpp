@@ -21,7 +21,8 @@ namespace {
   return plan_matmul(m, n, k).split.parts;
 }
 
-[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& /*device*/) {
+[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+                                 const ParameterChoices& /*chosen*/) {
   // H2O's pass: each new token walks what it sees, and the group walks it together.
   if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(op.attention)};
   return attention_tile(op, step.attention_split);

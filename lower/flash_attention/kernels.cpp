@@ -21,7 +21,8 @@ constexpr AttentionLimits kLimits{
 constexpr AttentionLimits kHopperLimits{
     .block_multiple = 16, .head_dim_multiple = 8, .most_head_dim = 256, .kv_dtypes = kAlsoFp8};
 
-[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& device) {
+[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& device,
+                                 const ParameterChoices& /*chosen*/) {
   if (op.kind == OpKind::attention_prefill) return {.query_tokens = kPrefillTokens};
   const Decodes decodes = decodes_of(step.batch);
   const bool hopper = is_hopper(device);

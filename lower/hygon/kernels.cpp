@@ -28,7 +28,8 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::f
 [[nodiscard]] bool runs_on_gfx928_and_newer(const Device& device) { return device.isa == "gfx928" || is_mmac(device); }
 [[nodiscard]] bool runs_on_dcus(const Device& device) { return device.vendor == Vendor::hygon; }
 
-[[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& step, const Device& /*device*/) {
+[[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+                                       const ParameterChoices& /*chosen*/) {
   const Decodes decodes = decodes_of(step.batch);
   const int group = group_size(op.attention);
   const std::int64_t walks = decodes.sequences * op.attention.num_kv_heads;
@@ -37,7 +38,8 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::f
   return {.query_heads = group, .partition_tokens = is_short ? kShortPartition : kPartition, .padded_rows = kPadded};
 }
 
-[[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device) {
+[[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device,
+                                       const ParameterChoices& /*chosen*/) {
   const AttentionWork& work = op.attention;
   if (op.kind == OpKind::attention_prefill) {
     const double tiles = work.query_tokens / 64 * work.num_query_heads;
@@ -52,7 +54,8 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::f
   return {.query_heads = group, .partition_tokens = is_split ? tokens : 0, .padded_rows = kPadded};
 }
 
-[[nodiscard]] AttentionTile reusing_tile(const Op& op, const StepPlan& step, const Device& /*device*/) {
+[[nodiscard]] AttentionTile reusing_tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+                                         const ParameterChoices& /*chosen*/) {
   const Decodes decodes = decodes_of(step.batch);
   const AttentionWork& work = op.attention;
   const int group = group_size(work), partitions = ceil_divide(decodes.longest, kPartition);
@@ -65,13 +68,16 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::f
 
 }  // namespace
 
-constexpr AttentionKernel kPagedAttention{
-    .name = "dtk_paged_attention",
-    .source = "DTK flash_attn 2.8, flash_fwd_launch_template_pa.h",
-    .limits = {.block_sizes = kPageOf64, .head_dims = kPagedHeads, .most_group = 64, .kv_dtypes = kAlsoFp8},
-    .runs_on = runs_on_gfx928_and_newer,
-    .tile = paged_tile,
-    .combines_at_a_time = 1};
+constexpr AttentionKernel kPagedAttention{.name = "dtk_paged_attention",
+                                          .source = "DTK flash_attn 2.8, flash_fwd_launch_template_pa.h",
+                                          .limits = {.block_sizes = kPageOf64,
+                                                     .head_dims = kPagedHeads,
+                                                     .most_group = 64,
+                                                     .kv_dtypes = kAlsoFp8,
+                                                     .only = Phase::decode},
+                                          .runs_on = runs_on_gfx928_and_newer,
+                                          .tile = paged_tile,
+                                          .combines_at_a_time = 1};
 
 constexpr AttentionKernel kFlashAttention{
     .name = "dtk_flash_attention",
@@ -84,7 +90,7 @@ constexpr AttentionKernel kFlashAttention{
 constexpr AttentionKernel kReusingPagedAttention{
     .name = "dtk_reusing_paged_attention",
     .source = "vLLM 0.5.0 for DTK 24.04.1, csrc/attention/static_switch.h (smile2game/vllm-dcu@ef41f80)",
-    .limits = {.block_sizes = kOldBlocks, .head_dims = kOldHeads, .kv_dtypes = kSixteenBits},
+    .limits = {.block_sizes = kOldBlocks, .head_dims = kOldHeads, .kv_dtypes = kSixteenBits, .only = Phase::decode},
     .runs_on = runs_on_dcus,
     .tile = reusing_tile,
     .combines_at_a_time = 1};

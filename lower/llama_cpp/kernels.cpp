@@ -19,7 +19,8 @@ constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::int8}
 
 [[nodiscard]] MatmulTile matmul_tile(const Op& /*op*/, const Device& /*device*/) { return {kTileRows, kTileColumns}; }
 
-[[nodiscard]] AttentionTile per_head_tile(const Op& /*op*/, const StepPlan& /*step*/, const Device& /*device*/) {
+[[nodiscard]] AttentionTile per_head_tile(const Op& /*op*/, const StepPlan& /*step*/, const Device& /*device*/,
+                                          const ParameterChoices& /*chosen*/) {
   return {.query_tokens = 128, .query_heads = 1, .partition_tokens = kPartition};
 }
 
@@ -28,7 +29,8 @@ constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::int8}
   return std::min(kMostHeads, 1 << std::countr_zero(static_cast<unsigned>(group)));
 }
 
-[[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device) {
+[[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device,
+                                       const ParameterChoices& /*chosen*/) {
   const int heads = shared_heads(group_size(op.attention));
   if (op.kind == OpKind::attention_prefill) return {.query_tokens = std::max(1, 64 / heads), .query_heads = heads};
   const Decodes decodes = decodes_of(step.batch);

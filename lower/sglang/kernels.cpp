@@ -6,8 +6,14 @@
 namespace dculab::lower::sglang {
 namespace {
 
-constexpr int kRows = 16;      // BLOCK_H
-constexpr int kSmallest = 32;  // _MIN_BLOCK_KV: tokens that splits are rounded to
+constexpr int kRows[] = {16, 32, 64};
+constexpr int kPieces[] = {16, 32, 64, 128};
+
+constexpr KernelParameter kDecodeParameters[] = {
+    {"block_h", 16, kRows, "query heads", "BLOCK_H of decode_attention.py"},
+    {"min_block_kv", 32, kPieces, "tokens", "_MIN_BLOCK_KV of decode_attention.py, which splits are rounded to"}};
+
+constexpr int kPaddedRows = 16;
 constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
 
 // max_kv_splits_2 of get_num_kv_splits_triton: of the longest context, where all are alike.
@@ -18,31 +24,35 @@ constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::
   return std::clamp(static_cast<int>(std::ceil(wanted)), 1, most);
 }
 
-[[nodiscard]] AttentionTile decode_tile(const Op& op, const StepPlan& step, const Device& device) {
+[[nodiscard]] AttentionTile decode_tile(const Op& op, const StepPlan& step, const Device& device,
+                                        const ParameterChoices& chosen) {
+  const auto& [block_h, min_block_kv] = kDecodeParameters;
   const AttentionWork& work = op.attention;
-  const int heads = std::min(kRows, group_size(work));
+  const int heads = std::min(chosen[block_h], group_size(work)), piece = chosen[min_block_kv];
   const Decodes decodes = decodes_of(step.batch);
   const int parts = splits(decodes.sequences * ceil_divide(work.num_query_heads, heads), device, decodes.longest);
-  const int tokens = ceil_divide(ceil_divide(decodes.longest, parts), kSmallest) * kSmallest;
-  return {.query_heads = heads, .partition_tokens = parts == 1 ? 0 : tokens, .padded_rows = kRows};
+  const int tokens = ceil_divide(ceil_divide(decodes.longest, parts), piece) * piece;
+  return {.query_heads = heads, .partition_tokens = parts == 1 ? 0 : tokens, .padded_rows = chosen[block_h]};
 }
 
-[[nodiscard]] AttentionTile extend_tile(const Op& op, const StepPlan& /*step*/, const Device& device) {
+[[nodiscard]] AttentionTile extend_tile(const Op& op, const StepPlan& /*step*/, const Device& device,
+                                        const ParameterChoices& /*chosen*/) {
   const bool is_wide = is_nvidia(device) && op.attention.head_dim <= 128;
-  return {.query_tokens = is_wide ? 128 : 64, .query_heads = 1, .padded_rows = kRows};
+  return {.query_tokens = is_wide ? 128 : 64, .query_heads = 1, .padded_rows = kPaddedRows};
 }
 
 }  // namespace
 
 constexpr AttentionKernel kTritonDecode{.name = "sglang_triton_decode",
                                         .source = "SGLang 0.5.12, triton_ops/decode_attention.py",
-                                        .limits = {.kv_dtypes = kKvDtypes},
+                                        .limits = {.kv_dtypes = kKvDtypes, .only = Phase::decode},
                                         .runs_on = runs_on_gpus,
-                                        .tile = decode_tile};
+                                        .tile = decode_tile,
+                                        .parameters = kDecodeParameters};
 
 constexpr AttentionKernel kTritonExtend{.name = "sglang_triton_extend",
                                         .source = "SGLang 0.5.12, triton_ops/extend_attention.py",
-                                        .limits = {.kv_dtypes = kKvDtypes},
+                                        .limits = {.kv_dtypes = kKvDtypes, .only = Phase::prefill},
                                         .runs_on = runs_on_gpus,
                                         .tile = extend_tile};
 

@@ -6,13 +6,24 @@
 namespace dculab::lower::vllm {
 namespace {
 
-constexpr int kPagedPartition = 512;       // _PARTITION_SIZE
 constexpr int kPagedMostSplitHeads = 512;  // sequences x heads beyond which v1 walks contexts whole
-constexpr int kRocmPartition = 256;        // T_PAR_SIZE
-constexpr int kTritonRows = 16;            // BLOCK_M
-constexpr int kTritonTile = 16;            // TILE_SIZE of 3D
-constexpr int kTritonSegments = 16;        // NUM_PAR_SOFTMAX_SEGMENTS
 constexpr int kTritonPrograms = 128;       // MIN_LAUNCH_GRID_SIZE_2D: beyond, 2D fills the device
+
+constexpr int kPartitions[] = {64, 128, 256, 512, 1024, 2048};
+constexpr int kRocmPartitions[] = {256, 512};
+constexpr int kTritonTiles[] = {16, 32, 64, 128};
+constexpr int kSegments[] = {2, 4, 8, 16, 32, 64, 128, 256};
+
+constexpr KernelParameter kPagedParameters[] = {
+    {"partition_size", 512, kPartitions, "tokens", "_PARTITION_SIZE of vllm/attention/ops/paged_attn.py"}};
+constexpr KernelParameter kRocmParameters[] = {
+    {"partition_size", 256, kRocmPartitions, "tokens", "T_PAR_SIZE of csrc/rocm/attention.cu"}};
+constexpr KernelParameter k3dParameters[] = {
+    {"block_m", 16, kTritonTiles, "rows of queries", "BLOCK_M; more where the group is larger"},
+    {"tile_size", 16, kTritonTiles, "tokens", "TILE_SIZE of 3D"},
+    {"segments", 16, kSegments, "parts of a context", "NUM_PAR_SOFTMAX_SEGMENTS"}};
+constexpr KernelParameter k2dParameters[] = {
+    {"block_m", 16, kTritonTiles, "rows of queries", "BLOCK_M; more where the group is larger"}};
 
 constexpr int kPagedBlocks[] = {8, 16, 32};
 constexpr int kPagedHeads[] = {32, 64, 80, 96, 112, 120, 128, 192, 256};
@@ -25,30 +36,37 @@ constexpr Dtype kRocmKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
   return device.isa == "gfx90a" || device.isa == "gfx942" || device.isa == "gfx950";
 }
 
-[[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& step, const Device& /*device*/) {
+[[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+                                       const ParameterChoices& chosen) {
   const bool splits = decodes_of(step.batch).sequences * op.attention.num_query_heads <= kPagedMostSplitHeads;
-  return {.query_heads = 1, .partition_tokens = splits ? kPagedPartition : 0};
+  return {.query_heads = 1, .partition_tokens = splits ? chosen[kPagedParameters[0]] : 0};
 }
 
-[[nodiscard]] AttentionTile rocm_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/) {
-  return {.query_heads = group_size(op.attention), .partition_tokens = kRocmPartition};
+[[nodiscard]] AttentionTile rocm_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
+                                      const ParameterChoices& chosen) {
+  return {.query_heads = group_size(op.attention), .partition_tokens = chosen[kRocmParameters[0]]};
 }
 
-[[nodiscard]] int rows_of(int group) {
-  return std::max(kTritonRows, static_cast<int>(std::bit_ceil(static_cast<unsigned>(group))));
+// `block_m` rows of (token, head of the group).
+[[nodiscard]] AttentionTile unified_tile(int group, int block_m) {
+  const int rows = std::max(block_m, static_cast<int>(std::bit_ceil(static_cast<unsigned>(group))));
+  return {.query_tokens = std::max(1, rows / group), .query_heads = group, .padded_rows = rows};
 }
 
-[[nodiscard]] AttentionTile unified_2d_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/) {
-  const int group = group_size(op.attention);
-  return {.query_tokens = std::max(1, rows_of(group) / group), .query_heads = group, .padded_rows = rows_of(group)};
+[[nodiscard]] AttentionTile unified_2d_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
+                                            const ParameterChoices& chosen) {
+  return unified_tile(group_size(op.attention), chosen[k2dParameters[0]]);
 }
 
-[[nodiscard]] AttentionTile unified_3d_tile(const Op& op, const StepPlan& step, const Device& device) {
-  AttentionTile tile = unified_2d_tile(op, step, device);
+[[nodiscard]] AttentionTile unified_3d_tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+                                            const ParameterChoices& chosen) {
+  const auto& [block_m, tile_size, segments] = k3dParameters;
+  AttentionTile tile = unified_tile(group_size(op.attention), chosen[block_m]);
   const Decodes decodes = decodes_of(step.batch);
   const bool is_mixed = decodes.sequences < static_cast<std::int64_t>(step.batch.sequences.size());
   if (is_mixed || decodes.sequences * op.attention.num_kv_heads > kTritonPrograms) return tile;
-  tile.partition_tokens = kTritonTile * ceil_divide(decodes.longest, kTritonSegments * kTritonTile);
+  const int tokens = chosen[tile_size];
+  tile.partition_tokens = tokens * ceil_divide(decodes.longest, chosen[segments] * tokens);
   return tile;
 }
 
@@ -57,28 +75,37 @@ constexpr Dtype kRocmKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
 constexpr AttentionKernel kPagedAttention{
     .name = "vllm_paged_attention",
     .source = "vLLM, csrc/attention/paged_attention_v2.cu",
-    .limits = {.block_sizes = kPagedBlocks, .head_dims = kPagedHeads, .kv_dtypes = kKvDtypes},
+    .limits = {.block_sizes = kPagedBlocks, .head_dims = kPagedHeads, .kv_dtypes = kKvDtypes, .only = Phase::decode},
     .runs_on = runs_on_gpus,
     .tile = paged_tile,
-    .combines_at_a_time = 1};
+    .combines_at_a_time = 1,
+    .parameters = kPagedParameters};
 
 constexpr AttentionKernel kRocmPagedAttention{
     .name = "vllm_rocm_paged_attention",
     .source = "vLLM, csrc/rocm/attention.cu; platforms/rocm.py, use_rocm_custom_paged_attention",
-    .limits = {.block_sizes = kRocmBlocks, .head_dims = kRocmHeads, .most_group = 16, .kv_dtypes = kRocmKvDtypes},
+    .limits = {.block_sizes = kRocmBlocks,
+               .head_dims = kRocmHeads,
+               .most_group = 16,
+               .kv_dtypes = kRocmKvDtypes,
+               .only = Phase::decode},
     .runs_on = runs_on_mi200_and_newer,
-    .tile = rocm_tile};
+    .tile = rocm_tile,
+    .parameters = kRocmParameters};
 
-constexpr AttentionKernel kTritonUnified3d{.name = "triton_unified_attention_3d",
-                                           .source = "vLLM 0.23, v1/attention/ops/triton_unified_attention.py",
-                                           .limits = {.block_multiple = 16, .kv_dtypes = kKvDtypes},
-                                           .runs_on = runs_on_gpus,
-                                           .tile = unified_3d_tile};
+constexpr AttentionKernel kTritonUnified3d{
+    .name = "triton_unified_attention_3d",
+    .source = "vLLM 0.23, v1/attention/ops/triton_unified_attention.py",
+    .limits = {.block_multiple = 16, .kv_dtypes = kKvDtypes, .only = Phase::decode},
+    .runs_on = runs_on_gpus,
+    .tile = unified_3d_tile,
+    .parameters = k3dParameters};
 
 constexpr AttentionKernel kTritonUnified2d{.name = "triton_unified_attention_2d",
                                            .source = "vLLM 0.23, v1/attention/ops/triton_unified_attention.py",
                                            .limits = {.block_multiple = 16, .kv_dtypes = kKvDtypes},
                                            .runs_on = runs_on_gpus,
-                                           .tile = unified_2d_tile};
+                                           .tile = unified_2d_tile,
+                                           .parameters = k2dParameters};
 
 }  // namespace dculab::lower::vllm

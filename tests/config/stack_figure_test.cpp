@@ -6,6 +6,7 @@
 #include "config/scenario_file.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
+#include "lower/vllm/kernels.hpp"
 #include "sim/hardware/figure.hpp"
 #include "tests/support/catch.hpp"
 
@@ -68,6 +69,25 @@ TEST_CASE("what is no figure of a stack is refused with those that are") {
   CHECK_THAT(refusal("reached.overlap", "1.5"), ContainsSubstring("stack.reached.overlap: '1.5' is out of range"));
   CHECK_THAT(refusal("host.per_step", "3"), ContainsSubstring("stack.host.per_step: "));
   CHECK_THAT(refusal("kernels_per_op", "1000 x"), ContainsSubstring("'1000 x' takes it out of range"));
+}
+
+TEST_CASE("parameters of a stack's kernels are set by name, to what the kernel can have") {
+  sim::Machine machine = shipped("mi300x");
+  machine.stack.name = "triton";
+  machine.stack.kernels.attention_decode = {&lower::vllm::kTritonUnified3d};
+  const std::string begin = "parameters.triton_unified_attention_3d.";
+  const auto segments = [](const sim::Machine& of) {
+    return of.stack.kernels.parameters[lower::vllm::kTritonUnified3d.parameters.back()];
+  };
+  CHECK(segments(machine) == 16);
+  CHECK(segments(with(machine, begin + "segments", "64")) == 64);
+  const auto refused = [&machine](const std::string& key, const std::string& value, const std::string& message) {
+    CHECK_THROWS_WITH(with(machine, key, value), ContainsSubstring(message));
+  };
+  refused(begin + "segments", "48", "'48' is none that the kernel can have; it takes 2, 4, 8");
+  refused(begin + "segments", "many", "not a whole number");
+  refused(begin + "rows", "64", "no parameter of a kernel of triton; known are " + begin + "block_m");
+  CHECK_THROWS_WITH(with(shipped("z100"), begin + "segments", "64"), ContainsSubstring("its kernels have none"));
 }
 
 TEST_CASE("what went to the stack is refused as a figure of the machine, and said where it is") {

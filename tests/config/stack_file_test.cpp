@@ -60,11 +60,27 @@ TEST_CASE("a stack is for the devices that its file lists") {
   CHECK_FALSE(sim::is_for(stack, device));
 }
 
+TEST_CASE("a stack file chooses parameters of its kernels") {
+  const lower::KernelParameter& size = lower::vllm::kPagedAttention.parameters.front();
+  CHECK(read_stack("mine.yaml", kStack).kernels.parameters[size] == 512);
+  const std::string chosen =
+      with(kStack, "split:", "parameters: {vllm_paged_attention: {partition_size: 256}}\nsplit:");
+  CHECK(read_stack("mine.yaml", chosen).kernels.parameters[size] == 256);
+}
+
 TEST_CASE("a wrong stack file is refused with what is offered") {
   const auto refused = [](const std::string& from, const std::string& to, const std::string& message) {
     CHECK_THROWS_WITH(read_stack("mine.yaml", with(kStack, from, to)), ContainsSubstring(message));
   };
   refused("vllm_paged_attention", "vllm_paged_atention", "did you mean 'vllm_paged_attention'?");
+  refused("[flash_attention_2]", "[vllm_paged_attention]",
+          "kernels.attention_prefill: vllm_paged_attention is for decode only");
+  refused("[vllm_paged_attention]", "[sglang_triton_extend]",
+          "kernels.attention_decode: sglang_triton_extend is for prefill only");
+  refused("split: layers", "parameters: {vllm_paged_attention: {partition_size: 500}}",
+          "parameters.vllm_paged_attention.partition_size: '500' is none that the kernel can have; it takes 64, 128");
+  refused("split: layers", "parameters: {vllm_paged_attention: {size: 512}}",
+          "no parameter of a kernel of mine; known are parameters.vllm_paged_attention.partition_size");
   refused("[flash_attention_2]", "flash_attention_2", "kernels.attention_prefill: must be a list of kernels");
   refused("value: 3", "value: 300", "at most 100");
   refused("kind: spec", "kind: guess", "spec, measured, fitted");

@@ -56,7 +56,7 @@ StepPlan step_of(Phase phase, int sequences, int context, EngineOptions options 
 }
 
 AttentionTile tile_of(const AttentionKernel& kernel, OpKind kind, const StepPlan& step, const Device& device) {
-  return kernel.tile(find(step, kind), step, device);
+  return kernel.tile(find(step, kind), step, device, {});
 }
 
 TEST_CASE("kernels have names of their own and say where they are from") {
@@ -69,9 +69,44 @@ TEST_CASE("kernels have names of their own and say where they are from") {
     if (kernel->name != "dculab_gpu") CHECK((names.insert(kernel->name).second && !kernel->source.empty()));
 }
 
+TEST_CASE("every parameter of a kernel has a name, what it may be, and the program's own value among that") {
+  int parameters = 0;
+  for (const AttentionKernel* kernel : attention_kernels()) {
+    std::set<std::string_view> names;
+    for (const KernelParameter& parameter : kernel->parameters) {
+      CAPTURE(kernel->name, parameter.name);
+      CHECK(names.insert(parameter.name).second);
+      CHECK(std::ranges::find(parameter.allowed, parameter.standard) != parameter.allowed.end());
+      CHECK(std::ranges::is_sorted(parameter.allowed));
+      CHECK_FALSE((parameter.unit.empty() || parameter.source.empty()));
+      ++parameters;
+    }
+  }
+  CHECK(parameters >= 8);
+}
+
+TEST_CASE("a chosen parameter changes how its kernel cuts the work, and no other kernel") {
+  const StepPlan step = step_of(Phase::decode, 1, 4096);
+  const Op& op = find(step, OpKind::attention_decode);
+  const Device device = amd("gfx942");
+  const auto& kernel = vllm::kTritonUnified3d;
+  const auto parameter = [&kernel](std::string_view name) -> const KernelParameter& {
+    return *std::ranges::find(kernel.parameters, name, &KernelParameter::name);
+  };
+  CHECK(kernel.tile(op, step, device, {}).partition_tokens == 256);
+  ParameterChoices chosen;
+  chosen.set(parameter("segments"), 64);
+  CHECK(kernel.tile(op, step, device, chosen).partition_tokens == 64);
+  chosen.set(parameter("segments"), 8);
+  CHECK(kernel.tile(op, step, device, chosen).partition_tokens == 512);
+  chosen.set(parameter("block_m"), 64);
+  CHECK(kernel.tile(op, step, device, chosen).padded_rows == 64);
+  CHECK(vllm::kTritonUnified2d.tile(op, step, device, chosen).padded_rows == 16);
+}
+
 // The walks of all workgroups over a KV head, and no workgroup's alone beyond the longest context.
 void check_covers(const AttentionKernel& kernel, const Op& op, const StepPlan& step, const Device& device) {
-  const AttentionTile tile = kernel.tile(op, step, device);
+  const AttentionTile tile = kernel.tile(op, step, device, {});
   const AttentionWork& work = op.attention;
   CAPTURE(kernel.name, device.isa, work.num_sequences, work.num_kv_heads, work.query_tokens, work.context_tokens);
   CHECK(tile.query_tokens >= 1);
