@@ -179,6 +179,8 @@ struct Prediction {
                   ", room for " + std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
+  if (const std::string figures = stack_figures_text(prediction.machine); !figures.empty())
+    lines.push_back("stated of the stack: " + figures);
   if (const std::string redesign = redesign_text(prediction.machine); !redesign.empty()) lines.push_back(redesign);
   const std::string leaning = leaning_text(prediction.machine, prediction.leanings);
   if (!leaning.empty()) lines.push_back(leaning);
@@ -190,6 +192,7 @@ struct Prediction {
             {"machine", prediction.machine.name},
             {"stack", prediction.machine.stack.name},
             {"tensor_parallel_size", prediction.model.tensor_parallel_size},
+            {"stack_figures", figures_json(stack_figures(prediction.machine))},
             {"step_seconds", prediction.price.seconds.value()},
             {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
             {"basis", sim::name(prediction.confidence.basis)},

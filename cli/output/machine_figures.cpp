@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 
+#include "config/kernel_parameters.hpp"
 #include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
@@ -59,7 +60,7 @@ void add_figures(const Node& node, const std::string& path, std::vector<MachineF
 
 void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure) {
   for (const config::SweepAxis& axis : sweep)
-    if (axis.key == "machine." + figure.key)
+    if (axis.key == "machine." + figure.key || (axis.key == figure.key && axis.key.starts_with(sim::kOfStack)))
       figure = {figure.key, values_text(axis), "swept", "the scenario's sweep; without it: " + figure.source};
 }
 
@@ -107,14 +108,13 @@ void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure)
       *sim::find_figure(copy, key));
 }
 
-// Of the stack that runs there.
-void add_stack_figures(const sim::Machine& machine, std::vector<MachineFigure>& figures) {
-  constexpr std::string_view kColon = ": ";
-  for (const auto& [of_stack, source] : machine.stack.sources) {
-    const std::string key = std::string(sim::kOfStack) + of_stack;
-    if (!sim::figure_value(machine, key)) continue;
-    const std::size_t colon = source.find(kColon);
-    figures.push_back({key, exact_figure(machine, key), source.substr(0, colon), source.substr(colon + kColon.size())});
+void add_parameters(const sim::Stack& stack, std::vector<MachineFigure>& figures) {
+  for (const auto& [key, parameter] : config::parameters_of(stack)) {
+    const int value = stack.kernels.parameters[*parameter];
+    if (value == parameter->standard) continue;
+    figures.push_back({std::string(sim::kOfStack) + key, std::to_string(value), "chosen",
+                       std::string(parameter->source) + "; " + std::to_string(parameter->standard) + " " +
+                           std::string(parameter->unit) + " unless chosen"});
   }
 }
 
@@ -132,10 +132,37 @@ std::vector<MachineFigure> machine_figures(const sim::Machine& machine) {
   for (auto& [key, derivation] : effective.derivations) derivation.is_stated = true;  // to have its value written
   std::vector<MachineFigure> figures;
   add_figures(config::parse_yaml(machine.name, config::machine_yaml(effective)), "", figures);
-  add_stack_figures(effective, figures);
+  for (MachineFigure& figure : stack_figures(effective)) figures.push_back(std::move(figure));
   for (const study::Absence& absence : study::absences(effective))
     figures.push_back({absence.key, absence.instead, "assumed", absence.why});
   return figures;
+}
+
+std::vector<MachineFigure> stack_figures(const sim::Machine& machine) {
+  constexpr std::string_view kColon = ": ";
+  std::vector<MachineFigure> figures;
+  for (const auto& [of_stack, source] : machine.stack.sources) {
+    const std::string key = std::string(sim::kOfStack) + of_stack;
+    if (!sim::figure_value(machine, key)) continue;
+    const std::size_t colon = source.find(kColon);
+    figures.push_back({key, exact_figure(machine, key), source.substr(0, colon), source.substr(colon + kColon.size())});
+  }
+  add_parameters(machine.stack, figures);
+  return figures;
+}
+
+std::string stack_figures_text(const sim::Machine& machine) {
+  std::string text;
+  for (const MachineFigure& figure : stack_figures(machine))
+    text += (text.empty() ? "" : ", ") + figure.key + " " + figure.value + " (" + figure.kind + ")";
+  return text;
+}
+
+Json figures_json(const std::vector<MachineFigure>& figures) {
+  Json json = Json::array();
+  for (const MachineFigure& figure : figures)
+    json.push_back({{"key", figure.key}, {"value", figure.value}, {"kind", figure.kind}, {"source", figure.source}});
+  return json;
 }
 
 std::string figure_text(const sim::Machine& machine, const std::string& key, double value) {
@@ -164,19 +191,17 @@ Json redesign_json(const sim::Machine& machine) {
 }
 
 Json machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep) {
-  Json facts{{"memory", Json::array()}, {"peaks", Json::array()}, {"figures", Json::array()}};
+  Json facts{{"memory", Json::array()}, {"peaks", Json::array()}};
   for (const sim::MemoryLevel& level : machine.memory)
     facts["memory"].push_back({{"level", level.name}, {"bytes_per_second", level.bandwidth.value()}});
   for (const auto& [dtype, peak] : machine.peaks) {
     facts["peaks"].push_back(peak_json(dtype, "vector", peak.vector));
     if (peak.matrix) facts["peaks"].push_back(peak_json(dtype, "matrix", *peak.matrix));
   }
-  for (MachineFigure figure : machine_figures(machine)) {
-    if (figure.kind.empty() || is_of_some_stack(figure)) continue;
-    mark_swept(sweep, figure);
-    facts["figures"].push_back(
-        {{"key", figure.key}, {"value", figure.value}, {"kind", figure.kind}, {"source", figure.source}});
-  }
+  std::vector<MachineFigure> figures = machine_figures(machine);
+  std::erase_if(figures, [](const MachineFigure& each) { return each.kind.empty() || is_of_some_stack(each); });
+  for (MachineFigure& figure : figures) mark_swept(sweep, figure);
+  facts["figures"] = figures_json(figures);
   return facts;
 }
 

@@ -188,6 +188,29 @@ TEST_CASE("a figure of the stack that the scenario sets counts, and is told with
   REQUIRE_FALSE(slower.at("leans_on").empty());
   CHECK(slower.at("leans_on").front().at("key") == "stack.host.per_step");
   CHECK(slower.at("leans_on").front().at("source") == "assumed: set by the scenario");
+  CHECK(slower.at("stack_figures").front() ==
+        Json{{"key", "stack.host.per_step"}, {"value", "1 s"}, {"kind", "assumed"}, {"source", "set by the scenario"}});
+}
+
+TEST_CASE("a kernel's parameter is an axis: as many segments take as long as predict says") {
+  const Folder folder;
+  const std::string key = "stack.parameters.triton_unified_attention_3d.segments";
+  const std::string scenario = folder.write("s.yaml",
+                                            "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\n"
+                                            "machine: mi300x\nstack: vllm-triton\n"
+                                            "workload: {phase: decode, batch: 1, context_tokens: 8192}\n"
+                                            "sweep: {" +
+                                                key + ": [4, 16, 64]}\n");
+  const Json points = run_for_json({"study", scenario}).at("machines")[0].at("points");
+  REQUIRE(points.size() == 3);
+  for (const Json& point : points) {
+    const std::string segments = point.at("choices").at(key);
+    const Json step = run_for_json({"predict", "--model", "llama-3-8b", "--machine", "mi300x", "--stack", "vllm-triton",
+                                    "--batch", "1", "--context", "8192", "--set", key + "=" + segments});
+    CHECK(step.at("step_seconds") == point.at("step_seconds"));
+    CHECK(step.at("stack_figures").empty() == (segments == "16"));
+  }
+  CHECK(points[0].at("step_seconds").get<double>() > points[2].at("step_seconds").get<double>());
 }
 
 TEST_CASE("studies, simulations and validations name the assumed figures they lean on") {
