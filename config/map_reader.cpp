@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
+#include <set>
 #include <sstream>
 
 #include "fields/printable_text.hpp"
@@ -12,13 +13,13 @@ namespace dculab::config {
 namespace {
 
 // YAML's scalars are words, which may be anything; those of JSON have a type.
-const std::string& scalar_text(const Node& node, const std::string& wanted, std::initializer_list<ScalarType> types) {
-  if (node.kind == NodeKind::null) throw InputError("has no value; write " + wanted);
-  if (node.kind == NodeKind::list) throw InputError("is a list; write " + wanted);
-  if (node.kind == NodeKind::map) throw InputError("is a map; write " + wanted);
+const std::string& scalar_text(const Node& node, const char* wanted, std::initializer_list<ScalarType> types) {
+  const auto refuse = [wanted](const std::string& what) { throw InputError(what + "; write " + wanted); };
+  if (node.kind == NodeKind::null) refuse("has no value");
+  if (node.kind == NodeKind::list) refuse("is a list");
+  if (node.kind == NodeKind::map) refuse("is a map");
   if (node.type != ScalarType::word && std::ranges::find(types, node.type) == types.end())
-    throw InputError((node.is(ScalarType::text) ? in_quotes(node.text) + " is a text" : "is " + shortened(node.text)) +
-                     "; write " + wanted);
+    refuse(node.is(ScalarType::text) ? in_quotes(node.text) + " is a text" : "is " + shortened(node.text));
   return node.text;
 }
 
@@ -167,6 +168,8 @@ void read_scalar(const Node& node, Dtype& value) {
 
 MapReader::MapReader(const Node* node, std::string path, ProblemList& problems)
     : node_(node), path_(std::move(path)), problems_(&problems) {
+  constexpr std::size_t kUsualKeys = 16;
+  if (node_ != nullptr && node_->kind == NodeKind::map) asked_.reserve(kUsualKeys);
   if (node_ == nullptr || node_->kind == NodeKind::map) return;
   report(*node_,
          node_->kind == NodeKind::null ? "is empty; write keys and values" : "must be a map of keys and values");
@@ -178,8 +181,9 @@ std::string MapReader::path_to(std::string_view key) const {
 }
 
 const Node* MapReader::optional(std::string_view key) {
-  known_.emplace(key);
-  return node_ == nullptr ? nullptr : node_->find(key);
+  if (node_ == nullptr) return nullptr;
+  asked_.push_back({key, node_->find(key)});
+  return asked_.back().found;
 }
 
 const Node* MapReader::required(std::string_view key) {
@@ -191,15 +195,27 @@ const Node* MapReader::required(std::string_view key) {
 MapReader MapReader::required_map(std::string_view key) { return {required(key), path_to(key), *problems_}; }
 MapReader MapReader::optional_map(std::string_view key) { return {optional(key), path_to(key), *problems_}; }
 
+bool MapReader::is_asked(const Node& child) const {
+  return std::ranges::find(asked_, &child, &Asked::found) != asked_.end();
+}
+
+std::vector<std::string_view> MapReader::known_keys() const {
+  std::set<std::string_view> keys;
+  for (const Asked& each : asked_) keys.insert(each.key);
+  return {keys.begin(), keys.end()};
+}
+
 void MapReader::finish() {
   if (node_ == nullptr) return;
-  const std::vector<std::string_view> candidates(known_.begin(), known_.end());
+  const auto is_asked_child = [this](const Node& child) { return is_asked(child); };
+  if (std::ranges::all_of(node_->children, is_asked_child)) return;  // of two with one key, only the first is found
+  const std::vector<std::string_view> candidates = known_keys();
   std::set<std::string_view> seen;
   for (const Node& child : node_->children) {
     const std::string path = path_to(shortened(child.key));
     if (!seen.insert(child.key).second) {
       problems_->add(child.key_place, child.origin, path + ": stands twice; keep one");
-    } else if (!known_.contains(child.key)) {
+    } else if (!is_asked(child)) {
       const std::string guess = closest(child.key, candidates);
       const std::string known = std::string("known are ").append(listed(candidates));
       problems_->add(child.key_place, child.origin, path + ": unknown key; " + suggestion(guess, known));

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -94,7 +93,8 @@ void read_scalar(const Node& node, Quantity<B, S, F, C>& value) {
 
 class MapReader {
  public:
-  // `path` names the map in messages, "" for the document; `node` must outlive the reader.
+  // `path` names the map in messages, "" for the document; `node` and the keys that are asked for must outlive the
+  // reader.
   // A null node is an empty map whose missing keys are not reported again.
   MapReader(const Node* node, std::string path, ProblemList& problems);
 
@@ -150,10 +150,17 @@ class MapReader {
   void report(const Node& node, const std::string& message);
   void report_choice(const Node& node, const std::vector<std::string_view>& words);
 
+  struct Asked {
+    std::string_view key;
+    const Node* found;  // or null
+  };
+  [[nodiscard]] bool is_asked(const Node& child) const;
+  [[nodiscard]] std::vector<std::string_view> known_keys() const;
+
   const Node* node_;
   std::string path_;
   ProblemList* problems_;
-  std::set<std::string, std::less<>> known_;
+  std::vector<Asked> asked_;  // in their order; of a map that is there
 };
 
 // The candidate closest to `word` when it is close enough to be a slip, else "".
@@ -184,14 +191,14 @@ void MapReader::read(const Node& node, std::vector<T>& target, Range range) {
 
 template <class T>
 void MapReader::read_choice(const Node& node, T& target, ChoiceView<T> choices) {
-  std::vector<std::string_view> words;
   for (const auto& [word, value] : choices) {
     if (node.kind == NodeKind::scalar && node.text == word) {
       target = value;
       return;
     }
-    words.push_back(word);
   }
+  std::vector<std::string_view> words;
+  for (const auto& [word, value] : choices) words.push_back(word);
   report_choice(node, words);
 }
 

@@ -137,9 +137,10 @@ TEST_CASE("a file of nothing but problems is not read to its end") {
 }
 
 TEST_CASE("a long value or key is shown in part") {
-  const std::string told = complaints(std::string(1000, 'k') + ": " + std::string(1000, 'v'), [](MapReader& reader) {
+  const std::string key(1000, 'k');
+  const std::string told = complaints(key + ": " + std::string(1000, 'v'), [&key](MapReader& reader) {
     int value = 0;
-    reader.optional(std::string(1000, 'k'), value);
+    reader.optional(key, value);
   });
   CHECK_THAT(told, ContainsSubstring("'" + std::string(200, 'v') + "...' is not a whole number"));
   CHECK_THAT(complaints(std::string(1000, 'k') + ": 1", [](MapReader&) {}),
