@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "config/machine_fields.hpp"
 #include "config/model_fields.hpp"
@@ -19,6 +20,13 @@ constexpr auto kBatchings =
     std::to_array<Choice<Batching>>({{"continuous", Batching::continuous}, {"static", Batching::per_batch}});
 constexpr auto kPreemptionModes =
     std::to_array<Choice<PreemptionMode>>({{"recompute", PreemptionMode::recompute}, {"swap", PreemptionMode::swap}});
+
+void read_heading(MapReader& reader, Scenario& scenario) {
+  static constexpr auto kSchemas = std::to_array<Choice<std::string_view>>({{kScenarioSchema, kScenarioSchema}});
+  std::string_view schema;
+  reader.required("schema", schema, kSchemas);
+  reader.required("question", scenario.question);
+}
 
 // The model: a name, or {name: ..., num_key_value_heads: ...}.
 void read_model(MapReader& reader, ModelChoice& model) {
@@ -55,6 +63,8 @@ void read_machine_map(MapReader& reader, const Node& node, const Node* many, Sce
 
 // A name, or {name: vllm, reached.matmul_compute: 0.7}; without a name our own.
 void read_stack(MapReader& reader, Scenario& scenario) {
+  scenario.stack = Scenario().stack;
+  scenario.stack_figures.clear();
   const Node* node = reader.optional("stack");
   if (node == nullptr) return;
   if (node->kind != NodeKind::map) return reader.read(*node, scenario.stack);
@@ -64,6 +74,8 @@ void read_stack(MapReader& reader, Scenario& scenario) {
 }
 
 void read_machines(MapReader& reader, Scenario& scenario) {
+  scenario.machines.clear();
+  scenario.machine_figures.clear();
   const Node* one = reader.optional("machine");
   const Node* many = reader.optional("machines");
   const bool changes = one != nullptr && one->kind == NodeKind::map;
@@ -209,24 +221,76 @@ void read_options(const Node& document, EngineOptions& options, ProblemList& pro
   read_engine_sections(reader, options);
 }
 
-void read_sections(Scenario& scenario, const Node& document, ProblemList& problems) {
+namespace {
+
+constexpr auto kKeys = std::to_array<std::pair<std::string_view, Section>>({{"schema", Section::heading},
+                                                                            {"question", Section::heading},
+                                                                            {"model", Section::model},
+                                                                            {"machine", Section::machines},
+                                                                            {"machines", Section::machines},
+                                                                            {"stack", Section::stack},
+                                                                            {"weights", Section::weights},
+                                                                            {"activations", Section::options},
+                                                                            {"kv_cache", Section::options},
+                                                                            {"attention", Section::options},
+                                                                            {"engine", Section::options},
+                                                                            {"deployment", Section::deployment},
+                                                                            {"workload", Section::workload},
+                                                                            {"slo", Section::slo},
+                                                                            {"measure", Section::measure},
+                                                                            {"objective", Section::objective},
+                                                                            {"pareto", Section::pareto},
+                                                                            {"then", Section::then},
+                                                                            {"choose", Section::choose}});
+
+// What the section says now, in the place of what was read before.
+void read_section(Section section, MapReader& reader, Scenario& scenario) {
+  switch (section) {
+    case Section::heading:
+      return read_heading(reader, scenario);
+    case Section::model:
+      return read_model(reader, scenario.model = {});
+    case Section::machines:
+      return read_machines(reader, scenario);
+    case Section::stack:
+      return read_stack(reader, scenario);
+    case Section::weights:
+      return read_weights(reader, scenario.weights = {});
+    case Section::options:
+      return read_engine_sections(reader, scenario.options = {});
+    case Section::deployment:
+      return read_deployment(reader.optional_map("deployment"), scenario.deployment = {});
+    case Section::workload:
+      return read_workload(reader.optional_map("workload"), scenario.workload = {});
+    case Section::slo:
+      return read_slo(reader.optional_map("slo"), scenario.slo = {});
+    case Section::measure:
+      return read_measure(reader.optional_map("measure"), scenario.measure = {});
+    case Section::objective:
+      return read_objective(reader.optional_map("objective"), scenario.objective = {});
+    case Section::pareto:
+      return read_pareto(reader.optional_map("pareto"), scenario.pareto = {});
+    case Section::then:
+      return reader.optional("then", scenario.then = {});
+    case Section::choose:
+      return read_choose(reader, scenario.choose = {});
+  }
+}
+
+}  // namespace
+
+Sections sections_of(std::string_view key) {
+  const std::string_view first = key.substr(0, key.find('.'));
+  const auto found = std::ranges::find(kKeys, first, &std::pair<std::string_view, Section>::first);
+  return found == kKeys.end() ? Sections::all() : Sections{found->second};
+}
+
+void read_sections(Scenario& scenario, const Node& document, ProblemList& problems, Sections sections) {
   MapReader reader(&document, "", problems);
-  std::string schema;
-  reader.required("schema", schema, Choices<std::string>{{kScenarioSchema, std::string(kScenarioSchema)}});
-  reader.required("question", scenario.question);
-  read_model(reader, scenario.model);
-  read_machines(reader, scenario);
-  read_stack(reader, scenario);
-  read_weights(reader, scenario.weights);
-  read_engine_sections(reader, scenario.options);
-  read_deployment(reader.optional_map("deployment"), scenario.deployment);
-  read_workload(reader.optional_map("workload"), scenario.workload);
-  read_slo(reader.optional_map("slo"), scenario.slo);
-  read_measure(reader.optional_map("measure"), scenario.measure);
-  read_objective(reader.optional_map("objective"), scenario.objective);
-  read_pareto(reader.optional_map("pareto"), scenario.pareto);
-  reader.optional("then", scenario.then);
-  read_choose(reader, scenario.choose);
+  for (int each = 0; each <= static_cast<int>(Section::choose); ++each)
+    if (const auto section = static_cast<Section>(each); sections.have({section}))
+      read_section(section, reader, scenario);
+  if (sections != Sections::all()) return;  // then no other key can have come
   for (const char* other : {"sweep", "compare", "accuracy", "constraints"}) static_cast<void>(reader.optional(other));
   reader.finish();
 }

@@ -9,7 +9,6 @@
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
 #include "config/scenario_document.hpp"
-#include "config/scenario_reader.hpp"
 #include "core/fingerprint.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "fields/json_text.hpp"
@@ -21,6 +20,8 @@
 
 namespace dculab::cli {
 namespace {
+
+using config::Section;
 
 constexpr const char* kMachineKey = "machine";
 constexpr std::uint64_t kUnset = ~std::uint64_t{0};  // position of an axis
@@ -118,6 +119,7 @@ void SweepSpace::load_requests(const std::vector<std::string>& models) {
 }
 
 SweepCursor::SweepCursor(const SweepSpace& space) : space_(space), order_(config::setting_order(space.axes())) {
+  point_.scenario.file = space.scenario().file;
   point_.scenario.document = base_document(space.scenario());
 }
 
@@ -125,11 +127,13 @@ const SweepCase& SweepCursor::at(std::uint64_t point) {
   move_to(point);
   read_scenario();
   refuse_other_kind();
-  set_machine();
+  if (changed_.have({Section::machines, Section::stack})) set_machine();
+  if (changed_.have({Section::model})) set_model();
   if (point_.is_served())
     plan_requests();
   else
     plan_step();
+  changed_ = {};
   return point_;
 }
 
@@ -143,25 +147,24 @@ void SweepCursor::refuse_other_kind() const {
     throw InputError("workload.file: a search takes one file, that of the scenario without its sweep");
 }
 
-void SweepCursor::plan_step() {
+void SweepCursor::set_model() {
   const config::Scenario& scenario = point_.scenario;
   point_.model = study::resolve_model(scenario, space_.model(scenario.model.name));
-  point_.options = study::resolve_options(scenario, point_.model, point_.machine);
+}
+
+void SweepCursor::plan_step() {
+  const config::Scenario& scenario = point_.scenario;
+  if (changed_.have({Section::model, Section::machines, Section::stack, Section::weights, Section::options}))
+    point_.options = study::resolve_options(scenario, point_.model, point_.machine);
   point_.plan.batch = study::resolve_batch(scenario.workload, point_.model, point_.options);
   plan_step_into(point_.plan, point_.model, point_.options);
 }
 
 void SweepCursor::plan_requests() {
   const config::Scenario& scenario = point_.scenario;
-  point_.model = study::resolve_model(scenario, space_.model(scenario.model.name));
   point_.options = describe_server(scenario, point_.model, point_.machine).options;
-  std::string key;
-  for (const char* section : {"model", "workload"})
-    if (const Node* node = config::find_key(scenario.document, section)) key += json_text(*node);
-  if (!scenario.workload.file.empty() && key == requests_key_) return;  // counting a file's tokens takes long
-  requests_key_.clear();
-  point_.requests = study::resolve_requests(scenario, point_.model);
-  requests_key_ = std::move(key);
+  if (changed_.have({Section::model, Section::workload}))  // counting a file's tokens takes long
+    point_.requests = study::resolve_requests(scenario, point_.model);
 }
 
 // Sets the keys that differ from the point before. A section that is set takes its keys along, so they are set again,
@@ -177,26 +180,18 @@ void SweepCursor::move_to(std::uint64_t point) {
     config::set_key(point_.scenario.document, axis.key,
                     config::axis_node(space_.scenario().file, axis.key, axis.value(wanted_[index])));
     positions_[index] = wanted_[index];
+    changed_.add(config::sections_of(axis.key));
   }
 }
 
 void SweepCursor::read_scenario() {
   config::ProblemList problems(space_.scenario().file);
-  config::Scenario scenario;
-  scenario.file = space_.scenario().file;
-  config::read_sections(scenario, point_.scenario.document, problems);
-  scenario.document = std::move(point_.scenario.document);
-  point_.scenario = std::move(scenario);
+  config::read_sections(point_.scenario, point_.scenario.document, problems, changed_);
   problems.throw_if_any();
 }
 
 void SweepCursor::set_machine() {
   const config::Scenario& scenario = point_.scenario;
-  std::string key = scenario.machines.front() + "\n" + scenario.stack;
-  for (const Node& figure : scenario.machine_figures) key += "\n" + figure.key + "\n" + figure.text;
-  for (const Node& figure : scenario.stack_figures) key += "\nstack." + figure.key + "\n" + figure.text;
-  if (key == machine_key_) return;
-  machine_key_.clear();
   point_.machine = space_.machine(scenario.machines.front());
   study::apply_figures(scenario, point_.machine);
   if (scenario.stack != point_.machine.stack.name) {
@@ -205,7 +200,6 @@ void SweepCursor::set_machine() {
     point_.machine.stack = known->second;
   }
   study::apply_stack_figures(scenario, point_.machine);
-  machine_key_ = std::move(key);
 }
 
 }  // namespace dculab::cli

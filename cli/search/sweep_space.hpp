@@ -9,6 +9,7 @@
 
 #include "cli/search/search_metrics.hpp"
 #include "config/scenario_file.hpp"
+#include "config/scenario_reader.hpp"
 #include "core/step_plan.hpp"
 #include "core/workload.hpp"
 #include "sim/hardware/machine.hpp"
@@ -83,6 +84,7 @@ class SweepCursor {
   void read_scenario();
   void refuse_other_kind() const;
   void set_machine();
+  void set_model();
   void plan_step();
   void plan_requests();
 
@@ -90,9 +92,9 @@ class SweepCursor {
   std::vector<std::size_t> order_;  // in which axes are set
   SweepCase point_;
   std::vector<std::uint64_t> positions_, wanted_;  // of each axis: where point_ is, where it is to be
-  std::string machine_key_;                        // name and figures of point_.machine
-  std::map<std::string, sim::Stack> stacks_;       // that points have asked for, by machine and name
-  std::string requests_key_;                       // model and workload of point_.requests, where a file has them
+  // What was set since point_ was planned. Whatever follows from nothing in there is right as it is.
+  config::Sections changed_ = config::Sections::all();
+  std::map<std::string, sim::Stack> stacks_;  // that points have asked for, by machine and name
 };
 
 }  // namespace dculab::cli
