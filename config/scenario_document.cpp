@@ -14,21 +14,22 @@ namespace {
 [[nodiscard]] bool is_named(std::string_view key) { return key == "model" || key == "machine" || key == "stack"; }
 
 // The parts of a dotted key; after "sweep.", "machine." and "stack." the rest is one key.
-std::vector<std::string> split_key(const std::string& key) {
+std::vector<std::string_view> split_key(std::string_view key) {
+  constexpr std::size_t kUsualParts = 4;
   for (const std::string_view whole : {"sweep.", "machine.", "stack."})
     if (key.starts_with(whole)) return {key.substr(0, whole.size() - 1), key.substr(whole.size())};
-  std::vector<std::string> parts(1);
-  for (const char letter : key) {
-    if (letter == '.')
-      parts.emplace_back();
-    else
-      parts.back() += letter;
+  std::vector<std::string_view> parts;
+  parts.reserve(kUsualParts);
+  for (std::size_t dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
+    parts.push_back(key.substr(0, dot));
+    key.remove_prefix(dot + 1);
   }
+  parts.push_back(key);
   return parts;
 }
 
 // The child under `part`, which becomes a map if it is not one yet.
-Node& enter(Node& map, const std::string& part, const Node& value) {
+Node& enter(Node& map, std::string_view part, const Node& value) {
   Node* child = map.find(part);
   if (child == nullptr) {
     child = &map.children.emplace_back();
@@ -52,7 +53,7 @@ void erase_key(Node& map, std::string_view key) {
 }
 
 void set_key(Node& document, const std::string& key, Node value) {
-  const std::vector<std::string> parts = split_key(key);
+  const std::vector<std::string_view> parts = split_key(key);
   Node* map = &document;
   for (std::size_t index = 0; index + 1 < parts.size() && map->kind == NodeKind::map; ++index)
     map = &enter(*map, parts[index], value);
@@ -71,7 +72,7 @@ void set_key(Node& document, const std::string& key, Node value) {
 
 const Node* find_key(const Node& document, const std::string& key) {
   const Node* node = &document;
-  for (const std::string& part : split_key(key)) {
+  for (const std::string_view part : split_key(key)) {
     node = node->find(part);
     if (node == nullptr) return nullptr;
   }

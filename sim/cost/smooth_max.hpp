@@ -24,7 +24,7 @@ namespace dculab::sim {
   if (largest <= Seconds{} || std::isinf(norm)) return largest;
   double sum = 0;
   for (const Seconds time : times)
-    if (time > Seconds{}) sum += std::pow(time / largest, norm);
+    if (time > Seconds{}) sum += time < largest ? std::pow(time / largest, norm) : 1;  // pow is slow
   return largest * std::max(1.0, std::pow(sum, 1 / norm));
 }
 
