@@ -24,7 +24,7 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::uint64_t kStepsInChunk = 1024;  // some 20 ms
+constexpr std::uint64_t kStepsInChunk = 1024;  // some 7 ms
 constexpr std::uint64_t kTablePoints = 100'000;
 
 // Points of a chunk: what is lost when the study is killed, and what a thread takes at a time.
