@@ -128,7 +128,7 @@ const SweepCase& SweepCursor::at(std::uint64_t point) {
   read_scenario();
   refuse_other_kind();
   if (changed_.have({Section::machines, Section::stack})) set_machine();
-  if (changed_.have({Section::model})) set_model();
+  if (changed_.have({Section::model, Section::machines, Section::stack, Section::deployment})) set_model();
   if (point_.is_served())
     plan_requests();
   else
@@ -150,11 +150,13 @@ void SweepCursor::refuse_other_kind() const {
 void SweepCursor::set_model() {
   const config::Scenario& scenario = point_.scenario;
   point_.model = study::resolve_model(scenario, space_.model(scenario.model.name));
+  if (!point_.is_served()) point_.model = study::resolve_part(scenario, point_.model, point_.machine);
 }
 
 void SweepCursor::plan_step() {
   const config::Scenario& scenario = point_.scenario;
-  if (changed_.have({Section::model, Section::machines, Section::stack, Section::weights, Section::options}))
+  if (changed_.have({Section::model, Section::machines, Section::stack, Section::deployment, Section::weights,
+                     Section::options}))
     point_.options = study::resolve_options(scenario, point_.model, point_.machine);
   point_.plan.batch = study::resolve_batch(scenario.workload, point_.model, point_.options);
   plan_step_into(point_.plan, point_.model, point_.options);
