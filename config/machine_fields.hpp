@@ -19,7 +19,7 @@ struct FigureBounds {
   std::string_view key_end;
   Range range;
 };
-inline constexpr std::array<FigureBounds, 11> kFigureBounds{{
+inline constexpr std::array<FigureBounds, 13> kFigureBounds{{
     {"latency", between(1e-12, 1e3)},  // of memory levels, and of links
     {".kept_for", between(1e-12, 1e3)},
     {"collective_start", between(1e-12, 1e3)},
@@ -27,6 +27,8 @@ inline constexpr std::array<FigureBounds, 11> kFigureBounds{{
     {".simds_per_unit", between(1, 1024)},  // the product of these two counts waves
     {".max_waves_per_simd", between(1, 1024)},
     {"kernels_per_op", between(0.1, 100)},  // of stacks, from here on
+    {".decode_sequences", between(0, kLargestFigureCount)},
+    {".prefill_tokens", between(0, kLargestFigureCount)},
     {".activation_scale", between(1, 64)},
     {".bytes_per_score", between(0, 64)},
     {".bytes_per_widened_weight", between(0, 64)},

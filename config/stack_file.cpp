@@ -34,6 +34,7 @@ class StackReader {
     figure(reader, "kernels_per_op", stack_.kernels_per_op);
     read_unfused(reader.optional_map("unfused"));
     read_host(reader.optional_map("host"));
+    read_graphs(reader.optional_map("graphs"));
     read_defaults(reader.optional_map("defaults"));
     read_limits(reader.optional_map("limits"));
     reader.finish();
@@ -103,6 +104,13 @@ class StackReader {
   void read_host(MapReader reader) {
     figure(reader, "per_step", stack_.host_per_step);
     figure(reader, "per_sequence", stack_.host_per_sequence);
+    figure(reader, "per_kernel", stack_.host_per_kernel);
+    reader.finish();
+  }
+
+  void read_graphs(MapReader reader) {
+    figure(reader, "decode_sequences", stack_.graphs.decode_sequences);
+    figure(reader, "prefill_tokens", stack_.graphs.prefill_tokens);
     reader.finish();
   }
 

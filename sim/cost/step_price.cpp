@@ -53,8 +53,8 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
       launch.chained_loads * machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
   const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
-  price.launch = launches * machine.stack.kernels_per_op * machine.overheads.kernel_launch +
-                 starts * machine.overheads.workgroup_start;
+  price.kernels = launches * machine.stack.kernels_per_op;
+  price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
 
 [[nodiscard]] Bound bound_of(const OpPrice& price, const Machine& machine, const PerLevel<Seconds>& levels) {
@@ -136,6 +136,7 @@ struct Way {
   price.seconds = time.seconds;
   price.floor = time.floor;
   price.bound = {BoundKind::exchange, 0};
+  price.kernels = std::max(1, launch.exchanges.ways().front().kernels);
   return price;
 }
 
@@ -165,6 +166,21 @@ void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes f
   const BytesPerSecond bandwidth = machine.sustained.refill_bandwidth * machine.dram().bandwidth;
   price.refill = cold_share * kept_bytes(machine, op, footprint) / bandwidth;
   price.seconds += price.refill;
+}
+
+[[nodiscard]] bool is_replayed(const Graphs& graphs, const Batch& batch) {
+  const auto prefills = [](const SequenceSlice& slice) { return slice.phase == Phase::prefill; };
+  if (std::ranges::any_of(batch.sequences, prefills)) return batch.num_tokens() <= graphs.prefill_tokens;
+  return std::ssize(batch.sequences) <= graphs.decode_sequences;
+}
+
+// What the device waits for a host that launches the step's kernels one by one.
+[[nodiscard]] Seconds waiting_for_launches(const Stack& stack, const Batch& batch, const StepPrice& price,
+                                           Seconds device) {
+  if (stack.host_per_kernel <= Seconds{} || is_replayed(stack.graphs, batch)) return {};
+  double kernels = 0;
+  for (const OpPrice& op : price.ops) kernels += op.count * op.kernels;
+  return std::max(Seconds{}, kernels * stack.host_per_kernel - device);
 }
 
 }  // namespace
@@ -219,6 +235,9 @@ void price_step(const Machine& machine, const StepPlan& plan, double cold_share,
     if (cold_share > 0) add_refill(machine, op, cold_share, footprint, priced);
     price.seconds += priced.all_executions();
   }
+  const Seconds waiting = waiting_for_launches(machine.stack, plan.batch, price, price.seconds - price.host);
+  price.host += waiting;
+  price.seconds += waiting;
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) {

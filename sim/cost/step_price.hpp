@@ -11,7 +11,8 @@
 //            GPU's matmul the caches; on Hopper, where a copy engine serves warps that only multiply, all, attention
 //            too
 //   latency = bytes read * T_eff / bytes in flight
-//   step  = sum over ops of count * op + host per step + host per sequence * sequences
+//   step  = max(sum over ops of count * op, launching) + host per step + host per sequence * sequences
+//   launching = kernels * host per kernel, of a step that is not replayed as a graph (Stack::graphs)
 //
 // A collective of the devices that share the model takes what sim/cost/exchange_time.hpp says, and nothing else.
 // How a kernel does an op (tiles, registers, instructions) is lower/'s; here is what that costs.
@@ -49,11 +50,12 @@ struct OpPrice {
   int count = 1;  // executions in the step
   Seconds seconds;
   Bound bound;
-  Seconds launch;   // kernel launches and workgroup starts
-  Seconds lookups;  // following block tables
-  Seconds chain;    // loads that wait for one another: combining split contexts
-  Seconds refill;   // of caches that others have driven its weights and KV out of
-  Seconds adding;   // the sums of a product split along k; its bound is the last cache
+  double kernels = 0;  // launched
+  Seconds launch;      // kernel launches and workgroup starts
+  Seconds lookups;     // following block tables
+  Seconds chain;       // loads that wait for one another: combining split contexts
+  Seconds refill;      // of caches that others have driven its weights and KV out of
+  Seconds adding;      // the sums of a product split along k; its bound is the last cache
   Seconds compute;
   Seconds memory;   // of the slowest level
   Seconds latency;  // waiting with too few bytes in flight
@@ -69,7 +71,7 @@ struct OpPrice {
 
 struct StepPrice {
   Seconds seconds;
-  Seconds host;
+  Seconds host;              // between steps, and for how long the device waits for kernels to be launched
   std::vector<OpPrice> ops;  // [plan.ops.size()]
 };
 

@@ -103,6 +103,9 @@ template <class ByRows>
   if (key == "kernels_per_op") return Figure(&stack.kernels_per_op);
   if (key == "host.per_step") return stated(stack.host_per_step);
   if (key == "host.per_sequence") return stated(stack.host_per_sequence);
+  if (key == "host.per_kernel") return Figure(&stack.host_per_kernel);
+  if (key == "graphs.decode_sequences") return Figure(&stack.graphs.decode_sequences);
+  if (key == "graphs.prefill_tokens") return Figure(&stack.graphs.prefill_tokens);
   if (key.starts_with(kUnfusedBegin))
     return find_member(stack.kernels.unfused, kUnfused, key.substr(kUnfusedBegin.size()));
   if (!key.starts_with(kReachedBegin)) return std::nullopt;
@@ -149,7 +152,8 @@ std::optional<double> figure_value(const Machine& machine, std::string_view key)
 
 const std::vector<std::string>& stack_figures() {
   static const std::vector<std::string> kKeys = [] {
-    std::vector<std::string> keys{"stack.kernels_per_op", "stack.host.per_step", "stack.host.per_sequence"};
+    std::vector<std::string> keys{"stack.kernels_per_op",   "stack.host.per_step",           "stack.host.per_sequence",
+                                  "stack.host.per_kernel", "stack.graphs.decode_sequences", "stack.graphs.prefill_tokens"};
     for (const auto& [key, member] : kUnfused) keys.push_back("stack.unfused." + std::string(key));
     for (const ReachedField& field : kReached) keys.push_back("stack.reached." + std::string(field.key));
     return keys;

@@ -42,6 +42,12 @@ struct ProgramLimits {
   std::vector<Dtype> kv_cache_dtypes;
 };
 
+// Steps whose kernels the device replays as a graph, so that no host launches them one by one; 0: none.
+struct Graphs {
+  int decode_sequences = 0;  // of decodes of at most so many sequences
+  int prefill_tokens = 0;    // of prefills, decodes among them or not, of at most so many new tokens
+};
+
 struct Stack {
   std::string name = "dculab";
   std::string program = "dculab";  // stacks of one program on several kinds of devices share it
@@ -58,6 +64,8 @@ struct Stack {
   // The machine's where they are not known.
   std::optional<Seconds> host_per_step;
   std::optional<Seconds> host_per_sequence;
+  Graphs graphs;
+  Seconds host_per_kernel;                     // to launch one that is in no graph, while the device runs those before
   std::map<std::string, std::string> sources;  // key -> "kind: source"
 
   // Our own kernels: what they do not serve is priced as if they did, and said.

@@ -211,6 +211,26 @@ TEST_CASE("swapped blocks cross the host's link piece by piece, on a CPU its mem
   }
 }
 
+TEST_CASE("a device waits for kernels that are launched one by one, and for none of a graph") {
+  Machine machine = a100_like();
+  machine.stack.kernels_per_op = 2;
+  const StepPlan decode = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 4, 100));
+  const StepPrice replayed = price_step(machine, decode);
+  double kernels = 0;
+  for (const OpPrice& op : replayed.ops) kernels += op.count * op.kernels;
+  CHECK(kernels >= 2.0 * (32 * 9 + 3));  // rope_and_cache is two
+  machine.stack.host_per_kernel = Seconds(1e-3);
+  CHECK(price_step(machine, decode).seconds.value() == Approx((replayed.host + kernels * Seconds(1e-3)).value()));
+  machine.stack.graphs.decode_sequences = 4;
+  CHECK(price_step(machine, decode).seconds == replayed.seconds);
+  const StepPlan more = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 5, 100));
+  CHECK(price_step(machine, more).seconds > Seconds(0.5));
+  machine.stack.host_per_kernel = Seconds(1e-9);  // the device is slower
+  const StepPlan prefill = plan_step(llama_3_8b(), {}, uniform_batch(Phase::prefill, 1, 100));
+  const StepPrice hidden = price_step(machine, prefill);
+  CHECK(hidden.host == replayed.host);
+}
+
 TEST_CASE("a decode step of Llama-2-7B stays above the time to read its weights") {
   const StepPlan plan = plan_step(llama_2_7b(), {}, uniform_batch(Phase::decode, 1, 205));
   CHECK(price_step(a100_like(), plan).seconds >= Seconds(13.2e9 / 2039e9));
