@@ -1,8 +1,15 @@
-// How fast the simulator is: one step priced, one step planned and priced, and a sweep of 1,000 group x block points.
+// How fast the simulator is: one step priced on every shipped machine, by our own kernels and by vLLM's; one step
+// planned and priced; and a sweep of 1,000 group x block points.
 #include <benchmark/benchmark.h>
+
+#include <filesystem>
+#include <set>
 
 #include "core/step_plan.hpp"
 #include "sim/cost/step_price.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 
@@ -53,6 +60,32 @@ BENCHMARK_CAPTURE(price_llama_3_8b_decode, cpu, test::cpu_like());
 BENCHMARK_CAPTURE(plan_and_price_llama_3_8b_decode, mi50, test::mi50_like())->Arg(1)->Arg(16)->Arg(256);
 BENCHMARK_CAPTURE(sweep_1000_points, mi50, test::mi50_like())->Unit(benchmark::kMillisecond);
 
+void register_machine(const Machine& machine) {
+  const std::string name = "price_llama_3_8b_decode/" + machine.name + "/" + machine.stack.name;
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [machine](benchmark::State& state) { price_llama_3_8b_decode(state, machine); });
+}
+
+void register_shipped_machines() {
+  std::set<std::filesystem::path> files;  // in order of their names
+  for (const auto& entry : std::filesystem::directory_iterator(study::find_machine("z100").parent_path()))
+    if (entry.path().extension() == ".yaml") files.insert(entry.path());
+  for (const std::filesystem::path& file : files) {
+    Machine machine = study::resolve_machine(file.string());
+    register_machine(machine);
+    for (const Stack& stack : study::shipped_stacks()) {
+      if (!is_for(stack, machine) || stack.program != "vLLM" || stack.age > 0) continue;
+      machine.stack = stack_on(machine, stack);
+      register_machine(machine);
+    }
+  }
+}
+
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  register_shipped_machines();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
