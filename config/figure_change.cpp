@@ -9,30 +9,26 @@ namespace {
 
 constexpr std::string_view kTimes = " x";
 
-// "1.2 x"
-bool scale(sim::Machine& machine, const std::string& key, MapReader& reader, const Node& change) {
+// Of "1.2 x"; 0 where it is none, which is reported.
+double factor_of(MapReader& reader, const Node& change) {
   Node number = change;
   number.text.resize(number.text.size() - kTimes.size());
   double factor = 0;
   reader.read(number, factor, above(0));
-  return factor == 0 || factor == 1 || sim::scale_figure(machine, key, factor);
+  return factor;
 }
 
-// Where a scaled figure has come to. One that nobody states stays 0.
+// Where the figure would come to.
 template <class T>
-void check_scaled(const std::string& key, MapReader& reader, const Node& change, const T& figure) {
-  constexpr bool has_unit = requires { figure.value(); };
+bool is_allowed(const std::string& key, MapReader& reader, const Node& change, double scaled) {
+  constexpr bool has_unit = requires(T figure) { figure.value(); };
   std::optional<Dimension> dimension;
-  double value = 0;
-  if constexpr (has_unit) {
-    dimension = DimensionOf<T>::value;
-    value = figure.value();
-  } else {
-    value = figure;
-  }
-  if (const Range range = allowed_figure<T>(key); value != 0 && !contains(range, value))
-    reader.complain(change, reader.path_to(change.key) + ": '" + change.text + "' takes it out of range; it must be " +
-                                describe(range, dimension));
+  if constexpr (has_unit) dimension = DimensionOf<T>::value;
+  const Range range = allowed_figure<T>(key);
+  if (contains(range, scaled)) return true;
+  reader.complain(change, reader.path_to(change.key) + ": '" + change.text + "' takes it out of range; it must be " +
+                              describe(range, dimension));
+  return false;
 }
 
 }  // namespace
@@ -40,16 +36,15 @@ void check_scaled(const std::string& key, MapReader& reader, const Node& change,
 bool is_relative(const Node& change) { return change.text.ends_with(kTimes); }
 
 void change_figure(sim::Machine& machine, const std::string& key, MapReader& reader, const Node& change) {
-  const bool relative = is_relative(change);
-  if (relative && !scale(machine, key, reader, change))
-    return reader.complain(change,
-                           reader.path_to(change.key) + ": no figure of " + machine.name + " that can be scaled");
+  const double factor = is_relative(change) ? factor_of(reader, change) : 0;
   std::visit(
-      [&](auto* target) {
-        if (relative)
-          check_scaled(key, reader, change, *target);
-        else
-          reader.read(change, *target, allowed_figure<std::remove_pointer_t<decltype(target)>>(key));
+      [&]<class T>(T* target) {
+        if (!is_relative(change)) return reader.read(change, *target, allowed_figure<T>(key));
+        const double before = *sim::figure_value(machine, key);
+        if (factor == 0 || factor == 1 || before == 0) return;  // what nobody states stays 0
+        if (is_allowed<T>(key, reader, change, before * factor) && !sim::scale_figure(machine, key, factor))
+          reader.complain(change,
+                          reader.path_to(change.key) + ": no figure of " + machine.name + " that can be scaled");
       },
       *sim::find_figure(machine, key));
 }

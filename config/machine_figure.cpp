@@ -10,6 +10,7 @@
 #include "config/machine_file.hpp"
 #include "fields/printable_text.hpp"
 #include "sim/hardware/design.hpp"
+#include "sim/hardware/device_link.hpp"
 #include "sim/hardware/figure.hpp"
 
 namespace dculab::config {
@@ -61,7 +62,9 @@ void set_clock(sim::Machine& machine, MapReader& reader, const Node& node) {
 
 // A figure that is set keeps following, from where it is now.
 void set_figure(sim::Machine& machine, MapReader& reader, const Node& node) {
-  if (node.key.starts_with(sim::kOfStack) || !sim::find_figure(machine, node.key))
+  const bool begins =
+      !is_relative(node) && machine.kind == lower::DeviceKind::gpu && sim::begin_link(machine, node.key);
+  if (node.key.starts_with(sim::kOfStack) || (!begins && !sim::find_figure(machine, node.key)))
     return reader.complain(node, "machine." + node.key + ": " + why_unknown(machine, node.key));
   const double before = *sim::figure_value(machine, node.key);
   if (node.key == kClock && !is_relative(node))

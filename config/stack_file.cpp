@@ -123,6 +123,7 @@ class StackReader {
   void read_limits(MapReader reader) {
     read_list(reader, "block_sizes", stack_.limits.block_sizes);
     read_list(reader, "kv_cache_dtypes", stack_.limits.kv_cache_dtypes);
+    reader.optional("max_num_seqs", stack_.limits.max_num_seqs, between(1, kLargestBatch));
     reader.finish();
   }
 

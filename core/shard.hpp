@@ -13,8 +13,8 @@
 
 namespace dculab {
 
-// Everything that does not divide; empty when all does.
-[[nodiscard]] std::vector<std::string> shard_problems(const ModelShape& model, int devices);
+// Everything that does not divide, whole groups of the layers' weights among it; empty when all does.
+[[nodiscard]] std::vector<std::string> shard_problems(const ModelShape& model, WeightFormat layers, int devices);
 
 // The part of each device. Precondition: shard_problems is empty.
 [[nodiscard]] ModelShape shard(const ModelShape& model, int devices);

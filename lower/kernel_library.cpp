@@ -137,8 +137,9 @@ const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op,
 }
 
 const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
-  if (kernels.all_reduce.empty()) return nccl::kRccl.serves(op, device) ? nccl::kRccl : nccl::kNccl;
-  return first_that_serves(kernels.all_reduce, op, device);
+  for (const CollectiveKernel* kernel : kernels.all_reduce)
+    if (serves(*kernel, op, device)) return *kernel;
+  return is_nvidia(device) ? nccl::kNccl : nccl::kRccl;
 }
 
 Bytes result_of(const Op& collective) {
@@ -148,7 +149,7 @@ Bytes result_of(const Op& collective) {
 }
 
 bool are_directly_linked(const Op& collective, const Device& device) {
-  return collective.devices - 1 <= std::min(device.peers.value_or(0), device.direct_peers.value_or(0));
+  return collective.devices - 1 <= std::min(device.peers.value_or(collective.devices), device.direct_peers.value_or(0));
 }
 
 Decodes decodes_of(const Batch& batch) {

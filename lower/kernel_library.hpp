@@ -74,8 +74,8 @@ struct UnfusedWork {
   int widened_from_rows = 0;            // in matmuls of at least so many rows
 };
 
-// The first of a list that serves an op runs it; an empty list stands for our own kernels, which serve every shape
-// that the engine runs.
+// The first of a list that serves an op runs it, what none of all_reduce serves the vendor's library; an empty list
+// stands for our own kernels, which serve every shape that the engine runs.
 struct Kernels {
   std::vector<const MatmulKernel*> matmul;
   std::vector<const AttentionKernel*> attention_prefill;
@@ -100,7 +100,7 @@ struct Kernels {
 [[nodiscard]] const MatmulKernel& matmul_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 [[nodiscard]] const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
-// The same; of an empty list NCCL, and on AMD's and Hygon's devices RCCL.
+// The first that serves `op`; NCCL where none does, and on AMD's and Hygon's devices RCCL.
 [[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
 // The bytes that every device has when a collective is done.

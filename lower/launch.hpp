@@ -40,7 +40,7 @@ struct Tiles {
   double columns = 0;
 };
 
-// Which efficiency of the machine applies.
+// Which of what the stack reaches applies.
 enum class Pipe : std::uint8_t { elementwise, matmul, attention };
 
 // What the kernel computes, by the pipe it runs on. Instructions are lanes of the vector units.
@@ -104,7 +104,8 @@ struct Streams {
 // One way of doing a collective, as each device sees it: it starts, sends messages that wait for one another, and moves
 // bytes over its links.
 struct Exchange {
-  int kernels = 0;  // launched one after the other; 0: one of a library, whose start the machine knows
+  int kernels = 0;        // launched one after the other; 0: one of a library
+  Seconds library_start;  // of that, where the machine states none
   Seconds later_start;
   double hops = 0;
   Seconds later_hop;

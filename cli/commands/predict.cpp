@@ -197,6 +197,7 @@ struct Prediction {
             {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
             {"basis", sim::name(prediction.confidence.basis)},
             {"host_seconds", prediction.price.host.value()},
+            {"exchange_seconds", exchange_of(prediction).value()},
             {"max_sequences", prediction.capacity.max_sequences},
             {"warnings", warnings_of(prediction)},
             {"assumed", sim::assumed_keys(prediction.machine)},

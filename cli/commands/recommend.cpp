@@ -42,7 +42,6 @@ workload: {requests: 256, prompt_tokens: 1024, output_tokens: 256}
   set("model", choices.model);
   if (choices.machines.size() == 1) set("machine", machines);
   if (choices.machines.size() > 1) set("machines", "[" + machines + "]");
-  set("stack", choices.stack);
   set("weights", choices.weights);
   set("workload.prompt_tokens", count(choices.prompt_tokens));
   set("workload.output_tokens", count(choices.output_tokens));
@@ -53,6 +52,7 @@ workload: {requests: 256, prompt_tokens: 1024, output_tokens: 256}
   set("kv_cache.dtype", choices.kv_cache_dtype);
   set("kv_cache.block_size", count(choices.block_size));
   for (const std::string& change : choices.set) config::set_override(document, config::parse_override(change));
+  set("stack", choices.stack);  // which keeps the figures that --set gave a stack
   return document;
 }
 

@@ -10,7 +10,9 @@ std::string axis_title(const std::string& key) {
                                                          {"kv_cache.dtype", "KV dtype"},
                                                          {"workload.context_tokens", "context"}};
   const auto title = titles.find(key);
-  return title != titles.end() ? title->second : key.substr(key.find('.') + 1);
+  if (title != titles.end()) return title->second;
+  constexpr std::string_view kName = ".name";  // of a model, a machine or a stack
+  return key.ends_with(kName) ? key.substr(0, key.size() - kName.size()) : key.substr(key.find('.') + 1);
 }
 
 }  // namespace dculab::cli

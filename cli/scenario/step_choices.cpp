@@ -31,7 +31,7 @@ void add_stack_option(CLI::App& command, std::string& stack) {
 }
 
 void set_stack(const std::string& stack, std::vector<std::string>& set) {
-  if (!stack.empty()) set.insert(set.begin(), "stack=" + stack);
+  if (!stack.empty()) set.push_back("stack=" + stack);  // after figures of a stack without a name
 }
 
 void add_step_choices(CLI::App& command, StepChoices& choices) {
@@ -70,7 +70,6 @@ config::Scenario to_scenario(const StepChoices& choices) {
   };
   set("--model", "model", choices.model);
   set("--machine", "machine", choices.machine);
-  set("--stack", "stack", choices.stack);
   set("--phase", "workload.phase", choices.phase);
   set_number("--batch", "workload.batch", choices.batch);
   set_number("--context", "workload.context_tokens", choices.context);
@@ -80,6 +79,7 @@ config::Scenario to_scenario(const StepChoices& choices) {
   set("--weights", "weights", choices.weights);
   set("--activations", "activations", choices.activations);
   for (const std::string& change : choices.set) config::set_override(document, config::parse_override(change));
+  set("--stack", "stack", choices.stack);  // which keeps the figures that --set gave a stack
   return config::read_scenario("command line", document);
 }
 

@@ -20,6 +20,7 @@ constexpr std::array<Protocol, 2> kRcclProtocols{{
     {Seconds(), Seconds(), 0.1},
     {Seconds(16e-6), Seconds(), 1.0},
 }};
+constexpr Seconds kNcclStart(6.6e-6), kRcclStart(12e-6);  // of a ring's LL, in their tuning.cc
 constexpr Seconds kNvlsStart(70e-6);
 constexpr double kNvlsShare = 0.93;
 constexpr Bytes kMostToAllAtOnce = 512 * kKiB;
@@ -29,10 +30,11 @@ constexpr Bytes kMostToAllAtOnce = 512 * kKiB;
 
 [[nodiscard]] int passes_of(const Op& op) { return op.kind == OpKind::all_reduce ? 2 : 1; }
 
-void add_rings(const Op& op, std::span<const Protocol> protocols, Exchanges& ways) {
+void add_rings(const Op& op, std::span<const Protocol> protocols, Seconds start, Exchanges& ways) {
   const int others = op.devices - 1;
   for (const Protocol& protocol : protocols)
-    ways.add({.later_start = protocol.later_start,
+    ways.add({.library_start = start,
+              .later_start = protocol.later_start,
               .hops = static_cast<double>(passes_of(op) * others),
               .later_hop = protocol.later_hop,
               .sent = passes_of(op) * static_cast<double>(others) / op.devices * result_of(op),
@@ -41,9 +43,10 @@ void add_rings(const Op& op, std::span<const Protocol> protocols, Exchanges& way
 }
 
 void add_nccl(const Op& op, const Device& device, Exchanges& ways) {
-  add_rings(op, kNcclProtocols, ways);
+  add_rings(op, kNcclProtocols, kNcclStart, ways);
   if (op.kind == OpKind::all_reduce && is_hopper(device) && op.devices > 2 && are_directly_linked(op, device))
-    ways.add({.later_start = kNvlsStart,
+    ways.add({.library_start = kNcclStart,
+              .later_start = kNvlsStart,
               .later_hop = {},
               .sent = (1 + 1.0 / op.devices) * result_of(op),
               .link_share = kNvlsShare,
@@ -51,7 +54,7 @@ void add_nccl(const Op& op, const Device& device, Exchanges& ways) {
 }
 
 void add_rccl(const Op& op, const Device& device, Exchanges& ways) {
-  add_rings(op, kRcclProtocols, ways);
+  add_rings(op, kRcclProtocols, kRcclStart, ways);
   if (device.isa != "gfx942" || !are_directly_linked(op, device) || result_of(op) > kMostToAllAtOnce) return;
   Exchange at_once = ways.ways().front();
   at_once.hops = passes_of(op);

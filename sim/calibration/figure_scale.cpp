@@ -10,8 +10,8 @@
 namespace dculab::sim {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNoQuantities{".ways", "waves.wave_size", "waves.simds_per_unit",
-                                                        "waves.vgpr_granule", "waves.lds_granule"};
+constexpr std::array<std::string_view, 6> kNoQuantities{
+    ".ways", "waves.wave_size", "waves.simds_per_unit", "waves.vgpr_granule", "waves.lds_granule", "peers"};
 
 void scale(int& count, double factor) {
   constexpr double kLargest = 0x1p30;

@@ -8,11 +8,9 @@
 namespace dculab::sim {
 namespace {
 
-constexpr Seconds kNcclStart(6.6e-6);  // NVIDIA/nccl@5067397, src/graph/tuning.cc: a ring's LL
-
 [[nodiscard]] Seconds time_of(const Machine& machine, const DeviceLink& link, const lower::Exchange& way) {
-  const Seconds start =
-      way.kernels > 0 ? way.kernels * machine.overheads.kernel_launch : machine.collective_start.value_or(kNcclStart);
+  const Seconds start = way.kernels > 0 ? way.kernels * machine.overheads.kernel_launch
+                                        : machine.collective_start.value_or(way.library_start);
   const Seconds copying = 2.0 * way.copied / (machine.dram().bandwidth * machine.sustained.dram_bandwidth);
   return start + way.later_start + way.hops * (link.latency + way.later_hop) +
          way.sent / (link.bandwidth * way.link_share) + copying;
@@ -23,9 +21,13 @@ constexpr Seconds kNcclStart(6.6e-6);  // NVIDIA/nccl@5067397, src/graph/tuning.
 ExchangeTime exchange_time(const Machine& machine, const lower::Exchanges& exchanges) {
   const DeviceLink link = *link_among(machine, exchanges.devices);
   const Seconds none(std::numeric_limits<double>::infinity());
-  ExchangeTime time{none, none};
+  ExchangeTime time{none, none, 0};
   for (const lower::Exchange& way : exchanges.ways()) {
-    time.seconds = std::min(time.seconds, time_of(machine, link, way));
+    const Seconds seconds = time_of(machine, link, way);
+    if (seconds < time.seconds) {
+      time.seconds = seconds;
+      time.kernels = std::max(1, way.kernels);
+    }
     time.floor = std::min(time.floor, way.sent / link.peak);
   }
   return time;

@@ -15,7 +15,8 @@ namespace dculab::sim {
 
 struct ExchangeTime {
   Seconds seconds;
-  Seconds floor;  // what is sent at least, at the link's peak
+  Seconds floor;    // what is sent at least, at the link's peak
+  int kernels = 0;  // launched
 };
 
 // Precondition: link_among(machine, exchanges.devices).

@@ -136,7 +136,7 @@ struct Way {
   price.seconds = time.seconds;
   price.floor = time.floor;
   price.bound = {BoundKind::exchange, 0};
-  price.kernels = std::max(1, launch.exchanges.ways().front().kernels);
+  price.kernels = time.kernels;
   return price;
 }
 

@@ -6,12 +6,37 @@
 
 namespace dculab::sim {
 
+bool begin_link(Machine& machine, std::string_view key) {
+  const auto field = std::ranges::find(kLinks, key, &LinkField::key);
+  if (field == kLinks.end()) return false;
+  std::visit(
+      [&machine](auto member) {
+        auto& figure = machine.*member;
+        if (!figure) figure.emplace();
+      },
+      field->member);
+  return true;
+}
+
 bool share_a_server(const Machine& machine, int devices) { return !machine.peers || devices <= 1 + *machine.peers; }
+
+namespace {
+
+// Round a ring through the servers, which it leaves once each.
+[[nodiscard]] Seconds mean_hop(const Machine& machine, int devices) {
+  const int server = 1 + *machine.peers;
+  const double left = (devices + server - 1) / server;
+  return (left * machine.network_latency.value_or(Seconds{}) +
+          (devices - left) * machine.peer_latency.value_or(Seconds{})) /
+         devices;
+}
+
+}  // namespace
 
 std::optional<DeviceLink> link_among(const Machine& machine, int devices) {
   if (!share_a_server(machine, devices)) {
     if (!machine.network_link) return std::nullopt;
-    return DeviceLink{*machine.network_link, *machine.network_link, machine.network_latency.value_or(Seconds{})};
+    return DeviceLink{*machine.network_link, *machine.network_link, mean_hop(machine, devices)};
   }
   if (!machine.peer_link) return std::nullopt;
   const double others = std::max(1, devices - 1);
@@ -20,11 +45,12 @@ std::optional<DeviceLink> link_among(const Machine& machine, int devices) {
   return DeviceLink{peak, machine.sustained.peer_link * peak, machine.peer_latency.value_or(Seconds{})};
 }
 
-std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model, int devices) {
+std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model, WeightFormat layers,
+                                          int devices) {
   if (devices == 1) return {};
   if (machine.stack.split == Split::layers)
     return {"stack " + machine.stack.name + " gives each device whole layers (pipeline_parallel_size), no part of one"};
-  std::vector<std::string> found = shard_problems(model, devices);
+  std::vector<std::string> found = shard_problems(model, layers, devices);
   if (link_among(machine, devices)) return found;
   const char* link = share_a_server(machine, devices) ? "peer_link" : "network_link";
   found.insert(found.begin(), "machine " + machine.name + " has no " + link + " to exchange results over " +

@@ -16,7 +16,7 @@ namespace dculab::sim {
 struct DeviceLink {
   BytesPerSecond peak;       // of each device, one direction
   BytesPerSecond bandwidth;  // of it, what messages sustain
-  Seconds latency;           // of a message's first byte
+  Seconds latency;           // of a message's first byte, the mean round a ring
 };
 
 // The figures of a machine that say what its links do.
@@ -38,6 +38,9 @@ inline constexpr std::array<LinkField, 9> kLinks{{
     {"network_latency", &Machine::network_latency},
 }};
 
+// The figure under a key of kLinks, which begins at 0 where the machine states none. False for any other key.
+bool begin_link(Machine& machine, std::string_view key);
+
 // Whether `devices` fit in one server: a machine file that does not say how many `peers` there are sets no limit.
 [[nodiscard]] bool share_a_server(const Machine& machine, int devices);
 
@@ -47,6 +50,7 @@ inline constexpr std::array<LinkField, 9> kLinks{{
 
 // Everything that keeps so many devices from sharing every layer of `model`: no link, or what does not divide
 // (core/shard.hpp). Empty when nothing does.
-[[nodiscard]] std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model, int devices);
+[[nodiscard]] std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model,
+                                                        WeightFormat layers, int devices);
 
 }  // namespace dculab::sim

@@ -40,6 +40,7 @@ struct ProgramDefaults {
 struct ProgramLimits {
   std::vector<int> block_sizes;
   std::vector<Dtype> kv_cache_dtypes;
+  int max_num_seqs = 0;  // 0: any
 };
 
 // Steps whose kernels the device replays as a graph, so that no host launches them one by one; 0: none.

@@ -11,7 +11,9 @@ namespace {
   const double hidden_rows = model.block == BlockKind::sequential ? 3.0 : 4.0;  // residual, normed, what is to be added
   const double per_token = hidden_rows * model.hidden_size + model.query_width() + 2.0 * model.kv_width() + mlp_inputs;
   const double logits = static_cast<double>(options.max_num_seqs) * model.vocab_size;
-  return storage(options.activation_dtype, options.max_num_batched_tokens * per_token) + storage(Dtype::f32, logits);
+  const double all_at_once = static_cast<double>(options.max_num_seqs) * model.max_position_embeddings;
+  const double tokens = std::min<double>(options.max_num_batched_tokens, all_at_once);
+  return storage(options.activation_dtype, tokens * per_token) + storage(Dtype::f32, logits);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void find_pipeline_problems(const Deployment& deployment, const Machine& machine
 
 std::vector<std::string> problems(const Deployment& deployment, const Machine& machine, const ModelShape& model,
                                   const EngineOptions& options) {
-  std::vector<std::string> found = sharing_problems(machine, model, deployment.tensor_parallel_size);
+  std::vector<std::string> found = sharing_problems(machine, model, options.weights, deployment.tensor_parallel_size);
   find_pipeline_problems(deployment, machine, model, found);
   if ((deployment.prefill_replicas > 0) != (deployment.decode_replicas > 0))
     found.emplace_back("prefill_replicas and decode_replicas need each other");

@@ -97,7 +97,8 @@ struct StepCounter {
 std::vector<std::string> problems(const Server& server) {
   std::vector<std::string> found = problems(server.model);
   for (std::string& problem : problems(server.options)) found.push_back(std::move(problem));
-  for (std::string& problem : sharing_problems(server.machine, server.model, sharing_devices(server)))
+  for (std::string& problem :
+       sharing_problems(server.machine, server.model, server.options.weights, sharing_devices(server)))
     found.push_back(std::move(problem));
   return found;
 }

@@ -42,7 +42,8 @@ void require_context(const sim::ServingCase& serving, const std::string& file) {
 
 [[nodiscard]] bool is_sound(const sim::ServingCase& serving, const sim::Setting& setting) {
   const ModelShape whole = with_kv_heads(serving.model, setting.kv_heads);
-  if (!problems(whole).empty() || !shard_problems(whole, serving.tensor_parallel_size).empty()) return false;
+  if (!problems(whole).empty() || !shard_problems(whole, serving.options.weights, serving.tensor_parallel_size).empty())
+    return false;
   const ModelShape model = sim::model_of(serving, setting);
   const EngineOptions options = sim::options_of(serving, setting);
   return problems(model).empty() && problems(options).empty() && problems(options, model).empty();
@@ -159,6 +160,8 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
   const StackLimits& limits = choice.limits;
   sim::ServingCase serving = result.serving;
   serving.machine.stack = limits.stack;
+  if (const int most = limits.stack.limits.max_num_seqs; most > 0)
+    serving.load.sequences = std::min(most, serving.load.sequences.value_or(most));
   sim::Setting base = result.setting;
   const auto knows = [](const auto& list, auto value) { return std::ranges::find(list, value) != list.end(); };
   const bool is_asked = limits.stack.name == result.serving.machine.stack.name;  // takes what was decided
@@ -243,6 +246,8 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   serving.options = resolve_options(scenario, part, serving.machine);
   const RequestWorkload workload = resolve_requests(scenario, serving.model);
   serving.load = mean_load(workload, question);
+  if (const int most = serving.machine.stack.limits.max_num_seqs; most > 0)
+    serving.load.sequences = std::min(most, serving.load.sequences.value_or(most));
   result.slo_share = scenario.slo.share;
   require_context(serving, scenario.file);
   if (scenario.accuracy)

@@ -6,6 +6,7 @@
 
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
+#include "config/scenario_document.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/shard.hpp"
@@ -67,7 +68,11 @@ ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& mode
     throw InputError(scenario.file,
                      "deployment: a step is priced on devices that share every layer, tensor_parallel_size of them; "
                      "pipelines and replicas are simulated by `dculab simulate`");
-  const std::vector<std::string> found = sim::sharing_problems(machine, model, deployment.tensor_parallel_size);
+  for (const char* key : {"deployment.routing", "deployment.kv_transfer"})
+    if (config::find_key(scenario.document, key) != nullptr)
+      throw InputError(scenario.file, std::string(key) + ": is of served requests, and changes no step; leave it out");
+  const std::vector<std::string> found = sim::sharing_problems(
+      machine, model, scenario.weights.value_or(model.layer_format()), deployment.tensor_parallel_size);
   if (!found.empty()) throw InputError(scenario.file, "deployment: " + found.front());
   return shard(model, deployment.tensor_parallel_size);
 }
@@ -83,9 +88,14 @@ void refuse_attention_split(const config::Scenario& scenario) {
                                       " tokens; leave it out, or ask for a GPU");
 }
 
-}  // namespace
-
-namespace {
+// What other programs' kernels have of the kind is their stack's.
+void refuse_foreign_split(const config::Scenario& scenario, const sim::Stack& stack) {
+  const Node* attention = scenario.document.find("attention");
+  if (stack.is_own() || attention == nullptr || attention->children.empty()) return;
+  throw InputError(scenario.file, "attention." + attention->children.front().key +
+                                      ": is of our own kernels, and stack " + stack.name +
+                                      " runs others; see stack.parameters, or leave it out");
+}
 
 [[nodiscard]] EngineOptions with_defaults(const config::Scenario& scenario, const ModelShape& model,
                                           lower::DeviceKind kind, EngineOptions defaults) {
@@ -111,8 +121,10 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   defaults.block_size = program.block_size;
   defaults.max_num_seqs = program.max_num_seqs;
   defaults.max_num_batched_tokens = program.max_num_batched_tokens;
+  refuse_foreign_split(scenario, machine.stack);
   const EngineOptions options = with_defaults(scenario, model, machine.kind, defaults);
   require_served(machine, model, options);
+  require_sequences(machine.stack, std::max(options.max_num_seqs, scenario.workload.batch));
   return options;
 }
 

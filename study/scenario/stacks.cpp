@@ -118,6 +118,13 @@ std::vector<std::filesystem::path> stack_files_of(const std::string& name_or_fil
   return files;
 }
 
+void require_sequences(const sim::Stack& stack, int sequences) {
+  const int most = stack.limits.max_num_seqs;
+  if (most > 0 && sequences > most)
+    throw InputError("stack " + stack.name, "runs at most " + std::to_string(most) + " sequences at a time, and " +
+                                                std::to_string(sequences) + " are asked for");
+}
+
 void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
   const sim::Stack& stack = machine.stack;
   if (stack.is_own() || machine.kind == lower::DeviceKind::cpu) return;

@@ -35,6 +35,9 @@ void apply_stack_figures(const config::Scenario& scenario, sim::Machine& machine
 // The files that say what a stack or a program of that name is; none for what needs no file.
 [[nodiscard]] std::vector<std::filesystem::path> stack_files_of(const std::string& name_or_file);
 
+// Throws InputError where the program runs fewer sequences at a time.
+void require_sequences(const sim::Stack& stack, int sequences);
+
 // Throws InputError when no kernel of the machine's stack does what the model and the options ask for. Our own kernels
 // are not refused: see unserved().
 void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options);

@@ -192,6 +192,29 @@ TEST_CASE("a figure of the stack that the scenario sets counts, and is told with
         Json{{"key", "stack.host.per_step"}, {"value", "1 s"}, {"kind", "assumed"}, {"source", "set by the scenario"}});
 }
 
+TEST_CASE("--stack keeps the figures that --set gives a stack, and no setting goes without effect") {
+  const Json vllm =
+      run_for_json(predict({"--set", "machine=h100-sxm", "--stack", "vllm", "--set", "stack={kernels_per_op: 2}"}));
+  CHECK(vllm.at("stack") == "vllm-cuda");
+  CHECK(std::ranges::any_of(vllm.at("stack_figures"), [](const Json& each) {
+    return each.at("key") == "stack.kernels_per_op" && each.at("value") == "2";
+  }));
+  const auto refused = [](const Arguments& more, const std::vector<std::string>& words) {
+    check_refused(predict(more), words);
+  };
+  refused({"--set", "machine=h100-sxm", "--stack", "vllm", "--set", "attention.partition_tokens=256"},
+          {"attention.partition_tokens: is of our own kernels", "stack.parameters"});
+  refused({"--set", "machine=a100-80gb-sxm", "--stack", "gpt-fast"}, {"stack gpt-fast: runs at most 1 sequences"});
+  refused({"--set", "deployment={tensor_parallel_size: 2, routing: random}"},
+          {"deployment.routing", "changes no step"});
+  refused({"--set", "stack.reached.matmul_compute=2 x"}, {"'2 x' takes it out of range"});
+  refused({"--weights", "gptq-int4", "--set", "model=llama-2-7b", "--set", "deployment.tensor_parallel_size=4"},
+          {"down_proj has 2752 in-features on each of 4 devices, no whole groups of 128"});
+  const Json linked =
+      run_for_json(predict({"--set", "machine.direct_peers=3"}));  // which the file states no more than 0 of
+  CHECK(linked.at("redesign").at("set").front() == "direct_peers");
+}
+
 TEST_CASE("a kernel's parameter is an axis: as many segments take as long as predict says") {
   const Folder folder;
   const std::string key = "stack.parameters.triton_unified_attention_3d.segments";

@@ -133,8 +133,8 @@ TEST_CASE("a GCD of MI250 is an MI210 but for its links") {
 TEST_CASE("every assumed figure but counts of the architecture can be scaled") {
   const auto is_structure = [](const std::string& key) {
     return key.ends_with(".ways") || key == "waves.wave_size" || key == "waves.simds_per_unit" ||
-           key == "waves.vgpr_granule" || key == "waves.lds_granule" || key.starts_with("clock_states.") ||
-           key.starts_with("reached.");  // what a stack takes of it is scaled
+           key == "waves.vgpr_granule" || key == "waves.lds_granule" || key.ends_with("peers") ||
+           key.starts_with("clock_states.") || key.starts_with("reached.");  // what a stack takes of it is scaled
   };
   for (const sim::Machine& machine : shipped_machines())
     for (const std::string& key : machine.assumed) {

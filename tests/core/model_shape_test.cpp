@@ -169,5 +169,11 @@ TEST_CASE("a shard is the model divided by the devices") {
   CHECK(8 * layer_matrix_values(part) == layer_matrix_values(model));
   CHECK(shard(model, 16).num_key_value_heads == 1);  // replicated
   CHECK(shard(model, 1) == model);
-  CHECK(shard_problems(model, 3).size() == 3);  // 32 / 3, 8 / 3, 14336 / 3
+  CHECK(shard_problems(model, {}, 3).size() == 3);  // 32 / 3, 8 / 3, 14336 / 3
+  const WeightFormat grouped{Dtype::int4, 128};
+  CHECK(shard_problems(model, grouped, 4).empty());
+  ModelShape uneven = model;
+  uneven.intermediate_size = 11008;
+  REQUIRE(shard_problems(uneven, grouped, 4).size() == 1);
+  CHECK_THAT(shard_problems(uneven, grouped, 4).front(), ContainsSubstring("down_proj has 2752 in-features on each"));
 }

@@ -13,6 +13,7 @@ namespace {
 
 struct Asked {
   std::string machine, software, stack, weights;
+  int batch = 8, devices = 1;
 };
 
 // What `dculab predict` prices.
@@ -20,12 +21,13 @@ sim::StepPrice predicted(const Asked& asked) {
   const std::string text =
       "schema: dculab/scenario/1\nquestion: how long\nmodel: llama-3-8b\nmachine: " + asked.machine +
       "\nstack: " + asked.stack + "\nweights: " + asked.weights +
-      "\nkv_cache: {dtype: f16, block_size: 16}\nworkload: {phase: decode, batch: 8, "
-      "context_tokens: 2000}\n";
+      "\nkv_cache: {dtype: f16, block_size: 16}\ndeployment: {tensor_parallel_size: " + std::to_string(asked.devices) +
+      "}\nworkload: {phase: decode, context_tokens: 2000, batch: " + std::to_string(asked.batch) + "}\n";
   const config::Scenario scenario = config::read_scenario("test", config::parse_yaml("test", text));
   const sim::Machine machine = resolve_machine(scenario, asked.machine);
   ModelShape model = resolve_model(scenario);
   model.dtype = Dtype::f16;  // of embedding and head, as a point has it whose weights are f16
+  model = resolve_part(scenario, model, machine);
   const EngineOptions options = resolve_options(scenario, model, machine);
   return sim::price_step(machine, plan_step(model, options, resolve_batch(scenario.workload, model, options)));
 }
@@ -39,7 +41,8 @@ Seconds validated(const Asked& asked) {
   point.model = "llama-3-8b";
   point.weights = asked.weights;
   point.kv_block_size = 16;
-  point.batch = 8;
+  point.batch = asked.batch;
+  point.devices = asked.devices;
   point.context_tokens = 2000;
   const sim::Machine machine = as_run_by(point.software, resolve_machine(asked.machine), shipped_stacks());
   CHECK(machine.stack.name == asked.stack);
@@ -49,11 +52,12 @@ Seconds validated(const Asked& asked) {
 }
 
 TEST_CASE("predict and validate price the same step of a stack alike") {
-  for (const Asked& asked :
-       {Asked{"h100-sxm", "vLLM 0.14.0", "vllm-cuda", "f16"},
-        Asked{"mi300x", "vLLM (ROCm dev docker)", "vllm-rocm", "f16"},
-        Asked{"mi50", "llama.cpp HIP", "llama.cpp-hip", "f16"}, Asked{"a100-80gb-sxm", "gpt-fast", "gpt-fast", "f16"},
-        Asked{"h100-sxm", "TensorRT-LLM v1.0", "tensorrt-llm", "f16"}}) {
+  for (const Asked& asked : {Asked{"h100-sxm", "vLLM 0.14.0", "vllm-cuda", "f16"},
+                             Asked{"mi300x", "vLLM (ROCm dev docker)", "vllm-rocm", "f16"},
+                             Asked{"mi50", "llama.cpp HIP", "llama.cpp-hip", "f16"},
+                             Asked{"a100-80gb-sxm", "gpt-fast", "gpt-fast", "f16", 1, 8},
+                             Asked{"h100-sxm", "vLLM 0.14.0", "vllm-cuda", "f16", 8, 4},
+                             Asked{"h100-sxm", "TensorRT-LLM v1.0", "tensorrt-llm", "f16"}}) {
     CAPTURE(asked.machine, asked.software);
     CHECK(validated(asked).value() == Approx(predicted(asked).seconds.value()).epsilon(1e-12));
   }
