@@ -28,16 +28,4 @@ inline constexpr std::array<DefaultField, 3> kProgramDefaults{{
     {"max_num_batched_tokens", &sim::ProgramDefaults::max_num_batched_tokens, between(1, kLongestContext)},
 }};
 
-// Of what a program moves beside the plan: {value, kind, source}.
-struct UnfusedField {
-  std::string_view key;
-  std::variant<double lower::UnfusedWork::*, int lower::UnfusedWork::*> member;
-};
-inline constexpr std::array<UnfusedField, 4> kUnfused{{
-    {"activation_scale", &lower::UnfusedWork::activation_scale},
-    {"bytes_per_score", &lower::UnfusedWork::bytes_per_score},
-    {"bytes_per_widened_weight", &lower::UnfusedWork::bytes_per_widened_weight},
-    {"widened_from_rows", &lower::UnfusedWork::widened_from_rows},
-}};
-
 }  // namespace dculab::config

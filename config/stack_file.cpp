@@ -31,10 +31,10 @@ class StackReader {
     read_parameters(reader.optional_map("parameters"), stack_);
     reader.optional("split", stack_.split, kSplits);
     read_reached(reader.optional_map("reached"));
-    figure(reader, "kernels_per_op", stack_.kernels_per_op);
-    read_unfused(reader.optional_map("unfused"));
-    read_host(reader.optional_map("host"));
-    read_graphs(reader.optional_map("graphs"));
+    for (const sim::StackField& field : sim::kStackFigures)
+      if (field.section.empty())
+        sim::visit_figure(stack_, field, [&](auto& target) { figure(reader, field.name, target); });
+    for (const char* section : {"host", "graphs", "unfused"}) read_figures(reader.optional_map(section), section);
     read_defaults(reader.optional_map("defaults"));
     read_limits(reader.optional_map("limits"));
     reader.finish();
@@ -89,28 +89,16 @@ class StackReader {
     }
   }
 
-  void read_unfused(MapReader reader) {
-    for (const UnfusedField& field : kUnfused)
-      std::visit([&](auto member) { figure(reader, field.key, stack_.kernels.unfused.*member); }, field.member);
-    reader.finish();
-  }
-
   void read_reached(MapReader reader) {
     for (const sim::ReachedField& field : sim::kReached)
       std::visit([&](auto member) { figure(reader, field.key, stack_.reached.*member); }, field.member);
     reader.finish();
   }
 
-  void read_host(MapReader reader) {
-    figure(reader, "per_step", stack_.host_per_step);
-    figure(reader, "per_sequence", stack_.host_per_sequence);
-    figure(reader, "per_kernel", stack_.host_per_kernel);
-    reader.finish();
-  }
-
-  void read_graphs(MapReader reader) {
-    figure(reader, "decode_sequences", stack_.graphs.decode_sequences);
-    figure(reader, "prefill_tokens", stack_.graphs.prefill_tokens);
+  void read_figures(MapReader reader, std::string_view section) {
+    for (const sim::StackField& field : sim::kStackFigures)
+      if (field.section == section)
+        sim::visit_figure(stack_, field, [&](auto& target) { figure(reader, field.name, target); });
     reader.finish();
   }
 

@@ -33,12 +33,6 @@ constexpr Members<Sustained, 4> kSustained{{{"dram_bandwidth", &Sustained::dram_
                                             {"cache_bandwidth", &Sustained::cache_bandwidth},
                                             {"refill_bandwidth", &Sustained::refill_bandwidth},
                                             {"peer_link", &Sustained::peer_link}}};
-constexpr Members<lower::UnfusedWork, 4> kUnfused{
-    {{"activation_scale", &lower::UnfusedWork::activation_scale},
-     {"bytes_per_score", &lower::UnfusedWork::bytes_per_score},
-     {"bytes_per_widened_weight", &lower::UnfusedWork::bytes_per_widened_weight},
-     {"widened_from_rows", &lower::UnfusedWork::widened_from_rows}}};
-
 template <class Part, std::size_t N>
 [[nodiscard]] Found find_member(Part& part, const Members<Part, N>& members, std::string_view name) {
   for (const auto& [key, member] : members)
@@ -57,6 +51,16 @@ template <class T>
 template <class T>
 [[nodiscard]] Found stated(std::optional<T>& figure) {
   return figure ? Found(&*figure) : std::nullopt;
+}
+
+template <class T>
+[[nodiscard]] Found found(T& figure) {
+  return Figure(&figure);
+}
+
+template <class T>
+[[nodiscard]] Found found(std::optional<T>& figure) {
+  return stated(figure);
 }
 
 [[nodiscard]] Found find_peak(Machine& machine, std::string_view dtype_name, std::string_view unit) {
@@ -97,17 +101,22 @@ template <class ByRows>
   return std::nullopt;
 }
 
+// "kernels_per_op", "host.per_step"
+[[nodiscard]] std::string key_of(const StackField& field) {
+  return std::string(field.section) + (field.section.empty() ? "" : ".") + std::string(field.name);
+}
+
+[[nodiscard]] bool is_key_of(const StackField& field, std::string_view key) {
+  const std::size_t dot = key.find('.');
+  if (dot == std::string_view::npos) return field.section.empty() && key == field.name;
+  return key.substr(0, dot) == field.section && key.substr(dot + 1) == field.name;
+}
+
 // "reached.matmul_compute", "host.per_step"
 [[nodiscard]] Found find_of_stack(Stack& stack, std::string_view key) {
-  constexpr std::string_view kReachedBegin = "reached.", kUnfusedBegin = "unfused.";
-  if (key == "kernels_per_op") return Figure(&stack.kernels_per_op);
-  if (key == "host.per_step") return stated(stack.host_per_step);
-  if (key == "host.per_sequence") return stated(stack.host_per_sequence);
-  if (key == "host.per_kernel") return Figure(&stack.host_per_kernel);
-  if (key == "graphs.decode_sequences") return Figure(&stack.graphs.decode_sequences);
-  if (key == "graphs.prefill_tokens") return Figure(&stack.graphs.prefill_tokens);
-  if (key.starts_with(kUnfusedBegin))
-    return find_member(stack.kernels.unfused, kUnfused, key.substr(kUnfusedBegin.size()));
+  constexpr std::string_view kReachedBegin = "reached.";
+  for (const StackField& field : kStackFigures)
+    if (is_key_of(field, key)) return visit_figure(stack, field, [](auto& figure) { return found(figure); });
   if (!key.starts_with(kReachedBegin)) return std::nullopt;
   for (const ReachedField& field : kReached)
     if (field.key == key.substr(kReachedBegin.size()))
@@ -152,9 +161,8 @@ std::optional<double> figure_value(const Machine& machine, std::string_view key)
 
 const std::vector<std::string>& stack_figures() {
   static const std::vector<std::string> kKeys = [] {
-    std::vector<std::string> keys{"stack.kernels_per_op",   "stack.host.per_step",           "stack.host.per_sequence",
-                                  "stack.host.per_kernel", "stack.graphs.decode_sequences", "stack.graphs.prefill_tokens"};
-    for (const auto& [key, member] : kUnfused) keys.push_back("stack.unfused." + std::string(key));
+    std::vector<std::string> keys;
+    for (const StackField& field : kStackFigures) keys.push_back("stack." + key_of(field));
     for (const ReachedField& field : kReached) keys.push_back("stack.reached." + std::string(field.key));
     return keys;
   }();

@@ -2,10 +2,14 @@
 // otherwise, and what it adds to the kernels' time. Files are `stacks/*.yaml`, read by config/stack_file.hpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -72,6 +76,42 @@ struct Stack {
   // Our own kernels: what they do not serve is priced as if they did, and said.
   [[nodiscard]] bool is_own() const { return kernels.attention_decode.empty(); }
 };
+
+// The figures of a stack, by their keys in its file: section and name. What kernels reach is kReached's.
+struct StackField {
+  std::string_view section;  // empty: of the file itself
+  std::string_view name;
+  std::variant<double Stack::*, Seconds Stack::*, std::optional<Seconds> Stack::*, int Graphs::*,
+               double lower::UnfusedWork::*, int lower::UnfusedWork::*>
+      member;
+};
+inline constexpr std::array<StackField, 10> kStackFigures{{
+    {"", "kernels_per_op", &Stack::kernels_per_op},
+    {"host", "per_step", &Stack::host_per_step},
+    {"host", "per_sequence", &Stack::host_per_sequence},
+    {"host", "per_kernel", &Stack::host_per_kernel},
+    {"graphs", "decode_sequences", &Graphs::decode_sequences},
+    {"graphs", "prefill_tokens", &Graphs::prefill_tokens},
+    {"unfused", "activation_scale", &lower::UnfusedWork::activation_scale},
+    {"unfused", "bytes_per_score", &lower::UnfusedWork::bytes_per_score},
+    {"unfused", "bytes_per_widened_weight", &lower::UnfusedWork::bytes_per_widened_weight},
+    {"unfused", "widened_from_rows", &lower::UnfusedWork::widened_from_rows},
+}};
+
+// Calls use(figure) with what the field means in `stack`.
+template <class Use>
+auto visit_figure(Stack& stack, const StackField& field, Use use) {
+  return std::visit(
+      [&]<class Part, class T>(T Part::*member) {
+        if constexpr (std::is_same_v<Part, Stack>)
+          return use(stack.*member);
+        else if constexpr (std::is_same_v<Part, Graphs>)
+          return use(stack.graphs.*member);
+        else
+          return use(stack.kernels.unfused.*member);
+      },
+      field.member);
+}
 
 [[nodiscard]] bool is_for(const Stack& stack, const lower::Device& device);
 
