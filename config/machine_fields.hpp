@@ -1,4 +1,4 @@
-// The sections of a machine file that are lists of figures, as tables: adding a figure is one line here.
+// What figures of machine files may be, and those that follow others; the figures are sim/hardware/machine_fields.hpp.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "config/map_reader.hpp"
-#include "sim/hardware/machine.hpp"
+#include "sim/hardware/machine_fields.hpp"
 
 namespace dculab::config {
 
@@ -50,53 +50,12 @@ constexpr Range allowed_figure(std::string_view key) {
   if constexpr (std::is_same_v<T, FlopsPerSecond>) return between(1e3, 1e21);  // 1 kFLOP/s, 10^6 PFLOP/s
 }
 
-enum class Necessity : std::uint8_t { required, optional };
-
-// A figure of `Part`: a time, a size, a bandwidth, a whole number or a fraction in (0, 1], as the member's type says.
-template <class Part>
-struct Field {
-  std::string_view key;
-  std::variant<Seconds Part::*, Bytes Part::*, BytesPerSecond Part::*, int Part::*, double Part::*> member;
-  Necessity necessity = Necessity::optional;
-};
-
-inline constexpr std::array<Field<sim::Overheads>, 4> kOverheads{{
-    {"kernel_launch", &sim::Overheads::kernel_launch, Necessity::required},
-    {"host_per_step", &sim::Overheads::host_per_step},
-    {"host_per_sequence", &sim::Overheads::host_per_sequence},
-    {"workgroup_start", &sim::Overheads::workgroup_start},
-}};
-
-inline constexpr std::array<Field<sim::Sustained>, 4> kSustained{{
-    {"dram_bandwidth", &sim::Sustained::dram_bandwidth},
-    {"cache_bandwidth", &sim::Sustained::cache_bandwidth},
-    {"refill_bandwidth", &sim::Sustained::refill_bandwidth},
-    {"peer_link", &sim::Sustained::peer_link},
-}};
-
-inline constexpr std::array<Field<sim::WaveResources>, 8> kWaves{{
-    {"wave_size", &sim::WaveResources::wave_size, Necessity::required},
-    {"simds_per_unit", &sim::WaveResources::simds_per_unit, Necessity::required},
-    {"max_waves_per_simd", &sim::WaveResources::max_waves_per_simd, Necessity::required},
-    {"vgprs_per_lane", &sim::WaveResources::vgprs_per_lane, Necessity::required},
-    {"vgpr_granule", &sim::WaveResources::vgpr_granule, Necessity::required},
-    {"max_workgroups_per_unit", &sim::WaveResources::max_workgroups_per_unit, Necessity::required},
-    {"lds_per_unit", &sim::WaveResources::lds_per_unit, Necessity::required},
-    {"lds_granule", &sim::WaveResources::lds_granule, Necessity::required},
-}};
-
-// Channels come before the bandwidth that may follow them.
-inline constexpr std::array<Field<sim::MemoryLevel>, 9> kLevel{{
-    {"size", &sim::MemoryLevel::size, Necessity::required},
-    {"line", &sim::MemoryLevel::line, Necessity::required},
-    {"channels", &sim::MemoryLevel::channels},
-    {"bandwidth", &sim::MemoryLevel::bandwidth, Necessity::required},
-    {"latency", &sim::MemoryLevel::latency, Necessity::required},
-    {"outstanding", &sim::MemoryLevel::outstanding},
-    {"bandwidth_per_unit", &sim::MemoryLevel::bandwidth_per_unit},
-    {"kept_for", &sim::MemoryLevel::kept_for},
-    {"ways", &sim::MemoryLevel::ways},
-}};
+using sim::Field;
+using sim::kLevel;
+using sim::kOverheads;
+using sim::kSustained;
+using sim::kWaves;
+using sim::Necessity;
 
 // What a scenario may call the clock that the file has; the file's `clock_states` have names of their own.
 inline constexpr std::string_view kDefaultClock = "default";

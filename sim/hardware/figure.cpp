@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/hardware/device_link.hpp"
+#include "sim/hardware/machine_fields.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -13,30 +14,9 @@ namespace {
 using Found = std::optional<Figure>;
 
 template <class Part, std::size_t N>
-using Members =
-    std::array<std::pair<std::string_view, std::variant<int Part::*, double Part::*, Bytes Part::*, Seconds Part::*>>,
-               N>;
-
-constexpr Members<WaveResources, 8> kWaves{{{"wave_size", &WaveResources::wave_size},
-                                            {"simds_per_unit", &WaveResources::simds_per_unit},
-                                            {"max_waves_per_simd", &WaveResources::max_waves_per_simd},
-                                            {"vgprs_per_lane", &WaveResources::vgprs_per_lane},
-                                            {"vgpr_granule", &WaveResources::vgpr_granule},
-                                            {"max_workgroups_per_unit", &WaveResources::max_workgroups_per_unit},
-                                            {"lds_per_unit", &WaveResources::lds_per_unit},
-                                            {"lds_granule", &WaveResources::lds_granule}}};
-constexpr Members<Overheads, 4> kOverheads{{{"kernel_launch", &Overheads::kernel_launch},
-                                            {"host_per_step", &Overheads::host_per_step},
-                                            {"host_per_sequence", &Overheads::host_per_sequence},
-                                            {"workgroup_start", &Overheads::workgroup_start}}};
-constexpr Members<Sustained, 4> kSustained{{{"dram_bandwidth", &Sustained::dram_bandwidth},
-                                            {"cache_bandwidth", &Sustained::cache_bandwidth},
-                                            {"refill_bandwidth", &Sustained::refill_bandwidth},
-                                            {"peer_link", &Sustained::peer_link}}};
-template <class Part, std::size_t N>
-[[nodiscard]] Found find_member(Part& part, const Members<Part, N>& members, std::string_view name) {
-  for (const auto& [key, member] : members)
-    if (key == name) return std::visit([&part](auto each) { return Figure(&(part.*each)); }, member);
+[[nodiscard]] Found find_member(Part& part, const std::array<Field<Part>, N>& fields, std::string_view name) {
+  for (const Field<Part>& field : fields)
+    if (field.key == name) return std::visit([&part](auto member) { return Figure(&(part.*member)); }, field.member);
   return std::nullopt;
 }
 
@@ -89,16 +69,8 @@ template <class ByRows>
   const auto level = std::find_if(machine.memory.begin(), machine.memory.end(),
                                   [name](const MemoryLevel& each) { return each.name == name; });
   if (level == machine.memory.end()) return std::nullopt;
-  if (figure == "size") return Figure(&level->size);
-  if (figure == "line") return Figure(&level->line);
-  if (figure == "ways") return Figure(&level->ways);
-  if (figure == "bandwidth") return Figure(&level->bandwidth);
-  if (figure == "latency") return Figure(&level->latency);
-  if (figure == "outstanding") return Figure(&level->outstanding);
-  if (figure == "kept_for") return Figure(&level->kept_for);
-  if (figure == "channels" && level->channels > 0) return Figure(&level->channels);
-  if (figure == "bandwidth_per_unit") return Figure(&level->bandwidth_per_unit);
-  return std::nullopt;
+  if (figure == "channels" && level->channels == 0) return std::nullopt;  // not stated
+  return find_member(*level, kLevel, figure);
 }
 
 // "kernels_per_op", "host.per_step"

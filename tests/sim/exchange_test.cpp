@@ -41,7 +41,7 @@ Machine nvlinked() {
   return machine;
 }
 
-constexpr double kSustained = 0.7 * 300e9;
+constexpr double kLinkRate = 0.7 * 300e9;
 
 }  // namespace
 
@@ -49,17 +49,17 @@ TEST_CASE("an all-reduce by NCCL costs hops when small and the link when large")
   const Machine machine = nvlinked();
   CHECK(all_reduce_time(machine, 2, Bytes(0)).value() == Approx(5e-6 + 2 * 1e-6));
   CHECK(all_reduce_time(machine, 8, Bytes(0)).value() == Approx(5e-6 + 14 * 1e-6));
-  CHECK(all_reduce_time(machine, 4, Bytes(3e9)).value() == Approx(1.5 * 3e9 / kSustained + 19.2e-6 + 6 * 1e-6));
+  CHECK(all_reduce_time(machine, 4, Bytes(3e9)).value() == Approx(1.5 * 3e9 / kLinkRate + 19.2e-6 + 6 * 1e-6));
   CHECK(gather_time(machine, 4, Bytes(0)).value() == Approx(5e-6 + 3 * 1e-6));
-  CHECK(gather_time(machine, 4, Bytes(3e9)).value() == Approx(0.75 * 3e9 / kSustained + 19.2e-6 + 3 * 1e-6));
+  CHECK(gather_time(machine, 4, Bytes(3e9)).value() == Approx(0.75 * 3e9 / kLinkRate + 19.2e-6 + 3 * 1e-6));
 }
 
 TEST_CASE("Hopper's switch adds up large messages: each device sends them once and gets them once") {
   Machine machine = nvlinked();
   machine.compute_capability = "9.0";
-  CHECK(all_reduce_time(machine, 8, Bytes(3e9)).value() == Approx(75e-6 + 1.125 * 3e9 / (0.93 * kSustained)));
+  CHECK(all_reduce_time(machine, 8, Bytes(3e9)).value() == Approx(75e-6 + 1.125 * 3e9 / (0.93 * kLinkRate)));
   machine.direct_peers = {};  // no switch
-  CHECK(all_reduce_time(machine, 8, Bytes(3e9)) > Seconds(1.75 * 3e9 / kSustained));
+  CHECK(all_reduce_time(machine, 8, Bytes(3e9)) > Seconds(1.75 * 3e9 / kLinkRate));
 }
 
 TEST_CASE("an all-reduce by RCCL pays the machine's own hops, and the network's beyond a server") {
@@ -94,8 +94,8 @@ TEST_CASE("vLLM's own all-reduce reads from all peers at once, larger ones in tw
   machine.stack.kernels.all_reduce = {&lower::peer_memory::kVllmCustomAllReduce, &lower::nccl::kNccl};
   const double launch = machine.overheads.kernel_launch.value();
   CHECK(all_reduce_time(machine, 4, Bytes(0)).value() == Approx(launch + 4e-6));
-  CHECK(all_reduce_time(machine, 2, 7 * kMiB).value() == Approx(launch + 4e-6 + (7 * kMiB).value() / kSustained));
-  CHECK(all_reduce_time(machine, 4, kMiB).value() == Approx(launch + 10e-6 + 1.5 * kMiB.value() / kSustained));
+  CHECK(all_reduce_time(machine, 2, 7 * kMiB).value() == Approx(launch + 4e-6 + (7 * kMiB).value() / kLinkRate));
+  CHECK(all_reduce_time(machine, 4, kMiB).value() == Approx(launch + 10e-6 + 1.5 * kMiB.value() / kLinkRate));
   Machine library = machine;
   library.stack.kernels.all_reduce = {&lower::nccl::kNccl};
   for (const auto& [devices, bytes] : {std::pair{4, 8 * kMiB}, {3, kMiB}})  // which it does not serve
