@@ -7,8 +7,6 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::string_view kSchema = "dculab/stack/1";
-
 // What a figure's value rests on; "fitted": to measured runs.
 constexpr auto kKinds = std::to_array<Choice<std::string_view>>(
     {{"spec", "spec"}, {"measured", "measured"}, {"fitted", "fitted"}, {"assumed", "assumed"}});
@@ -20,7 +18,7 @@ class StackReader {
   sim::Stack read() {
     MapReader reader(&document_, "", problems_);
     std::string schema;
-    reader.required("schema", schema, Choices<std::string>{{kSchema, std::string(kSchema)}});
+    reader.required("schema", schema, Choices<std::string>{{kStackSchema, std::string(kStackSchema)}});
     reader.required("name", stack_.name);
     reader.required("program", stack_.program);
     reader.required("description", stack_.description);

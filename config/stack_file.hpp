@@ -3,10 +3,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "sim/hardware/stack.hpp"
 
 namespace dculab::config {
+
+inline constexpr std::string_view kStackSchema = "dculab/stack/1";
 
 // Throws InputError with every problem of the file.
 [[nodiscard]] sim::Stack read_stack_file(const std::string& path);

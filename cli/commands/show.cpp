@@ -1,4 +1,4 @@
-// `dculab show`: every effective value of a machine, a model or a scenario, and where it came from.
+// `dculab show`: every effective value of a machine, a stack, a model or a scenario, and where it came from.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -7,9 +7,11 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/stack_values.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
+#include "config/stack_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "config/yaml_text.hpp"
@@ -17,6 +19,7 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -62,6 +65,14 @@ void add_value(Report& report, const std::string& key, const std::string& value,
   if (machine.redesign) report.heading.push_back(redesign_text(machine));
   for (const MachineFigure& figure : machine_figures(machine))
     add_value(report, figure.key, figure.value, figure.kind, figure.source);
+  return report;
+}
+
+[[nodiscard]] Report show_stack(const std::filesystem::path& file) {
+  const sim::Stack stack = config::read_stack_file(file);
+  Report report = empty_report("stack " + file.string() + ": " + stack.description);
+  for (const MachineFigure& value : stack_values(stack))
+    add_value(report, value.key, value.value, value.kind, value.source);
   return report;
 }
 
@@ -136,10 +147,11 @@ void add_document(Report& report, const Node& node, const std::string& path, con
   }
 }
 
-// Of the first machine: options that kernels for its kind take by default.
-[[nodiscard]] lower::DeviceKind machine_kind(const config::Scenario& scenario) {
+// On the first machine, by the stack that runs there.
+[[nodiscard]] EngineOptions options_of(const config::Scenario& scenario, const ModelShape& model) {
   const std::string& name = scenario.machines.front();
-  return name == "host" ? lower::DeviceKind::cpu : study::resolve_machine(name).kind;
+  if (name == "host") return study::resolve_options(scenario, model, lower::DeviceKind::cpu);
+  return study::resolve_options(scenario, model, study::resolve_machine(scenario, name));
 }
 
 void add_kernel_options(Report& report, const EngineOptions& options, const std::string& source) {
@@ -159,7 +171,7 @@ void add_kernel_options(Report& report, const EngineOptions& options, const std:
   Report report = empty_report("scenario " + file.string() + ": " + scenario.question);
   add_document(report, scenario.document, "", file.filename().string());
   const ModelShape model = study::resolve_model(scenario);
-  const EngineOptions options = study::resolve_options(scenario, model, machine_kind(scenario));
+  const EngineOptions options = options_of(scenario, model);
   const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "effective"); };
   add("model.num_key_value_heads", std::to_string(model.num_key_value_heads));
   add("weights", config::weight_format_text(options.weights));
@@ -195,13 +207,19 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
   return show_model(folder);
 }
 
+[[nodiscard]] Report show_unchanged_stack(const ShowChoices& choices, const std::filesystem::path& file) {
+  refuse_set(choices, "stack");
+  return show_stack(file);
+}
+
 [[nodiscard]] std::optional<std::filesystem::path> try_find_shown(const std::string& name) {
   if (auto file = study::try_find_machine(name)) return file;
+  if (auto file = study::try_find_stack(name)) return file;
   if (auto file = study::try_find_scenario(name)) return file;
   return study::try_find_model(name);
 }
 
-// A name may be a machine, a model or a scenario; a file says by its schema, a folder is a model.
+// A name may be a machine, a stack, a model or a scenario; a file says by its schema, a folder is a model.
 [[nodiscard]] Report show_anything(const ShowChoices& choices) {
   if (std::filesystem::is_directory(choices.what))
     return show_unchanged_model(choices, study::find_model(choices.what));
@@ -209,22 +227,24 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
     const Node document = config::read_yaml_file(choices.what);
     const Node* schema = document.find("schema");
     if (schema != nullptr && schema->text == config::kScenarioSchema) return show_scenario(choices.what, choices.set);
+    if (schema != nullptr && schema->text == config::kStackSchema) return show_unchanged_stack(choices, choices.what);
     return show_machine_with(choices, choices.what);
   }
   if (const auto file = study::try_find_machine(choices.what)) return show_machine_with(choices, *file);
+  if (const auto file = study::try_find_stack(choices.what)) return show_unchanged_stack(choices, *file);
   if (const auto file = study::try_find_scenario(choices.what)) return show_scenario(*file, choices.set);
   if (const auto folder = study::try_find_model(choices.what)) return show_unchanged_model(choices, *folder);
   throw InputError("nothing is called '" + choices.what +
-                   "': neither a file, a folder, nor a shipped machine, model or scenario");
+                   "': neither a file, a folder, nor a shipped machine, stack, model or scenario");
 }
 
 }  // namespace
 
 void add_show(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("show", "Every effective value of a machine, model or scenario");
+  CLI::App* command = app.add_subcommand("show", "Every effective value of a machine, stack, model or scenario");
   auto choices = std::make_shared<ShowChoices>();
   reads(command->add_option("what", choices->what,
-                            "A file, a folder, or the name of a shipped machine, model or scenario"),
+                            "A file, a folder, or the name of a shipped machine, stack, model or scenario"),
         try_find_shown)
       ->required();
   command->add_option("--set", choices->set, "key=value: override a scenario's key")->option_text("KEY=VALUE ...");

@@ -83,6 +83,12 @@ std::optional<fs::path> try_find_stack_file(const std::string& path) {
   return fs::is_regular_file(path, error) ? std::optional<fs::path>(path) : std::nullopt;
 }
 
+std::optional<fs::path> try_find_stack(const std::string& name) {
+  for (const fs::path& file : stack_files())
+    if (file.stem() == name) return file;
+  return std::nullopt;
+}
+
 std::vector<fs::path> stack_files() {
   std::map<std::string, fs::path> files;
   std::error_code ignored;

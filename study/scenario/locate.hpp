@@ -26,6 +26,8 @@ namespace dculab::study {
 [[nodiscard]] std::optional<std::filesystem::path> try_find_model(const std::string& name_or_folder);
 // A stack file, by its path; names are of shipped ones (scenario/stacks.hpp).
 [[nodiscard]] std::optional<std::filesystem::path> try_find_stack_file(const std::string& path);
+// The file of a shipped stack, by its name.
+[[nodiscard]] std::optional<std::filesystem::path> try_find_stack(const std::string& name);
 // The stack files of all data folders; of two with one name the first.
 [[nodiscard]] std::vector<std::filesystem::path> stack_files();
 

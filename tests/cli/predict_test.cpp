@@ -1,4 +1,4 @@
-// `dculab predict` and `dculab show`: the JSON that others rely on, and prices that no machine could beat.
+// `dculab predict`: the JSON that others rely on, and prices that no machine could beat.
 #include <algorithm>
 #include <map>
 
@@ -12,14 +12,6 @@ Arguments predict(const Arguments& more) {
   Arguments arguments{"predict", "--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "2048"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
-}
-
-std::map<std::string, std::string> shown_values(const std::string& what) {
-  const Json shown = run_for_json({"show", what});
-  CHECK(shown.at("schema") == "dculab/show/1");
-  std::map<std::string, std::string> values;
-  for (const Json& each : shown.at("values")) values[each.at("key")] = each.at("value");
-  return values;
 }
 
 TEST_CASE("a prediction has a step, an interval around it, and ops that add up to it", "[main]") {
@@ -69,7 +61,8 @@ TEST_CASE("tokens are counted beyond 2^31: a larger batch takes more FLOP and mo
 }
 
 TEST_CASE("no step on a Z100 is below its bytes over the bandwidth, and more KV heads are never faster") {
-  const double bandwidth = std::stod(shown_values("z100").at("memory.DRAM.bandwidth")) * 1e9;  // "1024 GB/s"
+  const Json facts = run_for_json(predict({})).at("machine_facts").at("z100");
+  const double bandwidth = facts.at("memory").back().at("bytes_per_second");
   REQUIRE(bandwidth > 500e9);
   for (const char* block_size : {"1", "16", "128"}) {
     double fewer_heads = 0;
@@ -249,47 +242,6 @@ TEST_CASE("studies, simulations and validations name the assumed figures they le
     CHECK(std::ranges::any_of(scores.at("leans_on").items(),
                               [&machine](const auto& each) { return each.key().starts_with(machine); }));
   }
-}
-
-TEST_CASE("show tells what is used where a machine file says nothing") {
-  const auto h200 = shown_values("h200");
-  CHECK(h200.at("memory.L1.ways") == "16");
-  CHECK(h200.contains("memory.DRAM.bandwidth_per_unit"));
-  CHECK(h200.at("memory.L2.outstanding") == "any number");
-  CHECK(h200.at("kernel_target") == "none");
-  CHECK(h200.at("compute_capability") == "9.0");
-  CHECK(shown_values("z100").at("compute_capability") == "none");
-  CHECK(h200.at("peaks.fp8_e5m2") == "as f16");
-  CHECK(h200.at("network_link") == "50 GB/s");
-  CHECK(shown_values("x86-server").at("peer_link") == "none");
-}
-
-TEST_CASE("show tells every value of a machine, a model and a scenario, and where it comes from", "[main]") {
-  const Json machine = run_for_json({"show", "z100"});
-  for (const Json& each : machine.at("values")) {
-    INFO(each.dump());
-    const std::string kind = each.at("kind");
-    if (each.at("key").get<std::string>().starts_with("memory."))
-      CHECK((kind != "" || each.at("key") == "memory.L1.scope" || each.at("key") == "memory.L2.scope" ||
-             each.at("key") == "memory.DRAM.scope"));
-    if (!kind.empty()) CHECK_FALSE(each.at("source").get<std::string>().empty());
-  }
-  CHECK(shown_values("z100").contains("sustained.dram_bandwidth"));
-
-  const auto model = shown_values("llama-3-8b");
-  CHECK(model.at("num_key_value_heads") == "8");
-  CHECK(model.at("group size") == "4");
-  CHECK(model.at("rope_theta") == "500000");
-
-  const Json scenario = run_for_json({"show", "llama3_on_dcu", "--set", "kv_cache.block_size=64"});
-  const auto overridden = [](const Json& each) { return each.at("source") == "--set kv_cache.block_size=64"; };
-  CHECK(std::count_if(scenario.at("values").begin(), scenario.at("values").end(), overridden) == 1);
-  const auto values = shown_values("llama3_on_dcu");
-  CHECK(values.at("kv_cache.block_size") == "16");
-  CHECK(values.at("engine.activation_dtype") == "f16");
-  CHECK(shown_values("serving/chat_on_cpu").at("engine.activation_dtype") == "f32");
-  check_refused({"show", "z100", "--set", "kv_cache.block_size=64"}, {"--set", "'z100' is a machine"});
-  check_refused({"show", "llama-3-8b", "--set", "weights=f16"}, {"--set", "'llama-3-8b' is a model"});
 }
 
 }  // namespace
