@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "config/kernel_parameters.hpp"
 #include "config/stack_figure.hpp"
 #include "config/stack_file.hpp"
 #include "core/attention_work.hpp"
@@ -55,6 +56,23 @@ void require_one_of(const std::vector<T>& allowed, const T& value, const std::st
   std::vector<std::string> words;
   for (const T& each : allowed) words.push_back(text(each));
   throw InputError("stack " + stack.name, what + " " + text(value) + " is not served; it takes " + join(words));
+}
+
+// A choice for a kernel that the stack lists, and that runs none of the model's attention.
+void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  const lower::Kernels& kernels = machine.stack.kernels;
+  std::string serving;
+  for (const Phase phase : {Phase::prefill, Phase::decode}) {
+    const std::string name(lower::attention_kernel_of(kernels, attention_of(model, options, phase), machine).name);
+    if (serving != name) serving += (serving.empty() ? "" : " and ") + name;
+  }
+  for (const config::StackParameter& each : config::parameters_of(machine.stack)) {
+    const std::string kernel = each.key.substr(each.key.find('.') + 1, each.key.rfind('.') - each.key.find('.') - 1);
+    if (kernels.parameters[*each.parameter] == each.parameter->standard || serving.find(kernel) != serving.npos)
+      continue;
+    throw InputError("stack " + machine.stack.name,
+                     each.key + ": " + kernel + " runs nothing here; attention of " + model.name + " is by " + serving);
+  }
 }
 
 }  // namespace
@@ -144,6 +162,7 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
                          " attention of " + model.name + " with block_size " + std::to_string(options.block_size) +
                          " and kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + ": " + why);
   }
+  refuse_idle_parameters(machine, model, options);
 }
 
 std::vector<std::string> unserved(const sim::Machine& machine, const EngineOptions& options) {

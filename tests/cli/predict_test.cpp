@@ -197,6 +197,9 @@ TEST_CASE("--stack keeps the figures that --set gives a stack, and no setting go
   };
   refused({"--set", "machine=h100-sxm", "--stack", "vllm", "--set", "attention.partition_tokens=256"},
           {"attention.partition_tokens: is of our own kernels", "stack.parameters"});
+  refused({"--set", "machine=h100-sxm", "--stack", "vllm", "--set",
+           "stack.parameters.vllm_paged_attention.partition_size=256"},
+          {"vllm_paged_attention runs nothing here", "flash_attention_3"});
   refused({"--set", "machine=a100-80gb-sxm", "--stack", "gpt-fast"}, {"stack gpt-fast: runs at most 1 sequences"});
   refused({"--set", "deployment={tensor_parallel_size: 2, routing: random}"},
           {"deployment.routing", "changes no step"});
