@@ -12,6 +12,16 @@ ChoiceTime took(int kv_heads, int block_size, std::size_t workload, double secon
   return {{kv_heads, block_size}, workload, Seconds(seconds)};
 }
 
+TEST_CASE("following a prediction costs nothing where measurements tie") {
+  const std::vector<ChoiceTime> predicted{took(8, 16, 0, 2), took(8, 32, 0, 1)};
+  const std::vector<ChoiceTime> measured{took(8, 16, 0, 1.0001), took(8, 32, 0, 1)};  // 16 stands first
+  const std::optional<Regret> regret = decision_regret(predicted, measured);
+  REQUIRE(regret);
+  CHECK(regret->predicted_best == Choice{8, 32});
+  CHECK(regret->measured_best == Choice{8, 16});
+  CHECK(regret->regret == 0);
+}
+
 TEST_CASE("choices are ranked by the geometric mean over the workloads") {
   const std::vector<ChoiceTime> times{took(1, 16, 0, 2),  took(1, 16, 1, 4.5),  // 3
                                       took(8, 16, 0, 1),  took(8, 16, 1, 4),    // 2
