@@ -155,8 +155,8 @@ void SweepCursor::set_model() {
 
 void SweepCursor::plan_step() {
   const config::Scenario& scenario = point_.scenario;
-  if (changed_.have({Section::model, Section::machines, Section::stack, Section::deployment, Section::weights,
-                     Section::options}))
+  if (changed_.have(
+          {Section::model, Section::machines, Section::stack, Section::deployment, Section::weights, Section::options}))
     point_.options = study::resolve_options(scenario, point_.model, point_.machine);
   point_.plan.batch = study::resolve_batch(scenario.workload, point_.model, point_.options);
   plan_step_into(point_.plan, point_.model, point_.options);

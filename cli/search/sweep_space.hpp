@@ -59,7 +59,7 @@ class SweepSpace {
 // What is asked at a point.
 struct SweepCase {
   sim::Machine machine;
-  ModelShape model;           // to serve; of a step, what each device has of it
+  ModelShape model;  // to serve; of a step, what each device has of it
   EngineOptions options;
   StepPlan plan;              // the step; where requests are served, none
   RequestWorkload requests;   // to serve; of a step, none

@@ -259,7 +259,8 @@ TEST_CASE("journals of something else, in use or there already are refused") {
   CHECK_THROWS_WITH(opening(header(), JournalStart::create)(), ContainsSubstring("add --resume"));
   JournalHeader other = header();
   other.identity = 43;
-  CHECK_THROWS_WITH(opening(other, JournalStart::resume)(), ContainsSubstring("of another scenario, machine, stack, model"));
+  CHECK_THROWS_WITH(opening(other, JournalStart::resume)(),
+                    ContainsSubstring("of another scenario, machine, stack, model"));
   other = header();
   other.shard = 1;
   CHECK_THROWS_WITH(opening(other, JournalStart::resume)(), ContainsSubstring("of another shard"));
