@@ -104,8 +104,8 @@ struct Streams {
 // One way of doing a collective, as each device sees it: it starts, sends messages that wait for one another, and moves
 // bytes over its links.
 struct Exchange {
-  int kernels = 0;        // launched one after the other; 0: one of a library
-  Seconds library_start;  // of that, where the machine states none
+  int kernels = 0;        // launched one after the other; 0: a library's, which start as the machine says
+  Seconds default_start;  // of a library's kernels on a machine that does not say
   Seconds later_start;
   double hops = 0;
   Seconds later_hop;

@@ -89,14 +89,6 @@ struct Prediction {
   return table;
 }
 
-// Between the devices, in the whole step.
-[[nodiscard]] Seconds exchange_of(const Prediction& prediction) {
-  Seconds total;
-  for (const sim::OpPrice& op : prediction.price.ops)
-    if (op.bound.kind == sim::BoundKind::exchange) total += op.all_executions();
-  return total;
-}
-
 [[nodiscard]] std::string tokens_per_second(const Prediction& prediction) {
   return number(static_cast<double>(prediction.plan.batch.num_tokens()) / prediction.price.seconds.value()) +
          " tokens/s";
@@ -174,13 +166,13 @@ struct Prediction {
                   config::short_text(prediction.confidence.high) + "; " +
                   std::string(sim::explanation(prediction.confidence.basis)) + "), " + tokens_per_second(prediction) +
                   ", of it host " + config::short_text(prediction.price.host) +
-                  (devices > 1 ? ", exchange " + config::short_text(exchange_of(prediction)) : ""));
+                  (devices > 1 ? ", exchange " + config::short_text(sim::exchange_time(prediction.price)) : ""));
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + (devices > 1 ? " on each device" : "") +
                   ", room for " + std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
   if (const std::string figures = stack_figures_text(prediction.machine); !figures.empty())
-    lines.push_back("stated of the stack: " + figures);
+    lines.push_back("figures of the stack: " + figures);
   if (const std::string redesign = redesign_text(prediction.machine); !redesign.empty()) lines.push_back(redesign);
   const std::string leaning = leaning_text(prediction.machine, prediction.leanings);
   if (!leaning.empty()) lines.push_back(leaning);
@@ -197,7 +189,7 @@ struct Prediction {
             {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
             {"basis", sim::name(prediction.confidence.basis)},
             {"host_seconds", prediction.price.host.value()},
-            {"exchange_seconds", exchange_of(prediction).value()},
+            {"exchange_seconds", sim::exchange_time(prediction.price).value()},
             {"max_sequences", prediction.capacity.max_sequences},
             {"warnings", warnings_of(prediction)},
             {"assumed", sim::assumed_keys(prediction.machine)},

@@ -33,7 +33,7 @@ constexpr Bytes kMostToAllAtOnce = 512 * kKiB;
 void add_rings(const Op& op, std::span<const Protocol> protocols, Seconds start, Exchanges& ways) {
   const int others = op.devices - 1;
   for (const Protocol& protocol : protocols)
-    ways.add({.library_start = start,
+    ways.add({.default_start = start,
               .later_start = protocol.later_start,
               .hops = static_cast<double>(passes_of(op) * others),
               .later_hop = protocol.later_hop,
@@ -45,7 +45,7 @@ void add_rings(const Op& op, std::span<const Protocol> protocols, Seconds start,
 void add_nccl(const Op& op, const Device& device, Exchanges& ways) {
   add_rings(op, kNcclProtocols, kNcclStart, ways);
   if (op.kind == OpKind::all_reduce && is_hopper(device) && op.devices > 2 && are_directly_linked(op, device))
-    ways.add({.library_start = kNcclStart,
+    ways.add({.default_start = kNcclStart,
               .later_start = kNvlsStart,
               .later_hop = {},
               .sent = (1 + 1.0 / op.devices) * result_of(op),

@@ -19,7 +19,7 @@ constexpr Bytes kMostOfIntraNodeComm = 10 * kMiB;
 [[nodiscard]] Exchange in_stages(const Op& op, int stages) {
   const int others = op.devices - 1;
   return {.kernels = 1,
-          .library_start = {},
+          .default_start = {},
           .later_start = {},
           .hops = stages == 1 ? kOneStageHops : kTwoStageHops + op.devices,
           .later_hop = {},
@@ -66,7 +66,7 @@ constexpr std::array<Sizes, 4> kSymmetricSizes{
 void add_symmetric(const Op& op, const Device& /*device*/, Exchanges& ways) {
   const Bytes bytes = result_of(op);
   ways.add({.kernels = 3,
-            .library_start = {},
+            .default_start = {},
             .later_start = {},
             .hops = kTwoStageHops,
             .later_hop = {},

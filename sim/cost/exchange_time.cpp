@@ -10,7 +10,7 @@ namespace {
 
 [[nodiscard]] Seconds time_of(const Machine& machine, const DeviceLink& link, const lower::Exchange& way) {
   const Seconds start = way.kernels > 0 ? way.kernels * machine.overheads.kernel_launch
-                                        : machine.collective_start.value_or(way.library_start);
+                                        : machine.collective_start.value_or(way.default_start);
   const Seconds copying = 2.0 * way.copied / (machine.dram().bandwidth * machine.sustained.dram_bandwidth);
   return start + way.later_start + way.hops * (link.latency + way.later_hop) +
          way.sent / (link.bandwidth * way.link_share) + copying;

@@ -207,6 +207,13 @@ std::string step_bound(const StepPrice& price, const Machine& machine) {
   return std::string(std::ranges::max_element(seconds, {}, [](const auto& share) { return share.second; })->first);
 }
 
+Seconds exchange_time(const StepPrice& price) {
+  Seconds total;
+  for (const OpPrice& op : price.ops)
+    if (op.bound.kind == BoundKind::exchange) total += op.all_executions();
+  return total;
+}
+
 Bytes step_footprint(const StepPlan& plan) {
   Bytes total;
   for (const Op& op : plan.ops) {

@@ -78,6 +78,9 @@ struct StepPrice {
 // What limits most of the step: the bound with the largest share of its time.
 [[nodiscard]] std::string step_bound(const StepPrice& price, const Machine& machine);
 
+// Of the step, what the devices that share the model spend on exchanging results.
+[[nodiscard]] Seconds exchange_time(const StepPrice& price);
+
 // Distinct bytes of weights and KV that a step touches: how far apart two uses of the same weight are.
 [[nodiscard]] Bytes step_footprint(const StepPlan& plan);
 

@@ -107,11 +107,8 @@ TEST_CASE("a shard's step exchanges two sums a layer, the embedding's and the lo
   const Machine machine = nvlinked();
   const StepPlan plan = plan_step(shard(model, 2), {}, uniform_batch(Phase::prefill, 3, 100));
   const StepPrice price = price_step(machine, plan);
-  Seconds exchange;
-  for (const OpPrice& op : price.ops)
-    if (op.bound.kind == BoundKind::exchange) exchange += op.all_executions();
-  CHECK(exchange.value() == Approx(65 * all_reduce_time(machine, 2, Bytes(300 * 4096 * 2.0)).value() +
-                                   gather_time(machine, 2, Bytes(3 * 128256 * 2.0)).value()));
+  CHECK(exchange_time(price).value() == Approx(65 * all_reduce_time(machine, 2, Bytes(300 * 4096 * 2.0)).value() +
+                                               gather_time(machine, 2, Bytes(3 * 128256 * 2.0)).value()));
   const StepPlan whole = plan_step(model, {}, uniform_batch(Phase::prefill, 3, 100));
   CHECK(plan.ops.size() == whole.ops.size() + 4);
 }
