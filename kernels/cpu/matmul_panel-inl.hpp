@@ -32,15 +32,16 @@ constexpr int phase_at(int step) {
   return phase;
 }
 
-// Floats between steps, and in all of a block, of a tile of x and of a panel of w. Steps are set off by a row, so that
-// they do not all fall into the same set of a cache.
-constexpr std::ptrdiff_t kTokenStep = kBlockK + kLanes;
-constexpr std::ptrdiff_t kTileFloats = kLanes * kTokenStep;
-constexpr std::ptrdiff_t kRowStep = std::ptrdiff_t{kPanelVectors} * kBlockK + kPanelRows;
-constexpr std::ptrdiff_t kPanelFloats = kLanes * kRowStep;
-
 // Vectors of a row of one block.
 constexpr int phase_depth(int block) { return (block + kLanes - 1) / kLanes; }
+
+// Floats from one step to the next of what is packed `depth` vectors deep, `width` rows side by side: the steps follow
+// one another, set off by a row so that they do not all fall into the same set of a cache.
+constexpr std::ptrdiff_t step_floats(int depth, int width) { return (std::ptrdiff_t{depth} + 1) * width; }
+
+// Floats of a tile of x and of a panel of w.
+constexpr std::ptrdiff_t tile_floats(int depth) { return kLanes * step_floats(depth, kLanes); }
+constexpr std::ptrdiff_t panel_floats(int depth) { return kLanes * step_floats(depth, kPanelRows); }
 
 // `count` rows of `depth` values, `stride` apart, to out[step, vector of the row, kWords, kCount * lanes]. Rows that do
 // not exist repeat the last, and their results are dropped; values that do not exist are 0.
@@ -77,7 +78,7 @@ class PhaseSums {
     unrolled<kVectors>([&](auto i) DCULAB_INLINE { sums_[i] = hn::Zero(F32()); });
   }
 
-  // sums += x[depth, lanes]^T * w[depth, kPanelRows]; x comes from L3 and tiles of it follow one another.
+  // sums += x[depth, lanes]^T * w[depth, kPanelRows]; x may come from L3, and tiles of it follow one another.
   HWY_INLINE void add(const float* x, const float* w, int depth) {
     constexpr int kAhead = 2048 / sizeof(float);
     for (int i = 0; i < depth; ++i, x += kLanes, w += kPanelRows) {
@@ -135,7 +136,7 @@ HWY_NOINLINE void multiply_phases(const float* x, const float* w, int depth, con
   HWY_ALIGN float waiting[4 * kFloats];  // sums that wait for their partner: at most one each of 8, 4, 2 and 1 phases
   float* next = waiting;
   out.prefetch(kTokens);
-  for (int step = 0; step < kLanes; ++step, x += kTokenStep, w += kRowStep) {
+  for (int step = 0; step < kLanes; ++step, x += step_floats(depth, kLanes), w += step_floats(depth, kPanelRows)) {
     PhaseSums<Terms, kTokens> sums;
     sums.add(x, w, depth);
     for (int pairs = step; pairs % 2 == 1; pairs /= 2) sums.add(next -= kFloats);
