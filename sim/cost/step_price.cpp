@@ -81,10 +81,28 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
   return machine.memory.size() - (overlap == Overlap::caches ? 1 : 0);
 }
 
+[[nodiscard]] Bytes weight_bytes(const Op& op) {
+  Bytes total;
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::weight) total += operand.unique;
+  return total;
+}
+
+// Weights from DRAM at the rate at which the kernel gets through them there.
+[[nodiscard]] Seconds streaming_weights(const OpPrice& price, const Machine& machine, const Launch& launch,
+                                        Bytes weights, double share) {
+  const std::size_t dram = machine.memory.size() - 1;
+  const double units = price.parallel.active_units;
+  const double active = deliverable(machine, dram, units, drawing_units(machine, launch, dram, units)) /
+                        deliverable(machine, dram, machine.compute_units);
+  return weights / (share * active * machine.dram().bandwidth);
+}
+
 // What keeps the op busy at once: each level, then arithmetic, then latency. A matmul that was measured with weights
-// from DRAM takes that time in place of DRAM's and arithmetic's, since both are in it and overlap as they do.
+// from DRAM takes that time in place of DRAM's and arithmetic's, since both are in it and overlap as they do. What
+// arrives beyond the weights, which are the longest unused, are activations: DRAM serves those as any other op's.
 [[nodiscard]] std::array<Seconds, kMaxMemoryLevels + 2> resources_of(const OpPrice& price, const Machine& machine,
-                                                                     const Launch& launch,
+                                                                     const Op& op, const Launch& launch,
                                                                      const PerLevel<Seconds>& levels) {
   std::array<Seconds, kMaxMemoryLevels + 2> resources{};
   std::copy(levels.begin(), levels.end(), resources.begin());
@@ -95,12 +113,12 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
     compute = std::max(compute, std::exchange(resources[level], Seconds{}));
   if (const auto share = launch.product ? matmul_dram_share(machine, *launch.product) : std::nullopt) {
     const std::size_t dram = machine.memory.size() - 1;
-    const double units = price.parallel.active_units;
-    const double active = deliverable(machine, dram, units, drawing_units(machine, launch, dram, units)) /
-                          deliverable(machine, dram, machine.compute_units);
-    const BytesPerSecond reached = *share * active * machine.dram().bandwidth;
-    compute = std::max(compute, price.bytes[dram] / reached);
-    resources[dram] = Seconds{};
+    const Bytes arriving = price.bytes[dram], weights = std::min(arriving, weight_bytes(op));
+    compute = std::max(compute, streaming_weights(price, machine, launch, weights, *share));
+    if (arriving > weights)
+      resources[dram] *= (arriving - weights) / arriving;
+    else
+      resources[dram] = Seconds{};
   }
   return resources;
 }
@@ -124,7 +142,7 @@ struct Way {
   price_starts(price, machine, launch, way.parts);
   price.adding = adding_time(machine, launch, way.parts);
   price.seconds = price.launch + price.lookups + price.chain + price.adding +
-                  smooth_max(resources_of(price, machine, launch, levels), norm);
+                  smooth_max(resources_of(price, machine, op, launch, levels), norm);
   price.bound = bound_of(price, machine, levels);
   return price;
 }

@@ -93,6 +93,25 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
   CHECK(held_up.bound.kind == BoundKind::compute);
 }
 
+TEST_CASE("activations that DRAM serves take its time, not that of weights multiplied by so many rows") {
+  Machine machine = measured_cpu();
+  machine.matmul_dram_shares[{Dtype::f16, ActivationMode::exact}] = {{1, 0.9}, {256, 0.01}};
+  const TraceStep step = cpu_grid({Dtype::f16, 0}, ActivationMode::exact, {256, 2000})[0];
+  Machine unmeasured = machine;
+  unmeasured.matmul_dram_shares.clear();
+  for (const int sequences : {1, 8, 128}) {
+    const StepPlan plan = plan_step(step.model, step.options, uniform_batch(Phase::prefill, sequences, 512));
+    const Op& op = *std::ranges::find(plan.ops, OpKind::matmul, &Op::kind);
+    const Bytes weight_bytes(static_cast<double>(2 * op.n * op.k));
+    const double tokens = 512.0 * sequences;
+    const OpPrice price = price_op(machine, op, step_footprint(plan));
+    const double share = 1 / (1 / 0.9 + (tokens - 1) / 255 * (1 / 0.01 - 1 / 0.9));  // of the weights alone
+    const Seconds weights = weight_bytes / (share * machine.dram().bandwidth);
+    INFO(tokens << " tokens, " << price.bytes[machine.memory.size() - 1] / weight_bytes << " times the weights");
+    CHECK(price.seconds < 2 * std::max(weights, price_op(unmeasured, op, step_footprint(plan)).seconds));
+  }
+}
+
 TEST_CASE("a row of weights costs something on top of its in-features, where short ones were measured too") {
   Machine machine = measured_cpu();
   machine.peaks[Dtype::f32].vector = 10 * kTflops;
