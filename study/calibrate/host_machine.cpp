@@ -26,13 +26,20 @@ template <class Rates>
   return highest;
 }
 
+// A virtual machine has only a part of a cache that its host shares out, whatever sysfs says. Half of it is more than
+// the steps of the sweep and the cache's own replacement explain.
+[[nodiscard]] bool has_only_a_part(const engine::LevelMeasurement& measured) {
+  return measured.reach > Bytes{} && measured.reach < measured.size / 2.0;
+}
+
 void add_level(sim::Machine& machine, const engine::HostMeasurements& host, const engine::LevelMeasurement& measured) {
   const bool private_to_core = measured.sharing == engine::Sharing::one_core;
   const bool dram = measured.name == "DRAM";
   sim::MemoryLevel level;
   level.name = measured.name;
   level.scope = private_to_core ? sim::Scope::compute_unit : sim::Scope::device;
-  level.size = measured.size;
+  const bool part = has_only_a_part(measured);
+  level.size = part ? measured.reach : measured.size;
   level.line = measured.line;
   level.bandwidth = best(measured.read);
   level.latency = measured.latency.median;
@@ -41,7 +48,11 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
   level.bandwidth_per_unit = measured.read.front().rate.highest;
   const std::string path = "memory." + measured.name + ".";
   const std::string bandwidth_source = explain(host, dram ? "dram bandwidth" : "cache bandwidth");
-  config::cite(machine, path + "size", Evidence::measured, dram ? "/proc/meminfo" : "sysfs cache topology");
+  config::cite(machine, path + "size", Evidence::measured,
+               dram   ? "/proc/meminfo"
+               : part ? "dculab probe: the largest set that one thread reads mostly from here; sysfs says " +
+                            config::short_text(measured.size) + ", shared with strangers"
+                      : "sysfs cache topology");
   config::cite(machine, path + "line", Evidence::measured, dram ? "line of the last cache" : "sysfs cache topology");
   config::cite(machine, path + "bandwidth", Evidence::measured, bandwidth_source);
   config::cite(machine, path + "latency", Evidence::measured, explain(host, "latency"));
