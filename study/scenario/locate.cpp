@@ -91,10 +91,15 @@ std::optional<fs::path> try_find_stack(const std::string& name) {
 
 std::vector<fs::path> stack_files() {
   std::map<std::string, fs::path> files;
-  std::error_code ignored;
-  for (const fs::path& data : data_folders())
-    for (const auto& entry : fs::directory_iterator(data / "stacks", ignored))
+  for (const fs::path& data : data_folders()) {
+    const fs::path folder = data / "stacks";
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error))
       if (entry.path().extension() == ".yaml") files.try_emplace(entry.path().stem().string(), entry.path());
+    // A folder that cannot be read must not take its stacks out of a comparison unseen.
+    if (error && !is_missing(error) && error != std::errc::permission_denied)
+      throw fs::filesystem_error("", folder, error);
+  }
   std::vector<fs::path> sorted;
   for (const auto& [name, file] : files) sorted.push_back(file);
   return sorted;
