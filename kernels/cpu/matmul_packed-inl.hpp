@@ -20,6 +20,7 @@
 #ifndef DCULAB_KERNELS_CPU_MATMUL_PACKED_L2_
 #define DCULAB_KERNELS_CPU_MATMUL_PACKED_L2_
 namespace dculab::kernels::cpu {
+
 // Bytes; of 512 KiB where the system does not say.
 inline std::ptrdiff_t half_of_l2() {
   static const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -103,14 +104,16 @@ struct PackedPlan {
   std::ptrdiff_t x_floats, worker_floats;
 
   // The more panels a task takes through the tiles of x, the less often x is read: half of L2 at most, and so few that
-  // every thread has as many tasks. A matrix that ends within a panel makes one more of it.
+  // every thread has as many tasks. One where x stays in the other half. A matrix that ends within a panel makes one
+  // more of it.
   PackedPlan(const MatmulArgs& args, int num_threads) {
     const int depth = 2 * phase_depth((std::min(args.k, kBlockK) + 1) / 2);  // of floats, or pairs as two words
-    const std::ptrdiff_t floats = panel_floats(depth), fit = half_of_l2() / (floats * std::ptrdiff_t{sizeof(float)});
-    const int panels = (total_rows(args) + kPanelRows - 1) / kPanelRows, most = std::max(1, static_cast<int>(fit));
+    const std::ptrdiff_t floats = panel_floats(depth), half = half_of_l2() / std::ptrdiff_t{sizeof(float)};
+    x_floats = token_tiles(args.m) * tile_floats(depth);
+    const int most = x_floats <= half ? 1 : std::max(1, static_cast<int>(half / floats));
+    const int panels = (total_rows(args) + kPanelRows - 1) / kPanelRows;
     const int tasks = ((panels + most - 1) / most + num_threads - 1) / num_threads * num_threads;
     panels_per_task = (panels + tasks - 1) / tasks;
-    x_floats = token_tiles(args.m) * tile_floats(depth);
     worker_floats = (panels_per_task + args.num_weights - 1) * floats;
   }
 
