@@ -96,8 +96,10 @@ std::vector<fs::path> stack_files() {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error))
       if (entry.path().extension() == ".yaml") files.try_emplace(entry.path().stem().string(), entry.path());
-    // A folder that cannot be read must not take its stacks out of a comparison unseen.
-    if (error && !is_missing(error) && error != std::errc::permission_denied)
+    // A folder that cannot be read must not take its stacks out of a comparison unseen. Where the working folder itself
+    // may not be searched, nobody can say that one is there.
+    std::error_code ignored;
+    if (error && !is_missing(error) && (error != std::errc::permission_denied || fs::is_directory(folder, ignored)))
       throw fs::filesystem_error("", folder, error);
   }
   std::vector<fs::path> sorted;
