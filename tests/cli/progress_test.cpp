@@ -2,6 +2,7 @@
 #include "cli/output/progress.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "files/output.hpp"
@@ -26,6 +28,7 @@ using files::Descriptor;
 using files::test::TemporaryFolder;
 
 constexpr unsigned kHangs = 60;  // seconds, after which SIGALRM ends a process that nothing else ended
+constexpr std::string_view kEmptyLine = "\r\033[K";
 
 struct Terminal {
   Descriptor reader{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
@@ -38,10 +41,18 @@ struct Terminal {
     REQUIRE(writer.number() >= 0);
   }
 
-  [[nodiscard]] std::string shown() const {
-    std::array<char, 4096> text{};
-    const ssize_t got = ::read(reader.number(), text.data(), text.size());
-    return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+  // What the terminal shows until it has shown `text` and emptied the line: the kernel delivers it after the write.
+  [[nodiscard]] std::string shown_through(std::string_view text) const {
+    std::string shown;
+    pollfd arrived{reader.number(), POLLIN, 0};
+    const auto is_complete = [&] { return shown.find(text) != std::string::npos && shown.ends_with(kEmptyLine); };
+    while (!is_complete() && ::poll(&arrived, 1, kHangs * 1000) == 1) {
+      std::array<char, 4096> bytes{};
+      const ssize_t got = ::read(reader.number(), bytes.data(), bytes.size());
+      if (got <= 0) break;
+      shown.append(bytes.data(), static_cast<std::size_t>(got));
+    }
+    return shown;
   }
 };
 
@@ -64,13 +75,15 @@ void wait_until_asleep(long thread) {
   files::GrowingFile growing(file);
   growing.write("half");
   std::atomic<long> number = 0;
+  std::atomic<bool> is_drawn = false;
   std::thread drawing([&] {
     number = ::syscall(SYS_gettid);
     bar.update("working", 0.5);
+    is_drawn = true;
     ::pause();
   });
-  while (number == 0) std::this_thread::yield();
-  wait_until_asleep(number);  // in write() where the terminal is stopped
+  while (number == 0 || !(is_stopped || is_drawn)) std::this_thread::yield();
+  if (is_stopped) wait_until_asleep(number);  // in write()
   ::kill(::getpid(), SIGTERM);
   drawing.join();
   ::_exit(0);
@@ -88,9 +101,9 @@ TEST_CASE("a program is ended by a signal also while its bar waits for a stopped
     CHECK(WTERMSIG(status) == SIGTERM);
     CHECK(folder.names().empty());
     if (is_stopped) continue;
-    const std::string shown = terminal.shown();
+    const std::string shown = terminal.shown_through("50 %  working");
     CHECK_THAT(shown, ContainsSubstring("50 %  working"));
-    CHECK(shown.ends_with("\r\033[K"));
+    CHECK(shown.ends_with(kEmptyLine));
   }
 }
 
@@ -100,7 +113,7 @@ TEST_CASE("a label gives the terminal no orders") {
   ::dup2(terminal.writer.number(), STDERR_FILENO);
   ProgressBar().update("red \033[31m", 0.1);
   ::dup2(before.number(), STDERR_FILENO);
-  CHECK_THAT(terminal.shown(), ContainsSubstring("red \\x1b[31m"));
+  CHECK_THAT(terminal.shown_through("red \\x1b[31m"), ContainsSubstring("red \\x1b[31m"));
 }
 
 }  // namespace
