@@ -14,9 +14,9 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_scores.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
-#include <hwy/contrib/math/math-inl.h>
 
 #include "kernels/cpu/cached_values-inl.hpp"
+#include "kernels/cpu/exponential-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -50,7 +50,7 @@ void softmax(float* scores, int count) {
   const Vector most = hn::MaxOfLanes(F32(), largest);
   Vector totals = hn::Zero(F32());
   for (int i = 0; i < count; i += kLanes) {
-    const Vector weight = hn::Exp(F32(), hn::Sub(load(scores + i), most));
+    const Vector weight = exponential(hn::Sub(load(scores + i), most));
     store(weight, scores + i);
     totals = hn::Add(totals, weight);
   }

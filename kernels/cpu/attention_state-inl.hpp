@@ -10,10 +10,9 @@
 #define DCULAB_KERNELS_CPU_ATTENTION_STATE_INL_HPP_
 #endif
 
-#include <hwy/contrib/math/math-inl.h>
-
 #include <limits>
 
+#include "kernels/cpu/exponential-inl.hpp"
 #include "kernels/cpu/stored_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,7 +20,7 @@ namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
 constexpr float kNoScore = std::numeric_limits<float>::lowest();  // finite, so that differences are numbers
 
-HWY_INLINE float exp_of(float x) { return hn::GetLane(hn::Exp(F32(), hn::Set(F32(), x))); }
+HWY_INLINE float exp_of(float x) { return hn::GetLane(exponential(hn::Set(F32(), x))); }
 
 // Softmax over part of the context: partial[0] = m, partial[1] = l, then acc[width].
 struct Partial {
@@ -179,7 +178,7 @@ class SoftmaxRows {
     std::copy(largest_ + last, largest_ + end, raised + last);
     for (int row = begin; row < end; row += kLanes) {
       const Vector next = load(raised + row);
-      const Vector decay = hn::Exp(F32(), hn::Sub(load(largest_ + row), next));
+      const Vector decay = exponential(hn::Sub(load(largest_ + row), next));
       store(next, largest_ + row);
       store(decay, decay_ + row);
     }
@@ -191,7 +190,7 @@ class SoftmaxRows {
     const Vector largest = hn::Set(F32(), largest_[row]);
     Vector total = hn::Mul(load(totals_ + row * kLanes), hn::Set(F32(), decay_[row]));
     for (int i = 0; i < vectors * kLanes; i += kLanes) {
-      const Vector weight = hn::Exp(F32(), hn::Sub(load(scores + i), largest));
+      const Vector weight = exponential(hn::Sub(load(scores + i), largest));
       store(weight, scores + i);
       total = hn::Add(total, weight);
     }

@@ -11,9 +11,8 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/classic_layers.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
-#include <hwy/contrib/math/math-inl.h>
 
-#include "kernels/cpu/vectors-inl.hpp"
+#include "kernels/cpu/exponential-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -73,7 +72,7 @@ HWY_INLINE Vector gelu_erf(Vector x) {
   // Beyond 14 standard deviations exp is 0 in F32 anyway, and the square must not leave the range exp is defined in.
   const Vector near = hn::Min(hn::Abs(x), constant(14.5F));
   const Vector tail =
-      hn::Mul(hn::Mul(hn::Mul(constant(0.5F), t), q), hn::Exp(F32(), hn::Mul(hn::Mul(constant(-0.5F), near), near)));
+      hn::Mul(hn::Mul(hn::Mul(constant(0.5F), t), q), exponential(hn::Mul(hn::Mul(constant(-0.5F), near), near)));
   const Vector below = hn::Mul(x, tail);
   return hn::IfThenElse(hn::Lt(x, hn::Zero(F32())), below, hn::Sub(x, below));
 }
@@ -83,9 +82,7 @@ HWY_INLINE Vector gelu_tanh(Vector x) {
   constexpr float kTwiceRoot = 1.5957691216F;  // 2 sqrt(2 / pi)
   const Vector cube = hn::Mul(hn::Mul(x, x), x);
   const Vector angle = hn::Mul(hn::Set(F32(), -kTwiceRoot), hn::MulAdd(hn::Set(F32(), 0.044715F), cube, x));
-  // Defined from -104 to 104, where exp is 0 and infinity.
-  const Vector bounded = hn::Max(hn::Min(angle, hn::Set(F32(), 104.0F)), hn::Set(F32(), -104.0F));
-  return hn::Div(x, hn::Add(hn::Set(F32(), 1.0F), hn::Exp(F32(), bounded)));
+  return hn::Div(x, hn::Add(hn::Set(F32(), 1.0F), exponential(angle)));
 }
 
 template <GeluKind kKind>

@@ -12,9 +12,8 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/layers.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
-#include <hwy/contrib/math/math-inl.h>
 
-#include "kernels/cpu/vectors-inl.hpp"
+#include "kernels/cpu/exponential-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -76,7 +75,7 @@ void silu_mul_impl(ThreadPool& threads, const SiluMulArgs& args) {
     for (int i = 0; i < args.width; i += kLanes) {
       const int count = args.width - i;
       const Vector g = load_first(gate + i, count);
-      const Vector e = hn::Exp(F32(), hn::Min(hn::Neg(g), hn::Set(F32(), 104.0F)));  // defined up to here: infinity
+      const Vector e = exponential(hn::Neg(g));
       store_first(hn::Mul(hn::Div(g, hn::Add(one, e)), load_first(up + i, count)), out + i, count);
     }
   });

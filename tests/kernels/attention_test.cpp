@@ -1,4 +1,6 @@
 // Does paged attention agree with the reference for every dtype, head size, group and context?
+#include <cfenv>
+
 #include "kernels/reference/reference_kernels.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 #include "tests/support/sanitized.hpp"
@@ -114,6 +116,23 @@ TEST_CASE("ALiBi agrees with the reference, also where heads are no power of two
       check(sequences, {{2, 600, 40}});
     }
   }
+}
+
+TEST_CASE("attention makes no subnormal numbers where scores lie far apart") {
+  const PagedSequences sequences({4, 2, 32, Dtype::f32}, {64});  // one KV tile: sums do not fade from tile to tile
+  cpu::ThreadPool caller(1);                                     // whose floating-point exceptions are this thread's
+  cpu::Workspace workspace;
+  for_each_vector_target([&](std::string_view target) {
+    for (const int tokens : {1, 64}) {
+      INFO(target << ", " << tokens << " tokens");
+      std::feclearexcept(FE_UNDERFLOW);
+      const auto out = sequences.run({{0, 64, tokens}}, [&](PagedAttentionArgs args) {
+        args.scale = 8;  // scores of about 50
+        cpu::paged_attention(caller, workspace, args);
+      });
+      CHECK(std::fetestexcept(FE_UNDERFLOW) == 0);
+    }
+  });
 }
 
 TEST_CASE("a sliding window agrees with the reference, shorter and longer than tiles, partitions and chunks") {
