@@ -133,7 +133,10 @@ Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel
   launch.arithmetic = attention_arithmetic(op, device, tile, launch.grid);
   launch.block_lookups = walk.block_lookups;
   if (walk.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
-  if (device.kind == DeviceKind::cpu) return launch;
+  if (device.kind == DeviceKind::cpu) {
+    launch.overlap = Overlap::dram_in_turn;
+    return launch;
+  }
   launch.resources = resources_of(op, tile.query_heads, device);
   if (is_hopper(device)) launch.overlap = Overlap::all;
   if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)

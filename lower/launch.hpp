@@ -65,9 +65,13 @@ struct ProductShape {
   std::int64_t in_features = 0;
 };
 
-// Which memory levels deliver wholly behind arithmetic, in a kernel that fetches the next tile while it multiplies this
-// one.
-enum class Overlap : std::uint8_t { none, caches, all };
+// How a kernel that fetches the next tile while it multiplies this one hides memory behind arithmetic.
+enum class Overlap : std::uint8_t {
+  partial,       // each level as much as the machine's `overlap` says
+  caches,        // caches wholly
+  all,           // DRAM too
+  dram_in_turn,  // caches partially, DRAM not at all
+};
 
 // Who asks for the rest of a line of which a kernel asks for a piece at a time.
 enum class RestOfLine : std::uint8_t { nobody, same_workgroup, neighbours };
@@ -134,7 +138,7 @@ struct Launch {
   Tiles tiles;
   Arithmetic arithmetic;
   std::optional<ProductShape> product{};
-  Overlap overlap = Overlap::none;
+  Overlap overlap = Overlap::partial;
   int kernels = 1;           // launched one after the other
   double block_lookups = 0;  // loads of block-table entries that data waits for, over all workgroups
   double chained_loads = 0;  // from the last cache that wait for one another, on the way to the end

@@ -77,8 +77,8 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
 }
 
 [[nodiscard]] std::size_t hidden_levels(const Machine& machine, Overlap overlap) {
-  if (overlap == Overlap::none) return 0;
-  return machine.memory.size() - (overlap == Overlap::caches ? 1 : 0);
+  if (overlap == Overlap::caches) return machine.memory.size() - 1;
+  return overlap == Overlap::all ? machine.memory.size() : 0;
 }
 
 [[nodiscard]] Bytes weight_bytes(const Op& op) {
@@ -141,8 +141,10 @@ struct Way {
   price.memory = *std::max_element(levels.begin(), levels.end());
   price_starts(price, machine, launch, way.parts);
   price.adding = adding_time(machine, launch, way.parts);
-  price.seconds = price.launch + price.lookups + price.chain + price.adding +
-                  smooth_max(resources_of(price, machine, op, launch, levels), norm);
+  auto resources = resources_of(price, machine, op, launch, levels);
+  if (launch.overlap == Overlap::dram_in_turn) price.in_turn = std::exchange(resources[machine.memory.size() - 1], {});
+  price.seconds =
+      price.launch + price.lookups + price.chain + price.adding + price.in_turn + smooth_max(resources, norm);
   price.bound = bound_of(price, machine, levels);
   return price;
 }

@@ -58,6 +58,7 @@ struct OpPrice {
   Seconds adding;      // the sums of a product split along k; its bound is the last cache
   Seconds compute;
   Seconds memory;   // of the slowest level
+  Seconds in_turn;  // DRAM's, of a kernel that hides none of it
   Seconds latency;  // waiting with too few bytes in flight
   Seconds floor;
   Seconds effective_latency;             // T_eff

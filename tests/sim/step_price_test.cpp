@@ -92,6 +92,22 @@ TEST_CASE("a matmul hides its cache reads behind arithmetic, on Hopper DRAM's to
   CHECK(price(slow_hopper).seconds == price(hopper).seconds);
 }
 
+TEST_CASE("attention on a CPU waits for what comes from DRAM, and computes before and after") {
+  Machine machine = cpu_like();
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 16, 2048));
+  const auto attention = [&] {
+    const StepPrice step = price_step(machine, plan);
+    const auto op = std::ranges::find(plan.ops, OpKind::attention_decode, &Op::kind);
+    return step.ops[static_cast<std::size_t>(op - plan.ops.begin())];
+  };
+  const OpPrice price = attention();
+  machine.memory.back().bandwidth = machine.memory.back().bandwidth_per_unit = BytesPerSecond(1e30);
+  const OpPrice without = attention();
+  CHECK(price.in_turn.value() == Approx(price.memory.value()));
+  CHECK(price.in_turn > 0.2 * price.seconds);
+  CHECK(price.seconds.value() == Approx((without.seconds + price.in_turn).value()));
+}
+
 TEST_CASE("weights resident in a cache come at its bandwidth") {
   const Machine machine = ideal(cpu_like());
   const OpPrice price = price_op(machine, stream_weights(12e6, 1, Dtype::f32), Bytes(12e6));
