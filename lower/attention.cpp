@@ -134,7 +134,7 @@ Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel
   launch.block_lookups = walk.block_lookups;
   if (walk.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
   if (device.kind == DeviceKind::cpu) {
-    launch.overlap = Overlap::dram_in_turn;
+    if (op.kind == OpKind::attention_decode) launch.overlap = Overlap::dram_in_turn;
     return launch;
   }
   launch.resources = resources_of(op, tile.query_heads, device);

@@ -115,7 +115,9 @@ TEST_CASE("what hides behind arithmetic is the kernel's matter") {
   CHECK(lower(product, plan, gpu("", "9.0")).overlap == Overlap::all);
   CHECK(lower(attention, plan, gpu("", "9.0")).overlap == Overlap::all);
   CHECK(lower(product, plan, cpu_like()).overlap == Overlap::partial);
-  CHECK(lower(attention, plan, cpu_like()).overlap == Overlap::dram_in_turn);
+  CHECK(lower(attention, plan, cpu_like()).overlap == Overlap::partial);
+  const StepPlan decode = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 1, 512));
+  CHECK(lower(op_named(decode, "attention_decode"), decode, cpu_like()).overlap == Overlap::dram_in_turn);
 }
 
 TEST_CASE("rotating and caching are a kernel each on a GPU, where anything is rotated") {
