@@ -27,9 +27,13 @@ class Workspace {
 // there.
 inline constexpr int kStreamedRows = 16;
 
+// In bytes. Where the system does not say how large L2 is, it counts as 512 KiB.
+[[nodiscard]] std::ptrdiff_t half_of_l2();
+
 // Reads every weight from memory once while m is small (decode); a tiled matrix product for large m (prefill). Weights
-// are plain floats or packed int4 and int8 (packed_weights.hpp).
-void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args);
+// are plain floats or packed int4 and int8 (packed_weights.hpp). The bits do not depend on half_of_l2.
+void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args,
+            std::ptrdiff_t half_of_l2 = cpu::half_of_l2());
 
 void rms_norm(ThreadPool& threads, const RmsNormArgs& args);
 void layer_norm(ThreadPool& threads, const LayerNormArgs& args);

@@ -1,4 +1,6 @@
 // y = x w^T: streams w once for few rows of x (decode), packs both for many (prefill).
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
@@ -82,9 +84,9 @@ void stream(ThreadPool& threads, const Product<Terms>& product) {
 
 }  // namespace
 
-void matmul_impl(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
+void matmul_impl(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args, std::ptrdiff_t half_of_l2) {
   const bool streams = args.m <= kStreamedRows;
-  const PackedPlan plan(args, threads.num_threads());
+  const PackedPlan plan(args, threads.num_threads(), half_of_l2);
   const std::ptrdiff_t packed = streams ? 0 : plan.floats(threads.num_threads());
   const int pairs = args.activations == ActivationMode::bf16 ? args.k / 2 : 0;
   float* const memory = workspace.floats(static_cast<std::size_t>(packed + std::ptrdiff_t{args.m} * pairs));
@@ -113,7 +115,12 @@ namespace dculab::kernels::cpu {
 
 HWY_EXPORT(matmul_impl);
 
-void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
+std::ptrdiff_t half_of_l2() {
+  static const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return (bytes > 0 ? bytes : 512 * 1024) / 2;
+}
+
+void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args, std::ptrdiff_t half_of_l2) {
   if (args.weights[0].dtype == Dtype::int4 || args.weights[0].dtype == Dtype::int8) {
     return quantized_matmul(threads, workspace, args);
   }
@@ -124,7 +131,7 @@ void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args) {
     require(args.activations == ActivationMode::exact || (dtype == Dtype::bf16 && args.k % 2 == 0), "matmul",
             "BF16 activations need BF16 weights and an even number of in-features");
   }
-  HWY_DYNAMIC_DISPATCH(matmul_impl)(threads, workspace, args);
+  HWY_DYNAMIC_DISPATCH(matmul_impl)(threads, workspace, args, half_of_l2);
 }
 
 }  // namespace dculab::kernels::cpu

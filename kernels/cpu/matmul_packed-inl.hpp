@@ -6,29 +6,13 @@
 #define DCULAB_KERNELS_CPU_MATMUL_PACKED_INL_HPP_
 #endif
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
-#include <span>
-#include <vector>
 
 #include "kernels/cpu/matmul_panel-inl.hpp"
 #include "kernels/cpu/matmul_pieces-inl.hpp"
 #include "kernels/cpu/thread_pool.hpp"
-
-#ifndef DCULAB_KERNELS_CPU_MATMUL_PACKED_L2_
-#define DCULAB_KERNELS_CPU_MATMUL_PACKED_L2_
-namespace dculab::kernels::cpu {
-
-// Bytes; of 512 KiB where the system does not say.
-inline std::ptrdiff_t half_of_l2() {
-  static const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return (bytes > 0 ? bytes : 512 * 1024) / 2;
-}
-
-}  // namespace dculab::kernels::cpu
-#endif
+#include "lower/dculab_cpu/geometry.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -68,88 +52,97 @@ class PackedTokens {
   float* memory_;
 };
 
-// A panel of w: some of the rows of one matrix, packed.
-struct Panel {
-  Piece piece;
-  float* packed;
-};
-
+// A block of some rows of w, counted over all matrices, packed: panels of kPanelRows, one after another. A matrix that
+// ends within a panel makes one more of it.
 template <class Terms>
-void pack(const Product<Terms>& product, Block<Terms> block, const Panel& panel) {
-  Terms::with_weights(panel.piece.weight, [&](auto* data) {
-    pack_rows<Terms, kPanelVectors>(data + std::ptrdiff_t{panel.piece.first} * product.k + block.begin, product.k,
-                                    panel.piece.rows, block.end - block.begin, panel.packed,
-                                    step_floats(block.depth(), kPanelRows));
-  });
-}
+class PackedWeights {
+ public:
+  PackedWeights(float* memory, const Product<Terms>& product, Block<Terms> block, int first_row, int rows)
+      : product_(product),
+        block_(block),
+        memory_(memory),
+        begin_(first_row),
+        end_(std::min(total_rows(product.args), first_row + rows)) {}
+
+  // Calls body(piece, packed) for each panel.
+  template <typename Body>
+  void for_each_panel(Body&& body) const {
+    float* packed = memory_;
+    for (int begin = begin_; begin < end_; begin += kPanelRows) {
+      for_each_piece(product_.args, begin, std::min(end_, begin + kPanelRows), [&](const Piece& piece) {
+        body(piece, packed);
+        packed += panel_floats(block_.depth());
+      });
+    }
+  }
+
+  void pack() const {
+    for_each_panel([&](const Piece& piece, float* packed) {
+      Terms::with_weights(piece.weight, [&](auto* data) {
+        pack_rows<Terms, kPanelVectors>(data + std::ptrdiff_t{piece.first} * product_.k + block_.begin, product_.k,
+                                        piece.rows, block_.end - block_.begin, packed,
+                                        step_floats(block_.depth(), kPanelRows));
+      });
+    });
+  }
+
+ private:
+  const Product<Terms>& product_;
+  Block<Terms> block_;
+  float* memory_;
+  int begin_, end_;
+};
 
 // y[:, columns of the panels] = or += the product of one block. The panels stay in L2 while the tiles of x pass.
 template <class Terms>
 void multiply_panels(const Product<Terms>& product, Block<Terms> block, const PackedTokens<Terms>& x,
-                     std::span<const Panel> panels, int y_stride) {
+                     const PackedWeights<Terms>& w, int y_stride) {
   for (int t = 0; t < x.tiles(); ++t) {
     float* const y = product.args.y + std::ptrdiff_t{x.begin(t)} * y_stride;
     with_panel_tokens(x.begin(t + 1) - x.begin(t), [&](auto tokens) {
-      for (const Panel& panel : panels) {
-        const OutputTile out{y + panel.piece.column, y_stride, panel.piece.rows};
-        multiply_phases<typename Terms::Packed, tokens>(x.tile(t), panel.packed, block.depth(), out, block.begin > 0);
-      }
+      w.for_each_panel([&](const Piece& piece, const float* packed) {
+        const OutputTile out{y + piece.column, y_stride, piece.rows};
+        multiply_phases<typename Terms::Packed, tokens>(x.tile(t), packed, block.depth(), out, block.begin > 0);
+      });
     });
   }
 }
 
 // How a packed product is divided, and the memory it takes: the packed x, and each worker's panels.
 struct PackedPlan {
-  int panels_per_task;  // of kPanelRows rows of w
+  int rows_per_task;  // of w
   std::ptrdiff_t x_floats, worker_floats;
 
-  // The more panels a task takes through the tiles of x, the less often x is read: half of L2 at most, and so few that
-  // every thread has as many tasks. One where x stays in the other half. A matrix that ends within a panel makes one
-  // more of it.
-  PackedPlan(const MatmulArgs& args, int num_threads) {
+  PackedPlan(const MatmulArgs& args, int num_threads, std::ptrdiff_t half_of_l2) {
+    constexpr std::ptrdiff_t kFloat = sizeof(float);
     const int depth = 2 * phase_depth((std::min(args.k, kBlockK) + 1) / 2);  // of floats, or pairs as two words
-    const std::ptrdiff_t floats = panel_floats(depth), half = half_of_l2() / std::ptrdiff_t{sizeof(float)};
+    const std::ptrdiff_t floats = panel_floats(depth);
     x_floats = token_tiles(args.m) * tile_floats(depth);
-    const int most = x_floats <= half ? 1 : std::max(1, static_cast<int>(half / floats));
-    const int panels = (total_rows(args) + kPanelRows - 1) / kPanelRows;
-    const int tasks = ((panels + most - 1) / most + num_threads - 1) / num_threads * num_threads;
-    panels_per_task = (panels + tasks - 1) / tasks;
-    worker_floats = (panels_per_task + args.num_weights - 1) * floats;
+    const int all = (total_rows(args) + kPanelRows - 1) / kPanelRows;
+    const int panels =
+        lower::dculab_cpu::panels_per_task({all, kFloat * x_floats, kFloat * floats}, half_of_l2, num_threads);
+    rows_per_task = panels * kPanelRows;
+    worker_floats = (panels + args.num_weights - 1) * floats;
   }
 
   [[nodiscard]] std::ptrdiff_t floats(int num_threads) const { return x_floats + num_threads * worker_floats; }
 };
 
-// Packs the panels of rows [first, first + rows) of w into `memory`.
-template <class Terms>
-std::vector<Panel> pack_panels(const Product<Terms>& product, Block<Terms> block, int first, int rows, float* memory) {
-  std::vector<Panel> panels;
-  const int end = std::min(total_rows(product.args), first + rows);
-  for (int begin = first; begin < end; begin += kPanelRows) {
-    for_each_piece(product.args, begin, std::min(end, begin + kPanelRows), [&](const Piece& piece) {
-      panels.push_back({piece, memory});
-      pack(product, block, panels.back());
-      memory += panel_floats(block.depth());
-    });
-  }
-  return panels;
-}
-
 // `memory` has plan.floats().
 template <class Terms>
 void multiply_packed(ThreadPool& threads, float* memory, const PackedPlan& plan, const Product<Terms>& product) {
   const MatmulArgs& args = product.args;
-  const int n = total_rows(args), rows_per_task = plan.panels_per_task * kPanelRows;
+  const int n = total_rows(args), rows = plan.rows_per_task;
   for (int begin = 0; begin < product.k; begin += Terms::kBlock) {
     const Block<Terms> block{begin, std::min(product.k, begin + Terms::kBlock)};
     const PackedTokens<Terms> x(memory, product, block);
     threads.parallel_for(x.tiles(), [&](int index, int) { x.pack(index); });
-    threads.parallel_for((n + rows_per_task - 1) / rows_per_task, [&](int index, int worker) {
+    threads.parallel_for((n + rows - 1) / rows, [&](int index, int worker) {
       float* const mine = memory + plan.x_floats + worker * plan.worker_floats;
-      const auto panels = pack_panels(product, block, index * rows_per_task, rows_per_task, mine);
-      multiply_panels<Terms>(product, block, x, panels, n);
-      if (block.end != product.k) return;
-      for (const Panel& panel : panels) add_bias(args, panel.piece, n);
+      const PackedWeights<Terms> w(mine, product, block, index * rows, rows);
+      w.pack();
+      multiply_panels(product, block, x, w, n);
+      if (block.end == product.k) w.for_each_panel([&](const Piece& piece, const float*) { add_bias(args, piece, n); });
     });
   }
 }

@@ -67,10 +67,11 @@ struct MatmulCase {
     kernel(args);
     return y;
   }
-  [[nodiscard]] std::vector<float> on_cpu(int num_threads, int begin, int count) const {
+  [[nodiscard]] std::vector<float> on_cpu(int num_threads, int begin, int count,
+                                          std::ptrdiff_t half_of_l2 = cpu::half_of_l2()) const {
     cpu::ThreadPool threads(num_threads);
     cpu::Workspace workspace;
-    return run([&](const MatmulArgs& args) { cpu::matmul(threads, workspace, args); }, begin, count);
+    return run([&](const MatmulArgs& args) { cpu::matmul(threads, workspace, args, half_of_l2); }, begin, count);
   }
 };
 
@@ -93,6 +94,18 @@ void check_bits(const MatmulCase& c) {
       const std::vector<float> part(whole.begin() + std::ptrdiff_t{begin} * c.columns(), whole.end());
       CHECK(c.on_cpu(2, begin, count) == part);
     }
+  });
+}
+
+// With a task for each panel of w, because x fits into the cache, and with as many panels in a task as fit into it.
+void check_grouped_panels(const MatmulCase& c) {
+  constexpr std::ptrdiff_t kAllFits = 1 << 30, kTwoPanels = 560 * 1024;  // of AVX-512; four of AVX2, eight of SSE4
+  const std::vector<float> expected = c.run([](const MatmulArgs& args) { reference::matmul(args); }, 0, c.m);
+  for_each_vector_target([&](std::string_view target) {
+    INFO(target << " " << name(c.dtype) << ", activations " << name(c.activations) << ", k " << c.k);
+    const std::vector<float> apart = c.on_cpu(2, 0, c.m, kAllFits);
+    CHECK(largest_difference(apart, expected) <= sum_tolerance(c.k, 1.0));
+    for (const int num_threads : {1, 2, 3}) CHECK(c.on_cpu(num_threads, 0, c.m, kTwoPanels) == apart);
   });
 }
 
@@ -126,6 +139,11 @@ TEST_CASE("a row of matmul has the same bits alone, in any batch and on any numb
     const int pairs = k / 2 * 2;
     check_bits(MatmulCase({100, 7, 30}, 50, pairs, Dtype::bf16).add_biases().round_activations());
   }
+}
+
+TEST_CASE("matmul has the same bits however many panels of weights a task takes") {
+  for (const Dtype dtype : kStoredDtypes) check_grouped_panels(MatmulCase({150, 9, 70}, 80, 2100, dtype).add_biases());
+  check_grouped_panels(MatmulCase({150, 9, 70}, 80, 2100, Dtype::bf16).add_biases().round_activations());
 }
 
 TEST_CASE("matmul with BF16 activations agrees with the reference, whose x is rounded too") {

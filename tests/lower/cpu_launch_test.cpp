@@ -1,6 +1,8 @@
-// What attention, KIVI caches, heavy hitters and activations cost a CPU beside bytes and FLOP, from the kernels' loops.
+// What attention, KIVI caches, heavy hitters and activations cost a CPU beside bytes and FLOP, from the kernels' loops;
+// how products are cut.
 #include "core/kivi.hpp"
 #include "core/step_plan.hpp"
+#include "lower/dculab_cpu/geometry.hpp"
 #include "lower/lower.hpp"
 #include "tests/support/catch.hpp"
 
@@ -92,6 +94,17 @@ TEST_CASE("activations with an exponential have its instructions, others none") 
   CHECK(silu.arithmetic.shaping_per_value == 20);
   const Launch norm = launch_of(OpKind::rms_norm, options, uniform_batch(Phase::decode, 3, 40));
   CHECK(norm.arithmetic.stored_values == 0);
+}
+
+TEST_CASE("a task of a product takes as many panels as half of L2 holds, shared out evenly, and one where x fits") {
+  using dculab_cpu::panels_per_task;
+  const dculab_cpu::PackedProduct product{.panels = 40, .x_bytes = 1000, .panel_bytes = 100};
+  CHECK(panels_per_task(product, 1000, 2) == 1);
+  CHECK(panels_per_task(product, 999, 1) == 8);  // 9 at most: 5 tasks of 8,
+  CHECK(panels_per_task(product, 999, 2) == 7);  // 6 of 7, the last of 5
+  CHECK(panels_per_task(product, 999, 4) == 5);
+  CHECK(panels_per_task(product, 99, 2) == 1);
+  CHECK(panels_per_task({.panels = 3, .x_bytes = 1000, .panel_bytes = 100}, 999, 2) == 2);
 }
 
 }  // namespace dculab::lower
