@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention_work.hpp"
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 
 namespace dculab::lower {
@@ -12,7 +13,6 @@ constexpr double kTileTokens = 64;      // of a prefill tile
 constexpr double kScoresPerRound = 64;  // tokens that decode scores before it updates the softmax
 constexpr double kFlashRows = 64;       // of FlashAttention's tiles
 constexpr double kInstructionsPerScore = 10;
-constexpr int kCpuTileTokens = 64;
 constexpr double kCpuTileInstructions = 3;
 constexpr double kCpuGatherInstructions = 1;
 // For each query and head, full vectors: clear and fold its sums, two exponentials, one horizontal sum, divide, store.
@@ -49,7 +49,7 @@ constexpr double kCpuDotLoads = 1;  // per value, beside its conversion: the que
 // from where the loads put the values.
 [[nodiscard]] double shaping_instructions(const Device& device, int block_size) {
   if (device.kind == DeviceKind::gpu) return 0;
-  return kCpuTileInstructions + (block_size < kCpuTileTokens ? kCpuGatherInstructions : 0);
+  return kCpuTileInstructions + (block_size < kKvTileTokens ? kCpuGatherInstructions : 0);
 }
 
 // Pairs that are scored for each one that is seen: on a CPU a prefill's query computes the rest of its own tile too,
@@ -57,7 +57,7 @@ constexpr double kCpuDotLoads = 1;  // per value, beside its conversion: the que
 [[nodiscard]] double scored_per_seen(const Op& op, const Device& device) {
   if (device.kind == DeviceKind::gpu || op.kind != OpKind::attention_prefill) return 1;
   const AttentionWork& attention = op.attention;
-  const double tile = std::min<double>(kCpuTileTokens, attention.context_tokens / attention.num_sequences);
+  const double tile = std::min<double>(kKvTileTokens, attention.context_tokens / attention.num_sequences);
   return 1 + attention.query_tokens * tile / 2 / attention.score_pairs;
 }
 
