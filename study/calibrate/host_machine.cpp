@@ -26,10 +26,13 @@ template <class Rates>
   return highest;
 }
 
-// A virtual machine has only a part of a cache that its host shares out, whatever sysfs says. Half of it is more than
-// the steps of the sweep and the cache's own replacement explain.
-[[nodiscard]] bool has_only_a_part(const engine::LevelMeasurement& measured) {
-  return measured.reach > Bytes{} && measured.reach < measured.size / 2.0;
+// A virtual machine has only a part of a cache that its host shares out, whatever sysfs says. What it has lies between
+// the largest set that was read mostly from there and the next of the sweep. If that one is as large as sysfs says, or
+// no larger set was read, the cache may be whole.
+[[nodiscard]] bool has_only_a_part(const engine::HostMeasurements& host, const engine::LevelMeasurement& measured) {
+  return measured.reach > Bytes{} && std::ranges::any_of(host.sweep, [&](const engine::SweepPoint& point) {
+           return point.threads == 1 && point.working_set > measured.reach && point.working_set < measured.size;
+         });
 }
 
 void add_level(sim::Machine& machine, const engine::HostMeasurements& host, const engine::LevelMeasurement& measured) {
@@ -38,7 +41,7 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
   sim::MemoryLevel level;
   level.name = measured.name;
   level.scope = private_to_core ? sim::Scope::compute_unit : sim::Scope::device;
-  const bool part = has_only_a_part(measured);
+  const bool part = has_only_a_part(host, measured);
   level.size = part ? measured.reach : measured.size;
   level.line = measured.line;
   level.bandwidth = best(measured.read);

@@ -1,10 +1,15 @@
 // A machine file of this host: what of a cache a virtual machine has.
 #include "study/calibrate/host_machine.hpp"
 
+#include <cmath>
+
 #include "tests/support/catch.hpp"
 
 namespace dculab::study::test {
 namespace {
+
+// Of a sweep like the probe's: from 1 to 195 MiB.
+Bytes set_after(int steps) { return kMiB * std::pow(1.5, steps); }
 
 engine::HostMeasurements host_with(Bytes size, Bytes reach) {
   const auto reads = [](double rate) {
@@ -29,19 +34,33 @@ engine::HostMeasurements host_with(Bytes size, Bytes reach) {
   }
   host.levels.front().size = size;
   host.levels.front().reach = reach;
+  for (int steps = 0; steps <= 13; ++steps) {
+    const Bytes set = set_after(steps);
+    host.sweep.push_back({set, 1, BytesPerSecond(set <= reach ? 2e10 : 1e10), Seconds(1e-7)});
+  }
   return host;
 }
 
 TEST_CASE("a cache that a host shares out is as large as what is read mostly from it, and says so") {
-  const sim::Machine part = to_machine(host_with(480 * kMiB, 52 * kMiB));
-  CHECK(part.memory.front().size == 52 * kMiB);
+  const Bytes reach = set_after(9);  // 38 MiB
+  const sim::Machine part = to_machine(host_with(480 * kMiB, reach));
+  CHECK(part.memory.front().size == reach);
   CHECK(part.sources.at("memory.L3.size").find("sysfs says 480 MiB") != std::string::npos);
-  // Little less is how a cache's replacement and the sweep's steps look; nothing was found where no set was larger.
-  for (const Bytes reach : {20 * kMiB, Bytes{}}) {
-    const sim::Machine whole = to_machine(host_with(32 * kMiB, reach));
-    CHECK(whole.memory.front().size == 32 * kMiB);
-    CHECK(whole.sources.at("memory.L3.size") == "measured: sysfs cache topology");
-  }
+}
+
+TEST_CASE("a cache is as large as its system says where the next set of the sweep is as large, or none was read") {
+  const auto size_beside = [](Bytes size, Bytes reach) {
+    return to_machine(host_with(size, reach)).memory.front().size;
+  };
+  const Bytes reach = set_after(8), next = set_after(9);
+  CHECK(size_beside(next, reach) == next);
+  CHECK(size_beside(next + Bytes(1), reach) == reach);
+  CHECK(size_beside(reach, reach) == reach);
+  CHECK(size_beside(next, set_after(7)) == set_after(7));
+  // The largest of all was read from the cache; none was, or it is not known.
+  CHECK(size_beside(480 * kMiB, set_after(13)) == 480 * kMiB);
+  CHECK(size_beside(480 * kMiB, Bytes{}) == 480 * kMiB);
+  CHECK(to_machine(host_with(next, reach)).sources.at("memory.L3.size") == "measured: sysfs cache topology");
 }
 
 }  // namespace
