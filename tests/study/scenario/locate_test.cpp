@@ -1,0 +1,44 @@
+// Where shipped files are looked for, and what is said of a folder that cannot be read.
+#include "study/scenario/locate.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "tests/files/temporary_folder.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::study {
+namespace {
+
+// DCULAB_DATA, as long as this lives.
+class WithDataFolder {
+ public:
+  explicit WithDataFolder(const std::filesystem::path& folder) {
+    if (const char* before = std::getenv("DCULAB_DATA")) before_ = before;
+    ::setenv("DCULAB_DATA", folder.c_str(), 1);
+  }
+  ~WithDataFolder() {
+    if (before_)
+      ::setenv("DCULAB_DATA", before_->c_str(), 1);
+    else
+      ::unsetenv("DCULAB_DATA");
+  }
+  WithDataFolder(const WithDataFolder&) = delete;
+  WithDataFolder& operator=(const WithDataFolder&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+TEST_CASE("a folder of stacks that cannot be read is refused; one that is not there is not") {
+  const files::test::TemporaryFolder data;
+  const WithDataFolder environment(data.path());
+  CHECK_FALSE(stack_files().empty());
+  std::filesystem::create_directory_symlink("stacks", data.path() / "stacks");  // to itself: root cannot read it either
+  CHECK_THROWS_WITH(stack_files(), ContainsSubstring("Too many levels of symbolic links"));
+}
+
+}  // namespace
+}  // namespace dculab::study
