@@ -4,9 +4,10 @@
 //         + block look-ups * time each / concurrent workgroups    (walking the block table)
 //         + loads that wait for one another * latency of the last cache
 //         + adding the sums of a product split along k            (sim/compute/split_k.hpp)
+//         + DRAM's bytes / bandwidth, of a kernel that hides none of it     (lower::Overlap::dram_in_turn; in_turn)
 //         + cold share * bytes that caches keep between steps / refill bandwidth     (sim/memory/driven_out.hpp)
-//         + smooth maximum of: compute, every memory level's bytes / bandwidth, latency; arithmetic hides some levels
-//           wholly, whose time is then the larger of the two
+//         + smooth maximum of: compute, every (other) memory level's bytes / bandwidth, latency; arithmetic hides some
+//           levels wholly, whose time is then the larger of the two
 //   hidden = memory levels from which the kernel fetches its next tile while it multiplies this one (lower::Overlap): a
 //            GPU's matmul the caches; on Hopper, where a copy engine serves warps that only multiply, all, attention
 //            too
