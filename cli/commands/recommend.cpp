@@ -117,7 +117,7 @@ void add_recommend(CLI::App& app) {
   reads(command->add_option("--machine", choices->machines, "Machine files, or names under hwmodels"),
         study::try_find_machine);
   add_stack_option(*command, choices->stack);
-  command->add_option("--weights", choices->weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
+  command->add_option("--weights", choices->weights, kWeightsHelp);
   const auto add_count = [&command](const char* option, int& value, const char* help) {
     command->add_option(option, value, help)->check(at_least(1));
   };

@@ -52,7 +52,7 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   add_count("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
   command.add_option("--kv-cache-dtype", choices.kv_cache_dtype,
                      "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
-  command.add_option("--weights", choices.weights, "f16, bf16, int8 or gptq-int4 instead of the checkpoint's own");
+  command.add_option("--weights", choices.weights, kWeightsHelp);
   command.add_option("--activations", choices.activations, "exact or int8: of products with grouped weights");
   command.add_option("--set", choices.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
 }
