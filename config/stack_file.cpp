@@ -109,6 +109,8 @@ class StackReader {
   void read_limits(MapReader reader) {
     read_list(reader, "block_sizes", stack_.limits.block_sizes);
     read_list(reader, "kv_cache_dtypes", stack_.limits.kv_cache_dtypes);
+    read_list(reader, "weight_dtypes", stack_.limits.weight_dtypes);
+    reader.optional("alibi", stack_.limits.alibi);
     reader.optional("max_num_seqs", stack_.limits.max_num_seqs, between(1, kLargestBatch));
     reader.finish();
   }

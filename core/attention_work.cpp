@@ -17,6 +17,7 @@ constexpr double kBlockIdBytes = 4;
   work.block_size = options.block_size;
   work.sliding_window = model.sliding_window;
   work.kv_dtype = options.kv_cache_dtype;
+  work.has_alibi = model.position == PositionKind::alibi;
   return work;
 }
 

@@ -49,6 +49,7 @@ struct AttentionWork {
   int block_size = 0;
   int sliding_window = 0;  // tokens that each query sees; 0 = all
   Dtype kv_dtype = Dtype::f16;
+  bool has_alibi = false;     // scores get a multiple of the distance
   double query_tokens = 0;    // new tokens
   double context_tokens = 0;  // KV tokens that are loaded, each counted once per sequence
   double score_pairs = 0;     // (query token, KV token) pairs that are scored, per query head

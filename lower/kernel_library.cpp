@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/activation_mode.hpp"
 #include "lower/aiter/kernels.hpp"
 #include "lower/dculab_cpu/kernels.hpp"
 #include "lower/dculab_gpu/kernels.hpp"
@@ -14,13 +15,24 @@
 #include "lower/peer_memory/kernels.hpp"
 #include "lower/sglang/kernels.hpp"
 #include "lower/vllm/kernels.hpp"
+#include "lower/weight_only/kernels.hpp"
 
 namespace dculab::lower {
 namespace {
 
-constexpr std::array<const MatmulKernel*, 6> kMatmuls{
-    &dculab_gpu::kMatmul, &gemm::kCublas,     &gemm::kRocblas,
-    &gemm::kHipblaslt,    &gemm::kSkinnyGemv, &llama_cpp::kIntegerMatmul,
+constexpr std::array<const MatmulKernel*, 12> kMatmuls{
+    &dculab_gpu::kMatmul,
+    &gemm::kCublas,
+    &gemm::kRocblas,
+    &gemm::kHipblaslt,
+    &gemm::kSkinnyGemv,
+    &weight_only::kVllmMarlin,
+    &weight_only::kVllmGptq,
+    &weight_only::kSglangTritonGptq,
+    &weight_only::kTorchWeightOnly,
+    &weight_only::kTensorrtLlmWeightOnly,
+    &llama_cpp::kIntegerMatmul,
+    &llama_cpp::kQuantizedMatmul,
 };
 
 constexpr std::array<const AttentionKernel*, 16> kAttentions{
@@ -69,6 +81,35 @@ template <class T>
   return limits.most_group == 0 || group <= limits.most_group;
 }
 
+[[nodiscard]] bool serves_slopes(const AttentionLimits& limits, const AttentionWork& work) {
+  return !work.has_alibi || limits.alibi != Alibi::no;
+}
+
+[[nodiscard]] bool has(const ProductFormat& format, const Device& device) {
+  return format.on == nullptr || format.on(device);
+}
+
+[[nodiscard]] bool serves_format(const MatmulKernel& kernel, const Op& op, const Device& device) {
+  return kernel.formats.empty() || std::ranges::any_of(kernel.formats, [&](const ProductFormat& format) {
+           return format.weights == op.weight_format.dtype && format.activations == op.activations &&
+                  (!format.has_row_scales || op.weight_format.group_size == op.k) && has(format, device);
+         });
+}
+
+// "f16, bf16, int8 (one scale a row) with activations of int8"
+[[nodiscard]] std::string text_of(std::span<const ProductFormat> formats, const Device* device) {
+  std::string text;
+  for (const ProductFormat& format : formats) {
+    if (device != nullptr && !has(format, *device)) continue;
+    text += (text.empty() ? "" : ", ") + std::string(name(format.weights));
+    if (format.has_row_scales) text += " (one scale a row)";
+    if (format.activations != ActivationMode::exact)
+      text += " with activations of " + std::string(name(format.activations));
+    if (device == nullptr && format.on != nullptr) text += " on some devices";
+  }
+  return text;
+}
+
 [[nodiscard]] std::string text_of(std::span<const int> sizes) {
   std::string text;
   for (const int size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
@@ -90,17 +131,38 @@ std::span<const AttentionKernel* const> attention_kernels() { return kAttentions
 std::span<const CollectiveKernel* const> collective_kernels() { return kCollectives; }
 
 bool serves(const MatmulKernel& kernel, const Op& op, const Device& device) {
-  return (kernel.most_rows == 0 || op.m <= kernel.most_rows) && kernel.runs_on(device);
+  return (kernel.most_rows == 0 || op.m <= kernel.most_rows) && kernel.runs_on(device) &&
+         serves_format(kernel, op, device);
 }
 
 bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
   const AttentionWork& work = op.attention;
   return kernel.runs_on(device) && serves_block(kernel.limits, work.block_size) &&
          serves_head(kernel.limits, work.head_dim) && serves_group(kernel.limits, group_size(work)) &&
-         is_one_of(kernel.limits.kv_dtypes, work.kv_dtype);
+         is_one_of(kernel.limits.kv_dtypes, work.kv_dtype) && serves_slopes(kernel.limits, work);
 }
 
 bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device) { return kernel.serves(op, device); }
+
+std::string what_it_takes(const MatmulKernel& kernel) { return "takes weights of " + text_of(kernel.formats, nullptr); }
+
+std::string what_it_takes(const AttentionKernel& kernel) {
+  switch (kernel.limits.alibi) {
+    case Alibi::takes:
+      return "takes ALiBi";
+    case Alibi::no:
+      return "takes no ALiBi";
+    case Alibi::unknown:
+      break;
+  }
+  return "ALiBi: not known";
+}
+
+std::string why_not(const MatmulKernel& kernel, const Op& op, const Device& device) {
+  if (!kernel.runs_on(device)) return "is not for this device";
+  if (!serves_format(kernel, op, device)) return "takes weights of " + text_of(kernel.formats, &device);
+  return serves(kernel, op, device) ? "" : "takes at most " + std::to_string(kernel.most_rows) + " rows";
+}
 
 std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device) {
   const AttentionWork& work = op.attention;
@@ -118,6 +180,7 @@ std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& d
                       (limits.most_head_dim == 0 ? "" : " up to " + std::to_string(limits.most_head_dim)));
   if (!serves_group(limits, group_size(work)))
     return "takes at most " + std::to_string(limits.most_group) + " query heads a KV head";
+  if (!serves_slopes(limits, work)) return "takes no ALiBi slopes";
   if (is_one_of(limits.kv_dtypes, work.kv_dtype)) return {};
   std::string formats;
   for (const Dtype dtype : limits.kv_dtypes) formats += (formats.empty() ? "" : ", ") + std::string(name(dtype));

@@ -2,6 +2,7 @@
 // (sim/hardware/stack.hpp) says which of them run its ops.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,14 @@ struct MatmulTile {
   int columns = 1;
 };
 
+// A format of weights that a product kernel takes, and how it takes activations with them.
+struct ProductFormat {
+  Dtype weights = Dtype::f16;
+  ActivationMode activations = ActivationMode::exact;
+  bool has_row_scales = false;          // one scale for each row of w alone: they are applied to the sums
+  bool (*on)(const Device&) = nullptr;  // the devices of the kernel that have it; none: all
+};
+
 struct MatmulKernel {
   std::string_view name;    // as stack files have it
   std::string_view source;  // where the figures are from
@@ -30,10 +39,14 @@ struct MatmulKernel {
   int (*gemv_rows)(const Device&);
   int most_rows = 0;  // of x that it serves; 0 = all
   bool (*runs_on)(const Device&);
+  std::span<const ProductFormat> formats{};  // empty: all
   MatmulTile (*tile)(const Op&, const Device&);
   // Into how many parts it splits a product by tiles along k; none: as is cheapest, of what a GEMM library may do.
   int (*parts)(const Op&) = nullptr;
 };
+
+// Whether a kernel adds ALiBi's slopes to the scores.
+enum class Alibi : std::uint8_t { takes, no, unknown };
 
 // Which shapes an attention kernel serves. Empty lists and zeros: all.
 struct AttentionLimits {
@@ -44,6 +57,7 @@ struct AttentionLimits {
   std::span<const int> head_dims{};
   int most_group = 0;  // query heads of a KV head
   std::span<const Dtype> kv_dtypes{};
+  Alibi alibi = Alibi::takes;   // where unknown, it is served, and said
   std::optional<Phase> only{};  // the phase that it is for; none: both
 };
 
@@ -93,7 +107,12 @@ struct Kernels {
 [[nodiscard]] bool serves(const AttentionKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device);
 
-// What keeps the kernel from serving an attention op; empty when it does: "block_size 8 is no multiple of 16".
+// Beside shapes: "takes weights of f16, fp8_e4m3 on some devices", "takes no ALiBi".
+[[nodiscard]] std::string what_it_takes(const MatmulKernel& kernel);
+[[nodiscard]] std::string what_it_takes(const AttentionKernel& kernel);
+
+// What keeps the kernel from serving an op; empty when it does: "takes block sizes of multiples of 16".
+[[nodiscard]] std::string why_not(const MatmulKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device);
 
 // That runs `op`: the last of the list where none serves it.

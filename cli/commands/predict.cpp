@@ -124,10 +124,6 @@ struct Prediction {
     check("weights and activations", Dtype::bf16, Dtype::bf16);
   else
     check("weights", prediction.options.weights.dtype, prediction.options.activation_dtype);
-  const bool has_kernel = prediction.options.weights == WeightFormat{Dtype::int8, -1};
-  if (rounded && machine.kind == lower::DeviceKind::gpu && !has_kernel)
-    warnings.emplace_back(
-        "activations in int8: no GPU kernel here multiplies them with such weights; priced as if one did");
   if (prediction.options.kv_cache_dtype != prediction.options.weights.dtype)
     check("KV cache", prediction.options.kv_cache_dtype, prediction.options.activation_dtype);
   return warnings;
@@ -136,7 +132,8 @@ struct Prediction {
 // All that makes the figures less than they seem.
 [[nodiscard]] std::vector<std::string> warnings_of(const Prediction& prediction) {
   std::vector<std::string> warnings = format_warnings(prediction);
-  for (std::string& what : study::unserved(prediction.machine, prediction.options)) warnings.push_back(std::move(what));
+  for (std::string& what : study::unserved(prediction.machine, prediction.model, prediction.options))
+    warnings.push_back(std::move(what));
   if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) > prediction.capacity.max_sequences)
     warnings.emplace_back("this batch does not fit in the machine's memory; the time is what it would take if it did");
   return warnings;

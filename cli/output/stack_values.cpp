@@ -22,12 +22,18 @@ template <class T, class Text>
   return known == config::kVendors.end() ? "other" : known->first;
 }
 
+[[nodiscard]] std::string source_of(const lower::CollectiveKernel& kernel) { return std::string(kernel.source); }
+
+template <class Kernel>
+[[nodiscard]] std::string source_of(const Kernel& kernel) {
+  return what_it_takes(kernel) + "; " + std::string(kernel.source);
+}
+
 template <class Kernel>
 void add_kernels(std::vector<MachineFigure>& values, const char* op, const std::vector<const Kernel*>& kernels) {
   const std::string key = std::string("kernels.") + op;
   if (kernels.empty()) values.push_back({key, "our own, or the vendor's library", "", ""});
-  for (const Kernel* kernel : kernels)
-    values.push_back({key, std::string(kernel->name), "", std::string(kernel->source)});
+  for (const Kernel* kernel : kernels) values.push_back({key, std::string(kernel->name), "", source_of(*kernel)});
 }
 
 void add_parameters_of(std::vector<MachineFigure>& values, const sim::Stack& stack) {
@@ -81,9 +87,12 @@ std::vector<MachineFigure> stack_values(const sim::Stack& stack) {
   for (const config::DefaultField& field : config::kProgramDefaults)
     values.push_back({"defaults." + std::string(field.key), std::to_string(stack.defaults.*field.member), "", ""});
   values.push_back({"limits.block_sizes", joined(stack.limits.block_sizes, number), "", "beside what kernels serve"});
-  values.push_back({"limits.kv_cache_dtypes",
-                    joined(stack.limits.kv_cache_dtypes, [](Dtype dtype) { return name(dtype); }), "",
-                    "beside what kernels serve"});
+  const auto dtype = [](Dtype each) { return name(each); };
+  values.push_back(
+      {"limits.kv_cache_dtypes", joined(stack.limits.kv_cache_dtypes, dtype), "", "beside what kernels serve"});
+  values.push_back(
+      {"limits.weight_dtypes", joined(stack.limits.weight_dtypes, dtype), "", "beside what kernels serve"});
+  values.push_back({"limits.alibi", stack.limits.alibi ? "true" : "false", "", "beside what kernels serve"});
   const int most = stack.limits.max_num_seqs;
   values.push_back({"limits.max_num_seqs", most == 0 ? "any" : std::to_string(most), "", ""});
   return values;

@@ -36,7 +36,7 @@ constexpr AttentionKernel kPagedAttention{.name = "aiter_paged_attention",
 constexpr AttentionKernel kFlashAttention{
     .name = "aiter_flash_attention",
     .source = "ROCm/aiter@e404860, hsa/gfx942/fmha_v3_fwd/fmha_fwd.csv",
-    .limits = {.head_dims = kHeads, .kv_dtypes = kSixteenBits, .only = Phase::prefill},
+    .limits = {.head_dims = kHeads, .kv_dtypes = kSixteenBits, .alibi = Alibi::no, .only = Phase::prefill},
     .runs_on = runs_on_mi300,
     .tile = flash_tile};
 

@@ -2,6 +2,8 @@
 //
 //   aiter_paged_attention  decode, the whole group in one workgroup, split every 256 tokens: csrc/cpp_itfs/pa
 //   aiter_flash_attention  prefill, 256 query tokens of one head: hsa/gfx942/fmha_v3_fwd, ts_qo
+//
+// ALiBi: the paged kernel takes slopes (pa.cuh), the prefill kernel none (aiter/ops/mha.py, can_impl_fmha_v3_fwd).
 #pragma once
 
 #include "lower/kernel_library.hpp"

@@ -30,6 +30,14 @@ namespace {
 
 constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
 
+// kernels/gpu/launch: matmul.cpp, gptq_matmul.cpp, int8_matmul.cpp.
+constexpr ProductFormat kFormats[] = {
+    {.weights = Dtype::f32},
+    {.weights = Dtype::f16},
+    {.weights = Dtype::bf16},
+    {.weights = Dtype::int4},
+    {.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true}};
+
 }  // namespace
 
 constexpr lower::MatmulKernel kMatmul{.name = "dculab_gpu",
@@ -37,6 +45,7 @@ constexpr lower::MatmulKernel kMatmul{.name = "dculab_gpu",
                                       .gemv_rows = gemv_rows,
                                       .most_rows = 0,
                                       .runs_on = runs_on_gpus,
+                                      .formats = kFormats,
                                       .tile = matmul_tile,
                                       .parts = parts};
 

@@ -19,7 +19,7 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
 constexpr AttentionLimits kLimits{
     .block_multiple = 16, .head_dim_multiple = 8, .most_head_dim = 256, .kv_dtypes = kSixteenBits};
 constexpr AttentionLimits kHopperLimits{
-    .block_multiple = 16, .head_dim_multiple = 8, .most_head_dim = 256, .kv_dtypes = kAlsoFp8};
+    .block_multiple = 16, .head_dim_multiple = 8, .most_head_dim = 256, .kv_dtypes = kAlsoFp8, .alibi = Alibi::no};
 
 [[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& device,
                                  const ParameterChoices& /*chosen*/) {

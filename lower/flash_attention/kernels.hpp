@@ -7,6 +7,9 @@
 // The pass that combines split contexts reads one partial result after the other (csrc/flash_attn/src/
 // flash_fwd_kernel.h, combine_attn_seqk_parallel), on Hopper four at a time (hopper/flash_fwd_combine_kernel.h,
 // kStages). Blocks are multiples of 16 tokens in vLLM's fork (vllm/attention/backends/flash_attn.py), of 256 upstream.
+//
+// ALiBi: FlashAttention 2 takes slopes (flash_api.cpp, set_params_alibi), none of hopper/'s kernels does; vLLM goes to 2
+// for them (vllm/v1/attention/backends/fa_utils.py).
 #pragma once
 
 #include <cstdint>

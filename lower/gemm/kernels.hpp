@@ -7,14 +7,23 @@
 //                 128 x 128 on gfx906 (ROCm/rocBLAS@40c16e0, Tensile/Logic/asm_full): one tile stands for all
 //   hipblaslt     likewise; 256x224x64 at 4096^3 on gfx942 (ROCm 7.2)
 //   skinny_gemv   up to 5 rows of F16 and BF16, weights stream past once: vLLM, csrc/rocm/skinny_gemms.cu, wvSplitK;
-//                 gfx90a, gfx942 and gfx950
+//                 gfx90a, gfx942 and gfx950. FP8 by wvSplitKQ on gfx942 and gfx950
 //
-// Int4 weights are multiplied in tiles of at most 64 rows, as Marlin's and ExLlama's kernels are.
+// Formats: cuBLAS documentation, cublasLtMatmul (FP8 from compute capability 8.9); rocBLAS, rocblas_gemm_ex; hipBLASLt,
+// data type support (FP8 on gfx942 and gfx950). Products of int8 are of int8 on both sides; scales are applied to sums.
+// hipBLASLt is not built for gfx906 and its kin gfx926 (PyTorch, aten/src/ATen/Context.cpp).
 #pragma once
 
 #include "lower/kernel_library.hpp"
 
 namespace dculab::lower::gemm {
+
+// 128 rows x 256 columns of y, 256 on Hopper. Of int4 weights 64, Marlin's (lower/weight_only).
+[[nodiscard]] MatmulTile library_tile(const Op& op, const Device& device);
+[[nodiscard]] int one_row(const Device& device);
+
+// By matrix cores of NVIDIA's, from compute capability 8.9, or of gfx942 and gfx950.
+[[nodiscard]] bool multiplies_fp8(const Device& device);
 
 extern const MatmulKernel kCublas;
 extern const MatmulKernel kRocblas;

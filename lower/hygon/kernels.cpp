@@ -74,18 +74,22 @@ constexpr AttentionKernel kPagedAttention{.name = "dtk_paged_attention",
                                                      .head_dims = kPagedHeads,
                                                      .most_group = 64,
                                                      .kv_dtypes = kAlsoFp8,
+                                                     .alibi = Alibi::unknown,
                                                      .only = Phase::decode},
                                           .runs_on = runs_on_gfx928_and_newer,
                                           .tile = paged_tile,
                                           .combines_at_a_time = 1};
 
-constexpr AttentionKernel kFlashAttention{
-    .name = "dtk_flash_attention",
-    .source = "DTK flash_attn 2.8, flash_api.cpp, mha_varlen_fwd",
-    .limits = {.block_multiple = 16, .head_dim_multiple = 8, .most_head_dim = 256, .kv_dtypes = kSixteenBits},
-    .runs_on = runs_on_gfx928_and_newer,
-    .tile = flash_tile,
-    .combines_at_a_time = 1};
+constexpr AttentionKernel kFlashAttention{.name = "dtk_flash_attention",
+                                          .source = "DTK flash_attn 2.8, flash_api.cpp, mha_varlen_fwd",
+                                          .limits = {.block_multiple = 16,
+                                                     .head_dim_multiple = 8,
+                                                     .most_head_dim = 256,
+                                                     .kv_dtypes = kSixteenBits,
+                                                     .alibi = Alibi::unknown},
+                                          .runs_on = runs_on_gfx928_and_newer,
+                                          .tile = flash_tile,
+                                          .combines_at_a_time = 1};
 
 constexpr AttentionKernel kReusingPagedAttention{
     .name = "dtk_reusing_paged_attention",

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "lower/flash_attention/kernels.hpp"
+#include "lower/gemm/kernels.hpp"
 
 namespace dculab::lower::llama_cpp {
 namespace {
@@ -14,6 +15,16 @@ constexpr int kPartition = 256;  // of a row of scores
 constexpr int kMostHeads = 8;    // of a group in one workgroup
 constexpr int kPieceTokens = 128;
 constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::int8};
+
+// GGUF's, of 8 bits, of 4 and of less: multiplied as integers or widened to F16.
+constexpr ProductFormat kQuantized[] = {{.weights = Dtype::int8},
+                                        {.weights = Dtype::int4},
+                                        {.weights = Dtype::int3},
+                                        {.weights = Dtype::int2},
+                                        {.weights = Dtype::int8, .activations = ActivationMode::int8},
+                                        {.weights = Dtype::int4, .activations = ActivationMode::int8},
+                                        {.weights = Dtype::int3, .activations = ActivationMode::int8},
+                                        {.weights = Dtype::int2, .activations = ActivationMode::int8}};
 
 [[nodiscard]] int gemv_rows(const Device& /*device*/) { return kGemvRows; }
 
@@ -47,7 +58,17 @@ constexpr MatmulKernel kIntegerMatmul{.name = "llama_cpp_products",
                                       .gemv_rows = gemv_rows,
                                       .most_rows = 0,
                                       .runs_on = runs_on_gpus,
+                                      .formats = kQuantized,
                                       .tile = matmul_tile};
+
+constexpr MatmulKernel kQuantizedMatmul{
+    .name = "llama_cpp_quantized",
+    .source = "llama.cpp, ggml-cuda.cu: mmvq.cu, mmq.cu or widened; the tiles of Marlin and cuBLAS stand for them",
+    .gemv_rows = gemm::one_row,
+    .most_rows = 0,
+    .runs_on = runs_on_gpus,
+    .formats = kQuantized,
+    .tile = gemm::library_tile};
 
 constexpr AttentionKernel kPerHead{.name = "llama_cpp_per_head",
                                    .source = "llama.cpp without -fa: ggml_mul_mat of K and Q, soft_max",

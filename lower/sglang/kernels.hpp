@@ -4,6 +4,8 @@
 //                         AMD), so that the programs fill the cores: decode_attention.py, get_num_kv_splits_triton
 //   sglang_triton_extend  prefill, 64 query tokens of one head a program (128 on NVIDIA, heads up to 128):
 //                         extend_attention.py
+//
+// Neither takes ALiBi's slopes, and SGLang passes none to any other kernel.
 #pragma once
 
 #include "lower/kernel_library.hpp"

@@ -10,6 +10,8 @@
 //   triton_unified_attention_2d  prefill, and decode of more sequences: 16 rows of (token, head of the group) a
 //                                program, which walks the whole context in tiles of 32 tokens; both:
 //                                vllm/v1/attention/ops/triton_unified_attention.py
+//
+// All take ALiBi's slopes: alibi_slopes of each, in Triton USE_ALIBI_SLOPES.
 #pragma once
 
 #include "lower/kernel_library.hpp"

@@ -44,7 +44,9 @@ struct ProgramDefaults {
 struct ProgramLimits {
   std::vector<int> block_sizes;
   std::vector<Dtype> kv_cache_dtypes;
+  std::vector<Dtype> weight_dtypes;
   int max_num_seqs = 0;  // 0: any
+  bool alibi = true;     // whether it passes ALiBi's slopes to kernels
 };
 
 // Steps whose kernels the device replays as a graph, so that no host launches them one by one; 0: none.

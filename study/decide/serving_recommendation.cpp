@@ -252,7 +252,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   require_context(serving, scenario.file);
   if (scenario.accuracy)
     for (const auto& [group, accuracy] : measured_accuracy(scenario)) result.losses[group] = accuracy.loss;
-  const std::vector<StackLimits> stacks = stack_limits(part, serving.machine);
+  const std::vector<StackLimits> stacks = stack_limits(part, serving.options, serving.machine);
   if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
   decide_all(question, stacks.front(), result);
   result.kv_heads = candidates(serving, result.setting, &sim::Setting::kv_heads,

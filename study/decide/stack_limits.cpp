@@ -11,8 +11,8 @@ namespace dculab::study {
 namespace {
 
 // Why `machine`, running a stack, does not serve the options; empty when it does.
-[[nodiscard]] std::string refusal(const sim::Machine& machine, const ModelShape& model, int block_size, Dtype dtype) {
-  EngineOptions options;
+[[nodiscard]] std::string refusal(const sim::Machine& machine, const ModelShape& model, EngineOptions options,
+                                  int block_size, Dtype dtype) {
   options.block_size = block_size;
   options.kv_cache_dtype = dtype;
   try {
@@ -36,32 +36,35 @@ namespace {
   return limits;
 }
 
-[[nodiscard]] StackLimits limits_of(const ModelShape& model, const sim::Machine& machine) {
+// Of the options, how weights and activations are stored counts.
+[[nodiscard]] StackLimits limits_of(const ModelShape& model, const EngineOptions& options,
+                                    const sim::Machine& machine) {
   if (machine.stack.is_own()) return own_limits(model, machine);
   const int usual = machine.stack.defaults.block_size;
   StackLimits limits{.stack = machine.stack, .block_sizes = {}, .partition_tokens = {}, .kv_dtypes = {}, .why_not = {}};
   for (const int size : {usual, 16, 1, 2, 4, 8, 32, 64, 128, 256})
     if (std::ranges::find(limits.block_sizes, size) == limits.block_sizes.end() &&
-        refusal(machine, model, size, Dtype::f16).empty())
+        refusal(machine, model, options, size, Dtype::f16).empty())
       limits.block_sizes.push_back(size);
   if (limits.block_sizes.empty()) {
-    limits.why_not = refusal(machine, model, usual, Dtype::f16);
+    limits.why_not = refusal(machine, model, options, usual, Dtype::f16);
     return limits;
   }
   for (const Dtype dtype : {Dtype::f16, Dtype::fp8_e4m3})
-    if (refusal(machine, model, limits.block_sizes.front(), dtype).empty()) limits.kv_dtypes.push_back(dtype);
+    if (refusal(machine, model, options, limits.block_sizes.front(), dtype).empty()) limits.kv_dtypes.push_back(dtype);
   return limits;
 }
 
 }  // namespace
 
-std::vector<StackLimits> stack_limits(const ModelShape& model, const sim::Machine& machine) {
-  std::vector<StackLimits> all{limits_of(model, machine)};
+std::vector<StackLimits> stack_limits(const ModelShape& model, const EngineOptions& options,
+                                      const sim::Machine& machine) {
+  std::vector<StackLimits> all{limits_of(model, options, machine)};
   sim::Machine other = machine;
   for (sim::Stack& stack : shipped_stacks()) {
     if (stack.name == machine.stack.name || !sim::is_for(stack, machine)) continue;
     other.stack = sim::stack_on(machine, std::move(stack));
-    all.push_back(limits_of(model, other));
+    all.push_back(limits_of(model, options, other));
   }
   return all;
 }

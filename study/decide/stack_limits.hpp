@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine_options.hpp"
 #include "core/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/hardware/stack.hpp"
@@ -18,8 +19,10 @@ struct StackLimits {
   std::string why_not;                // empty: runs this model on this machine
 };
 
-// The stack that the machine runs first, then all shipped ones for it.
-[[nodiscard]] std::vector<StackLimits> stack_limits(const ModelShape& model, const sim::Machine& machine);
+// The stack that the machine runs first, then all shipped ones for it; with the options' block size and KV format left
+// to choose.
+[[nodiscard]] std::vector<StackLimits> stack_limits(const ModelShape& model, const EngineOptions& options,
+                                                    const sim::Machine& machine);
 
 // "8, 16, 32"
 [[nodiscard]] std::string sizes_text(std::vector<int> sizes);

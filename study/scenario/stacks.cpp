@@ -7,6 +7,8 @@
 #include "config/kernel_parameters.hpp"
 #include "config/stack_figure.hpp"
 #include "config/stack_file.hpp"
+#include "config/weight_format_text.hpp"
+#include "core/activation_mode.hpp"
 #include "core/attention_work.hpp"
 #include "core/error.hpp"
 #include "core/kivi.hpp"
@@ -38,10 +40,19 @@ namespace {
   return plan_attention(model, options, uniform_batch(phase, 1, 2), phase);
 }
 
-[[nodiscard]] std::string why_none(const std::vector<const lower::AttentionKernel*>& kernels, const Op& op,
+// The products of a step, with enough rows that no kernel for a few of them takes the layers'.
+[[nodiscard]] std::vector<Op> products_of(const ModelShape& model, const EngineOptions& options) {
+  constexpr int kManyRows = 64;
+  std::vector<Op> ops = plan_step(model, options, uniform_batch(Phase::prefill, 1, kManyRows)).ops;
+  std::erase_if(ops, [](const Op& op) { return op.kind != OpKind::matmul; });
+  return ops;
+}
+
+template <class Kernel>
+[[nodiscard]] std::string why_none(const std::vector<const Kernel*>& kernels, const Op& op,
                                    const sim::Machine& machine) {
   std::string text;
-  for (const lower::AttentionKernel* kernel : kernels) {
+  for (const Kernel* kernel : kernels) {
     const std::string reason = why_not(*kernel, op, machine);
     if (reason.empty()) return {};
     text += (text.empty() ? "" : "; ") + std::string(kernel->name) + " " + reason;
@@ -56,6 +67,38 @@ void require_one_of(const std::vector<T>& allowed, const T& value, const std::st
   std::vector<std::string> words;
   for (const T& each : allowed) words.push_back(text(each));
   throw InputError("stack " + stack.name, what + " " + text(value) + " is not served; it takes " + join(words));
+}
+
+[[nodiscard]] std::string weights_text(const EngineOptions& options) {
+  const bool as_they_are =
+      options.activations == ActivationMode::exact || !takes_activations(options.weights, options.activations);
+  return "weights of " + config::weight_format_text(options.weights) +
+         (as_they_are ? "" : " with activations of " + std::string(name(options.activations)));
+}
+
+void require_products(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  const sim::Stack& stack = machine.stack;
+  require_one_of(stack.limits.weight_dtypes, options.weights.dtype, "weights", stack,
+                 [](Dtype dtype) { return std::string(name(dtype)); });
+  for (const Op& op : products_of(model, options))
+    if (const std::string why = why_none(stack.kernels.matmul, op, machine); !why.empty())
+      throw InputError("stack " + stack.name, "no kernel serves " + std::string(op.name) + " of " + model.name +
+                                                  " with " + weights_text(options) + ": " + why);
+}
+
+void require_attention(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  const sim::Stack& stack = machine.stack;
+  if (model.position == PositionKind::alibi && !stack.limits.alibi)
+    throw InputError("stack " + stack.name, "ALiBi, which " + model.name + " has, is not served");
+  for (const Phase phase : {Phase::prefill, Phase::decode}) {
+    const auto& kernels = phase == Phase::prefill ? stack.kernels.attention_prefill : stack.kernels.attention_decode;
+    const std::string why = why_none(kernels, attention_of(model, options, phase), machine);
+    if (why.empty()) continue;
+    throw InputError("stack " + stack.name,
+                     "no kernel serves " + std::string(phase == Phase::prefill ? "prefill" : "decode") +
+                         " attention of " + model.name + " with block_size " + std::to_string(options.block_size) +
+                         " and kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + ": " + why);
+  }
 }
 
 // A choice for a kernel that the stack lists, and that runs none of the model's attention.
@@ -73,6 +116,41 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     throw InputError("stack " + machine.stack.name,
                      each.key + ": " + kernel + " runs nothing here; attention of " + model.name + " is by " + serving);
   }
+}
+
+[[nodiscard]] std::vector<std::string> unserved_by_own(const sim::Machine& machine, const ModelShape& model,
+                                                       const EngineOptions& options) {
+  std::vector<std::string> found;
+  const std::string priced = " on a GPU: priced as if one did";
+  for (const Op& op : products_of(model, options)) {
+    const lower::MatmulKernel& kernel = lower::matmul_kernel_of(machine.stack.kernels, op, machine);
+    const std::string why = why_not(kernel, op, machine);
+    if (why.empty()) continue;
+    found.push_back("no kernel of dculab multiplies " + weights_text(options) + priced + "; " +
+                    std::string(kernel.name) + " " + why);
+    break;
+  }
+  if (is_kivi(options.kv_cache_dtype))
+    found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
+  if (options.kv_retention.policy != RetentionPolicy::all)
+    found.push_back("no kernel of dculab does kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
+                    priced);
+  return found;
+}
+
+[[nodiscard]] std::vector<std::string> unknown_of_others(const sim::Machine& machine, const ModelShape& model,
+                                                         const EngineOptions& options) {
+  std::vector<std::string> found;
+  if (model.position != PositionKind::alibi) return found;
+  for (const Phase phase : {Phase::prefill, Phase::decode}) {
+    const Op op = attention_of(model, options, phase);
+    const lower::AttentionKernel& kernel = lower::attention_kernel_of(machine.stack.kernels, op, machine);
+    if (kernel.limits.alibi != lower::Alibi::unknown) continue;
+    std::string text = "whether " + std::string(kernel.name) + " takes ALiBi's slopes, which " + model.name +
+                       " needs, is not known: priced as if it did";
+    if (std::ranges::find(found, text) == found.end()) found.push_back(std::move(text));
+  }
+  return found;
 }
 
 }  // namespace
@@ -153,28 +231,14 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
   if (options.kv_retention.policy != RetentionPolicy::all)
     throw InputError("stack " + stack.name, "kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
                                                 " is not served: its kernels keep every token");
-  for (const Phase phase : {Phase::prefill, Phase::decode}) {
-    const auto& kernels = phase == Phase::prefill ? stack.kernels.attention_prefill : stack.kernels.attention_decode;
-    const std::string why = why_none(kernels, attention_of(model, options, phase), machine);
-    if (why.empty()) continue;
-    throw InputError("stack " + stack.name,
-                     "no kernel serves " + std::string(phase == Phase::prefill ? "prefill" : "decode") +
-                         " attention of " + model.name + " with block_size " + std::to_string(options.block_size) +
-                         " and kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + ": " + why);
-  }
+  require_products(machine, model, options);
+  require_attention(machine, model, options);
   refuse_idle_parameters(machine, model, options);
 }
 
-std::vector<std::string> unserved(const sim::Machine& machine, const EngineOptions& options) {
-  std::vector<std::string> found;
-  if (!machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu) return found;
-  const std::string priced = " on a GPU: priced as if one did";
-  if (is_kivi(options.kv_cache_dtype))
-    found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
-  if (options.kv_retention.policy != RetentionPolicy::all)
-    found.push_back("no kernel of dculab does kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
-                    priced);
-  return found;
+std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  if (machine.kind == lower::DeviceKind::cpu) return {};
+  return machine.stack.is_own() ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
 }
 
 std::string whose_kernels(const sim::Machine& machine) {

@@ -42,8 +42,10 @@ void require_sequences(const sim::Stack& stack, int sequences);
 // are not refused: see unserved().
 void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options);
 
-// What our own kernels do not do on the machine although it is priced; empty where they do all.
-[[nodiscard]] std::vector<std::string> unserved(const sim::Machine& machine, const EngineOptions& options);
+// What our own kernels do not do on the machine although it is priced, and what is not known of others'; empty where
+// they do all.
+[[nodiscard]] std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model,
+                                                const EngineOptions& options);
 
 // "kernels of vllm-dtk: vLLM 0.18 on DCUs ..."
 [[nodiscard]] std::string whose_kernels(const sim::Machine& machine);

@@ -36,6 +36,10 @@ TEST_CASE("show tells what a stack says, and what holds where it says nothing") 
   CHECK(values.at("host.per_step") == "the machine's");
   CHECK(values.at("graphs.decode_sequences") == "512");
   check_refused({"show", "vllm-triton", "--set", "stack.kernels_per_op=2"}, {"'vllm-triton' is a stack"});
+  const std::string dtk = run_dculab({"show", "vllm-dtk"}).out;
+  CHECK_THAT(dtk, ContainsSubstring("takes weights of int8, int4, int3, int2; vLLM, csrc/quantization/gptq/q_gemm.cu"));
+  CHECK_THAT(dtk, ContainsSubstring("ALiBi: not known; DTK flash_attn 2.8"));
+  CHECK_THAT(dtk, ContainsSubstring("f32, f16, bf16, int8, int4"));
 }
 
 TEST_CASE("show tells every value of a machine, a model and a scenario, and where it comes from", "[main]") {

@@ -23,7 +23,7 @@ kernels_per_op: {value: 3, kind: spec, source: "counted"}
 unfused: {bytes_per_score: {value: 16, kind: assumed, source: "F32 scores"}}
 host: {per_step: {value: 1.4 ms, kind: fitted, source: "serving rows"}}
 defaults: {block_size: 64}
-limits: {kv_cache_dtypes: [f16]}
+limits: {kv_cache_dtypes: [f16], weight_dtypes: [f16, int4], alibi: false}
 )";
 
 std::string with(std::string text, const std::string& from, const std::string& to) {
@@ -45,6 +45,8 @@ TEST_CASE("a stack file says whose kernels run, what else the program does, and 
   CHECK_FALSE(stack.host_per_sequence);
   CHECK(stack.defaults.block_size == 64);
   CHECK(stack.limits.kv_cache_dtypes == std::vector{Dtype::f16});
+  CHECK(stack.limits.weight_dtypes == std::vector{Dtype::f16, Dtype::int4});
+  CHECK_FALSE(stack.limits.alibi);
   CHECK(stack.sources.at("host.per_step") == "fitted: serving rows");
   CHECK_FALSE(stack.is_own());
 }

@@ -13,6 +13,7 @@
 #include "lower/lower.hpp"
 #include "lower/sglang/kernels.hpp"
 #include "lower/vllm/kernels.hpp"
+#include "lower/weight_only/kernels.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -151,6 +152,7 @@ TEST_CASE("tiles of every product cover it, and rows beyond a kernel's go to the
   const Op& op = find(step, OpKind::matmul);
   for (const MatmulKernel* kernel : matmul_kernels())
     for (const Device& device : devices()) {
+      if (!kernel->formats.empty()) CHECK(serves(*kernel, op, device) == why_not(*kernel, op, device).empty());
       const Launch launch = lower(op, step, device, {{kernel}, {}, {}});
       const MatmulTile tile = kernel->tile(op, device);
       CHECK(launch.tiles.rows * tile.rows >= static_cast<double>(op.m));
@@ -161,6 +163,19 @@ TEST_CASE("tiles of every product cover it, and rows beyond a kernel's go to the
   const StepPlan few = step_of(Phase::decode, 4, 100);
   CHECK(matmul_kernel_of(kernels, find(few, OpKind::matmul), amd("gfx90a")).name == "skinny_gemv");
   CHECK(matmul_kernel_of(kernels, find(few, OpKind::matmul), amd("gfx906")).name == "hipblaslt");
+}
+
+TEST_CASE("int4 weights are multiplied in Marlin's tile, by a kernel that takes them") {
+  EngineOptions options;
+  options.weights = {Dtype::int4, 128};
+  const StepPlan step = step_of(Phase::prefill, 1, 512, options);
+  const Op& op = find(step, OpKind::matmul);
+  CHECK(weight_only::kVllmMarlin.tile(op, a100_like()).rows == 64);
+  const Kernels vllm{{&weight_only::kVllmMarlin, &gemm::kCublas}, {}, {}};
+  CHECK(matmul_kernel_of(vllm, op, a100_like()).name == "vllm_marlin");
+  CHECK(why_not(gemm::kRocblas, op, dcu("gfx928")) ==
+        "takes weights of f32, f16, bf16, int8 (one scale a row) with activations of int8");
+  CHECK(why_not(gemm::kHipblaslt, op, dcu("gfx906")) == "is not for this device");
 }
 
 TEST_CASE("a kernel that does not serve a shape says which it takes") {

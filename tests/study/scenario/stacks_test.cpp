@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "core/attention_work.hpp"
 #include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
 #include "tests/sim/models.hpp"
@@ -56,33 +57,96 @@ TEST_CASE("a stack that there is not, or not for the machine, is refused with th
                     ContainsSubstring("stack 'tensorrt-llm' is not for z100") && ContainsSubstring("llama.cpp-hip"));
 }
 
+// What require_served says; empty where it passes.
+std::string refused(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  try {
+    require_served(machine, model, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
 TEST_CASE("what no kernel of a stack serves is refused, our own is warned of") {
   const ModelShape model = sim::test::llama_3_8b();
-  const auto refused = [&model](const sim::Machine& machine, const EngineOptions& options) {
-    try {
-      require_served(machine, model, options);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   EngineOptions options;
   options.block_size = 64;
-  CHECK(refused(running("k100-ai", "vllm"), options).empty());
+  CHECK(refused(running("k100-ai", "vllm"), model, options).empty());
   options.block_size = 16;
-  CHECK_THAT(refused(running("k100-ai", "vllm"), options), ContainsSubstring("it takes 64, 128"));
+  CHECK_THAT(refused(running("k100-ai", "vllm"), model, options), ContainsSubstring("it takes 64, 128"));
   options.block_size = 4;
-  CHECK_THAT(refused(running("mi300x", "vllm"), options), ContainsSubstring("takes block sizes of multiples of 16"));
+  CHECK_THAT(refused(running("mi300x", "vllm"), model, options),
+             ContainsSubstring("takes block sizes of multiples of 16"));
   options = {};
   options.kv_cache_dtype = Dtype::kivi4;
-  CHECK_THAT(refused(running("h100-sxm", "vllm"), options), ContainsSubstring("kv_cache_dtype kivi4 is not served"));
+  CHECK_THAT(refused(running("h100-sxm", "vllm"), model, options),
+             ContainsSubstring("kv_cache_dtype kivi4 is not served"));
   const sim::Machine own = resolve_machine("z100");
-  CHECK(refused(own, options).empty());
-  CHECK(unserved(own, options).size() == 1);
+  CHECK(refused(own, model, options).empty());
+  CHECK(unserved(own, model, options).size() == 1);
   options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 64};
   options.kv_cache_dtype = Dtype::f16;
-  CHECK(unserved(own, options).size() == 1);
-  CHECK_THAT(refused(running("z100", "vllm"), options), ContainsSubstring("its kernels keep every token"));
+  CHECK(unserved(own, model, options).size() == 1);
+  CHECK_THAT(refused(running("z100", "vllm"), model, options), ContainsSubstring("its kernels keep every token"));
+}
+
+EngineOptions stored_in(WeightFormat weights, ActivationMode activations = ActivationMode::exact) {
+  EngineOptions options;
+  options.block_size = 64;
+  options.weights = weights;
+  options.activations = activations;
+  return options;
+}
+
+TEST_CASE("weights that no product of a stack takes are refused with what each takes") {
+  const ModelShape model = sim::test::llama_3_8b();
+  const WeightFormat int3{Dtype::int3, 128}, int4{Dtype::int4, 128}, rows{Dtype::int8, -1}, fp8{Dtype::fp8_e4m3, 0};
+  CHECK_THAT(refused(running("k100-ai", "pytorch"), model, stored_in(int3)),
+             ContainsSubstring("no kernel serves qkv_proj of ") &&
+                 ContainsSubstring("with weights of gptq-int3: cublas is not for this device; hipblaslt takes weights "
+                                   "of f32, f16, bf16, int8 (one scale a row) with activations of int8"));
+  CHECK_THAT(refused(running("k100-ai", "vllm"), model, stored_in(int3)), ContainsSubstring("weights int3"));
+  CHECK(refused(running("k100-ai", "vllm"), model, stored_in(int4)).empty());
+  CHECK(refused(running("z100", "llama.cpp"), model, stored_in(int3)).empty());
+  CHECK(refused(running("k100-ai", "pytorch"), model, stored_in(rows, ActivationMode::int8)).empty());
+  CHECK_FALSE(refused(running("k100-ai", "pytorch"), model, stored_in(rows)).empty());
+  CHECK_FALSE(
+      refused(running("k100-ai", "pytorch"), model, stored_in({Dtype::int8, 128}, ActivationMode::int8)).empty());
+  CHECK(refused(running("h100-sxm", "pytorch"), model, stored_in(fp8)).empty());
+  CHECK_THAT(refused(running("a100-80gb-sxm", "pytorch"), model, stored_in(fp8)), ContainsSubstring("fp8_e4m3"));
+  CHECK(refused(running("a100-80gb-sxm", "vllm"), model, stored_in(fp8)).empty());
+}
+
+TEST_CASE("weights that our own GPU kernels do not take are said") {
+  const ModelShape model = sim::test::llama_3_8b();
+  const sim::Machine own = resolve_machine("z100");
+  for (const Dtype dtype : {Dtype::int2, Dtype::int3, Dtype::fp8_e4m3}) {
+    REQUIRE(unserved(own, model, stored_in({dtype, 0})).size() == 1);
+    CHECK_THAT(unserved(own, model, stored_in({dtype, 0})).front(),
+               ContainsSubstring("no kernel of dculab multiplies weights of " + std::string(name(dtype))) &&
+                   ContainsSubstring("takes weights of f32, f16, bf16, int4, int8 (one scale a row) with"));
+  }
+  CHECK(unserved(own, model, stored_in({Dtype::int4, 128})).empty());
+  CHECK(unserved(own, model, stored_in({Dtype::int8, -1}, ActivationMode::int8)).empty());
+  CHECK(unserved(own, model, stored_in({Dtype::int8, -1})).size() == 1);
+  CHECK(unserved(resolve_machine("x86-server"), model, stored_in({Dtype::int3, 128})).empty());
+}
+
+TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is none, and said where nobody knows") {
+  ModelShape model = sim::test::llama_3_8b();
+  model.position = PositionKind::alibi;
+  const EngineOptions options = stored_in({});
+  const auto decode_of = [&model, &options](const sim::Machine& machine) {
+    const Op op = plan_attention(model, options, uniform_batch(Phase::decode, 1, 2), Phase::decode);
+    return lower::attention_kernel_of(machine.stack.kernels, op, machine).name;
+  };
+  CHECK(decode_of(running("h100-sxm", "vllm")) == "flash_attention_2");
+  CHECK(refused(running("h100-sxm", "vllm"), model, options).empty());
+  CHECK_THAT(refused(running("h100-sxm", "sglang"), model, options), ContainsSubstring("ALiBi"));
+  CHECK(unserved(running("h100-sxm", "vllm"), model, options).empty());
+  REQUIRE(unserved(running("k100-ai", "vllm"), model, options).size() == 1);
+  CHECK_THAT(unserved(running("k100-ai", "vllm"), model, options).front(),
+             ContainsSubstring("whether dtk_flash_attention takes ALiBi's slopes"));
 }
 
 }  // namespace
