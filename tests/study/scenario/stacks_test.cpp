@@ -149,5 +149,13 @@ TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is n
              ContainsSubstring("whether dtk_flash_attention takes ALiBi's slopes"));
 }
 
+TEST_CASE("vLLM of today is for MI200 and newer, older cards have the older one") {
+  CHECK(running("mi50", "vllm").stack.name == "vllm-0.5-rocm");
+  CHECK(running("mi100", "vllm").stack.name == "vllm-0.5-rocm");
+  CHECK(running("mi210", "vllm").stack.name == "vllm-rocm");
+  CHECK_THROWS_WITH(running("mi50", "vllm-rocm"),
+                    ContainsSubstring("not for mi50") && ContainsSubstring("vllm-0.5-rocm, vllm-triton"));
+}
+
 }  // namespace
 }  // namespace dculab::study
