@@ -129,13 +129,22 @@ struct Prediction {
   return warnings;
 }
 
+// What does not fit in the machine's memory; empty where all does.
+[[nodiscard]] std::string misfit(const Prediction& prediction) {
+  const sim::Capacity& room = prediction.capacity;
+  if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) <= room.max_sequences) return {};
+  const std::string anyway = "; the time is what it would take if it did";
+  if (room.num_blocks > 0) return "this batch does not fit in the machine's memory" + anyway;
+  return prediction.whole.name + " does not fit: " + config::short_text(room.weights) +
+         " of weights leave no room for a KV block in the memory of " + prediction.machine.name + anyway;
+}
+
 // All that makes the figures less than they seem.
 [[nodiscard]] std::vector<std::string> warnings_of(const Prediction& prediction) {
   std::vector<std::string> warnings = format_warnings(prediction);
   for (std::string& what : study::unserved(prediction.machine, prediction.model, prediction.options))
     warnings.push_back(std::move(what));
-  if (static_cast<std::int64_t>(prediction.plan.batch.sequences.size()) > prediction.capacity.max_sequences)
-    warnings.emplace_back("this batch does not fit in the machine's memory; the time is what it would take if it did");
+  if (std::string what = misfit(prediction); !what.empty()) warnings.push_back(std::move(what));
   return warnings;
 }
 

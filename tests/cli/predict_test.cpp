@@ -136,7 +136,11 @@ TEST_CASE("a format that the machine has no published rate for is said") {
   CHECK(run_for_json(predict({"--weights", "f16"})).at("warnings").empty());
   const Json full = run_for_json(predict({"--weights", "f16", "--set", "workload.batch=400"}));
   REQUIRE(full.at("warnings").size() == 1);
-  CHECK_THAT(full.at("warnings")[0].get<std::string>(), ContainsSubstring("does not fit"));
+  CHECK_THAT(full.at("warnings")[0].get<std::string>(), ContainsSubstring("this batch does not fit"));
+  CHECK_THAT(
+      run_dculab(predict({"--set", "model=llama-13b", "--set", "machine=mi50"})).out,
+      ContainsSubstring("warning: llama-13b does not fit: 24.2 GiB of weights leave no room for a KV block in the "
+                        "memory of mi50"));
 }
 
 TEST_CASE("a result goes to a file or to the terminal", "[main]") {
