@@ -35,6 +35,11 @@ template <class Rates>
          });
 }
 
+// No level answers before the one above it, which is asked first; measured so, something else ran meanwhile.
+[[nodiscard]] bool answers_before(const engine::LevelMeasurement& measured, const sim::Machine& levels_above) {
+  return !levels_above.memory.empty() && measured.latency.median < levels_above.memory.back().latency;
+}
+
 void add_level(sim::Machine& machine, const engine::HostMeasurements& host, const engine::LevelMeasurement& measured) {
   const bool private_to_core = measured.sharing == engine::Sharing::one_core;
   const bool dram = measured.name == "DRAM";
@@ -45,7 +50,8 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
   level.size = part ? measured.reach : measured.size;
   level.line = measured.line;
   level.bandwidth = best(measured.read);
-  level.latency = measured.latency.median;
+  const bool disturbed = answers_before(measured, machine);
+  level.latency = disturbed ? machine.memory.back().latency : measured.latency.median;
   level.outstanding = measured.outstanding;
   level.kept_for = measured.kept_for;
   level.bandwidth_per_unit = measured.read.front().rate.highest;
@@ -58,7 +64,10 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
                       : "sysfs cache topology");
   config::cite(machine, path + "line", Evidence::measured, dram ? "line of the last cache" : "sysfs cache topology");
   config::cite(machine, path + "bandwidth", Evidence::measured, bandwidth_source);
-  config::cite(machine, path + "latency", Evidence::measured, explain(host, "latency"));
+  config::cite(machine, path + "latency", disturbed ? Evidence::assumed : Evidence::measured,
+               disturbed ? "that of the level above: measured shorter, " + config::short_text(measured.latency.median) +
+                               ", on a busy machine; probe again"
+                         : explain(host, "latency"));
   config::cite(machine, path + "outstanding", Evidence::measured, explain(host, "outstanding"));
   config::cite(machine, path + "bandwidth_per_unit", Evidence::measured, bandwidth_source + "; one thread");
   if (level.kept_for > Seconds{})

@@ -63,5 +63,14 @@ TEST_CASE("a cache is as large as its system says where the next set of the swee
   CHECK(to_machine(host_with(next, reach)).sources.at("memory.L3.size") == "measured: sysfs cache topology");
 }
 
+TEST_CASE("a level that was measured faster than the one above it takes its latency, and says so") {
+  engine::HostMeasurements host = host_with(480 * kMiB, set_after(9));
+  host.levels.back().latency.median = Seconds(9e-8);
+  const sim::Machine machine = to_machine(host);
+  CHECK(machine.dram().latency == machine.memory.front().latency);
+  CHECK(sim::problems(machine).empty());
+  CHECK_THAT(machine.sources.at("memory.DRAM.latency"), ContainsSubstring("assumed: that of the level above"));
+}
+
 }  // namespace
 }  // namespace dculab::study::test
