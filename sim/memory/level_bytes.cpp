@@ -35,15 +35,16 @@ LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch
     if (start == CacheStart::cold) reuse[index].first = reuse[index].first_local = kColdDistance;
     Arrivals arrivals = all_requests(reuse[index]);
     double missed = 1;  // of the second visits to lines that two runs share
-    for (std::size_t level = 0; level < machine.memory.size(); ++level) {
-      const MemoryLevel& memory = machine.memory[level];
+    for (std::size_t level = 0;; ++level) {
       const double rounding = 1 + (line_rounding(access, arriving_line(machine, level)) - 1) * missed;
       const Bytes arriving = access.unique * rounding * arrivals.total();
       result.arriving[level] += arriving;
       if (level == 0 && !is_written(access.role)) result.read += arriving;
+      if (level + 1 == machine.memory.size()) break;  // DRAM misses nothing
+      const MemoryLevel& memory = machine.memory[level];
       if (memory.scope == Scope::device) {
         arrivals = misses_of_shared(arrivals, reuse[index], memory.size);
-        missed *= shared_lines_missed(access, reuse[index], memory.size);
+        if (access.is_scattered) missed *= shared_lines_missed(access, reuse[index], memory.size);
       } else {
         arrivals = misses_of_private(arrivals, reuse[index], memory.size);
       }
