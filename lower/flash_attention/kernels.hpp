@@ -8,8 +8,8 @@
 // flash_fwd_kernel.h, combine_attn_seqk_parallel), on Hopper four at a time (hopper/flash_fwd_combine_kernel.h,
 // kStages). Blocks are multiples of 16 tokens in vLLM's fork (vllm/attention/backends/flash_attn.py), of 256 upstream.
 //
-// ALiBi: FlashAttention 2 takes slopes (flash_api.cpp, set_params_alibi), none of hopper/'s kernels does; vLLM goes to 2
-// for them (vllm/v1/attention/backends/fa_utils.py).
+// ALiBi: FlashAttention 2 takes slopes (flash_api.cpp, set_params_alibi). FlashAttention 3 (hopper/) takes none, so
+// vLLM calls 2 for models that have them (vllm/v1/attention/backends/fa_utils.py).
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,8 @@
 //                                workgroup, by how many workgroups there would be; blocks of 16, heads of 128:
 //                                csrc/attention/static_switch.h of smile2game/vllm-dcu@ef41f80
 //
-// ALiBi: the kernel of vLLM 0.5.0 takes slopes (csrc/attention/attention_kernels.cu); whether the builds of flash_attn 2.8
-// do is not known.
+// ALiBi: the kernel of vLLM 0.5.0 takes slopes (csrc/attention/attention_kernels.cu); whether the builds of
+// flash_attn 2.8 do is not known.
 #pragma once
 
 #include "lower/kernel_library.hpp"

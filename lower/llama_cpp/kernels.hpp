@@ -1,7 +1,8 @@
 // llama.cpp's CUDA and HIP backend (ggml-org/llama.cpp, ggml/src/ggml-cuda).
 //
-//   llama_cpp_products         products of weights: matrix-vector up to 8 rows (mmvq.cu, MMVQ_MAX_BATCH_SIZE), beyond in
-//                              tiles of 64 tokens x 128 features (mmq-config-*.cuh), F16 through cuBLAS or rocBLAS
+//   llama_cpp_products         products of weights: matrix-vector up to 8 rows (mmvq.cu, MMVQ_MAX_BATCH_SIZE), beyond
+//                              that tiles of 64 tokens x 128 features (mmq-config-*.cuh), F16 through cuBLAS or
+//                              rocBLAS
 //   llama_cpp_quantized        the same products with the tile that the stacks are priced with: cuBLAS's, which the
 //                              backend of 2024 calls with widened weights, and Marlin's for int4. Both take GGUF's
 //                              formats; those of 2 to 6 bits are priced as int2, int3, int4 or int8
