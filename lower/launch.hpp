@@ -99,9 +99,10 @@ struct Stream {
 struct Streams {
   std::array<Stream, 8> storage{};
   int count = 0;          // 0: the kernel asks for the op's operands, and nothing else is known
-  double workgroups = 1;  // of the first kernel
+  double workgroups = 1;  // of the first kernel, all parts of a split product included
 
   [[nodiscard]] std::span<const Stream> all() const { return {storage.data(), static_cast<std::size_t>(count)}; }
+  [[nodiscard]] std::span<Stream> all() { return {storage.data(), static_cast<std::size_t>(count)}; }
   void add(const Stream& stream) { storage[static_cast<std::size_t>(count++)] = stream; }
 };
 

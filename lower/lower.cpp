@@ -6,6 +6,8 @@
 #include "core/kivi.hpp"
 #include "lower/attention.hpp"
 #include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/dculab_gpu/kernels.hpp"
+#include "lower/dculab_gpu/streams.hpp"
 #include "lower/matmul.hpp"
 
 namespace dculab::lower {
@@ -129,17 +131,27 @@ void add_unfused(const Op& op, const UnfusedWork& work, const Device& device, La
     extra += Bytes(work.bytes_per_widened_weight * static_cast<double>(op.n) * static_cast<double>(op.k));
   if (op.kind == OpKind::attention_prefill)
     extra += Bytes(work.bytes_per_score * op.attention.score_pairs * op.attention.num_query_heads);
-  for (Access& access : launch.accesses())
-    if (access.role == OperandRole::output && access.unique > Bytes()) {
-      access.unique += extra;
-      return;
-    }
+  const auto add = [extra](auto&& all) {
+    for (auto& each : all)
+      if (each.role == OperandRole::output && each.unique > Bytes()) {
+        each.unique += extra;
+        return;
+      }
+  };
+  add(launch.accesses());
+  add(launch.streams.all());
+}
+
+// Whose products are ours, so is the rest.
+[[nodiscard]] bool are_ours(const Op& op, const Device& device, const Kernels& kernels) {
+  return &matmul_kernel_of(kernels, op, device) == &dculab_gpu::kMatmul;
 }
 
 }  // namespace
 
 Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
   Launch launch = lower_by_kind(op, step, device, kernels);
+  if (are_ours(op, device, kernels)) dculab_gpu::add_streams(launch.streams, op, device.waves.wave_size, launch.parts);
   add_unfused(op, kernels.unfused, device, launch);
   if (device.kind == DeviceKind::cpu) {
     launch.waits_for_loads = false;

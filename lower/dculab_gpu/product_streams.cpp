@@ -58,11 +58,10 @@ void add_weights(Streams& streams, const Op& op, const KernelId& kernel) {
 }
 
 // Every workgroup reads all of x, a slab of 16 KiB at a time, and has columns of its own.
-[[nodiscard]] Streams gemv_streams(const Op& op, const KernelId& kernel) {
+void add_gemv(Streams& streams, const Op& op, const KernelId& kernel) {
   const auto [m, n, k] = sizes_of(op);
   const double columns = is_gptq(kernel) ? kGptqGemvColumns : kGemvThreads / kernel.wave_size * kGemvColumns;
   const Dtype x = read_of_x(op, kernel);
-  Streams streams;
   streams.workgroups = std::ceil(n / columns);
   const double slabs = std::max(1.0, std::ceil(storage(x, kernel.rows * k) / Bytes(kGemvSlabBytes)));
   add_weights(streams, op, kernel);
@@ -71,7 +70,6 @@ void add_weights(Streams& streams, const Op& op, const KernelId& kernel) {
                .workgroups = streams.workgroups,
                .between = (values_of(op) / streams.workgroups + storage(x, m * k)) / slabs});
   add_result(streams, op);
-  return streams;
 }
 
 // `run` of each row at a time, where a workgroup asks for `slab` in all.
@@ -83,7 +81,7 @@ void take_slabs(Stream& stream, Bytes run, Bytes slab, Bytes pitch) {
 }
 
 // Row tiles start first, of int4 column tiles.
-[[nodiscard]] Streams gemm_streams(const Op& op, const KernelId& kernel) {
+void add_gemm(Streams& streams, const Op& op, const KernelId& kernel) {
   const auto [m, n, k] = sizes_of(op);
   const double row_tiles = std::ceil(m / kernel.rows);
   const double column_tiles = std::ceil(n / (is_gptq(kernel) ? kGptqGemmColumns : kGemmColumns));
@@ -92,7 +90,6 @@ void take_slabs(Stream& stream, Bytes run, Bytes slab, Bytes pitch) {
   const double values = is_gptq(kernel) ? kGptqGemmStep : kGemmSlabWords * (is_int8(kernel) ? 4 : is_halves ? 2 : 1);
   const double weights = values_of(op) / (n * k) / Bytes(1);  // bytes of each
   const Bytes slab = std::min<double>(m, kernel.rows) * storage(x, values) + kGemmColumns * values * Bytes(weights);
-  Streams streams;
   streams.workgroups = row_tiles * column_tiles;
   Stream weight{.role = OperandRole::weight,
                 .unique = op.operands().front().unique,
@@ -107,23 +104,23 @@ void take_slabs(Stream& stream, Bytes run, Bytes slab, Bytes pitch) {
   streams.add(weight);
   streams.add(activation);
   add_result(streams, op);
-  return streams;
 }
 
 }  // namespace
 
-Streams product_streams(const Op& op, const KernelId& kernel) {
-  const bool is_gemv = op.m <= kGemvMaxRows;
-  return is_gemv ? gemv_streams(op, kernel) : gemm_streams(op, kernel);
+void add_product(Streams& streams, const Op& op, const KernelId& kernel, double parts) {
+  if (op.m <= kGemvMaxRows)
+    add_gemv(streams, op, kernel);
+  else
+    add_gemm(streams, op, kernel);
+  streams.workgroups *= std::max(1.0, parts);
 }
 
-Streams split_streams(Streams streams, const Op& op, double parts) {
-  if (parts <= 1) return streams;
+void add_sums(Streams& streams, const Op& op, double parts) {
+  if (parts <= 1) return;
   const Bytes sums = storage(Dtype::f32, parts * static_cast<double>(op.m) * static_cast<double>(op.n));
-  streams.workgroups *= parts;
   streams.add({.role = OperandRole::output, .unique = sums});
   streams.add({.role = OperandRole::activation, .unique = sums});
-  return streams;
 }
 
 }  // namespace dculab::lower::dculab_gpu

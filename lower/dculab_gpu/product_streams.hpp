@@ -13,6 +13,6 @@ namespace dculab::lower::dculab_gpu {
 }
 
 // Precondition: `kernel` is one that multiplies `op`.
-[[nodiscard]] Streams product_streams(const Op& op, const KernelId& kernel);
+void add_product(Streams& streams, const Op& op, const KernelId& kernel, double parts);
 
 }  // namespace dculab::lower::dculab_gpu

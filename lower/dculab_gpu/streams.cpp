@@ -26,15 +26,13 @@ constexpr Bytes kSlot{8};
           .run = entry};
 }
 
-[[nodiscard]] Streams embedding_streams(const Op& op) {
+void add_embedding(Streams& streams, const Op& op) {
   const double tokens = static_cast<double>(op.m), parts = pieces(static_cast<double>(op.n));
-  Streams streams;
   streams.workgroups = tokens * parts;
   const Operand& rows = op.operands().front();
   streams.add({.role = OperandRole::weight, .unique = rows.unique, .run = rows.contiguous_run});
   streams.add(lookups(op, kPosition, parts));
   streams.add({.role = OperandRole::output, .unique = storage(Dtype::f32, tokens * static_cast<double>(op.n))});
-  return streams;
 }
 
 // Loads of F32 take two instructions of 16 bytes a lane, each of which touches every line.
@@ -60,14 +58,13 @@ void load_twice(Stream& stream, double width) {
   return storage(Dtype::f32, width) + addends * (1 - 1 / pieces(width));
 }
 
-[[nodiscard]] Streams norm_streams(const Op& op) {
+void add_norm(Streams& streams, const Op& op) {
   const double rows = static_cast<double>(op.m), width = static_cast<double>(op.n);
   const Dtype kept = activations_of(op);
   // The plan has the residual, and what is added to it, in one operand.
   const Bytes one = storage(op.activation_dtype, rows * width);
   const double added = std::round(op.operands()[1].unique / one) - 1;
   const bool is_first = op.stage == Stage::before_layers;  // written to the residual
-  Streams streams;
   streams.workgroups = rows;
   const Bytes addends = storage(kept, added * width);
   streams.add(norm_weight(op));
@@ -82,7 +79,6 @@ void load_twice(Stream& stream, double width) {
     streams.add({.role = OperandRole::output, .unique = storage(Dtype::f32, rows * width)});
   }
   streams.add({.role = OperandRole::output, .unique = storage(is_first ? Dtype::f32 : kept, rows * width)});
-  return streams;
 }
 
 // Widths of Q, and of K or V.
@@ -114,9 +110,8 @@ void add_rotation(Streams& streams, const Op& op, const Widths& widths) {
   streams.add(lookups(op, kPosition, workgroups));
 }
 
-[[nodiscard]] Streams cache_streams(const Op& op) {
+void add_caching(Streams& streams, const Op& op) {
   const Widths widths = widths_of(op);
-  Streams streams;
   streams.workgroups = static_cast<double>(op.m);
   if (op.rotates) add_rotation(streams, op, widths);
   streams.add({.role = OperandRole::activation,
@@ -125,23 +120,24 @@ void add_rotation(Streams& streams, const Op& op, const Widths& widths) {
   for (const Operand& operand : op.operands())
     if (operand.role == OperandRole::kv_write)
       streams.add({.role = operand.role, .unique = operand.unique, .run = operand.contiguous_run});
-  return streams;
 }
 
 }  // namespace
 
-Streams streams_of(const Op& op, int wave_size) {
-  if (op.m == 0 || kernel_of(op, wave_size, 1).kernel == Kernel::none) return {};
+void add_streams(Streams& streams, const Op& op, int wave_size, double parts) {
+  if (op.m == 0) return;
+  const KernelId kernel = kernel_of(op, wave_size, 1);
+  if (kernel.kernel == Kernel::none) return;
   switch (op.kind) {
     case OpKind::embedding:
-      return embedding_streams(op);
+      return add_embedding(streams, op);
     case OpKind::rms_norm:
     case OpKind::layer_norm:
-      return norm_streams(op);
+      return add_norm(streams, op);
     case OpKind::rope_and_cache:
-      return cache_streams(op);
+      return add_caching(streams, op);
     case OpKind::matmul:
-      return product_streams(op, kernel_of(op, wave_size, 1));
+      return add_product(streams, op, kernel, parts);
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
     case OpKind::attention_scores:
@@ -149,9 +145,8 @@ Streams streams_of(const Op& op, int wave_size) {
     case OpKind::activation_mul:
     case OpKind::all_reduce:
     case OpKind::all_gather:
-      return {};
+      return;
   }
-  return {};
 }
 
 }  // namespace dculab::lower::dculab_gpu

@@ -17,11 +17,12 @@
 
 namespace dculab::lower::dculab_gpu {
 
-// None for attention, activations, and where no kernel of ours runs the op.
-[[nodiscard]] Streams streams_of(const Op& op, int wave_size);
+// Fills in `streams`, which are empty; they stay so for attention, activations, and where no kernel of ours runs the
+// op. `parts`: of a product, along k; up to 1: not split.
+void add_streams(Streams& streams, const Op& op, int wave_size, double parts);
 
-// Those of a product whose sum over k is split into `parts`, which a second kernel adds: partial sums in F32 take the
-// place of y.
-[[nodiscard]] Streams split_streams(Streams streams, const Op& op, double parts);
+// The partial sums in F32 of a product that is split into `parts`: they are written, and read by a second kernel, which
+// writes y. A price has them on their own (sim/compute/split_k.hpp).
+void add_sums(Streams& streams, const Op& op, double parts);
 
 }  // namespace dculab::lower::dculab_gpu

@@ -27,7 +27,7 @@ Bytes arriving_line(const Machine& machine, std::size_t level) {
 
 LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch& launch, const Parallelism& parallel,
                        Bytes footprint, CacheStart start) {
-  if (launch.streams.count > 0) return stream_bytes(machine, launch, footprint, start);
+  if (launch.streams.count > 0) return stream_bytes(machine, op, launch, footprint, start);
   auto reuse = reuse_of(machine, op, launch, parallel, footprint);
   LevelBytes result;
   for (std::size_t index = 0; index < launch.accesses().size(); ++index) {

@@ -13,8 +13,6 @@ namespace dculab::sim {
 namespace {
 
 using lower::dculab_gpu::find_compiled_kernel;
-using lower::dculab_gpu::split_streams;
-using lower::dculab_gpu::streams_of;
 
 // None where the next level is asked for more than this one: for whole lines of which parts are wanted.
 [[nodiscard]] double hit_rate(Bytes here, Bytes next) { return here > Bytes{} ? std::max(0.0, 1 - next / here) : 1; }
@@ -24,17 +22,19 @@ void add_launch(ReplayComparison& comparison, const CacheReplay& replay) {
     comparison.levels[level].replayed += replay.levels[level].total().bytes;
 }
 
-// The parts into which the first launch split a product along k.
-[[nodiscard]] double parts_of(const lower::Streams& streams, const ReplayComparison& comparison) {
-  return std::max(1.0, std::floor(comparison.workgroups / std::max(1.0, streams.workgroups)));
+// The launch that is priced, with as many workgroups on a unit and parts of a product as were recorded.
+void follow_recording(lower::Launch& launch, const Op& op, const ReplayComparison& comparison) {
+  if (launch.streams.count == 0) return;
+  launch.workgroups_per_unit = comparison.workgroups_per_unit;
+  if (op.kind != OpKind::matmul) return;
+  const double whole = launch.streams.workgroups / std::max(1.0, launch.parts);
+  const double parts = std::max(1.0, std::floor(comparison.workgroups / whole));
+  launch.streams.workgroups = parts * whole;
+  lower::dculab_gpu::add_sums(launch.streams, op, parts);
 }
 
-// Of our own kernels, which were recorded, wherever they are replayed.
 void add_closed_form(ReplayComparison& comparison, const Machine& machine, const Op& op, lower::Launch launch) {
-  launch.streams = streams_of(op, machine.waves.wave_size);
-  if (launch.streams.count > 0) launch.workgroups_per_unit = comparison.workgroups_per_unit;
-  if (op.kind == OpKind::matmul)
-    launch.streams = split_streams(launch.streams, op, parts_of(launch.streams, comparison));
+  follow_recording(launch, op, comparison);
   const LevelBytes bytes =
       level_bytes(machine, op, launch, parallelism(machine, launch), launch.unique_bytes(), CacheStart::cold);
   for (std::size_t level = 0; level < machine.memory.size(); ++level)
@@ -60,7 +60,7 @@ void fill_hit_rates(std::vector<ComparedLevel>& levels) {
 ReplayComparison compare_with_replay(const Machine& machine, const StepPlan& plan,
                                      std::span<const AddressTrace> launches, ReuseMeasurement reuse) {
   const Op& op = plan.ops.front();
-  const lower::Launch priced = lower::lower(op, plan, machine, machine.stack.kernels);
+  const lower::Launch priced = lower::lower(op, plan, machine);  // by our kernels, which were recorded
   ReplayComparison comparison;
   comparison.op = op.name;
   comparison.kernel = launches.front().kernel;

@@ -94,15 +94,12 @@ class Descent {
   }
 
   void pass_private(const MemoryLevel& cache) {
-    if (is_written(stream_.role)) return;
+    if (is_written(stream_.role) || is_asked_once()) return;
     const Bytes capacity = cache.size;
-    const double visits = place_.visits(stream_), firsts = std::min(visits, place_.units);
-    const Bytes between = stream_.between > Bytes{} ? stream_.between : footprint_.workgroup;
-    const Bytes residents = place_.per_unit * between, drift = std::max(kDrift * residents, kInstruction);
-    const double together = (stream_.workgroups - visits) * (1 - stays(drift, capacity * reachable(cache)));
-    const double later = (visits - firsts) * (1 - stays(place_.per_unit * footprint_.workgroup, capacity));
-    asks_.others = firsts - 1 + together + later;
-    asks_.again *= 1 - stays(residents, capacity);
+    const double visits = place_.visits(stream_);
+    const Bytes residents = place_.per_unit * (stream_.between > Bytes{} ? stream_.between : footprint_.workgroup);
+    if (stream_.workgroups > 1) asks_.others = others_missed(cache, visits, residents);
+    if (asks_.again > 0) asks_.again *= 1 - stays(residents, capacity);
     if (stream_.rest != RestOfLine::same_workgroup) return;
     const double distinct = place_.per_unit * std::min(1.0, visits / stream_.workgroups);
     const Bytes step = std::max(1.0, distinct) * step_in(cache.line);
@@ -111,16 +108,12 @@ class Descent {
 
   void pass_shared(const MemoryLevel& cache, Bytes first_distance) {
     const Bytes capacity = cache.size;
-    const double asked = asks_.first + asks_.others;
-    const double concurrent = std::clamp(place_.sharers(stream_) * asked / stream_.workgroups, 1.0, asked);
-    const bool swept = stream_.unique < footprint_.largest;
-    const double bursts = asked - asked / concurrent, sweeps = asked / concurrent - 1;
-    const double burst_missed = 1 - stays(kDrift * footprint_.in_flight, capacity);
-    const Bytes sweep = footprint_.in_flight + (swept ? stream_.unique : Bytes{});
-    asks_.others = sweeps * (1 - stays(sweep, capacity)) + bursts * burst_missed;
     asks_.first *= 1 - stays(first_distance, capacity);
-    const Bytes between = std::min(place_.concurrent * stream_.between, footprint_.in_flight);
-    asks_.again *= 1 - stays(between, capacity);
+    if (is_asked_once()) return;
+    const double burst_missed = 1 - stays(kDrift * footprint_.in_flight, capacity);
+    if (asks_.others > 0) asks_.others = others_missed(capacity, burst_missed);
+    if (asks_.again > 0)
+      asks_.again *= 1 - stays(std::min(place_.concurrent * stream_.between, footprint_.in_flight), capacity);
     if (stream_.rest == RestOfLine::neighbours) asks_.rest_of_line *= burst_missed;
     if (stream_.rest != RestOfLine::same_workgroup) return;
     const Bytes step = std::min(place_.concurrent * step_in(cache.line), footprint_.in_flight);
@@ -128,6 +121,28 @@ class Descent {
   }
 
  private:
+  // Whole lines by one workgroup.
+  [[nodiscard]] bool is_asked_once() const {
+    return stream_.workgroups <= 1 && stream_.asks <= 1 && stream_.rest == RestOfLine::nobody;
+  }
+
+  [[nodiscard]] double others_missed(const MemoryLevel& of_unit, double visits, Bytes residents) const {
+    const double firsts = std::min(visits, place_.units);
+    const Bytes drift = std::max(kDrift * residents, kInstruction);
+    const double together = (stream_.workgroups - visits) * (1 - stays(drift, of_unit.size * reachable(of_unit)));
+    const double later = (visits - firsts) * (1 - stays(place_.per_unit * footprint_.workgroup, of_unit.size));
+    return firsts - 1 + together + later;
+  }
+
+  [[nodiscard]] double others_missed(Bytes shared, double burst_missed) const {
+    const double asked = 1 + asks_.others;
+    const double concurrent = std::clamp(place_.sharers(stream_) * asked / stream_.workgroups, 1.0, asked);
+    const bool swept = stream_.unique < footprint_.largest;
+    const double bursts = asked - asked / concurrent, sweeps = asked / concurrent - 1;
+    const Bytes sweep = footprint_.in_flight + (swept ? stream_.unique : Bytes{});
+    return sweeps * (1 - stays(sweep, shared)) + bursts * burst_missed;
+  }
+
   // Of a unit's cache, whose sets take turns line by line, the share that pieces of rows `pitch` apart come to lie in:
   // with a pitch of a power of two a few sets. A shared cache hashes.
   [[nodiscard]] double reachable(const MemoryLevel& cache) const {
@@ -153,15 +168,18 @@ class Descent {
 };
 
 // Back to when the bytes were touched before the op, as in reuse.hpp.
-[[nodiscard]] Bytes first_distance(const Stream& stream, Bytes footprint, CacheStart start) {
+[[nodiscard]] Bytes first_distance(const Op& op, const Stream& stream, Bytes footprint, CacheStart start) {
   if (start == CacheStart::cold) return kColdDistance;
   const bool of_neighbour = stream.role == OperandRole::activation || stream.role == OperandRole::output;
-  return of_neighbour ? 2 * stream.unique : std::max(footprint, stream.unique);
+  if (of_neighbour) return 2 * stream.unique;
+  const bool of_last_layer = stream.role == OperandRole::block_table;
+  return std::max(of_last_layer ? footprint / std::max(1, op.count) : footprint, stream.unique);
 }
 
 }  // namespace
 
-LevelBytes stream_bytes(const Machine& machine, const lower::Launch& launch, Bytes footprint, CacheStart start) {
+LevelBytes stream_bytes(const Machine& machine, const Op& op, const lower::Launch& launch, Bytes footprint,
+                        CacheStart start) {
   const Placement place(machine, launch.streams.workgroups, launch.workgroups_per_unit);
   const Footprint read(launch.streams, place);
   LevelBytes result;
@@ -175,8 +193,9 @@ LevelBytes stream_bytes(const Machine& machine, const lower::Launch& launch, Byt
       const Bytes arriving = stream.unique * descent.asks().total() * rounding;
       result.arriving[level] += arriving;
       if (level == 0 && !is_written(stream.role)) result.read += arriving;
+      if (is_dram) break;
       if (memory.scope == Scope::device)
-        descent.pass_shared(memory, first_distance(stream, footprint, start));
+        descent.pass_shared(memory, first_distance(op, stream, footprint, start));
       else
         descent.pass_private(memory);
     }

@@ -15,7 +15,7 @@
 namespace dculab::sim {
 
 // Precondition: `launch` has streams, and the machine is a GPU. `footprint`: distinct weight and KV bytes of the step.
-[[nodiscard]] LevelBytes stream_bytes(const Machine& machine, const lower::Launch& launch, Bytes footprint,
-                                      CacheStart start);
+[[nodiscard]] LevelBytes stream_bytes(const Machine& machine, const Op& op, const lower::Launch& launch,
+                                      Bytes footprint, CacheStart start);
 
 }  // namespace dculab::sim
