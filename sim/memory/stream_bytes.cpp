@@ -52,6 +52,7 @@ struct Footprint {
   Bytes workgroup;
   Bytes in_flight;
   Bytes largest;
+  double distinct = 1;  // workgroups that would ask for as much as those in flight do if they shared nothing
 
   Footprint(const lower::Streams& streams, const Placement& place) {
     for (const Stream& stream : streams.all()) {
@@ -61,6 +62,7 @@ struct Footprint {
       in_flight += std::min(stream.unique, share * (place.concurrent / place.sharers(stream)));
       largest = std::max(largest, stream.unique);
     }
+    if (workgroup > Bytes{}) distinct = in_flight / workgroup;
   }
 };
 
@@ -113,10 +115,10 @@ class Descent {
     const double burst_missed = 1 - stays(kDrift * footprint_.in_flight, capacity);
     if (asks_.others > 0) asks_.others = others_missed(capacity, burst_missed);
     if (asks_.again > 0)
-      asks_.again *= 1 - stays(std::min(place_.concurrent * stream_.between, footprint_.in_flight), capacity);
+      asks_.again *= 1 - stays(std::min(footprint_.distinct * stream_.between, footprint_.in_flight), capacity);
     if (stream_.rest == RestOfLine::neighbours) asks_.rest_of_line *= burst_missed;
     if (stream_.rest != RestOfLine::same_workgroup) return;
-    const Bytes step = std::min(place_.concurrent * step_in(cache.line), footprint_.in_flight);
+    const Bytes step = std::min(footprint_.distinct * step_in(cache.line), footprint_.in_flight);
     asks_.rest_of_line *= 1 - stays(step, capacity);
   }
 
