@@ -60,7 +60,8 @@ void add_weights(Streams& streams, const Op& op, const KernelId& kernel) {
 // Every workgroup reads all of x, a slab of 16 KiB at a time, and has columns of its own.
 void add_gemv(Streams& streams, const Op& op, const KernelId& kernel) {
   const auto [m, n, k] = sizes_of(op);
-  const double columns = is_gptq(kernel) ? kGptqGemvColumns : kGemvThreads / kernel.wave_size * kGemvColumns;
+  const double columns =
+      is_gptq(kernel) ? kGptqGemvColumns : std::max(1, kGemvThreads / kernel.wave_size) * kGemvColumns;
   const Dtype x = read_of_x(op, kernel);
   streams.workgroups = std::ceil(n / columns);
   const double slabs = std::max(1.0, std::ceil(storage(x, kernel.rows * k) / Bytes(kGemvSlabBytes)));

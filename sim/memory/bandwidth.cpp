@@ -23,12 +23,14 @@ Bytes bytes_in_flight(const Machine& machine, const lower::Launch& launch, const
 }
 
 PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving) {
+  PerLevel<Bytes> going_on = arriving;  // no more of what is asked for than at the level above
+  for (std::size_t index = 1; index < machine.memory.size(); ++index)
+    going_on[index] = std::min(going_on[index], going_on[index - 1]);
   PerLevel<Seconds> result{};
   Seconds below;
   for (std::size_t index = machine.memory.size(); index-- > 0;) {
     const bool last = index + 1 == machine.memory.size();
-    // Above 1 where the lines of this level are longer than what it is asked for.
-    const double misses = last || arriving[index] <= Bytes{} ? 0 : std::min(1.0, arriving[index + 1] / arriving[index]);
+    const double misses = last || going_on[index] <= Bytes{} ? 0 : going_on[index + 1] / going_on[index];
     below = (1 - misses) * machine.memory[index].latency + misses * below;
     result[index] = below;
   }

@@ -1,6 +1,7 @@
 // What each memory level delivers to an op: Little's law.
 //
-//   T(l)         = mean latency of the requests that reach level l: they end there or further down
+//   T(l)         = mean latency of the requests that reach level l: they end there or further down. Where a level asks
+//                  the next for more than it is asked for, in longer lines or for one line again and again, all go on
 //   latency(l)   = of level l itself. Prefetchers start the reads of deeper levels early, so those do not hold up what
 //                  level l serves; the deeper level has lines in flight of its own.
 //   bandwidth(l) = smallest of

@@ -31,13 +31,10 @@ TEST_CASE("a prediction has a step, an interval around it, and ops that add up t
       CHECK(op.at("count").get<int>() >= 1);
       CHECK(op.at("flops").get<double>() >= 0);
       CHECK_FALSE(op.at("bound").get<std::string>().empty());
-      double above = std::numeric_limits<double>::infinity();
       for (const char* level : {"L1", "L2", "DRAM"}) {
-        const double bytes = op.at("bytes").at(level);
-        CHECK(bytes <= above);
+        CHECK(op.at("bytes").at(level).get<double>() > 0);
         CHECK(op.at("hit_rate").at(level).get<double>() >= 0);
         CHECK(op.at("hit_rate").at(level).get<double>() <= 1);
-        above = bytes;
       }
     }
     CHECK(sum == Approx(step));
@@ -154,7 +151,7 @@ TEST_CASE("a result goes to a file or to the terminal", "[main]") {
 }
 
 TEST_CASE("a prediction names the assumed figures it leans on, and by how much") {
-  const Json prediction = run_for_json(predict({}));
+  const Json prediction = run_for_json(predict({"--weights", "f16"}));
   const Json& assumed = prediction.at("assumed");
   double last = 1;
   for (const Json& each : prediction.at("leans_on")) {

@@ -25,7 +25,7 @@ sweep:
   engine.max_num_seqs: [2, 8, 32]
   engine.max_num_batched_tokens: [128, 1024]
 )";
-const std::string kObjective = "objective: {maximize: goodput, subject_to: {tpot_p99: \"<= 70 ms\"}}\n";
+const std::string kObjective = "objective: {maximize: goodput, subject_to: {tpot_p99: \"<= 90 ms\"}}\n";
 const std::string kFront = "pareto: {minimize: [ttft_p99, tpot_p99], maximize: [output_tokens_per_second]}\n";
 
 // A points file's rows by column name.
@@ -158,7 +158,7 @@ TEST_CASE("conditions on metrics and keys exclude points, and servers that canno
   std::uint64_t met = 0;
   for (const auto& row : rows_of(read(points))) {
     const bool holds = row.at("engine.max_num_seqs") != "32" && std::stod(row.at("ttft_p50")) <= 4 &&
-                       std::stod(row.at("tpot_p99")) <= 0.07;
+                       std::stod(row.at("tpot_p99")) <= 0.09;
     CHECK(row.at("outcome") == (holds ? "met" : "excluded"));
     met += holds ? 1 : 0;
   }
@@ -236,7 +236,7 @@ TEST_CASE("a flip of served requests is where the changed machine serves another
   const Folder folder;
   std::string text = kRequests.substr(0, kRequests.find("sweep:")) +
                      "sweep: {engine.max_num_batched_tokens: [128, 1024]}\n" +
-                     "objective: {minimize: latency_mean, subject_to: {tpot_p99: \"<= 60 ms\"}}\n";
+                     "objective: {minimize: latency_mean, subject_to: {tpot_p99: \"<= 80 ms\"}}\n";
   text.replace(text.find("requests: 60"), 12, "requests: 24");
   const std::string scenario = folder.write("s.yaml", text);
   const Json study = run_for_json({"study", scenario, "--sensitivity", "--within", "2"});

@@ -106,6 +106,33 @@ TEST_CASE("our products are split along k as the launcher splits them, a library
   CHECK(lower(op, plan, gpu("gfx906", ""), {{&gemm::kRocblas}, {}, {}, {}}).parts == 0);
 }
 
+TEST_CASE("our own kernels are priced by what they ask for, tensor by tensor; a library's by the op's operands") {
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 16, 100));
+  const Kernels library{{&gemm::kRocblas}, {}, {}, {}};
+  for (const char* name : {"embed_tokens", "input_layernorm", "rope_and_cache", "o_proj", "lm_head"}) {
+    CAPTURE(name);
+    const Op& op = op_named(plan, name);
+    CHECK(lower(op, plan, gpu("gfx906", "")).streams.count >= 3);
+    CHECK(lower(op, plan, gpu("gfx906", ""), library).streams.count == 0);
+    CHECK(lower(op, plan, cpu_like()).streams.count == 0);
+  }
+  CHECK(lower(op_named(plan, "o_proj"), plan, gpu("gfx906", "")).streams.workgroups == 4 * 32);  // 4 parts of k
+}
+
+TEST_CASE("what a program moves beside its fused kernels is in the streams too") {
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 16, 100));
+  const Op& op = op_named(plan, "o_proj");
+  const auto written = [&](double scale) {
+    Bytes total;
+    Kernels kernels;
+    kernels.unfused.activation_scale = scale;
+    for (const Stream& stream : lower(op, plan, gpu("gfx906", ""), kernels).streams.all())
+      if (stream.role == OperandRole::output) total += stream.unique;
+    return total;
+  };
+  CHECK(written(2) - written(1) == 2 * 16 * Bytes(2 * 4096));  // x and y, of halves
+}
+
 TEST_CASE("what hides behind arithmetic is the kernel's matter") {
   const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::prefill, 1, 512));
   const Op& product = op_named(plan, "o_proj");

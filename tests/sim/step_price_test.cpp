@@ -48,7 +48,7 @@ Op prefill_matmul() {
 }
 
 TEST_CASE("a matrix-vector product takes its bytes over the bandwidth") {
-  const Machine machine = ideal(mi50_like());
+  const Machine machine = with_vendor_gemm(ideal(mi50_like()));
   const Op op = stream_weights(1e9, 1e9);
   const OpPrice price = price_op(machine, op, Bytes(1e11));
   CHECK(price.seconds.value() == Approx(1e9 / 1024e9).epsilon(1e-4));
@@ -58,7 +58,7 @@ TEST_CASE("a matrix-vector product takes its bytes over the bandwidth") {
 }
 
 TEST_CASE("at the ridge compute and memory agree, on either side the larger is the bound") {
-  Machine machine = ideal(mi50_like());
+  Machine machine = with_vendor_gemm(ideal(mi50_like()));
   const double ridge = 26.8e12 / 1024e9;  // FLOP/byte
   const OpPrice at = price_op(machine, stream_weights(1e9, ridge * 1e9), Bytes(1e14));
   CHECK(at.compute.value() == Approx(at.memory.value()));
