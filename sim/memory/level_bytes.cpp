@@ -36,7 +36,8 @@ LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch
     Arrivals arrivals = all_requests(reuse[index]);
     double missed = 1;  // of the second visits to lines that two runs share
     for (std::size_t level = 0;; ++level) {
-      const double rounding = 1 + (line_rounding(access, arriving_line(machine, level)) - 1) * missed;
+      const double rounding =
+          access.is_scattered ? 1 + (line_rounding(access, arriving_line(machine, level)) - 1) * missed : 1;
       const Bytes arriving = access.unique * rounding * arrivals.total();
       result.arriving[level] += arriving;
       if (level == 0 && !is_written(access.role)) result.read += arriving;

@@ -22,11 +22,15 @@ struct Patch {
   return patch;
 }
 
-[[nodiscard]] double concurrent_sharers(const lower::Launch& launch, const lower::Access& access,
-                                        const Parallelism& parallel) {
+[[nodiscard]] Patch patch_of(const lower::Launch& launch, const Parallelism& parallel) {
   const auto [row_tiles, column_tiles] = launch.tiles;
+  if (!launch.product) return {};
+  return patch_of(row_tiles, column_tiles, std::min(parallel.concurrent, row_tiles * column_tiles));
+}
+
+[[nodiscard]] double concurrent_sharers(const lower::Launch& launch, const lower::Access& access,
+                                        const Parallelism& parallel, const Patch& patch) {
   if (!launch.product) return std::clamp(access.requests, 1.0, std::max(1.0, parallel.concurrent));
-  const Patch patch = patch_of(row_tiles, column_tiles, std::min(parallel.concurrent, row_tiles * column_tiles));
   return access.role == OperandRole::weight ? patch.rows : patch.columns;
 }
 
@@ -36,13 +40,13 @@ struct Footprints {
   Bytes largest_read;
 };
 
-[[nodiscard]] Footprints footprints(const lower::Launch& launch, const Parallelism& parallel) {
+[[nodiscard]] Footprints footprints(const lower::Launch& launch, const Parallelism& parallel, const Patch& patch) {
   Footprints result;
   for (const lower::Access& access : launch.accesses()) {
     if (is_written(access.role)) continue;
     const Bytes share = access.unique * access.requests / parallel.workgroups;
     result.workgroup += share;
-    const Bytes in_flight = share * (parallel.concurrent / concurrent_sharers(launch, access, parallel));
+    const Bytes in_flight = share * (parallel.concurrent / concurrent_sharers(launch, access, parallel, patch));
     result.in_flight += std::min(access.unique, in_flight);
     result.largest_read = std::max(result.largest_read, access.unique);
   }
@@ -77,13 +81,14 @@ void set_first_touch(Reuse& reuse, double units, const Op& op, const lower::Acce
 
 std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op, const lower::Launch& launch,
                                          const Parallelism& parallel, Bytes step_footprint) {
-  const Footprints footprint = footprints(launch, parallel);
+  const Patch patch = patch_of(launch, parallel);
+  const Footprints footprint = footprints(launch, parallel, patch);
   std::array<Reuse, kMaxOperands> result;
   for (int index = 0; index < launch.num_accesses; ++index) {
     const lower::Access& access = launch.accesses()[static_cast<std::size_t>(index)];
     Reuse& reuse = result[static_cast<std::size_t>(index)];
     reuse.requests = std::max(1.0, access.requests);
-    reuse.concurrent = concurrent_sharers(launch, access, parallel);
+    reuse.concurrent = concurrent_sharers(launch, access, parallel, patch);
     reuse.compute_units = machine.compute_units;
     const bool swept = launch.product && access.unique < footprint.largest_read;
     reuse.own = footprint.workgroup + (swept ? access.unique : Bytes{});
