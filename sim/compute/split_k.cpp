@@ -8,12 +8,11 @@
 namespace dculab::sim {
 
 Parallelism split_along_k(const Machine& machine, const Parallelism& whole, double parts) {
-  const double units = machine.compute_units;
   Parallelism result = whole;
   result.workgroups = whole.workgroups * parts;
-  result.rounds = std::ceil(result.workgroups / (units * whole.workgroups_per_unit));
+  result.rounds = std::ceil(result.workgroups / places(machine, whole));
   result.concurrent = result.workgroups / result.rounds;
-  result.active_units = result.workgroups / std::ceil(result.workgroups / units);
+  result.active_units = units_of(machine, result.workgroups);
   return result;
 }
 

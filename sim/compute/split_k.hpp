@@ -24,20 +24,34 @@ namespace dculab::sim {
 // To write the parts' sums, and of the second kernel to read them; none for one part.
 [[nodiscard]] Seconds adding_time(const Machine& machine, const lower::Launch& launch, double parts);
 
+// That so many workgroups keep busy, on average over their rounds.
+[[nodiscard]] inline double units_of(const Machine& machine, double workgroups) {
+  return workgroups / std::ceil(workgroups / machine.compute_units);
+}
+
+// Workgroups that run at a time.
+[[nodiscard]] inline double places(const Machine& machine, const Parallelism& whole) {
+  return static_cast<double>(machine.compute_units) * whole.workgroups_per_unit;
+}
+
+// Not where the kernel has no tiles to split, or as many as places.
+[[nodiscard]] inline bool can_be_split(const Machine& machine, const lower::Launch& launch, const Parallelism& whole) {
+  return launch.most_parts > 1 && whole.workgroups < places(machine, whole);
+}
+
 // Calls consider(parts, parallelism) with the numbers of parts, above one and rising, that may be the cheapest: those
-// that keep more units busy than any smaller number, and the largest whose workgroups all run at once. `whole`: the
-// parallelism unsplit. Never where the kernel has no tiles to split, or as many as places.
+// that keep more units busy than any smaller number, and the largest whose workgroups all run at once; up to `most`,
+// and of those below `fewest` perhaps only some. `whole`: the parallelism unsplit, which can be split.
 template <typename Consider>
-void for_each_split(const Machine& machine, const lower::Launch& launch, const Parallelism& whole,
-                    Consider&& consider) {
-  const double places = static_cast<double>(machine.compute_units) * whole.workgroups_per_unit;
-  if (launch.most_parts <= 1 || whole.workgroups >= places) return;
-  const double fills = std::floor(places / whole.workgroups);
-  double busiest = whole.active_units;
-  for (double parts = 2; parts <= launch.most_parts; ++parts) {
-    const Parallelism split = split_along_k(machine, whole, parts);
-    if (split.active_units > busiest || parts == fills) consider(parts, split);
-    busiest = std::max(busiest, split.active_units);
+void for_each_split(const Machine& machine, const Parallelism& whole, double fewest, double most, Consider&& consider) {
+  const double fills = std::floor(places(machine, whole) / whole.workgroups);
+  double parts = std::max(2.0, std::min(fewest, std::floor(machine.compute_units / whole.workgroups)));
+  double busiest = units_of(machine, whole.workgroups * (parts - 1));
+  for (; parts <= most; ++parts) {
+    const double active = units_of(machine, whole.workgroups * parts);
+    if (active > busiest || parts == fills) consider(parts, split_along_k(machine, whole, parts));
+    busiest = std::max(busiest, active);
+    if (busiest == machine.compute_units) parts = std::max(parts, fills - 1);
   }
 }
 

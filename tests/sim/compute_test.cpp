@@ -221,7 +221,9 @@ TEST_CASE("tiles are split along k into whole parts, of which those that fill mo
   machine.compute_units = 100;
   const auto splits = [&](const Op& op) {
     std::vector<double> tried;
-    for_each_split(machine, lowered(machine, op), parallelism(machine, op),
+    const lower::Launch launch = lowered(machine, op);
+    if (!can_be_split(machine, launch, parallelism(machine, op))) return tried;
+    for_each_split(machine, parallelism(machine, op), 2, launch.most_parts,
                    [&](double parts, const Parallelism& split) {
                      CHECK(split.workgroups == parts * tile_workgroups(machine, op));
                      tried.push_back(parts);

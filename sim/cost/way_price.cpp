@@ -1,0 +1,141 @@
+#include "sim/cost/way_price.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/compute/compute_time.hpp"
+#include "sim/compute/matmul_rate.hpp"
+#include "sim/compute/split_k.hpp"
+#include "sim/cost/smooth_max.hpp"
+#include "sim/memory/level_bytes.hpp"
+
+namespace dculab::sim {
+namespace {
+
+using lower::Launch;
+using lower::Overlap;
+
+// Fills in bytes, hit rates, bandwidths, T_eff and floor; returns each level's time.
+[[nodiscard]] PerLevel<Seconds> price_memory(OpPrice& price, const Lowered& lowered) {
+  const auto& [machine, op, launch, footprint, norm] = lowered;
+  const LevelBytes bytes = level_bytes(machine, op, launch, price.parallel, footprint, CacheStart::in_step);
+  const PerLevel<Seconds> latencies = mean_latencies(machine, bytes.arriving);
+  const Bytes in_flight = bytes_in_flight(machine, launch, price.parallel);
+  const std::size_t levels = machine.memory.size();
+  PerLevel<Seconds> times{};
+  price.bytes = bytes.arriving;
+  price.effective_latency = latencies[0];
+  price.latency = bytes.read * latencies[0] / in_flight;
+  for (std::size_t level = 0; level < levels; ++level) {
+    const Bytes here = bytes.arriving[level];
+    const bool last = level + 1 == levels;
+    price.hit_rate[level] = last || here <= Bytes{} ? 1 : std::max(0.0, 1 - bytes.arriving[level + 1] / here);
+    const BytesPerSecond deliverable_here = delivered(lowered, price.parallel.active_units, level);
+    price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
+    times[level] = here / deliverable_here;
+    price.floor = std::max(price.floor, here / machine.memory[level].bandwidth);
+  }
+  return times;
+}
+
+// A second kernel adds up what the parts of a product split along k come to.
+void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, double parts) {
+  price.lookups = launch.block_lookups * machine.stack.reached.block_lookup / price.parallel.concurrent;
+  price.chain =
+      launch.chained_loads * machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
+  const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);
+  const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
+  price.kernels = launches * machine.stack.kernels_per_op;
+  price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
+}
+
+[[nodiscard]] Bound bound_of(const OpPrice& price, const Machine& machine, const PerLevel<Seconds>& levels) {
+  const auto slowest = static_cast<std::size_t>(std::max_element(levels.begin(), levels.end()) - levels.begin());
+  Bound bound{BoundKind::memory, slowest};
+  Seconds largest = levels[slowest];
+  const auto consider = [&](BoundKind kind, Seconds time) {
+    if (time <= largest) return;
+    largest = time;
+    bound = {kind, 0};
+  };
+  if (price.adding > largest) {
+    largest = price.adding;
+    bound.level = std::max<std::size_t>(machine.memory.size(), 2) - 2;  // the last cache
+  }
+  consider(BoundKind::compute, price.compute);
+  consider(BoundKind::latency, std::max({price.latency, price.lookups, price.chain}));
+  consider(BoundKind::launch, price.launch);
+  return bound;
+}
+
+[[nodiscard]] std::size_t hidden_levels(const Machine& machine, Overlap overlap) {
+  if (overlap == Overlap::caches) return machine.memory.size() - 1;
+  return overlap == Overlap::all ? machine.memory.size() : 0;
+}
+
+[[nodiscard]] Bytes weight_bytes(const Op& op) {
+  Bytes total;
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::weight) total += operand.unique;
+  return total;
+}
+
+// Weights from DRAM at the rate at which the kernel gets through them there.
+[[nodiscard]] Seconds streaming_weights(const OpPrice& price, const Machine& machine, const Launch& launch,
+                                        Bytes weights, double share) {
+  const std::size_t dram = machine.memory.size() - 1;
+  const double units = price.parallel.active_units;
+  const double active = deliverable(machine, dram, units, drawing_units(machine, launch, dram, units)) /
+                        deliverable(machine, dram, machine.compute_units);
+  return weights / (share * active * machine.dram().bandwidth);
+}
+
+}  // namespace
+
+BytesPerSecond delivered(const Lowered& lowered, double active_units, std::size_t level) {
+  return deliverable(lowered.machine, level, active_units,
+                     drawing_units(lowered.machine, lowered.launch, level, active_units));
+}
+
+Resources resources_of(const Lowered& lowered, const OpPrice& price, const PerLevel<Seconds>& levels) {
+  const auto& [machine, op, launch, footprint, norm] = lowered;
+  Resources resources{};
+  std::copy(levels.begin(), levels.end(), resources.begin());
+  Seconds& compute = resources[kMaxMemoryLevels];
+  compute = price.compute;
+  resources[kMaxMemoryLevels + 1] = price.latency;
+  for (std::size_t level = 0; level < hidden_levels(machine, launch.overlap); ++level)
+    compute = std::max(compute, std::exchange(resources[level], Seconds{}));
+  if (const auto share = launch.product ? matmul_dram_share(machine, *launch.product) : std::nullopt) {
+    const std::size_t dram = machine.memory.size() - 1;
+    const Bytes arriving = price.bytes[dram], weights = std::min(arriving, weight_bytes(op));
+    compute = std::max(compute, streaming_weights(price, machine, launch, weights, *share));
+    if (arriving > weights)
+      resources[dram] *= (arriving - weights) / arriving;
+    else
+      resources[dram] = Seconds{};
+  }
+  return resources;
+}
+
+OpPrice price_way(const Lowered& lowered, const Way& way) {
+  const auto& [machine, op, launch, footprint, norm] = lowered;
+  OpPrice price;
+  price.count = op.count;
+  price.parallel = way.parallel;
+  const ComputeTime compute = compute_time(machine, op, launch, price.parallel);
+  price.compute = compute.busy;
+  price.floor = compute.floor;
+  const PerLevel<Seconds> levels = price_memory(price, lowered);
+  price.memory = *std::max_element(levels.begin(), levels.end());
+  price_starts(price, machine, launch, way.parts);
+  price.adding = adding_time(machine, launch, way.parts);
+  Resources resources = resources_of(lowered, price, levels);
+  if (launch.overlap == Overlap::dram_in_turn) price.in_turn = std::exchange(resources[machine.memory.size() - 1], {});
+  price.seconds =
+      price.launch + price.lookups + price.chain + price.adding + price.in_turn + smooth_max(resources, norm);
+  price.bound = bound_of(price, machine, levels);
+  return price;
+}
+
+}  // namespace dculab::sim
