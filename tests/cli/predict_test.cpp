@@ -171,7 +171,7 @@ TEST_CASE("a prediction names the assumed figures it leans on, and by how much")
   CHECK(bandwidth->at("change").get<double>() > 0.05);
   CHECK(bandwidth->at("change").get<double>() < 0.112);
   const std::string first = prediction.at("leans_on").front().at("key");
-  CHECK_THAT(run_dculab(predict({})).out,
+  CHECK_THAT(run_dculab(predict({"--weights", "f16"})).out,
              ContainsSubstring("leans on assumed figures (change of the time when one is 10 % off): " + first));
 }
 

@@ -154,10 +154,10 @@ TEST_CASE("conditions on metrics and keys exclude points, and servers that canno
   const std::string points = folder.path("points.csv");
   const auto file = [&](const std::string& more) { return folder.write("s.yaml", kRequests + kObjective + more); };
   const Json study =
-      run_for_json({"study", file("constraints: [engine.max_num_seqs <= 8, ttft_p50 <= 4 s]\n"), "--points", points});
+      run_for_json({"study", file("constraints: [engine.max_num_seqs <= 8, ttft_p50 <= 5 s]\n"), "--points", points});
   std::uint64_t met = 0;
   for (const auto& row : rows_of(read(points))) {
-    const bool holds = row.at("engine.max_num_seqs") != "32" && std::stod(row.at("ttft_p50")) <= 4 &&
+    const bool holds = row.at("engine.max_num_seqs") != "32" && std::stod(row.at("ttft_p50")) <= 5 &&
                        std::stod(row.at("tpot_p99")) <= 0.09;
     CHECK(row.at("outcome") == (holds ? "met" : "excluded"));
     met += holds ? 1 : 0;
