@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/attention_work.hpp"
-#include "lower/dculab_gpu/compiled_kernels.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -39,8 +38,7 @@ constexpr double kCpuDotLoads = 1;  // per value, beside its conversion: the que
   return kernel;
 }
 
-[[nodiscard]] KernelResources resources_of(const Op& op, int heads, const Device& device) {
-  if (const auto compiled = dculab_gpu::compiled_resources(op, device, heads)) return *compiled;
+[[nodiscard]] KernelResources assumed_resources(const Op& op, int heads, const Device& device) {
   if (op.kind == OpKind::attention_decode) return decode_resources(op.attention, heads, device.waves.wave_size);
   return op.kind == OpKind::attention_prefill ? prefill_resources(op.attention) : KernelResources{};
 }
@@ -78,18 +76,16 @@ void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
   arithmetic.softmax = FlopCount(scores * (kInstructionsPerScore + kCpuDotInstructions * kCpuLanes));
 }
 
-[[nodiscard]] Arithmetic attention_arithmetic(const Op& op, const Device& device, const AttentionTile& tile,
-                                              const Grid& grid) {
+void set_arithmetic(const Op& op, const Device& device, const AttentionTile& tile, const Grid& grid,
+                    Arithmetic& arithmetic) {
   const double walked_tokens = grid.walked_tokens;
   const AttentionWork& attention = op.attention;
   const double scored = scored_per_seen(op, device);
   const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
   const double scores = scored * attention.score_pairs * attention.num_query_heads;
   const double rows = device.kind == DeviceKind::cpu ? attention.query_tokens * attention.num_query_heads : 0;
-  Arithmetic arithmetic;
   arithmetic.pipe = Pipe::attention;
   arithmetic.multiply = scored * op.flops;
-  arithmetic.multiplied_in = multiplied_in(op);
   if (is_nvidia(device)) arithmetic.tile_rows = kFlashRows;
   if (tile.padded_rows > 0) arithmetic.tile_rows = tile.padded_rows;
   arithmetic.rows = op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : tile.query_heads;
@@ -101,7 +97,6 @@ void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
     add_tasks(arithmetic, grid.workgroups, scores, walked_tokens);
   if (op.kind == OpKind::attention_scores && device.kind == DeviceKind::cpu)
     score_head_by_head(arithmetic, scores, tile.query_heads);
-  return arithmetic;
 }
 
 // How often workgroups ask for K and V and block-table entries; partial results of split contexts are F32, written once
@@ -119,29 +114,27 @@ void set_accesses(Launch& launch, const AttentionWork& work, const AttentionWalk
 
 }  // namespace
 
-Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel, const Device& device,
-                       const ParameterChoices& chosen) {
+void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel, const Device& device,
+                     const ParameterChoices& chosen, Launch& launch) {
   const AttentionTile tile = kernel.tile(op, step, device, chosen);
   const AttentionWork& attention = op.attention;
   const AttentionWalk walk = walk_of(op, step, tile);
   const double sharing = head_groups(attention, tile);
-  Launch launch = launch_of(op);
   set_accesses(launch, attention, walk, sharing);
   launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = walk.longest_tokens;
-  launch.arithmetic = attention_arithmetic(op, device, tile, launch.grid);
+  set_arithmetic(op, device, tile, launch.grid, launch.arithmetic);
   launch.block_lookups = walk.block_lookups;
   if (walk.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
   if (device.kind == DeviceKind::cpu) {
     if (op.kind == OpKind::attention_decode) launch.overlap = Overlap::dram_in_turn;
-    return launch;
+    return;
   }
-  launch.resources = resources_of(op, tile.query_heads, device);
+  launch.resources = assumed_resources(op, tile.query_heads, device);
   if (is_hopper(device)) launch.overlap = Overlap::all;
   if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)
     launch.chained_loads = walk.partitions_combined / attention.num_sequences / kernel.combines_at_a_time;
-  return launch;
 }
 
 }  // namespace dculab::lower

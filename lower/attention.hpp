@@ -33,7 +33,8 @@ namespace dculab::lower {
 
 inline constexpr double kCpuLanes = 16;  // of the vectors in which instructions of CPUs are counted
 
-[[nodiscard]] Launch lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel,
-                                     const Device& device, const ParameterChoices& chosen);
+// Fills in a launch that asks for each byte once.
+void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& kernel, const Device& device,
+                     const ParameterChoices& chosen, Launch& launch);
 
 }  // namespace dculab::lower

@@ -205,6 +205,32 @@ const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& o
   return is_nvidia(device) ? nccl::kNccl : nccl::kRccl;
 }
 
+ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& device) {
+  switch (op.kind) {
+    case OpKind::matmul:
+      return {.matmul = &matmul_kernel_of(kernels, op, device)};
+    case OpKind::attention_prefill:
+    case OpKind::attention_decode:
+    case OpKind::attention_scores:
+      return {.attention = &attention_kernel_of(kernels, op, device)};
+    case OpKind::all_reduce:
+    case OpKind::all_gather:
+      return {.collective = &collective_kernel_of(kernels, op, device)};
+    case OpKind::embedding:
+    case OpKind::rms_norm:
+    case OpKind::layer_norm:
+    case OpKind::rope_and_cache:
+    case OpKind::shift_sink_keys:
+    case OpKind::activation_mul:
+      break;
+  }
+  return {};
+}
+
+bool are_ours(const Kernels& kernels) {
+  return kernels.matmul.empty() || kernels.matmul.front() == &dculab_gpu::kMatmul;
+}
+
 Bytes result_of(const Op& collective) {
   for (const Operand& operand : collective.operands())
     if (operand.role == OperandRole::output) return operand.unique;

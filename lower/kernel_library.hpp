@@ -122,6 +122,17 @@ struct Kernels {
 // The first that serves `op`; NCCL where none does, and on AMD's and Hygon's devices RCCL.
 [[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
+// The kernel that runs `op`: one of these, or none where every program does it alike.
+struct ChosenKernel {
+  const MatmulKernel* matmul = nullptr;
+  const AttentionKernel* attention = nullptr;
+  const CollectiveKernel* collective = nullptr;
+};
+[[nodiscard]] ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& device);
+
+// Whether a stack's kernels are our own: whose products are ours, so is the rest.
+[[nodiscard]] bool are_ours(const Kernels& kernels);
+
 // The bytes that every device has when a collective is done.
 [[nodiscard]] Bytes result_of(const Op& collective);
 

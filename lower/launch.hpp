@@ -168,7 +168,4 @@ struct Launch {
   }
 };
 
-// Each byte asked for once.
-[[nodiscard]] Launch launch_of(const Op& op);
-
 }  // namespace dculab::lower

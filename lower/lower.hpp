@@ -1,8 +1,6 @@
 // From what is computed to how a kernel does it.
 //
-//   elementwise  GPU: norms a workgroup a row, others 256 threads of 8 values each; rotating (not with ALiBi) and
-//                caching are a kernel each. CPU: rows go to the threads in equal shares; groups of a KIVI cache that
-//                are complete are quantized value by value
+//   elementwise  elementwise.hpp
 //   matmul       matmul.hpp
 //   attention    attention.hpp
 #pragma once

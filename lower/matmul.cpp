@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lower/dculab_gpu/compiled_kernels.hpp"
-
 namespace dculab::lower {
 namespace {
 
@@ -51,17 +49,14 @@ struct Part {
          sums * kScaleInstructions;
 }
 
-[[nodiscard]] Arithmetic matmul_arithmetic(const Op& op, double row_tiles) {
+void set_arithmetic(const Op& op, double row_tiles, Arithmetic& arithmetic) {
   const double weights = static_cast<double>(op.n) * static_cast<double>(op.k) * row_tiles;
-  Arithmetic arithmetic{.pipe = Pipe::matmul,
-                        .multiply = op.flops,
-                        .multiplied_in = multiplied_in(op),
-                        .rows = std::max(1.0, static_cast<double>(op.m)),
-                        .stored_values = weights,
-                        .stored = op.weight_format.dtype,
-                        .softmax = FlopCount()};
+  arithmetic.pipe = Pipe::matmul;
+  arithmetic.multiply = op.flops;
+  arithmetic.rows = std::max(1.0, static_cast<double>(op.m));
+  arithmetic.stored_values = weights;
+  arithmetic.stored = op.weight_format.dtype;
   if (op.activations == ActivationMode::int8) arithmetic.integer_instructions = integer_overhead(op, weights);
-  return arithmetic;
 }
 
 // Weights of 2 and 3 bits are unpacked as those of 4 bits are.
@@ -71,7 +66,7 @@ struct Part {
 
 }  // namespace
 
-Launch lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device) {
+void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device, Launch& launch) {
   const MatmulTile tile = kernel.tile(op, device);
   const Tiles cuts{cut(op.m, tile.rows), cut(op.n, tile.columns)};
   const Part part{std::ceil(static_cast<double>(op.m) / cuts.rows),
@@ -79,7 +74,6 @@ Launch lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& devi
   const double per_tile = workgroups_per_tile(part, device);
   const double most_parts = std::max(1.0, std::floor(static_cast<double>(op.k) / kSmallestSplit));
   const bool gpu = device.kind == DeviceKind::gpu, is_tiled = gpu && op.m > kernel.gemv_rows(device);
-  Launch launch = launch_of(op);
   launch.tiles = cuts;
   for (Access& access : launch.accesses()) {
     if (access.role == OperandRole::weight) access.requests = cuts.rows;
@@ -88,17 +82,15 @@ Launch lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& devi
   launch.grid.workgroups = per_tile * launch.tiles.rows * launch.tiles.columns;
   launch.grid.most_workgroups =
       is_tiled ? launch.grid.workgroups : launch.grid.workgroups * (gpu ? most_parts : static_cast<double>(op.n));
-  launch.arithmetic = matmul_arithmetic(op, cuts.rows);
+  set_arithmetic(op, cuts.rows, launch.arithmetic);
   launch.product = ProductShape{unpacked_as(op.weight_format.dtype), op.activations, launch.arithmetic.rows, op.k};
-  if (!gpu) return launch;
-  const auto compiled = dculab_gpu::compiled_resources(op, device);
-  launch.resources = compiled ? *compiled : assumed_resources(op, part, per_tile);
+  if (!gpu) return;
+  launch.resources = assumed_resources(op, part, per_tile);
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
   launch.fetches_ahead = true;
   if (is_tiled) launch.most_parts = most_parts;
   if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op);
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
-  return launch;
 }
 
 }  // namespace dculab::lower

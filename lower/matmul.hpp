@@ -23,6 +23,7 @@
 
 namespace dculab::lower {
 
-[[nodiscard]] Launch lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device);
+// Fills in a launch that asks for each byte once.
+void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device, Launch& launch);
 
 }  // namespace dculab::lower

@@ -40,11 +40,10 @@ std::optional<KernelResources> find_compiled_kernel(std::string_view target, std
   return found ? std::optional(place->resources) : std::nullopt;
 }
 
-std::optional<KernelResources> compiled_resources(const Op& op, const Device& device, int heads_per_workgroup) {
+std::optional<KernelResources> compiled_resources(std::string_view name, const KernelId& id) {
   static const std::vector<Target> targets = targets_by_id();
-  const auto target = std::ranges::find(targets, std::string_view(device.kernel_target), &Target::name);
+  const auto target = std::ranges::find(targets, name, &Target::name);
   if (target == targets.end()) return std::nullopt;
-  const KernelId id = kernel_of(op, device.waves.wave_size, heads_per_workgroup);
   const auto id_of = [](const auto& each) -> const KernelId& { return each.first; };
   const auto place = std::ranges::lower_bound(target->kernels, id, {}, id_of);
   if (place == target->kernels.end() || place->first != id) return std::nullopt;

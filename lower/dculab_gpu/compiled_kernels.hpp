@@ -6,9 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/op.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
-#include "lower/device.hpp"
 #include "lower/occupancy.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -25,9 +23,7 @@ struct CompiledKernel {
 // By target and full name.
 [[nodiscard]] std::optional<KernelResources> find_compiled_kernel(std::string_view target, std::string_view name);
 
-// The kernel that runs `op` on `device`, decode attention with so many query heads a workgroup; none where the table
-// has no such target, or our kernels not such an op.
-[[nodiscard]] std::optional<KernelResources> compiled_resources(const Op& op, const Device& device,
-                                                                int heads_per_workgroup = 1);
+// None where the table has no such target, or it no such kernel.
+[[nodiscard]] std::optional<KernelResources> compiled_resources(std::string_view target, const KernelId& id);
 
 }  // namespace dculab::lower::dculab_gpu

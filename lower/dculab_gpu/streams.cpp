@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lower/dculab_gpu/kernel_id.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -124,10 +123,8 @@ void add_caching(Streams& streams, const Op& op) {
 
 }  // namespace
 
-void add_streams(Streams& streams, const Op& op, int wave_size, double parts) {
-  if (op.m == 0) return;
-  const KernelId kernel = kernel_of(op, wave_size, 1);
-  if (kernel.kernel == Kernel::none) return;
+void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double parts) {
+  if (op.m == 0 || kernel.kernel == Kernel::none) return;
   switch (op.kind) {
     case OpKind::embedding:
       return add_embedding(streams, op);

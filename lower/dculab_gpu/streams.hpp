@@ -3,8 +3,7 @@
 // An op's operands are what must be touched; the kernels ask for more, and in an order of their own:
 //   embedding       the residual is F32, and each workgroup reads its token's number
 //   norms           a workgroup a row: the residual is F32, read once more for the result (of layer_norm twice), and
-//   all
-//                   rows ask for the weight
+//                   all rows ask for the weight
 //   rope_and_cache  rotates Q and K where they are, by cosines and sines in F32; a second kernel reads K again, and V
 //   products        x once per tile of columns, w once per tile of rows; tiles start row tiles first, of int4 column
 //                   tiles first. A slab of k is 64 bytes of a row, of bf16 weights with f16 activations 32, so that a
@@ -13,13 +12,14 @@
 #pragma once
 
 #include "core/op.hpp"
+#include "lower/dculab_gpu/kernel_id.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower::dculab_gpu {
 
 // Fills in `streams`, which are empty; they stay so for attention, activations, and where no kernel of ours runs the
-// op. `parts`: of a product, along k; up to 1: not split.
-void add_streams(Streams& streams, const Op& op, int wave_size, double parts);
+// op (Kernel::none). `parts`: of a product, along k; up to 1: not split.
+void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double parts);
 
 // The partial sums in F32 of a product that is split into `parts`: they are written, and read by a second kernel, which
 // writes y. A price has them on their own (sim/compute/split_k.hpp).

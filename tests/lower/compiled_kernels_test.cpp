@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/step_plan.hpp"
+#include "lower/lower.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -30,13 +31,15 @@ ModelShape model_of(int head_dim, int num_kv_heads, Dtype dtype) {
   return model;
 }
 
-// Calls check(op) for the ops of decode and prefill steps of `m` tokens.
+// Calls check(op, plan) for the ops of decode and prefill steps of `m` tokens.
 template <typename Check>
 void for_ops(const ModelShape& model, EngineOptions options, int m, Check check) {
   for (const int heads_per_workgroup : {0, 1}) {
     options.attention_split.query_heads_per_workgroup = heads_per_workgroup;
-    for (const Batch& batch : {uniform_batch(Phase::decode, m, 300), uniform_batch(Phase::prefill, 1, m)})
-      for (const Op& op : plan_step(model, options, batch).ops) check(op);
+    for (const Batch& batch : {uniform_batch(Phase::decode, m, 300), uniform_batch(Phase::prefill, 1, m)}) {
+      const StepPlan plan = plan_step(model, options, batch);
+      for (const Op& op : plan.ops) check(op, plan);
+    }
   }
 }
 
@@ -46,13 +49,13 @@ void check_all_known(const ModelShape& model, const EngineOptions& options, int 
     sim::Machine machine = sim::test::mi50_like();
     machine.kernel_target = target;
     std::set<std::string> unknown;
-    for_ops(model, options, m, [&](const Op& op) {
-      const int heads = options.attention_split.query_heads_per_workgroup == 0 ? model.group_size() : 1;
+    for_ops(model, options, m, [&](const Op& op, const StepPlan& plan) {
+      const int heads = plan.attention_split.query_heads_per_workgroup == 0 ? model.group_size() : 1;
       const std::string wanted = name(kernel_of(op, kWaveSize, heads));
       const CompiledKernel* kernel = find_kernel(target, wanted);
-      const auto resources = compiled_resources(op, machine, heads);
-      const bool same = kernel != nullptr && resources && resources->vgprs == kernel->resources.vgprs &&
-                        resources->lds == kernel->resources.lds && resources->threads == kernel->resources.threads;
+      const KernelResources resources = lower(op, plan, machine).resources;
+      const bool same = kernel != nullptr && resources.vgprs == kernel->resources.vgprs &&
+                        resources.lds == kernel->resources.lds && resources.threads == kernel->resources.threads;
       if (!same) unknown.insert(std::string(op.name) + ": " + wanted);
     });
     INFO(target << ", " << m << " tokens");
@@ -124,11 +127,9 @@ TEST_CASE("a kernel's name is read as the kernel that has it", "[compiled_kernel
 
 TEST_CASE("a machine of no target, or of one that nothing is compiled for, has no compiled resources",
           "[compiled_kernels]") {
-  sim::Machine machine = sim::test::mi50_like();
   const StepPlan plan = plan_step(sim::test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 1, 100));
   for (const char* target : {"", "gfx000"}) {
-    machine.kernel_target = target;
-    for (const Op& op : plan.ops) CHECK_FALSE(compiled_resources(op, machine).has_value());
+    for (const Op& op : plan.ops) CHECK_FALSE(compiled_resources(target, kernel_of(op, kWaveSize, 1)).has_value());
   }
 }
 
