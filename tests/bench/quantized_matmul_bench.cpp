@@ -26,7 +26,7 @@ using namespace dculab;
 using namespace dculab::kernels;
 
 constexpr std::size_t kColdBytes = std::size_t{768} << 20;  // of weights in turn: more than a last-level cache holds
-constexpr double kShortestSeconds = 0.02;                  // of one timing
+constexpr double kShortestSeconds = 0.02;                   // of one timing
 
 double now(int threads) {
   timespec time{};

@@ -50,8 +50,7 @@ QuantizedMatrix spread_columns(const QuantizedMatrix& from) {
   to.scales.assign(product(to.rows, to.groups()), 0.0F);
   to.zeros.resize(to.scales.size());
   to.g_idx.clear();
-  for (int i = 0; i < to.columns && !is_single; ++i)
-    to.g_idx.push_back(kTimes * from.group(i / kTimes) + i % kTimes);
+  for (int i = 0; i < to.columns && !is_single; ++i) to.g_idx.push_back(kTimes * from.group(i / kTimes) + i % kTimes);
   for (std::size_t row = 0; row < product(1, to.rows); ++row) {
     for (std::size_t group = 0; group < to_groups; ++group) {
       const std::size_t source = row * from_groups + (is_single ? 0 : group / kTimes);

@@ -19,8 +19,8 @@
 namespace dculab::kernels::gpu {
 
 // The host build with waves of 64 and 32, whose lanes get their turns forward, reversed and shuffled; or, when
-// DCULAB_TEST_DEVICE is hip:N or cuda:N, that GPU alone. Sanitized, one order for each wave size: what is touched does not
-// depend on the order.
+// DCULAB_TEST_DEVICE is hip:N or cuda:N, that GPU alone. Sanitized, one order for each wave size: what is touched does
+// not depend on the order.
 inline void for_each_device(const std::function<void(Device&)>& body) {
   const char* gpu = std::getenv("DCULAB_TEST_DEVICE");
   if (gpu != nullptr) {

@@ -160,8 +160,8 @@ TEST_CASE("GPU norms refuse formats that no kernel is compiled for", "[gpu]") {
   for_each_device([](Device& device) {
     CHECK_THROWS_WITH(device.rms_norm({.x = {nullptr, Dtype::bf16}, .weight = {}, .out = {}}),
                       ContainsSubstring("f32, f16"));
-    CHECK_THROWS_AS(
-        device.layer_norm({.x = {}, .weight = {nullptr, Dtype::int8}, .bias = {}, .out = {}, .added = {}}), InputError);
+    CHECK_THROWS_AS(device.layer_norm({.x = {}, .weight = {nullptr, Dtype::int8}, .bias = {}, .out = {}, .added = {}}),
+                    InputError);
   });
 }
 
