@@ -126,7 +126,8 @@ TEST_CASE("what a program moves beside its fused kernels is in the streams too")
     Bytes total;
     Kernels kernels;
     kernels.unfused.activation_scale = scale;
-    for (const Stream& stream : lower(op, plan, gpu("gfx906", ""), kernels).streams.all())
+    const Launch launch = lower(op, plan, gpu("gfx906", ""), kernels);
+    for (const Stream& stream : launch.streams.all())
       if (stream.role == OperandRole::output) total += stream.unique;
     return total;
   };
