@@ -8,7 +8,7 @@ Arrivals misses_of_private(Arrivals arrivals, const Reuse& reuse, Bytes capacity
   const double requests = 1 + arrivals.repeats;
   // The byte's requests spread over the units; all but each unit's first come back to the same cache.
   const double own = std::max(0.0, requests - std::min(requests, reuse.compute_units));
-  if (own > 0) arrivals.repeats -= own * stays(reuse.own, capacity);
+  if (own > 0) arrivals.repeats = std::max(0.0, arrivals.repeats - own * stays(reuse.own, capacity));
   if (reuse.local_share > 0) arrivals.first *= 1 - reuse.local_share * stays(reuse.first_local, capacity);
   return arrivals;
 }

@@ -12,7 +12,7 @@
 //               that start together walk in step but drift apart
 //   sweep       by an earlier round of workgroups: what those touched
 // Private caches can answer `first` and `own`; the first shared cache answers bursts; every shared cache can answer
-// `first` and `sweep`. What no cache answers goes to the next level, so bytes never grow on the way down.
+// `first` and `sweep`. What no cache answers goes to the next level, so requests never grow on the way down.
 // The effective latency sum(hit share * latency) generalises H * T_cache + (1 - H) * T_DRAM (LLM-CoOpt,
 // arXiv:2602.09323). Reuse distance: Mattson et al. 1970, "Evaluation techniques for storage hierarchies".
 #pragma once

@@ -100,7 +100,7 @@ class Descent {
     const Bytes capacity = cache.size;
     const double visits = place_.visits(stream_);
     const Bytes residents = place_.per_unit * (stream_.between > Bytes{} ? stream_.between : footprint_.workgroup);
-    if (stream_.workgroups > 1) asks_.others = others_missed(cache, visits, residents);
+    if (stream_.workgroups > 1) asks_.others = std::min(asks_.others, others_missed(cache, visits, residents));
     if (asks_.again > 0) asks_.again *= 1 - stays(residents, capacity);
     if (stream_.rest != RestOfLine::same_workgroup) return;
     const double distinct = place_.per_unit * std::min(1.0, visits / stream_.workgroups);
