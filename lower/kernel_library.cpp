@@ -228,7 +228,7 @@ ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& devi
 }
 
 bool are_ours(const Kernels& kernels) {
-  return kernels.matmul.empty() || kernels.matmul.front() == &dculab_gpu::kMatmul;
+  return std::ranges::all_of(kernels.matmul, [](const MatmulKernel* each) { return each == &dculab_gpu::kMatmul; });
 }
 
 Bytes result_of(const Op& collective) {

@@ -25,7 +25,9 @@ std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Lea
   for (const sim::Leaning& leaning : leanings) {
     if (!is_told(leaning)) continue;
     const bool prior = source_of(machine, leaning.key) == kPrior;
-    told += (told.empty() ? "" : ", ") + leaning.key + (prior ? " (prior) " : " ") + percent(leaning.change, 2);
+    const char* doubled = leaning.key.ends_with(".line") ? " (halved or doubled)" : "";
+    told +=
+        (told.empty() ? "" : ", ") + leaning.key + doubled + (prior ? " (prior) " : " ") + percent(leaning.change, 2);
   }
   const auto others = std::count_if(leanings.begin(), leanings.end(), [](const auto& each) { return !is_told(each); });
   const std::string rest = std::to_string(others) +

@@ -12,7 +12,8 @@ namespace dculab::lower::dculab_gpu {
   return op.activation_dtype == Dtype::f16 ? Dtype::f16 : Dtype::f32;
 }
 
-// Precondition: `kernel` is one that multiplies `op`.
+// Precondition: `kernel` is one that multiplies `op`. `parts`: into which the product is split along k; up to 1: not
+// split.
 void add_product(Streams& streams, const Op& op, const KernelId& kernel, double parts);
 
 }  // namespace dculab::lower::dculab_gpu

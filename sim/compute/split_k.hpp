@@ -51,7 +51,9 @@ void for_each_split(const Machine& machine, const Parallelism& whole, double few
     const double active = units_of(machine, whole.workgroups * parts);
     if (active > busiest || parts == fills) consider(parts, split_along_k(machine, whole, parts));
     busiest = std::max(busiest, active);
-    if (busiest == machine.compute_units) parts = std::max(parts, fills - 1);
+    if (busiest < machine.compute_units) continue;
+    if (parts >= fills) return;  // nothing keeps more units busy
+    parts = fills - 1;
   }
 }
 

@@ -195,7 +195,7 @@ TEST_CASE("a step that is measured again with the same result weighs twice") {
 }
 
 TEST_CASE("a fit to a noisy synthetic trace predicts points it did not see") {
-  std::vector<TraceStep> grid = step_grid();  // with another, tells what DRAM and what the caches deliver apart
+  std::vector<TraceStep> grid = step_grid();  // one grid alone does not separate DRAM from caches
   std::ranges::copy(step_grid(0.8), std::back_inserter(grid));
   const std::vector<TraceStep> seen = time_steps(gpu_truth(), grid, 0.01, 1);
   const std::vector<TraceStep> unseen = time_steps(gpu_truth(), step_grid(1.3), 0, 2);

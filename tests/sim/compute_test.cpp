@@ -234,6 +234,7 @@ TEST_CASE("tiles are split along k into whole parts, of which those that fill mo
   CHECK(parallelism(machine, op).workgroups == 40);
   CHECK(splits(op) == std::vector<double>{2});
   CHECK(splits(matmul(1280, 512, 1280)) == std::vector<double>{2, 5});  // five parts: 200 of 200
+  CHECK(splits(matmul(1280, 640, 1280)) == std::vector<double>{2, 4});  // 50 tiles: two parts 100 units, four 200
   CHECK(splits(matmul(1280, 512, 511)).empty());
   CHECK(splits(matmul(1, 2560, 1280)).empty());
   machine.kernel_target = "gfx906";  // our kernels take up to 8 rows without tiles

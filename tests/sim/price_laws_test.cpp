@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "lower/gemm/kernels.hpp"
 #include "lower/lower.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/cost/step_price.hpp"
@@ -29,6 +30,7 @@ void for_random_cases(unsigned seed, Check&& check) {
   for (int index = 0; index < kCases; ++index) {
     CAPTURE(index);
     Case each{random.machine(), random.model(), random.options(), {}, {}};
+    if (random.integer(0, 1) == 0) each.machine.stack.kernels.matmul = {&lower::gemm::kCublas};
     REQUIRE(problems(each.machine).empty());
     each.plan = plan_step(each.model, each.options, random.batch());
     each.price = price_step(each.machine, each.plan);
@@ -153,17 +155,25 @@ double overfetch(const Machine& machine, std::size_t level) {
   return std::max(1.0, piece(machine, level) / piece(machine, level - 1));
 }
 
+// How often a level may be asked for the bytes of one request for a piece of a line: for the whole line each time.
+double refetch(const Machine& machine, const lower::Launch& launch, std::size_t level) {
+  double most = 1;
+  for (const lower::Stream& stream : launch.streams.all())
+    most = std::max(most, stream.run > Bytes{} ? 1 + Bytes(piece(machine, level)) / stream.run : stream.visits);
+  return most;
+}
+
 TEST_CASE("bytes shrink level by level but where pieces get longer or come one by one, and hit rates are shares") {
   for_random_cases(8, [](const Case& each, RandomCases&) {
     for (std::size_t op = 0; op < each.price.ops.size(); ++op) {
       const OpPrice& price = each.price.ops[op];
-      const lower::Launch launch = lower::lower(each.plan.ops[op], each.plan, each.machine);
-      const bool asks_again = launch.streams.count > 0;  // for the rest of a line
+      const lower::Launch launch = lower::lower(each.plan.ops[op], each.plan, each.machine, each.machine.stack.kernels);
       for (std::size_t level = 0; level < each.machine.memory.size(); ++level) {
         CHECK(price.hit_rate[level] >= 0);
         CHECK(price.hit_rate[level] <= 1);
-        if (level > 0 && !asks_again)
-          CHECK(price.bytes[level] <= price.bytes[level - 1] * overfetch(each.machine, level));
+        if (level > 0)
+          CHECK(price.bytes[level] <= price.bytes[level - 1] * overfetch(each.machine, level) *
+                                          refetch(each.machine, launch, level) * (1 + kRounding));
         CHECK(price.bandwidth[level] <= each.machine.memory[level].bandwidth);
       }
       CHECK(price.effective_latency >= each.machine.memory.front().latency * (1 - kRounding));

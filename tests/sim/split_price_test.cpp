@@ -13,40 +13,46 @@ namespace {
 
 constexpr Bytes kFootprint{1e10};
 
-// y[m, n] = x[m, k] w[n, k]^T in F16.
-Op product(double m, double n, double k) {
+// y[m, n] = x[m, k] w[n, k]^T, x and y in F16.
+Op product(double m, double n, double k, Dtype weights) {
   Op op;
   op.kind = OpKind::matmul;
   op.m = static_cast<std::int64_t>(m);
   op.n = static_cast<std::int64_t>(n);
   op.k = static_cast<std::int64_t>(k);
   op.flops = FlopCount(2 * m * n * k);
-  op.add({OperandRole::weight, Bytes(2 * n * k), Bytes(2 * k)});
+  op.weight_format.dtype = weights;
+  op.add({OperandRole::weight, storage(weights, n * k), storage(weights, k)});
   op.add({OperandRole::activation, Bytes(2 * m * k), Bytes(2 * k)});
   op.add({OperandRole::output, Bytes(2 * m * n), Bytes(2 * n)});
   return op;
 }
 
-// The first of the cheapest of all that are tried.
+// The first of the cheapest of those that keep more units busy than fewer parts do, and of the most that run at once.
 OpPrice cheapest_of_all(const Machine& machine, const Op& op) {
   const lower::Launch launch = lowered(machine, op);
   const Lowered work{machine, op, launch, kFootprint, norm_of_overlap(machine.stack.reached.overlap)};
   const Parallelism whole = parallelism(machine, op);
   OpPrice cheapest = price_way(work, {whole});
   if (!can_be_split(machine, launch, whole)) return cheapest;
-  for_each_split(machine, whole, 2, launch.most_parts, [&](double parts, const Parallelism& split) {
+  const double most_at_once = std::floor(places(machine, whole) / whole.workgroups);
+  double busiest = whole.active_units;
+  for (double parts = 2; parts <= launch.most_parts; ++parts) {
+    const Parallelism split = split_along_k(machine, whole, parts);
+    if (split.active_units <= busiest && parts != most_at_once) continue;
+    busiest = std::max(busiest, split.active_units);
     const OpPrice price = price_way(work, {split, parts});
     if (price.seconds < cheapest.seconds) cheapest = price;
-  });
+  }
   return cheapest;
 }
 
-void check_products(const Machine& machine) {
+void check_products(const Machine& machine, Dtype weights) {
   for (const double rows : {2, 16, 129, 200, 700})
     for (const double columns : {1024, 4096, 6144, 14336, 28672, 128256})
       for (const double depth : {512, 4096, 14336, 28672}) {
         CAPTURE(machine.name, machine.stack.reached.overlap, rows, columns, depth);
-        const Op op = product(rows, columns, depth);
+        const Op op = product(rows, columns, depth, weights);
         const OpPrice chosen = price_op(machine, op, kFootprint), cheapest = cheapest_of_all(machine, op);
         CHECK(chosen.seconds == cheapest.seconds);
         CHECK(chosen.parallel.workgroups == cheapest.parallel.workgroups);
@@ -56,11 +62,14 @@ void check_products(const Machine& machine) {
 }  // namespace
 
 TEST_CASE("a product is split into the parts that are cheapest of all that are tried") {
-  for (Machine machine : {mi50_like(), a100_like()}) {
+  Machine hopper = a100_like(), alone = mi50_like();
+  hopper.compute_capability = "9.0";
+  alone.memory.back().bandwidth_per_unit = 40 * kGBs;
+  for (Machine machine : {mi50_like(), a100_like(), hopper, alone}) {
     machine.stack.kernels.matmul = {&lower::gemm::kCublas};
     for (const double overlap : {0.3, 0.8, 0.9, 1.0}) {
       machine.stack.reached.overlap = overlap;
-      check_products(machine);
+      for (const Dtype weights : {Dtype::f16, Dtype::int4}) check_products(machine, weights);
     }
   }
 }
