@@ -144,6 +144,7 @@ struct Prediction {
   std::vector<std::string> warnings = format_warnings(prediction);
   for (std::string& what : study::unserved(prediction.machine, prediction.model, prediction.options))
     warnings.push_back(std::move(what));
+  for (std::string& what : study::idle_reached(prediction.machine)) warnings.push_back(std::move(what));
   if (std::string what = misfit(prediction); !what.empty()) warnings.push_back(std::move(what));
   return warnings;
 }

@@ -241,6 +241,23 @@ std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape&
   return machine.stack.is_own() ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
 }
 
+std::vector<std::string> idle_reached(const sim::Machine& machine) {
+  std::vector<std::string> idle;
+  const auto is_called_so = [](const sim::Stack& stack, const std::string& section) {
+    return same_word(stack.name, section) || same_word(stack.program, section);
+  };
+  for (const auto& [section, figures] : machine.reached)
+    if (!same_word(section, std::string(sim::kAnyStack)) && !is_called_so(machine.stack, section))
+      idle.push_back(section);
+  if (idle.empty()) return idle;
+  for (const sim::Stack& stack : shipped_stacks())
+    std::erase_if(idle, [&](const std::string& section) { return is_called_so(stack, section); });
+  for (std::string& section : idle)
+    section =
+        "no shipped stack or program is called '" + section + "': the machine's reached." + section + " has no effect";
+  return idle;
+}
+
 std::string whose_kernels(const sim::Machine& machine) {
   return "kernels of " + machine.stack.name + ": " + machine.stack.description;
 }

@@ -47,6 +47,10 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
 [[nodiscard]] std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model,
                                                 const EngineOptions& options);
 
+// Sections of the machine file's `reached` that have no effect: neither its stack nor a shipped one, nor their
+// programs, have such a name.
+[[nodiscard]] std::vector<std::string> idle_reached(const sim::Machine& machine);
+
 // "kernels of vllm-dtk: vLLM 0.18 on DCUs ..."
 [[nodiscard]] std::string whose_kernels(const sim::Machine& machine);
 

@@ -157,5 +157,15 @@ TEST_CASE("vLLM of today is for MI200 and newer, older cards have the older one"
                     ContainsSubstring("not for mi50") && ContainsSubstring("vllm-0.5-rocm, vllm-triton"));
 }
 
+TEST_CASE("what kernels reach by a name that no stack has is told") {
+  sim::Machine machine = resolve_machine("k100-ai");
+  CHECK(idle_reached(machine).empty());
+  for (const char* name : {"all", "dculab", "vLLM", "vllm-dtk", "llama.cpp-hip", "vlm"}) machine.reached[name] = {};
+  REQUIRE(idle_reached(machine).size() == 1);
+  CHECK_THAT(idle_reached(machine).front(), ContainsSubstring("'vlm'"));
+  machine.stack.name = "vlm";  // a file of the user's own
+  CHECK(idle_reached(machine).empty());
+}
+
 }  // namespace
 }  // namespace dculab::study
