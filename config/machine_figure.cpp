@@ -60,6 +60,10 @@ void set_clock(sim::Machine& machine, MapReader& reader, const Node& node) {
   return none + "; `dculab show` lists them";
 }
 
+[[nodiscard]] bool has(const std::vector<std::string>& keys, const std::string& key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
 // A figure that is set keeps following, from where it is now.
 void set_figure(sim::Machine& machine, MapReader& reader, const Node& node) {
   const bool begins =
@@ -78,15 +82,11 @@ void set_figure(sim::Machine& machine, MapReader& reader, const Node& node) {
     found->second = {found->second.follows, found->second.rate * now / before, true};
   cite(machine, node.key, sim::Evidence::assumed, "set by the scenario");
   if (node.key == kClock && machine.clock_states.contains(node.text)) {
+    const std::string state = "clock_states." + node.text;
     std::erase(machine.assumed, node.key);
-    const std::string& source = machine.sources.at("clock_states." + node.text);
-    if (source.starts_with("assumed")) machine.assumed.push_back(node.key);
-    machine.sources[node.key] = source + "; the state " + node.text + ", set by the scenario";
+    if (has(machine.assumed, state)) machine.assumed.push_back(node.key);
+    machine.sources[node.key] = machine.sources.at(state) + "; the state " + node.text + ", set by the scenario";
   }
-}
-
-[[nodiscard]] bool has(const std::vector<std::string>& keys, const std::string& key) {
-  return std::ranges::find(keys, key) != keys.end();
 }
 
 // "spec: card page" -> "spec: card page; follows clock, which the scenario sets"

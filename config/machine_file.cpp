@@ -15,8 +15,10 @@
 namespace dculab::config {
 namespace {
 
-constexpr auto kEvidence = std::to_array<Choice<sim::Evidence>>(
-    {{"spec", sim::Evidence::spec}, {"measured", sim::Evidence::measured}, {"assumed", sim::Evidence::assumed}});
+constexpr auto kEvidence = std::to_array<Choice<sim::Evidence>>({{"spec", sim::Evidence::spec},
+                                                                 {"measured", sim::Evidence::measured},
+                                                                 {"inferred", sim::Evidence::inferred},
+                                                                 {"assumed", sim::Evidence::assumed}});
 constexpr auto kMachineKinds =
     std::to_array<Choice<lower::DeviceKind>>({{"gpu", lower::DeviceKind::gpu}, {"cpu", lower::DeviceKind::cpu}});
 
@@ -227,7 +229,8 @@ class MachineReader {
   template <class T>
   void read_figure(const Node& node, const std::string& path, T& target) {
     if (node.kind != NodeKind::map)
-      return problems_.add(node, path + ": must be {value: ..., kind: spec | measured | assumed, source: ...}");
+      return problems_.add(node,
+                           path + ": must be {value: ..., kind: spec | measured | inferred | assumed, source: ...}");
     MapReader reader(&node, path, problems_);
     sim::Evidence evidence = sim::Evidence::assumed;
     std::string source;
@@ -276,7 +279,7 @@ void cite(sim::Machine& machine, const std::string& figure, sim::Evidence eviden
   if (figure.starts_with(kReachedBegin)) key = sim::keep_reached(machine, figure.substr(kReachedBegin.size()), text);
   machine.sources[key] = text;
   std::erase(machine.assumed, key);
-  if (evidence == sim::Evidence::assumed) machine.assumed.push_back(key);
+  if (is_uncertain(evidence)) machine.assumed.push_back(key);
 }
 
 }  // namespace dculab::config

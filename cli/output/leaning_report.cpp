@@ -17,6 +17,12 @@ constexpr const char* kPrior = "prior";
   return source == nullptr ? kPrior : *source;
 }
 
+// How a figure came about that is not just assumed: " (prior)", " (inferred)", else nothing.
+[[nodiscard]] std::string better_than_assumed(const std::string& source) {
+  const std::string kind = source.substr(0, source.find(": "));
+  return kind == kPrior || kind == "inferred" ? " (" + kind + ")" : "";
+}
+
 }  // namespace
 
 std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings, Priced priced) {
@@ -24,10 +30,9 @@ std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Lea
   std::string told;
   for (const sim::Leaning& leaning : leanings) {
     if (!is_told(leaning)) continue;
-    const bool prior = source_of(machine, leaning.key) == kPrior;
     const char* doubled = leaning.key.ends_with(".line") ? " (halved or doubled)" : "";
-    told +=
-        (told.empty() ? "" : ", ") + leaning.key + doubled + (prior ? " (prior) " : " ") + percent(leaning.change, 2);
+    told += (told.empty() ? "" : ", ") + leaning.key + doubled + better_than_assumed(source_of(machine, leaning.key)) +
+            " " + percent(leaning.change, 2);
   }
   const auto others = std::count_if(leanings.begin(), leanings.end(), [](const auto& each) { return !is_told(each); });
   const std::string rest = std::to_string(others) +

@@ -15,7 +15,7 @@ namespace dculab::cli {
 struct MachineFigure {
   std::string key;  // "memory.L2.bandwidth"
   std::string value;
-  std::string kind;  // "spec", "measured", "assumed" or, in machine_facts, "swept"
+  std::string kind;  // "spec", "measured", "inferred", "assumed" or, in machine_facts, "swept"
   std::string source;
 };
 

@@ -29,7 +29,8 @@ std::vector<std::string> assumed_keys(const Machine& machine) {
   for (const std::string& key : machine.assumed)
     if (!key.starts_with("reached.")) keys.push_back(key);  // what is taken of them, the stack has
   for (const auto& [key, source] : machine.stack.sources)
-    if (source.starts_with("assumed")) keys.push_back(std::string(kOfStack) + key);
+    if (source.starts_with("inferred: ") || source.starts_with("assumed: "))
+      keys.push_back(std::string(kOfStack) + key);
   for (const Parameter& parameter : parameters())
     if (source_of(machine, parameter.key) == nullptr) keys.emplace_back(parameter.key);
   return keys;

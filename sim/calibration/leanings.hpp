@@ -1,4 +1,5 @@
-// Which assumed figures an answer leans on: the same prices again, with each of them a tenth less and a tenth more.
+// Which inferred and assumed figures an answer leans on: the same prices again, with each of them a tenth less and a
+// tenth more.
 #pragma once
 
 #include <functional>

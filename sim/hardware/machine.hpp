@@ -21,8 +21,11 @@ namespace dculab::sim {
 
 using lower::WaveResources;
 
-// Where a figure comes from. Reports list what is assumed.
-enum class Evidence : std::uint8_t { spec, measured, assumed };
+// Where a figure comes from, the surest first: published, measured on this machine, derived from other measurements on
+// it or from those of a card with the same die, or nobody says. Reports list what is inferred or assumed.
+enum class Evidence : std::uint8_t { spec, measured, inferred, assumed };
+
+[[nodiscard]] constexpr bool is_uncertain(Evidence evidence) { return evidence >= Evidence::inferred; }
 
 // Who shares one instance of a memory level.
 enum class Scope : std::uint8_t { compute_unit, device };
@@ -171,7 +174,7 @@ struct Machine : lower::Device {
   // Compute units of the machine that this one was made of by changing their number; 0 = it was not. See sharing_units.
   int stated_units = 0;
   std::optional<Redesign> redesign;
-  std::vector<std::string> assumed;            // keys whose evidence is `assumed`
+  std::vector<std::string> assumed;            // keys whose evidence is `inferred` or `assumed`
   std::map<std::string, std::string> sources;  // key -> "kind: source"
 
   [[nodiscard]] const MemoryLevel& dram() const { return memory.back(); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,10 @@ TEST_CASE("every shipped machine loads, is sound and is named as its file") {
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8}) CHECK(machine.peaks.contains(dtype));
     std::vector<std::string> assumed = machine.assumed;
     std::sort(assumed.begin(), assumed.end());
-    CHECK(assumed == keys_with(machine, "assumed"));
+    std::vector<std::string> uncertain = keys_with(machine, "assumed");
+    std::ranges::copy(keys_with(machine, "inferred"), std::back_inserter(uncertain));
+    std::ranges::sort(uncertain);
+    CHECK(assumed == uncertain);
     CHECK(keys_with(machine, "spec").size() + keys_with(machine, "measured").size() + assumed.size() ==
           machine.sources.size());
   }
@@ -252,9 +256,19 @@ TEST_CASE("citing again replaces the evidence") {
   cite(machine, "clock", sim::Evidence::assumed, "a guess");
   cite(machine, "clock", sim::Evidence::assumed, "a better guess");
   CHECK(machine.assumed == std::vector<std::string>{"clock"});
+  cite(machine, "clock", sim::Evidence::inferred, "the rate of a product");
+  CHECK(machine.assumed == std::vector<std::string>{"clock"});
   cite(machine, "clock", sim::Evidence::measured, "a run");
   CHECK(machine.assumed.empty());
   CHECK(machine.sources.at("clock") == "measured: a run");
+}
+
+TEST_CASE("what is inferred is uncertain, and written and read back as such") {
+  sim::Machine machine = read_machine_file(shipped("mi210"));
+  cite(machine, "clock", sim::Evidence::inferred, "the rate of a product");
+  const sim::Machine again = read_machine("again", machine_yaml(machine));
+  CHECK(again.sources.at("clock") == "inferred: the rate of a product");
+  CHECK(std::ranges::count(again.assumed, "clock") == 1);
 }
 
 TEST_CASE("every figure that calibration fits can be written to a machine file") {

@@ -46,6 +46,8 @@ TEST_CASE("what is measured is not told, and what the file leaves out is a prior
   CHECK_FALSE(is_there("memory.DRAM.bandwidth"));
   machine.stack.sources["reached.matmul_compute"] = "measured: here";
   CHECK_FALSE(is_there("stack.reached.matmul_compute"));
+  machine.stack.sources["reached.matmul_compute"] = "inferred: from another card's product";
+  CHECK(is_there("stack.reached.matmul_compute"));
   machine.stack.sources["reached.matmul_compute"] = "assumed: as another card";
   machine.sources["reached.all.matmul_compute"] = "assumed: as another card";
   machine.assumed.push_back("reached.all.matmul_compute");
