@@ -182,6 +182,13 @@ TEST_CASE("a prediction names the assumed figures it leans on, and by how much")
              ContainsSubstring("leans on assumed figures (change of the time when one is 10 % off): " + first));
 }
 
+TEST_CASE("an inferred figure is named like an assumed one, and marked") {
+  const std::string card = run_dculab(predict({"--set", "machine=k500sm-ai"})).out;
+  CHECK_THAT(card, ContainsSubstring("memory.DRAM.bandwidth (inferred) "));
+  CHECK_THAT(run_dculab(predict({"--set", "machine=h200"})).out,
+             ContainsSubstring("sustained.dram_bandwidth (inferred) "));
+}
+
 TEST_CASE("a figure of the stack that the scenario sets counts, and is told with the key that sets it") {
   const double alone = run_for_json(predict({})).at("step_seconds");
   const Json slower = run_for_json(predict({"--set", "stack.host.per_step=1 s"}));
