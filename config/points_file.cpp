@@ -15,21 +15,35 @@ namespace {
 constexpr std::size_t kLargestPointsFile = 64 << 20;
 constexpr double kMostRequests = 1 << 20;
 constexpr double kMostHeads = 1 << 12;  // and the size of one
+constexpr double kMostBytes = 1e15;
+
+// What column `m` counts.
+enum class Counts : std::uint8_t { rows, bytes };
 
 struct KindRow {
   PointKind kind;
   std::string_view word;
-  std::string_view unit;
+  std::array<std::string_view, 2> units;  // any of them; the second may be empty
+  Counts m = Counts::rows;
+  double largest = 1e12;  // value
 };
-constexpr std::array<KindRow, 8> kPointKinds{{
-    {PointKind::request_latency, "request_latency", "s"},
-    {PointKind::ttft, "ttft", "s"},
-    {PointKind::offline_output_rate, "offline_output_rate", "tokens/s"},
-    {PointKind::prefill_rate, "prefill_rate", "tokens/s"},
-    {PointKind::decode_rate, "decode_rate", "tokens/s"},
-    {PointKind::matmul, "matmul", "s"},
-    {PointKind::attention_prefill, "attention_prefill", "s"},
-    {PointKind::attention_decode, "attention_decode", "s"},
+constexpr std::array<KindRow, 16> kPointKinds{{
+    {PointKind::request_latency, "request_latency", {"s"}},
+    {PointKind::ttft, "ttft", {"s"}},
+    {PointKind::offline_output_rate, "offline_output_rate", {"tokens/s"}},
+    {PointKind::prefill_rate, "prefill_rate", {"tokens/s"}},
+    {PointKind::decode_rate, "decode_rate", {"tokens/s"}},
+    {PointKind::matmul, "matmul", {"s"}},
+    {PointKind::attention_prefill, "attention_prefill", {"s"}},
+    {PointKind::attention_decode, "attention_decode", {"s"}},
+    {PointKind::all_reduce, "all_reduce", {"s"}, Counts::bytes},
+    {PointKind::copy_bandwidth, "copy_bandwidth", {"GB/s"}, Counts::bytes},
+    {PointKind::cache_bandwidth, "cache_bandwidth", {"GB/s"}, Counts::bytes},
+    {PointKind::cache_latency, "cache_latency", {"s"}, Counts::bytes},
+    {PointKind::launch_overhead, "launch_overhead", {"s"}, Counts::bytes},
+    {PointKind::peak_rate, "peak_rate", {"FLOP/s", "OP/s"}, Counts::rows, 1e18},
+    {PointKind::fused_moe, "fused_moe", {"s"}},
+    {PointKind::serving_output_rate, "serving_output_rate", {"tokens/s"}},
 }};
 
 const KindRow& row(PointKind kind) {
@@ -38,12 +52,33 @@ const KindRow& row(PointKind kind) {
   return kPointKinds.front();
 }
 
-void read_count(MapReader& reader, std::string_view key, std::optional<int>& target, Range range) {
-  int value = 0;
+template <class Count>
+void read_count(MapReader& reader, std::string_view key, std::optional<Count>& target, Range range) {
+  Count value = 0;
   const Node* node = reader.optional(key);
   if (node == nullptr) return;
   reader.read(*node, value, range);
   target = value;
+}
+
+void read_sizes(MapReader& reader, PublishedPoint& point) {
+  if (row(point.kind).m == Counts::bytes)
+    read_count(reader, "m", point.bytes, between(1, kMostBytes));
+  else
+    read_count(reader, "m", point.m, between(1, kLargestModelField));
+  for (const auto& [key, target] : {std::pair("n", &point.n), std::pair("k", &point.k)})
+    read_count(reader, key, *target, between(1, kLargestModelField));
+  for (const auto& [key, target] : {std::pair("heads", &point.heads), std::pair("kv_heads", &point.kv_heads),
+                                    std::pair("head_size", &point.head_size)})
+    read_count(reader, key, *target, between(1, kMostHeads));
+}
+
+void read_value(MapReader& reader, PublishedPoint& point) {
+  reader.required("value", point.value, between(1e-12, row(point.kind).largest));
+  Choices<std::string> units;
+  for (const std::string_view unit : row(point.kind).units)
+    if (!unit.empty()) units.emplace_back(unit, std::string(unit));
+  reader.required("unit", point.unit, units);
 }
 
 PublishedPoint read_point(const Node& node, ProblemList& problems) {
@@ -58,22 +93,17 @@ PublishedPoint read_point(const Node& node, ProblemList& problems) {
   reader.required("devices", point.devices, between(1, 1 << 20));
   for (const auto& [key, target] :
        {std::pair("software", &point.software), std::pair("model", &point.model), std::pair("weights", &point.weights),
-        std::pair("kv_dtype", &point.kv_dtype), std::pair("notes", &point.notes)})
+        std::pair("kv_dtype", &point.kv_dtype), std::pair("notes", &point.notes), std::pair("clock", &point.clock),
+        std::pair("kernel", &point.kernel)})
     reader.optional(key, *target);
   read_count(reader, "batch", point.batch, between(1, kMostRequests));
   read_count(reader, "kv_block_size", point.kv_block_size, between(1, kLongestContext));
-  for (const auto& [key, target] : {std::pair("m", &point.m), std::pair("n", &point.n), std::pair("k", &point.k)})
-    read_count(reader, key, *target, between(1, kLargestModelField));
-  for (const auto& [key, target] : {std::pair("heads", &point.heads), std::pair("kv_heads", &point.kv_heads),
-                                    std::pair("head_size", &point.head_size)})
-    read_count(reader, key, *target, between(1, kMostHeads));
+  read_sizes(reader, point);
   for (const auto& [key, target] :
        {std::pair("prompt_tokens", &point.prompt_tokens), std::pair("output_tokens", &point.output_tokens),
         std::pair("context_tokens", &point.context_tokens)})
     read_count(reader, key, *target, between(0, kLongestContext));
-  reader.required("value", point.value, between(1e-12, 1e12));
-  const std::string unit(row(point.kind).unit);
-  reader.required("unit", point.unit, Choices<std::string>{{unit, unit}});
+  read_value(reader, point);
   reader.required("source", point.source);
   reader.finish();
   return point;
@@ -82,6 +112,19 @@ PublishedPoint read_point(const Node& node, ProblemList& problems) {
 }  // namespace
 
 std::string_view name(PointKind kind) { return row(kind).word; }
+
+bool is_of_hardware(PointKind kind) {
+  switch (kind) {
+    case PointKind::copy_bandwidth:
+    case PointKind::cache_bandwidth:
+    case PointKind::cache_latency:
+    case PointKind::launch_overhead:
+    case PointKind::peak_rate:
+      return true;
+    default:
+      return false;
+  }
+}
 
 std::vector<PublishedPoint> read_points(const std::string& file, const std::string& text) {
   ProblemList problems(file);

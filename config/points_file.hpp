@@ -17,8 +17,19 @@ enum class PointKind : std::uint8_t {
   matmul,               // s: y[m, n] = x[m, k] w[n, k]^T
   attention_prefill,    // s
   attention_decode,     // s
+  all_reduce,           // s
+  copy_bandwidth,       // GB/s
+  cache_bandwidth,      // GB/s
+  cache_latency,        // s
+  launch_overhead,      // s
+  peak_rate,            // FLOP/s
+  fused_moe,            // s
+  serving_output_rate,  // tokens/s
 };
 [[nodiscard]] std::string_view name(PointKind kind);
+
+// Whether what is measured is the hardware's alone, whatever program asks for it.
+[[nodiscard]] bool is_of_hardware(PointKind kind);
 
 struct PublishedPoint {
   int line = 0;  // in the file
@@ -29,10 +40,12 @@ struct PublishedPoint {
   std::string software;
   std::string model, weights, kv_dtype;  // as published, "" = not stated
   std::optional<int> kv_block_size, batch, prompt_tokens, output_tokens, context_tokens;
-  std::optional<int> m, n, k;                     // matmul
+  std::optional<int> m, n, k;                     // matmul, fused_moe
+  std::optional<std::int64_t> bytes;              // column `m` of the kinds that move bytes
   std::optional<int> heads, kv_heads, head_size;  // attention
   double value = 0;                               // in `unit`
-  std::string unit;                               // "s" or "tokens/s"
+  std::string unit;                               // one of its kind's
+  std::string clock, kernel;                      // as published, "" = not stated
   std::string source, notes;
 };
 

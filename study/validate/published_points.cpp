@@ -148,6 +148,8 @@ constexpr const char* kUnknownProgram = "pytorch";  // a vendor's products and F
     case PointKind::ttft:
     case PointKind::offline_output_rate:
       break;
+    default:
+      throw InputError(std::string(config::name(point.kind)) + " is not priced yet");
   }
   return served_recipe(point, published_server(point, machine));
 }

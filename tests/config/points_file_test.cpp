@@ -44,6 +44,44 @@ TEST_CASE("points are read, empty cells are absent") {
   CHECK(points[1].notes.empty());
 }
 
+TEST_CASE("kinds of the hardware have units, bytes, a clock and a kernel") {
+  const std::string columns = "id,kind,machine,devices,m,value,unit,source,clock,kernel\n";
+  const std::vector<PublishedPoint> points = read_points(
+      "p.csv", columns + "a,all_reduce,bw1000,8,268435456,0.004,s,a table,,\n" +
+                   "b,copy_bandwidth,bw1000,1,6442450944,1219,GB/s,a table,1550 MHz,\n" +
+                   "c,peak_rate,k100-lc,1,,1.5e15,OP/s,a table,,\n" +
+                   "d,attention_decode,bw1000,1,,1e-4,s,a table,default,triton_unified_attention_3d block_m=16\n" +
+                   "e,fused_moe,bw1000,1,64,1e-3,s,a table,,\n");
+  REQUIRE(points.size() == 5);
+  CHECK(points[0].bytes == 268435456);
+  CHECK_FALSE(points[0].m.has_value());
+  CHECK(points[1].bytes == 6442450944);
+  CHECK(points[1].clock == "1550 MHz");
+  CHECK(points[1].unit == "GB/s");
+  CHECK(points[2].value == 1.5e15);
+  CHECK(points[3].kernel == "triton_unified_attention_3d block_m=16");
+  CHECK(points[4].m == 64);
+  CHECK(points[4].clock.empty());
+  for (const char* kind : {"copy_bandwidth", "cache_bandwidth", "cache_latency", "launch_overhead", "peak_rate"})
+    CHECK(is_of_hardware(read_points("p.csv", columns + "a," + kind + ",z,1,,1," +
+                                                  std::string(std::string(kind).ends_with("width") ? "GB/s"
+                                                              : std::string(kind) == "peak_rate"   ? "FLOP/s"
+                                                                                                   : "s") +
+                                                  ",b,,\n")[0]
+                             .kind));
+  CHECK_FALSE(is_of_hardware(points[0].kind));
+
+  CHECK_THAT(refusal(columns + "a,all_reduce,bw1000,8,1e3,0.004,s,a table,,\n"), ContainsSubstring("p.csv:2: m:"));
+  CHECK_THAT(refusal(columns + "a,matmul,bw1000,1,6442450944,0.004,s,a table,,\n"), ContainsSubstring("p.csv:2: m:"));
+  CHECK_THAT(refusal(columns + "a,copy_bandwidth,bw1000,1,64,4,s,a table,,\n"),
+             ContainsSubstring("unit: 's' is not known; use one of GB/s"));
+  CHECK_THAT(refusal(columns + "a,peak_rate,bw1000,1,,4,s,a table,,\n"),
+             ContainsSubstring("unit: 's' is not known; use one of FLOP/s, OP/s"));
+  CHECK_THAT(refusal(columns + "a,cache_latency,bw1000,1,64,1e13,s,a table,,\n"), ContainsSubstring("out of range"));
+  CHECK_THAT(refusal(replaced(columns, "clock", "clocks") + "a,all_reduce,bw1000,8,64,1,s,a table,x,\n"),
+             ContainsSubstring("did you mean 'clock'"));
+}
+
 TEST_CASE("a wrong row is refused with its line") {
   CHECK_THAT(refusal(""), ContainsSubstring("is empty"));
   CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "-1")),
