@@ -25,6 +25,7 @@ namespace {
 Seconds naive_roofline(const Machine& machine, const Op& op) { return roofline(machine, op, op.unique_bytes()); }
 
 Seconds naive_roofline(const Machine& machine, const Recipe& recipe) {
+  if (recipe.probe) return probe_floor(machine, *recipe.probe);
   Seconds total;
   for (const RecipeStep& step : recipe.steps) total += step.times * roofline(machine, step);
   return total;

@@ -109,7 +109,7 @@ struct Grouped {
 
 // Sizes by which interpolation and extrapolation are told apart, the largest over the steps.
 [[nodiscard]] std::map<std::string, double> features(const std::string& kind, const Recipe& recipe) {
-  double tokens = 0, context = 0, bytes = 0;
+  double tokens = 0, context = 0, bytes = recipe.probe ? recipe.probe->bytes.value() : 0;
   for (const RecipeStep& step : recipe.steps) {
     bytes = std::max(bytes, step_footprint(step.plan).value());
     for (const Op& op : step.plan.ops) {

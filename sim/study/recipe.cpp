@@ -64,6 +64,7 @@ Recipe kernel_recipe(StepPlan kernels) {
 }
 
 Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
+  if (recipe.probe) return probe_time(machine, *recipe.probe);
   if (recipe.timed != Timed::engine) return price_alone(machine, recipe);
   Seconds total;
   StepPrice price;
@@ -75,12 +76,14 @@ Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
 }
 
 Seconds recipe_floor(const Machine& machine, const Recipe& recipe) {
+  if (recipe.probe) return probe_floor(machine, *recipe.probe);
   Seconds total;
   for (const RecipeStep& step : recipe.steps) total += step.times * step_floor(machine, step.plan);
   return total;
 }
 
 std::string recipe_bound(const Machine& machine, const Recipe& recipe) {
+  if (recipe.probe) return probe_bound(machine, *recipe.probe);
   const Shares shares =
       recipe.timed == Timed::engine ? shares_of_engine(machine, recipe) : shares_alone(machine, recipe);
   return std::ranges::max_element(shares, {}, [](const auto& share) { return share.second; })->first;

@@ -2,11 +2,13 @@
 //
 //   time  = sum over steps of times * price_step                  an engine that serves
 //         = price_op with what the kernels touch as footprint     a kernel in a loop
-//   floor = the same sum over step_floor
-//   rate  = tokens / time
+//         = probe_time                                            a benchmark of the hardware alone
+//   floor = the same sum over step_floor, or probe_floor
+//   rate  = amount / time
 //   sigma = as sim/calibration/confidence.hpp has it, of that time
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "core/step_plan.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/study/machine_probe.hpp"
 
 namespace dculab::sim {
 
@@ -29,11 +32,12 @@ enum class Timed : std::uint8_t { engine, kernel, cold_kernel };
 struct Recipe {
   Timed timed = Timed::engine;
   std::vector<RecipeStep> steps;
-  double tokens = 0;  // published is tokens / time; 0: the time itself
+  std::optional<MachineProbe> probe{};  // there are no steps then
+  double amount = 0;                    // published is amount / time: tokens, GB, FLOP; 0: the time itself
 
   // Turns a time into the published figure, and back.
-  [[nodiscard]] double figure(Seconds time) const { return tokens > 0 ? tokens / time.value() : time.value(); }
-  [[nodiscard]] Seconds time(double figure) const { return Seconds(tokens > 0 ? tokens / figure : figure); }
+  [[nodiscard]] double figure(Seconds time) const { return amount > 0 ? amount / time.value() : time.value(); }
+  [[nodiscard]] Seconds time(double figure) const { return Seconds(amount > 0 ? amount / figure : figure); }
 };
 
 // The ops of `kernels`, each once.

@@ -141,7 +141,7 @@ Recipe prefill(const Server& server, int prompt_tokens) {
     recipe.steps.push_back(make_step(server, batch, 1));
     done += chunk;
   }
-  recipe.tokens = prompt_tokens;
+  recipe.amount = prompt_tokens;
   return recipe;
 }
 
@@ -152,7 +152,7 @@ Recipe decode(const Server& server, int batch, int first_context, int last_conte
     const int context = first_context + static_cast<int>(run.middle);
     recipe.steps.push_back(make_step(server, uniform_batch(Phase::decode, batch, context), run.length));
   }
-  recipe.tokens = static_cast<double>(steps) * batch;
+  recipe.amount = static_cast<double>(steps) * batch;
   return recipe;
 }
 

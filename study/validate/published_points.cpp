@@ -123,7 +123,7 @@ constexpr const char* kUnknownProgram = "pytorch";  // a vendor's products and F
   const int prompt = needed(point.prompt_tokens, "prompt_tokens");
   const int output = point.kind == PointKind::ttft ? 1 : needed(point.output_tokens, "output_tokens");
   sim::Recipe recipe = sim::served_requests(server, requests, prompt, output);
-  if (point.kind == PointKind::offline_output_rate) recipe.tokens = static_cast<double>(requests) * output;
+  if (point.kind == PointKind::offline_output_rate) recipe.amount = static_cast<double>(requests) * output;
   return recipe;
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("a prompt is cut into chunks, and only the last computes logits") {
   const Recipe recipe = prefill(server_of(test::llama_3_8b(), 512), 1100);
   REQUIRE(recipe.steps.size() == 3);
   CHECK(tokens_in(recipe) == 1100);
-  CHECK(recipe.tokens == 1100);
+  CHECK(recipe.amount == 1100);
   CHECK(recipe.steps[1].plan.batch.sequences.front().context_tokens() == 1024);
   CHECK(recipe.steps[1].plan.ops.back().name != "lm_head");
   CHECK(recipe.steps[2].plan.ops.back().name == "lm_head");
@@ -83,7 +83,7 @@ TEST_CASE("eight middles integrate a growing context") {
   const Server server = server_of(test::llama_3_8b(), 2048);
   const Recipe sampled = decode(server, 4, 1, 2048);
   CHECK(steps_in(sampled) == 2048);
-  CHECK(sampled.tokens == 4 * 2048);
+  CHECK(sampled.amount == 4 * 2048);
   Seconds every_step;
   for (int context = 1; context <= 2048; ++context)
     every_step += price_recipe(server.machine, decode(server, 4, context, context));
@@ -93,7 +93,7 @@ TEST_CASE("eight middles integrate a growing context") {
 TEST_CASE("a rate and a time are two views of one figure") {
   Recipe recipe;
   CHECK(recipe.figure(Seconds(2)) == 2);
-  recipe.tokens = 100;
+  recipe.amount = 100;
   CHECK(recipe.figure(Seconds(2)) == 50);
   CHECK(recipe.time(50).value() == Approx(2));
 }
