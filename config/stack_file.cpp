@@ -23,7 +23,6 @@ class StackReader {
     reader.required("program", stack_.program);
     reader.required("description", stack_.description);
     reader.optional("age", stack_.age, between(0, 100));
-    read_list(reader, "published_as", stack_.published_as);
     read_devices(reader.optional_map("devices"));
     read_kernels(reader.optional_map("kernels"));
     read_parameters(reader.optional_map("parameters"), stack_);

@@ -84,11 +84,18 @@ void add_summary(const study::ScoreSummary& summary, Report& report) {
 
 void add_left_out(const char* what, const char* key, const std::vector<study::LeftOutRow>& rows, Report& report) {
   Json& list = report.json[key] = Json::array();
+  std::vector<std::pair<const study::LeftOutRow*, int>> groups;  // the first row of each, and how many there are
   for (const study::LeftOutRow& row : rows) {
-    report.heading.push_back(std::string(what) + ": row " + std::to_string(row.line) + " (" + row.id +
-                             "): " + row.reason);
     list.push_back({{"line", row.line}, {"id", row.id}, {"reason", row.reason}});
+    const auto known = std::ranges::find(groups, row.group, [](const auto& group) { return group.first->group; });
+    if (known == groups.end())
+      groups.emplace_back(&row, 1);
+    else
+      ++known->second;
   }
+  for (const auto& [row, count] : groups)
+    report.heading.push_back(std::string(what) + ": " + (count > 1 ? std::to_string(count) + " rows, first " : "") +
+                             "row " + std::to_string(row->line) + " (" + row->id + "): " + row->reason);
 }
 
 [[nodiscard]] Cell percent_cell(double value) { return {percent(value, 1), value}; }

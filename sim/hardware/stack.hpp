@@ -60,7 +60,6 @@ struct Stack {
   std::string program = "dculab";  // stacks of one program on several kinds of devices share it
   std::string description = "kernels/cpu and kernels/gpu of this project";
   int age = 0;  // of stacks of a program the youngest runs a device, unless another is named: 0 is today's
-  std::vector<std::string> published_as;  // how publications' names of the software begin; the program, where empty
   DeviceRange devices;
   lower::Kernels kernels;
   Reached reached;            // of a stack that runs on a machine, what both say: see stack_on

@@ -38,7 +38,7 @@ void add(Errors& errors, const ScoredRow& row) {
 [[nodiscard]] std::string left_out_name(const PointSet& set, const ReadPoint& read, const std::string& by) {
   if (by == "machine") return read.point.machine;
   if (by == "family") return family(set.machine_of(read));
-  return engine_of(read.point.software);
+  return origin_of(read.point).engine;
 }
 
 }  // namespace

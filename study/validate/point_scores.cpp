@@ -49,9 +49,9 @@ Scores left_out_points(const PointSet& set) {
   Scores scores;
   for (const ReadPoint& read : set.points) {
     if (!read.unpriced.empty())
-      scores.unpriced.push_back({read.point.line, read.point.id, read.unpriced});
+      scores.unpriced.push_back({read.point.line, read.point.id, read.unpriced, read.unpriced});
     else if (!read.refused.empty())
-      scores.refused.push_back({read.point.line, read.point.id, read.refused});
+      scores.refused.push_back({read.point.line, read.point.id, read.refused, read.point.machine});
   }
   return scores;
 }

@@ -1,6 +1,7 @@
 // A CSV of published points with what each is priced as: the input of `validate --points`.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,14 +24,22 @@ struct ReadPoint {
   [[nodiscard]] bool is_scored() const { return unpriced.empty() && refused.empty(); }
 };
 
+// What a point is run on: the machine, its clock, the software ("" for what is_of_hardware) and the kernel.
+using MachineKey = std::array<std::string, 5>;
+[[nodiscard]] MachineKey key_of(const config::PublishedPoint& point);
+
+struct RunBy {
+  sim::Machine machine;                         // as the file has it, at that clock, running the software (as_run_by)
+  const PublishedSoftware* software = nullptr;  // null for what is_of_hardware
+};
+
 struct PointSet {
-  // By name and software: as the file has it, running the software's stack (as_run_by).
-  std::map<std::pair<std::string, std::string>, sim::Machine> machines;
+  std::map<MachineKey, RunBy> machines;
   std::vector<sim::Stack> stacks = shipped_stacks();
   std::vector<ReadPoint> points;
 
   [[nodiscard]] const sim::Machine& machine_of(const ReadPoint& read) const {
-    return machines.at({read.point.machine, read.point.software});
+    return machines.at(key_of(read.point)).machine;
   }
 };
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "core/attention_work.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/stacks.hpp"
+#include "study/validate/published_hardware.hpp"
 #include "study/validate/published_weights.hpp"
 
 namespace dculab::study {
@@ -17,7 +18,27 @@ namespace {
 using config::PointKind;
 using config::PublishedPoint;
 
-constexpr const char* kUnknownProgram = "pytorch";  // a vendor's products and FlashAttention
+constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not published: its ends count for little
+
+// How models begin whose layers the simulator has no ops for yet, in lower case.
+struct OtherLayers {
+  std::string_view begins, what;
+};
+constexpr auto kOtherLayers = std::to_array<OtherLayers>({
+    {"mixtral", "a mixture of experts"},
+    {"deepseek-v", "latent attention and a mixture of experts"},
+    {"deepseek-r", "latent attention and a mixture of experts"},
+    {"kimi", "latent attention and a mixture of experts"},
+    {"glm-4.5", "a mixture of experts"},
+    {"gpt-oss", "a mixture of experts"},
+    {"qwen3-30b-a3b", "a mixture of experts"},
+    {"qwen3-235b-a22b", "a mixture of experts"},
+    {"qwen3-next", "linear attention and a mixture of experts"},
+    {"qwen3.5", "linear attention in most layers"},
+    {"qwen3.6", "linear attention in most layers"},
+    {"lfm2", "convolutions in most layers"},
+    {"gemma-4", "layers of two kinds of attention"},
+});
 
 // llama.cpp multiplies its quantized weights in INT8 where there are no matrix cores (ggml-cuda/mmq.cu: activations are
 // rounded, sums scaled group by group), and in F16 where there are.
@@ -57,24 +78,47 @@ constexpr const char* kUnknownProgram = "pytorch";  // a vendor's products and F
   return *std::ranges::find(plan.ops, OpKind::rope_and_cache, &Op::kind);
 }
 
-[[nodiscard]] sim::Recipe attention_recipe(const PublishedPoint& point) {
-  const Phase phase = point.kind == PointKind::attention_decode ? Phase::decode : Phase::prefill;
+// The new tokens of each sequence and what it has then: a prompt may be the rest of a longer context.
+[[nodiscard]] Batch attention_batch(const PublishedPoint& point, Phase phase) {
+  if (phase == Phase::decode && point.prompt_tokens.value_or(1) > 1)
+    throw InputError("decodes of several tokens at a time are not priced yet");
   const int tokens = phase == Phase::decode ? needed(point.context_tokens, "context_tokens")
                                             : needed(point.prompt_tokens, "prompt_tokens");
+  Batch batch = uniform_batch(phase, point.batch.value_or(1), tokens);
+  const int before = phase == Phase::decode ? 0 : std::max(tokens, point.context_tokens.value_or(0)) - tokens;
+  for (SequenceSlice& sequence : batch.sequences) sequence.num_computed_tokens += before;
+  return batch;
+}
+
+// A whole context is one block where nothing cuts it up.
+[[nodiscard]] int block_size(const PublishedPoint& point, const PublishedSoftware& software, const Batch& batch) {
+  if (point.kv_block_size) return *point.kv_block_size;
+  if (software.layout == KvLayout::paged) return EngineOptions{}.block_size;
+  return static_cast<int>(std::bit_ceil(static_cast<unsigned>(batch.sequences.front().context_tokens())));
+}
+
+[[nodiscard]] sim::Recipe attention_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
+  const Phase phase = point.kind == PointKind::attention_decode ? Phase::decode : Phase::prefill;
   const ModelShape model = attention_shape(point);
   StepPlan kernels;
-  kernels.batch = uniform_batch(phase, point.batch.value_or(1), tokens);
+  kernels.batch = attention_batch(point, phase);
   EngineOptions options;
-  options.block_size = point.kv_block_size.value_or(options.block_size);
+  options.block_size = block_size(point, software, kernels.batch);
   options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   options.activation_dtype = bits(options.kv_cache_dtype) >= 16 ? options.kv_cache_dtype : Dtype::bf16;
   kernels.ops.push_back(plan_attention(model, options, kernels.batch, phase));
-  if (engine_of(point.software) == "vLLM") kernels.ops.push_back(cache_write(model, options, kernels.batch));
+  if (software.timing == KernelTiming::after_cache_write)
+    kernels.ops.push_back(cache_write(model, options, kernels.batch));
   return sim::kernel_recipe(std::move(kernels));
 }
 
+// A library multiplies bytes as it multiplies FP8: both operands are.
+[[nodiscard]] Dtype multiplied(const PublishedWeights& weights) {
+  return weights.format.dtype == Dtype::int8 && weights.bits == 0 ? Dtype::int8 : activation_dtype(weights);
+}
+
 // y[m, n] = x[m, k] w[n, k]^T is the o_proj of a model with n features and one head of k.
-[[nodiscard]] sim::Recipe matmul_recipe(const PublishedPoint& point) {
+[[nodiscard]] sim::Recipe matmul_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
   const PublishedWeights weights = published_weights(point.weights);
   ModelShape model;
   model.hidden_size = needed(point.n, "n");
@@ -83,26 +127,29 @@ constexpr const char* kUnknownProgram = "pytorch";  // a vendor's products and F
   model.intermediate_size = model.vocab_size = 1;
   EngineOptions options;
   options.weights = weights.format;
-  options.activation_dtype = activation_dtype(weights);
+  options.activation_dtype = multiplied(weights);
   StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, needed(point.m, "m")));
   std::erase_if(plan.ops, [](const Op& op) { return op.name != "o_proj"; });
   sim::Recipe recipe = sim::kernel_recipe(std::move(plan));
   // It times the products of a layer in turn (vidur/profiling/mlp/mlp_wrapper.py).
-  if (engine_of(point.software) == "vidur") recipe.timed = sim::Timed::cold_kernel;
+  if (software.timing == KernelTiming::in_turn) recipe.timed = sim::Timed::cold_kernel;
   return recipe;
 }
 
 [[nodiscard]] ModelShape published_model(const std::string& name) {
-  const auto folder = try_find_model(lower_case(name));
-  if (!folder) throw InputError("no model '" + lower_case(name) + "' under scenarios/models");
-  return engine::read_model_shape(*folder);
+  const std::string written = lower_case(name);
+  if (const auto folder = try_find_model(written)) return engine::read_model_shape(*folder);
+  for (const OtherLayers& other : kOtherLayers)
+    if (written.starts_with(other.begins))
+      throw InputError("model " + name + " is not priced yet: it has " + std::string(other.what));
+  throw InputError("no model '" + written + "' under scenarios/models");
 }
 
 [[nodiscard]] sim::Server published_server(const PublishedPoint& point, const sim::Machine& machine) {
+  const ModelShape model = published_model(point.model);  // first: a model without a price is the reason to name
   const PublishedWeights weights = published_weights(point.weights);
   const sim::ProgramDefaults& program = machine.stack.defaults;
-  sim::Server server{
-      .machine = machine, .model = published_model(point.model), .options = {}, .devices = point.devices};
+  sim::Server server{.machine = machine, .model = model, .options = {}, .devices = point.devices};
   server.model.dtype = weights.head;
   server.options.weights = weights.format;
   server.options.activation_dtype = activation_dtype(weights);
@@ -114,16 +161,20 @@ constexpr const char* kUnknownProgram = "pytorch";  // a vendor's products and F
   server.layer_weight_scale = weight_scale(weights);
   if (point.kind == PointKind::prefill_rate && point.context_tokens)
     server.options.max_num_batched_tokens = *point.context_tokens;
+  if (point.kind == PointKind::serving_output_rate)
+    server.options.max_num_seqs = std::min(server.options.max_num_seqs, point.batch.value_or(1));
   if (const auto found = problems(server); !found.empty()) throw InputError(found.front());
   return server;
 }
 
 [[nodiscard]] sim::Recipe served_recipe(const PublishedPoint& point, const sim::Server& server) {
-  const int requests = point.batch.value_or(1);
+  const bool is_closed_loop = point.kind == PointKind::serving_output_rate;
+  const int requests = point.batch.value_or(1) * (is_closed_loop ? kRoundsOfALoop : 1);
   const int prompt = needed(point.prompt_tokens, "prompt_tokens");
   const int output = point.kind == PointKind::ttft ? 1 : needed(point.output_tokens, "output_tokens");
   sim::Recipe recipe = sim::served_requests(server, requests, prompt, output);
-  if (point.kind == PointKind::offline_output_rate) recipe.amount = static_cast<double>(requests) * output;
+  if (is_closed_loop || point.kind == PointKind::offline_output_rate)
+    recipe.amount = static_cast<double>(requests) * output;
   return recipe;
 }
 
@@ -133,57 +184,52 @@ constexpr const char* kUnknownProgram = "pytorch";  // a vendor's products and F
   return sim::decode(server, point.batch.value_or(1), last - steps + 1, last);
 }
 
-[[nodiscard]] sim::Recipe recipe_of(const PublishedPoint& point, const sim::Machine& machine) {
+[[nodiscard]] sim::Recipe engine_recipe(const PublishedPoint& point, const sim::Machine& machine,
+                                        const PublishedSoftware& software) {
+  if (software.is_library()) throw InputError(std::string(software.engine) + " is a kernel library: it serves nothing");
+  const sim::Server server = published_server(point, machine);
+  if (point.kind == PointKind::prefill_rate) return sim::prefill(server, needed(point.prompt_tokens, "prompt_tokens"));
+  if (point.kind == PointKind::decode_rate) return decode_recipe(point, server);
+  return served_recipe(point, server);
+}
+
+// A library has the kernels that it lists, and no other.
+template <class Kernel>
+void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSoftware& software, const char* what) {
+  if (software.is_library() && kernels.empty())
+    throw InputError("no " + std::string(what) + " of " + std::string(software.engine) + " is known");
+}
+
+[[nodiscard]] sim::Recipe recipe_of(const PublishedPoint& point, const sim::Machine& machine,
+                                    const PublishedSoftware& software) {
+  const lower::Kernels& kernels = machine.stack.kernels;
   switch (point.kind) {
     case PointKind::matmul:
-      return matmul_recipe(point);
+      require_kernel(kernels.matmul, software, "matmul");
+      return matmul_recipe(point, software);
     case PointKind::attention_decode:
+      require_kernel(kernels.attention_decode, software, "decode attention");
+      return attention_recipe(point, software);
     case PointKind::attention_prefill:
-      return attention_recipe(point);
-    case PointKind::prefill_rate:
-      return sim::prefill(published_server(point, machine), needed(point.prompt_tokens, "prompt_tokens"));
-    case PointKind::decode_rate:
-      return decode_recipe(point, published_server(point, machine));
-    case PointKind::request_latency:
-    case PointKind::ttft:
-    case PointKind::offline_output_rate:
-      break;
+      require_kernel(kernels.attention_prefill, software, "prefill attention");
+      return attention_recipe(point, software);
+    case PointKind::all_reduce:
+      require_kernel(kernels.all_reduce, software, "all-reduce");
+      return all_reduce_recipe(point, machine);
     default:
-      throw InputError(std::string(config::name(point.kind)) + " is not priced yet");
+      return engine_recipe(point, machine, software);
   }
-  return served_recipe(point, published_server(point, machine));
 }
 
 }  // namespace
 
-std::string engine_of(const std::string& software) {
-  const std::string written = lower_case(software);
-  for (const char* known : {"TensorRT-LLM", "llama.cpp", "gpt-fast", "vLLM", "PyTorch", "vidur"})
-    if (written.starts_with(lower_case(known))) return known;
-  return lower_case(software.substr(0, software.find(' ')));
-}
-
-sim::Machine as_run_by(const std::string& software, sim::Machine machine, std::span<const sim::Stack> stacks) {
-  const std::string written = lower_case(software);
-  const sim::Stack* chosen = nullptr;
-  std::size_t longest = 0;
-  for (const sim::Stack& stack : stacks) {
-    if (!sim::is_for(stack, machine)) continue;
-    const std::vector<std::string> program{stack.program};
-    for (const std::string& begin : stack.published_as.empty() ? program : stack.published_as) {
-      if (begin.size() <= longest || !written.starts_with(lower_case(begin))) continue;
-      chosen = &stack;
-      longest = begin.size();
-    }
-  }
-  machine.stack = sim::stack_on(machine, chosen != nullptr ? *chosen : choose_stack(stacks, kUnknownProgram, machine));
-  return machine;
-}
-
-PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine) {
-  PricedAs priced{recipe_of(point, machine), ""};
-  if (!point.weights.empty()) priced.note = published_weights(point.weights).note;
-  return priced;
+PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine, const PublishedSoftware* software) {
+  if (software == nullptr) return {hardware_recipe(point, machine), ""};
+  PricedAs priced{recipe_of(point, machine, *software), std::string(software->note)};
+  if (point.weights.empty()) return priced;
+  const std::string_view weights = published_weights(point.weights).note;
+  return {std::move(priced.recipe),
+          priced.note + (priced.note.empty() || weights.empty() ? "" : "; ") + std::string(weights)};
 }
 
 }  // namespace dculab::study

@@ -16,7 +16,7 @@ namespace {
 constexpr PublishedWeights gguf(std::string_view published, Dtype dtype, double bits, std::string_view note) {
   return {published, {dtype, 32}, Dtype::int8, bits, note};
 }
-constexpr std::array<PublishedWeights, 33> kWeights{{
+constexpr std::array<PublishedWeights, 36> kWeights{{
     gguf("q2_k", Dtype::int4, 3.0, "Q2_K as int4 of 3.0 bits a weight; head as int8"),
     gguf("q2_k_s", Dtype::int4, 2.7, "Q2_K_S as int4 of 2.7 bits a weight; head as int8"),
     gguf("q3_k_s", Dtype::int4, 3.4375, "Q3_K_S as int4 of 3.4 bits a weight; head as int8"),
@@ -47,6 +47,9 @@ constexpr std::array<PublishedWeights, 33> kWeights{{
     gguf("q6_k", Dtype::int8, 6.5625, "Q6_K as int8 of 6.6 bits a weight"),
     gguf("q8_0", Dtype::int8, 8.5, "Q8_0 as int8 of 8.5 bits a weight"),
     {"gptq", {Dtype::int4, 128}, Dtype::f16, 0, "GPTQ as int4, 128 a group"},
+    {"awq-int4", {Dtype::int4, 128}, Dtype::f16, 0, "AWQ as int4, 128 a group"},
+    {"int4 (w4a16)", {Dtype::int4, 128}, Dtype::f16, 0, "int4 as 128 a group"},
+    {"fp8 (channel)", {Dtype::fp8_e4m3, 0}, Dtype::bf16, 0, ""},
     {"awq", {Dtype::int4, 128}, Dtype::f16, 0, "AWQ as int4, 128 a group"},
     {"int4", {Dtype::int4, 32}, Dtype::bf16, 0, "int4 as 32 a group"},
     {"int8", {Dtype::int8, 0}, Dtype::int8, 0, ""},

@@ -34,6 +34,7 @@ struct LeftOutRow {
   int line = 0;
   std::string id;
   std::string reason;
+  std::string group;  // of rows that are told in one line: the reason, or the machine that could not be so fast
 };
 
 struct Scores {

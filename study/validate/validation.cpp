@@ -16,13 +16,21 @@
 namespace dculab::study {
 namespace {
 
+// "bw1000 at 1550 MHz with rocBLAS", "bw1000 with Triton, triton_unified_attention_3d block_m=16", "bw1000 alone".
+[[nodiscard]] std::string name_of(const config::PublishedPoint& point, const std::string& program) {
+  std::string name = point.machine;
+  if (!point.clock.empty()) name += " at " + point.clock;
+  name += config::is_of_hardware(point.kind) ? " alone" : " with " + program;
+  return point.kernel.empty() ? name : name + ", " + point.kernel;
+}
+
 // A machine with the points that were priced on it: as each engine runs it, or as `calibration` sees each build there.
 void keep_priced(PointSet& set, const sim::PointCalibration* calibration, std::map<std::string, PricedOn>& priced) {
   for (ReadPoint& read : set.points) {
     if (!read.is_scored()) continue;
     const sim::Machine& file = set.machine_of(read);
     const sim::PointOrigin origin = origin_of(read.point);
-    const std::string name = file.name + " with " + (calibration == nullptr ? origin.engine : origin.software);
+    const std::string name = name_of(read.point, calibration == nullptr ? origin.engine : origin.software);
     auto part = priced.find(name);
     if (part == priced.end()) {
       PricedOn fresh{calibration == nullptr ? file : calibration->machine(file, origin), {}};
@@ -75,7 +83,8 @@ void score_trace(const std::string& file, PricedOn& priced, Scores& scores) {
     refused.insert(violation.row);
     scores.refused.push_back({static_cast<int>(violation.row) + 1, trace.steps[violation.row].id,
                               violation.what + " took " + config::short_text(violation.measured) + ", below the " +
-                                  config::short_text(violation.floor) + " that the " + violation.limit + " allows"});
+                                  config::short_text(violation.floor) + " that the " + violation.limit + " allows",
+                              trace.steps[violation.row].id});
   }
   for (std::size_t row = 0; row < trace.steps.size(); ++row) {
     if (refused.contains(row)) continue;

@@ -110,6 +110,9 @@ with tempfile.TemporaryDirectory() as name:
     assert [row["id"] for row in left["refused"]] == ["impossible"], left["refused"]
     assert [row["id"] for row in left["not_priced"]] == ["nowhere"], left["not_priced"]
     assert left["leave_one_out"]["machine"]["scores"][-1]["count"] == len(kernels)
+    three = [dict(odd[1], id=str(number)) for number in range(3)]
+    table = run("--points", write(folder / "three.csv", kernels[:1] + three)).stdout
+    assert "not priced: 3 rows, first row 3 (0): no machine 'no-such-machine'" in table, table
     table = run("--points", with_odd, "--leave-one-out", "machine").stdout
     assert "refused: row" in table and "not priced: row" in table, table
 
@@ -166,8 +169,9 @@ with tempfile.TemporaryDirectory() as name:
         named = validate("--points", write(folder / "named.csv", [dict(row, id=name, software=name) for name in names]))
         first, second = named["points"]
         assert first["predicted"] == second["predicted"], named["points"]
-        other = validate("--points", write(folder / "other.csv", [dict(row, software="Another")]))["points"][0]
-        assert kind == "request_latency" or other["predicted"] != first["predicted"], other
+        # What nothing is known of has no price.
+        other = run("--points", write(folder / "other.csv", [dict(row, software="Another")]))
+        assert other.returncode == 2 and "nothing is known of the kernels of 'Another'" in other.stderr, other.stderr
 
     alone = run("--points", write(folder / "alone.csv", kernels[:2]), "--leave-one-out", "machine")
     assert alone.returncode == 2 and "fewer than two" in alone.stderr, alone.stderr

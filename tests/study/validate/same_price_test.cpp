@@ -44,9 +44,11 @@ Seconds validated(const Asked& asked) {
   point.batch = asked.batch;
   point.devices = asked.devices;
   point.context_tokens = 2000;
-  const sim::Machine machine = as_run_by(point.software, resolve_machine(asked.machine), shipped_stacks());
+  const std::vector<sim::Stack> stacks = shipped_stacks();
+  const PublishedSoftware& software = find_software(point.software, resolve_machine(asked.machine), stacks);
+  const sim::Machine machine = as_run_by(software, resolve_machine(asked.machine), stacks);
   CHECK(machine.stack.name == asked.stack);
-  const PricedAs priced = price_as(point, machine);
+  const PricedAs priced = price_as(point, machine, &software);
   REQUIRE(priced.recipe.steps.size() == 1);
   return sim::price_recipe(machine, priced.recipe);
 }

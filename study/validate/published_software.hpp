@@ -1,0 +1,54 @@
+// What published names of programs and kernel libraries are priced as: one table.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/hardware/machine.hpp"
+#include "sim/hardware/stack.hpp"
+
+namespace dculab::study {
+
+// How a publication times a kernel.
+enum class KernelTiming : std::uint8_t {
+  alone,              // in a loop
+  after_cache_write,  // an attention layer: after the kernel that writes new K and V to the cache
+  in_turn,            // with the other products of a layer: no cache has its weights
+};
+
+// Where a kernel finds K and V when nothing is said of blocks.
+enum class KvLayout : std::uint8_t { paged, contiguous };
+
+// Kernels of a library, as stack files name them; empty: it has none.
+struct LibraryKernels {
+  std::string_view matmul, attention_prefill, attention_decode, all_reduce;
+};
+
+struct PublishedSoftware {
+  std::string_view begins;  // how names begin, in lower case; the longest row that has something for the machine counts
+  std::string_view engine;  // what a calibration learns of it is learned of all rows with this name
+  std::array<std::string_view, 4> stacks{};  // the first that is for the machine; none: a kernel library
+  LibraryKernels kernels{};
+  KernelTiming timing = KernelTiming::alone;
+  KvLayout layout = KvLayout::paged;
+  std::string_view note{};  // where other kernels stand for its own
+
+  [[nodiscard]] bool is_library() const { return stacks.front().empty(); }
+};
+
+[[nodiscard]] std::span<const PublishedSoftware> published_software();
+
+// The row of `software` on `machine`. Throws InputError where there is none.
+[[nodiscard]] const PublishedSoftware& find_software(const std::string& software, const sim::Machine& machine,
+                                                     std::span<const sim::Stack> stacks);
+
+// "vLLM 0.14.0 vllm_flash_attn" -> "vLLM", "llama.cpp-gfx906 repack" -> "llama.cpp"; what is in no row: its first word.
+[[nodiscard]] std::string engine_of(const std::string& software);
+
+// `machine` with what that row runs on it: a stack of `stacks`, or a library's kernels.
+[[nodiscard]] sim::Machine as_run_by(const PublishedSoftware& row, sim::Machine machine,
+                                     std::span<const sim::Stack> stacks);
+
+}  // namespace dculab::study
