@@ -1,4 +1,4 @@
-// `dculab validate`: predicted against measured, for published points and for traces.
+// `dculab validate`: predicted against measured, for published points, served runs and traces.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <map>
@@ -7,6 +7,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/served_report.hpp"
 #include "cli/output/validation_report.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
@@ -14,6 +15,7 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/validate/leave_one_out.hpp"
+#include "study/validate/served_runs.hpp"
 #include "study/validate/validation.hpp"
 
 namespace dculab::cli {
@@ -24,6 +26,8 @@ struct ValidateChoices {
   std::string machine;
   std::string points;
   std::string calibrate_on;
+  std::string serving;
+  study::ServedChoices served;
   std::vector<std::string> leave_one_out;
   int worst = 0;
   OutputOptions output;
@@ -61,14 +65,17 @@ void add_leanings_of(std::map<std::string, study::PricedOn>& priced, Report& rep
     return validation;
   }
   if (choices.traces.empty())
-    throw InputError("nothing to validate; give --points FILE, or trace files with --machine");
+    throw InputError("nothing to validate; give --points FILE, --serving FILE, or trace files with --machine");
   if (choices.machine.empty()) throw InputError("--machine: a trace is predicted on a machine; name it");
   return study::validate_traces(choices.traces, study::resolve_machine(choices.machine));
 }
 
 void run_validate(const ValidateChoices& choices) {
   Report report{"dculab/validate/1", {}, {}, Json::object()};
-  if (!choices.leave_one_out.empty()) {
+  if (!choices.serving.empty()) {
+    const auto figures = config::read_serving_runs_file(choices.serving);
+    add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format, report);
+  } else if (!choices.leave_one_out.empty()) {
     add_left_out_scores(study::read_point_set(choices.points), choices.leave_one_out, report);
   } else {
     study::Validation validation = validate(choices, report);
@@ -78,10 +85,30 @@ void run_validate(const ValidateChoices& choices) {
   show(report, choices.output);
 }
 
+CLI::Option* add_serving_options(CLI::App& command, ValidateChoices& choices) {
+  CLI::Option* serving =
+      reads(command.add_option("--serving", choices.serving, "CSV of served runs that others measured and predicted"))
+          ->option_text("FILE");
+  study::ServedChoices& served = choices.served;
+  command.add_option("--stack", served.stack, "Of --serving: whose server is simulated, a name or a file")
+      ->needs(serving);
+  command.add_option("--prompts", served.prompts, "Of --serving: different prompts, which take turns")
+      ->check(CLI::Range(1, 1 << 20))
+      ->needs(serving);
+  command
+      .add_option("--prefix-tokens", served.prefix_tokens,
+                  "Of --serving: first tokens of a prompt that repeat; without it the whole prompt does")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(serving);
+  command.add_option("--seed", served.seed, "Of --serving: of arrivals")->needs(serving);
+  return serving;
+}
+
 }  // namespace
 
 void add_validate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("validate", "Predicted against measured, for traces and published points");
+  CLI::App* command =
+      app.add_subcommand("validate", "Predicted against measured, for traces, published points and served runs");
   auto choices = std::make_shared<ValidateChoices>();
   CLI::Option* traces =
       reads(command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them"));
@@ -104,6 +131,7 @@ void add_validate(CLI::App& app) {
                                    ->check(CLI::IsMember(study::left_out_groups()))
                                    ->needs(points)
                                    ->excludes(calibrate_on);
+  add_serving_options(*command, *choices)->excludes(traces)->excludes(points);
   command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
       ->check(CLI::NonNegativeNumber)
       ->excludes(leave_one_out);

@@ -81,6 +81,7 @@ std::string many_columns() { return repeated("a,", kMany) + "\n" + repeated("1,"
 
 std::string accuracy_head() { return "model,num_key_value_heads,method"; }
 std::string points_head() { return "id,kind,machine,devices,value,unit,source"; }
+std::string serving_runs_head() { return "experiment,stage,machine,metric,requests_per_second"; }
 std::string requests_head() { return "arrived_at,num_prefill_tokens,num_decode_tokens"; }
 std::string profile_head() { return "KernelName,BeginNs,EndNs,dev_id"; }
 std::string trace_head() {
@@ -140,6 +141,11 @@ constexpr std::array kExtremes{
     Extreme{"requests", "many wrong rows", [] { return lines_of(requests_head(), "-1,0,x\n"); }},
     Extreme{"requests", "many rows", [] { return lines_of(requests_head(), "1,2,3\n"); }},
     Extreme{"requests", "a long cell", [] { return one_cell(requests_head()); }},
+    Extreme{"serving_runs", "many wrong rows", [] { return lines_of(serving_runs_head(), "1,all,,e2e,0\n"); }},
+    Extreme{"serving_runs", "many stages",
+            [] { return lines_of(serving_runs_head(), "1,all,m,e2e_mean," + repeated("1+", 100) + "1\n"); }},
+    Extreme{"serving_runs", "a long cell", [] { return one_cell(serving_runs_head()); }},
+    Extreme{"serving_runs", "many columns", many_columns},
     Extreme{"safetensors", "many tensors", [] { return safetensors("{" + listed(kMany, tensor_entry) + "}", kMany); }},
     Extreme{"safetensors", "lists in lists", [] { return safetensors(lists_in_lists(), 0); }},
     Extreme{"safetensors", "a tensor in a tensor", [] { return safetensors(maps_in_maps(), 0); }},

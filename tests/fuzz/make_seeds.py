@@ -45,6 +45,10 @@ def points():
         yield kind, text.getvalue()
 
 
+def serving_runs():
+    yield "shipped", first_lines("tests/data/serving_runs.csv", 3)
+
+
 def requests():
     yield "two", "arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,374,44\n1.5e-1,396,109\n"
     yield "unordered", 'num_decode_tokens,arrived_at,num_prefill_tokens\r\n1,2,3\r\n"4",1,16777216\r\n'
@@ -199,7 +203,8 @@ def trace(program):
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     corpus = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "tests/fuzz/corpus"
-    makers = (accuracy, conversations, points, profile, quantized, questions, requests, shard_index)
+    makers = (accuracy, conversations, points, profile, quantized, questions, requests, serving_runs,
+              shard_index)
     seeds = {make.__name__: make() for make in makers}
     seeds |= {"journal": journal(program), "trace": trace(program)}
     for target, files in seeds.items():

@@ -27,6 +27,7 @@ constexpr std::array kTargets{
     Target{"questions", read_question_lines},
     Target{"requests", read_requests_csv},
     Target{"safetensors", read_safetensors_and_config},
+    Target{"serving_runs", read_serving_runs_csv},
     Target{"shard_index", read_shard_index},
     Target{"tokenizer", read_any_tokenizer},
     Target{"trace", read_trace_lines},

@@ -22,6 +22,7 @@ void read_quantized_model(std::string_view input);
 void read_question_lines(std::string_view input);
 void read_requests_csv(std::string_view input);
 void read_safetensors_and_config(std::string_view input);
+void read_serving_runs_csv(std::string_view input);
 void read_shard_index(std::string_view input);
 void read_any_tokenizer(std::string_view input);
 void read_trace_lines(std::string_view input);

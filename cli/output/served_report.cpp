@@ -1,0 +1,161 @@
+#include "cli/output/served_report.hpp"
+
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "cli/output/validation_report.hpp"
+#include "config/unit_text.hpp"
+
+namespace dculab::cli {
+namespace {
+
+using config::kServedMetrics;
+using config::ServedFigure;
+using config::ServedMetric;
+using study::ServedRow;
+
+void add_metric_columns(Table& table) {
+  for (int metric = 0; metric < kServedMetrics; ++metric)
+    table.columns.emplace_back(config::name(static_cast<ServedMetric>(metric)));
+}
+
+[[nodiscard]] Table score_table(const study::ServedRuns& served) {
+  Table table;
+  table.title = "Median |error| and, in brackets, of how many rows; error = predicted / measured - 1";
+  table.columns = {"predicted by"};
+  add_metric_columns(table);
+  for (const study::ServedScore& score : served.scores) {
+    if (table.rows.empty() || table.rows.back().front().raw != score.who) {
+      table.rows.emplace_back(1 + kServedMetrics, Cell(""));
+      table.rows.back().front() = score.who;
+    }
+    table.rows.back()[1 + static_cast<std::size_t>(score.metric)] =
+        Cell(percent(score.error.median_abs_error) + " (" + std::to_string(score.error.count) + ")",
+             score.error.median_abs_error);
+  }
+  return table;
+}
+
+[[nodiscard]] Table run_table(const study::ServedRuns& served) {
+  Table table;
+  table.title = "Our error of each run";
+  table.columns = {"experiment", "stage", "model", "devices", "requests/s"};
+  add_metric_columns(table);
+  const ServedFigure* last = nullptr;
+  for (const auto& [figure, predicted] : served.rows) {
+    if (last == nullptr || last->experiment != figure.experiment || last->stage != figure.stage) {
+      std::string rates;
+      for (const double rate : figure.load.requests_per_second) rates += (rates.empty() ? "" : "+") + number(rate);
+      table.rows.push_back(
+          {figure.experiment, figure.stage, figure.load.model, std::to_string(figure.load.devices), rates});
+      table.rows.back().resize(5 + kServedMetrics, Cell(""));
+    }
+    last = &figure;
+    const double error = predicted / figure.measured - 1;
+    table.rows.back()[5 + static_cast<std::size_t>(figure.metric)] = Cell(signed_percent(error), error);
+  }
+  return table;
+}
+
+// Every row with every rival, for programs.
+[[nodiscard]] Table row_table(const study::ServedRuns& served) {
+  std::set<std::string> rivals;
+  for (const ServedRow& row : served.rows)
+    for (const auto& [rival, time] : row.figure.predicted_by) rivals.insert(rival);
+  Table table;
+  table.columns = {"line", "experiment", "stage", "metric", "measured", "predicted", "error"};
+  for (const std::string& rival : rivals) table.columns.push_back(rival);
+  for (const ServedRow& row : served.rows) {
+    const ServedFigure& figure = row.figure;
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    cells = {std::to_string(figure.line),
+             figure.experiment,
+             figure.stage,
+             std::string(config::name(figure.metric)),
+             Cell(config::short_text(figure.measured), figure.measured.value()),
+             Cell(config::short_text(row.predicted), row.predicted.value()),
+             Cell(signed_percent(row.error()), row.error())};
+    for (const std::string& rival : rivals) {
+      const auto found = figure.predicted_by.find(rival);
+      cells.push_back(found == figure.predicted_by.end()
+                          ? Cell("")
+                          : Cell(config::short_text(found->second), found->second.value()));
+    }
+  }
+  return table;
+}
+
+[[nodiscard]] Json rows_json(const study::ServedRuns& served) {
+  Json rows = Json::array();
+  for (const ServedRow& row : served.rows) {
+    const ServedFigure& figure = row.figure;
+    Json rivals = Json::object();
+    for (const auto& [rival, time] : figure.predicted_by) rivals[rival] = time.value();
+    rows.push_back({{"line", figure.line},
+                    {"experiment", figure.experiment},
+                    {"stage", figure.stage},
+                    {"model", figure.load.model},
+                    {"machine", figure.load.machine},
+                    {"devices", figure.load.devices},
+                    {"workload", figure.workload},
+                    {"metric", config::name(figure.metric)},
+                    {"measured", figure.measured.value()},
+                    {"predicted", row.predicted.value()},
+                    {"error", row.error()},
+                    {"predicted_by", std::move(rivals)}});
+  }
+  return rows;
+}
+
+[[nodiscard]] Json scores_json(const study::ServedRuns& served) {
+  Json scores = Json::array();
+  for (const study::ServedScore& score : served.scores)
+    scores.push_back({{"predicted_by", score.who},
+                      {"metric", config::name(score.metric)},
+                      {"count", score.error.count},
+                      {"median_abs_error", score.error.median_abs_error},
+                      {"p90_abs_error", score.error.p90_abs_error},
+                      {"bias", score.error.bias}});
+  return scores;
+}
+
+// A run that is left out has a row for each metric: a line for each reason is enough.
+void add_unpriced(const study::ServedRuns& served, Report& report) {
+  std::map<std::string, std::pair<int, std::set<std::string>>> by_reason;
+  Json& list = report.json["not_priced"] = Json::array();
+  for (const study::LeftOutRow& row : served.unpriced) {
+    auto& [rows, experiments] = by_reason[row.reason];
+    ++rows;
+    experiments.insert(row.id);
+    list.push_back({{"line", row.line}, {"id", row.id}, {"reason", row.reason}});
+  }
+  for (const auto& [reason, left_out] : by_reason) {
+    std::string names;
+    for (const std::string& experiment : left_out.second) names += (names.empty() ? "" : ", ") + experiment;
+    report.heading.push_back("not priced: " + std::to_string(left_out.first) + " rows of experiment " + names + ": " +
+                             reason);
+  }
+}
+
+}  // namespace
+
+void add_served(const study::ServedRuns& served, const study::ServedChoices& choices, Format format, Report& report) {
+  report.heading.push_back("assumed: " + std::to_string(choices.prompts) + " different prompts take turns, and " +
+                           (choices.prefix_tokens
+                                ? "the first " + std::to_string(*choices.prefix_tokens) + " tokens of each repeat"
+                                : std::string("repeat whole")) +
+                           "; seed " + std::to_string(choices.seed));
+  add_unpriced(served, report);
+  report.json["rows"] = rows_json(served);
+  report.json["scores"] = scores_json(served);
+  if (format == Format::csv) {
+    report.tables.push_back(row_table(served));
+    return;
+  }
+  report.tables.push_back(score_table(served));
+  report.tables.push_back(run_table(served));
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,12 @@
+// How `validate --serving` shows our errors beside the rivals'.
+#pragma once
+
+#include "cli/output/output.hpp"
+#include "study/validate/served_runs.hpp"
+
+namespace dculab::cli {
+
+// Tables of errors by rival and metric and by run, what is left out and why, and the rows; CSV is the rows.
+void add_served(const study::ServedRuns& served, const study::ServedChoices& choices, Format format, Report& report);
+
+}  // namespace dculab::cli
