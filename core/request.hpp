@@ -35,7 +35,8 @@ struct Request {
   bool prompt_received = false;
   std::vector<TokenId> stop_tokens{};  // generating one of them ends the request; it is kept as its last token
   EosHandling eos = EosHandling::stop;
-  Seconds arrival{};
+  Seconds arrival{};  // at the engine
+  Seconds reading{};  // that a server took over it before; latencies have it in them
 };
 
 // swapped: waits too, its KV cache in host memory.
@@ -73,12 +74,12 @@ struct Sequence {
 
   // Time to first token, and time per output token after the first (0 with fewer than two tokens).
   // Preconditions: num_generated() >= 1.
-  [[nodiscard]] Seconds ttft() const { return token_times.front() - request.arrival; }
+  [[nodiscard]] Seconds ttft() const { return token_times.front() - request.arrival + request.reading; }
   [[nodiscard]] Seconds tpot() const {
     const double gaps = static_cast<double>(token_times.size()) - 1.0;
     return gaps > 0 ? (token_times.back() - token_times.front()) / gaps : Seconds{};
   }
-  [[nodiscard]] Seconds latency() const { return token_times.back() - request.arrival; }
+  [[nodiscard]] Seconds latency() const { return token_times.back() - request.arrival + request.reading; }
 };
 
 }  // namespace dculab

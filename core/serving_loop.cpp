@@ -21,7 +21,7 @@ std::optional<std::string> ServingLoop::submit(Request request) {
 
 bool ServingLoop::step() {
   Seconds begin = parts_.clock.now();
-  queue_arrivals(begin);
+  queue_arrivals(parts_.scheduling == Scheduling::one_step_ahead ? step_before_ : begin);
   if (parts_.scheduler.idle()) {
     if (pending_.empty() && next_) take_from_source();
     if (pending_.empty()) return false;
@@ -29,6 +29,7 @@ bool ServingLoop::step() {
     begin = parts_.clock.now();
     queue_arrivals(begin);
   }
+  step_before_ = begin;
   const StepResult result = execute(parts_.scheduler.schedule());
   choose_tokens();
   const Seconds end = parts_.clock.now();

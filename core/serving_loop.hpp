@@ -69,6 +69,10 @@ struct ServingCallbacks {
 // Whether the report lists every request: its memory then grows with them.
 enum class RequestRecords : std::uint8_t { keep, drop };
 
+// When a step is scheduled: when the one before it has ended, or, so that the device need not wait for it, when that
+// one begins. Who arrives meanwhile then waits a step longer (vLLM's async_scheduling).
+enum class Scheduling : std::uint8_t { between_steps, one_step_ahead };
+
 struct RequestStats {
   SequenceId id = 0;
   int num_prompt_tokens = 0;
@@ -102,6 +106,7 @@ struct ServingParts {
   TokenSource& tokens;
   Clock& clock;
   RequestRecords records = RequestRecords::keep;
+  Scheduling scheduling = Scheduling::between_steps;
 };
 
 class ServingLoop {
@@ -138,7 +143,8 @@ class ServingLoop {
   std::optional<Request> next_;        // of the source
   std::int64_t tokens_of_source_ = 0;  // prompts of requests that it gave and that wait or run
   std::optional<Seconds> first_arrival_;
-  StepPlan plan_;  // re-used: its ops keep their storage
+  StepPlan plan_;        // re-used: its ops keep their storage
+  Seconds step_before_;  // when the step before began
   std::vector<TokenId> new_tokens_;
   ServingReport report_;
 };

@@ -71,8 +71,15 @@ struct Stack {
   std::optional<Seconds> host_per_step;
   std::optional<Seconds> host_per_sequence;
   Graphs graphs;
-  Seconds host_per_kernel;                     // to launch one that is in no graph, while the device runs those before
+  Seconds host_per_request;       // to read one, one after the other, before the engine has it
+  Seconds host_per_prompt_token;  // the same: to make tokens of its text
+  int host_steps_ahead = 0;       // 1: a step is scheduled when the one before it begins, and not when it ends
+  Seconds host_per_kernel;        // to launch one that is in no graph, while the device runs those before
   std::map<std::string, std::string> sources;  // key -> "kind: source"
+
+  [[nodiscard]] Seconds reading_time(std::size_t prompt_tokens) const {
+    return host_per_request + static_cast<double>(prompt_tokens) * host_per_prompt_token;
+  }
 
   // Our own kernels: what they do not serve is priced as if they did, and said.
   [[nodiscard]] bool is_own() const { return kernels.attention_decode.empty(); }
@@ -82,14 +89,17 @@ struct Stack {
 struct StackField {
   std::string_view section;  // empty: of the file itself
   std::string_view name;
-  std::variant<double Stack::*, Seconds Stack::*, std::optional<Seconds> Stack::*, int Graphs::*,
+  std::variant<double Stack::*, Seconds Stack::*, std::optional<Seconds> Stack::*, int Stack::*, int Graphs::*,
                double lower::UnfusedWork::*, int lower::UnfusedWork::*>
       member;
 };
-inline constexpr std::array<StackField, 10> kStackFigures{{
+inline constexpr std::array<StackField, 13> kStackFigures{{
     {"", "kernels_per_op", &Stack::kernels_per_op},
     {"host", "per_step", &Stack::host_per_step},
     {"host", "per_sequence", &Stack::host_per_sequence},
+    {"host", "per_request", &Stack::host_per_request},
+    {"host", "per_prompt_token", &Stack::host_per_prompt_token},
+    {"host", "steps_ahead", &Stack::host_steps_ahead},
     {"host", "per_kernel", &Stack::host_per_kernel},
     {"graphs", "decode_sequences", &Graphs::decode_sequences},
     {"graphs", "prefill_tokens", &Graphs::prefill_tokens},

@@ -19,6 +19,7 @@ AloneLatency::AloneLatency(const EngineParts& parts)
 
 Seconds AloneLatency::latency(int prompt_tokens, int output_tokens) {
   Step now = prefill(prompt_tokens);
+  now.until += parts_.machine.stack.reading_time(static_cast<std::size_t>(prompt_tokens));
   if (output_tokens == 1) return now.until;
   const int last = prompt_tokens + output_tokens - 1;
   int context = prompt_tokens;

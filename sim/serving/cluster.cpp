@@ -55,8 +55,18 @@ VirtualEngine* Cluster::earliest_engine() {
   return earliest;
 }
 
-void Cluster::run(RequestSource& source) {
+std::optional<Request> Cluster::read_next(RequestSource& source) {
   std::optional<Request> next = source.next();
+  if (!next) return next;
+  const Seconds sent = next->arrival;
+  reader_free_ = std::max(reader_free_, sent) + parts_.machine.stack.reading_time(next->prompt_token_ids.size());
+  next->arrival = reader_free_;
+  next->reading = reader_free_ - sent;
+  return next;
+}
+
+void Cluster::run(RequestSource& source) {
+  std::optional<Request> next = read_next(source);
   while (true) {
     VirtualEngine* engine = earliest_engine();
     const bool transfer_first = !on_the_way_.empty() && (!next || on_the_way_.top().arrival <= next->arrival);
@@ -68,7 +78,7 @@ void Cluster::run(RequestSource& source) {
       submit(transfers_, std::move(request), time);
     } else if (!transfer_first && next && comes_first(next->arrival)) {
       route_arrival(*std::move(next));
-      next = source.next();
+      next = read_next(source);
     } else if (engine != nullptr) {
       engine->step();
     } else {

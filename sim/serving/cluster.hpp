@@ -1,6 +1,8 @@
 // The replicas of a deployment in one virtual time. The engine whose clock is earliest steps next; a request is routed
 // when its time comes before all of theirs, so a router sees every replica as it is at that time.
 //
+// A server reads one request after the other, before any engine has it (Stack::reading_time).
+//
 // Disaggregated, a request's prompt is computed, and its first token sampled, at a prefill replica, whose blocks are
 // free again from then on (the KV cache waits outside of them). It leaves when what this replica sent before has
 // left, and is routed to a decode replica when it has arrived.
@@ -70,6 +72,7 @@ class Cluster {
 
   void add_replica(ReplicaRole role, Pool& pool);
   [[nodiscard]] VirtualEngine* earliest_engine();
+  [[nodiscard]] std::optional<Request> read_next(RequestSource& source);
   void route_arrival(Request request);
   void submit(Pool& pool, Request request, Seconds time);
   void finish(Replica& replica, const Sequence& sequence);
@@ -84,6 +87,7 @@ class Cluster {
   std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>> on_the_way_;
   std::unordered_map<SequenceId, Prefilled> prefilled_;
   std::int64_t sent_ = 0;
+  Seconds reader_free_;  // when the server has read the requests before
 };
 
 }  // namespace dculab::sim

@@ -26,7 +26,8 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, StageTimes& stages, Servi
                  BatchContents::lengths_only),
       executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages, parts.step_scale),
       loop_({executor_.planned_model(), parts.options, scheduler_, executor_, token_source(), clock_,
-             RequestRecords::drop},
+             RequestRecords::drop,
+             parts.machine.stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps},
             watched(std::move(callbacks))) {}
 
 ServingCallbacks VirtualEngine::watched(ServingCallbacks callbacks) {

@@ -146,3 +146,34 @@ TEST_CASE("swapping needs a link to the host, and room there", "[simulate]") {
   each.machine = cpu_like();
   CHECK(problems(each).empty());
 }
+
+TEST_CASE("a server reads one request after the other before its engine has it", "[simulate]") {
+  SimulatedServer each = small_server();
+  const RequestWorkload two = requests_of(2, 100, 5);
+  const ServingRun plain = simulate(each, two);
+  each.machine.stack.host_per_request = Seconds(0.5);
+  each.machine.stack.host_per_prompt_token = Seconds(0.005);
+  const ServingRun read = simulate(each, two);
+  const ServingRun one = simulate(each, requests_of(1, 100, 5));
+  const ServingRun alone = simulate(small_server(), requests_of(1, 100, 5));
+  CHECK_THAT((one.metrics.ttft().mean() - alone.metrics.ttft().mean()).value(), WithinRel(1.0, 1e-9));
+  CHECK_THAT((one.metrics.latency().mean() - alone.metrics.latency().mean()).value(), WithinRel(1.0, 1e-9));
+  CHECK(read.metrics.ttft().largest() >= Seconds(2));
+  CHECK(read.metrics.ttft().smallest() < Seconds(1) + plain.metrics.ttft().largest());
+  CHECK(read.metrics.tpot().mean() <= plain.metrics.tpot().mean());
+}
+
+TEST_CASE("steps scheduled ahead let who arrives at a busy server wait a step longer", "[simulate]") {
+  SimulatedServer each = small_server();
+  const Seconds step = simulate(each, requests_of(1, 100, 200)).metrics.tpot().mean();
+  RequestWorkload two = requests_of(2, 100, 200);
+  two.arrival = ArrivalKind::replay;
+  two.recorded = {{Seconds{}, 100, 200}, {100.5 * step, 100, 200}};
+  const Seconds between = simulate(each, two).metrics.ttft().largest();
+  each.machine.stack.host_steps_ahead = 1;
+  const ServingRun ahead = simulate(each, two);
+  CHECK_THAT((ahead.metrics.ttft().largest() - between).value(), WithinRel(step.value(), 0.05));
+  // Nobody waits for a step that is not there.
+  CHECK(simulate(each, requests_of(1, 100, 5)).metrics.ttft().mean() ==
+        simulate(small_server(), requests_of(1, 100, 5)).metrics.ttft().mean());
+}
