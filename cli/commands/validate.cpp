@@ -112,7 +112,7 @@ void add_validate(CLI::App& app) {
   auto choices = std::make_shared<ValidateChoices>();
   CLI::Option* traces =
       reads(command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them"));
-  reads(
+  CLI::Option* machine = reads(
       command->add_option("--machine", choices->machine, "Machine that the traces are predicted on: a file, or a name"),
       study::try_find_machine);
   CLI::Option* points =
@@ -131,10 +131,10 @@ void add_validate(CLI::App& app) {
                                    ->check(CLI::IsMember(study::left_out_groups()))
                                    ->needs(points)
                                    ->excludes(calibrate_on);
-  add_serving_options(*command, *choices)->excludes(traces)->excludes(points);
-  command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
-      ->check(CLI::NonNegativeNumber)
-      ->excludes(leave_one_out);
+  CLI::Option* worst = command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
+                           ->check(CLI::NonNegativeNumber)
+                           ->excludes(leave_one_out);
+  add_serving_options(*command, *choices)->excludes(traces)->excludes(points)->excludes(machine)->excludes(worst);
   add_report_options(*command, choices->output);
   command->callback([choices] { run_validate(*choices); });
 }

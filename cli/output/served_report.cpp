@@ -16,9 +16,23 @@ using config::ServedFigure;
 using config::ServedMetric;
 using study::ServedRow;
 
+[[nodiscard]] const char* text_of(config::Stated stated) {
+  if (stated == config::Stated::unknown) return "unknown";
+  return stated == config::Stated::yes ? "yes" : "no";
+}
+
 void add_metric_columns(Table& table) {
   for (int metric = 0; metric < kServedMetrics; ++metric)
     table.columns.emplace_back(config::name(static_cast<ServedMetric>(metric)));
+}
+
+// Adds a row for `name` where the last one is not its, and returns it.
+[[nodiscard]] std::vector<Cell>& row_of(Table& table, const std::string& name) {
+  if (table.rows.empty() || table.rows.back().front().raw != name) {
+    table.rows.emplace_back(1 + kServedMetrics, Cell(""));
+    table.rows.back().front() = name;
+  }
+  return table.rows.back();
 }
 
 [[nodiscard]] Table score_table(const study::ServedRuns& served) {
@@ -26,35 +40,42 @@ void add_metric_columns(Table& table) {
   table.title = "Median |error| and, in brackets, of how many rows; error = predicted / measured - 1";
   table.columns = {"predicted by"};
   add_metric_columns(table);
-  for (const study::ServedScore& score : served.scores) {
-    if (table.rows.empty() || table.rows.back().front().raw != score.who) {
-      table.rows.emplace_back(1 + kServedMetrics, Cell(""));
-      table.rows.back().front() = score.who;
-    }
-    table.rows.back()[1 + static_cast<std::size_t>(score.metric)] =
+  for (const study::ServedScore& score : served.scores)
+    row_of(table, score.who)[1 + static_cast<std::size_t>(score.metric)] =
         Cell(percent(score.error.median_abs_error) + " (" + std::to_string(score.error.count) + ")",
              score.error.median_abs_error);
-  }
+  return table;
+}
+
+[[nodiscard]] Table common_table(const study::ServedRuns& served) {
+  Table table;
+  table.title = "Median |error| where a rival and dculab both predict: ours / theirs (rows)";
+  table.columns = {"rival"};
+  add_metric_columns(table);
+  for (const study::CommonScore& score : served.common)
+    row_of(table, score.rival)[1 + static_cast<std::size_t>(score.metric)] =
+        Cell(percent(score.ours.median_abs_error) + " / " + percent(score.theirs.median_abs_error) + " (" +
+             std::to_string(score.ours.count) + ")");
   return table;
 }
 
 [[nodiscard]] Table run_table(const study::ServedRuns& served) {
   Table table;
   table.title = "Our error of each run";
-  table.columns = {"experiment", "stage", "model", "devices", "requests/s"};
+  table.columns = {"experiment", "stage", "model", "devices", "requests/s", "CPU offload"};
   add_metric_columns(table);
   const ServedFigure* last = nullptr;
   for (const auto& [figure, predicted] : served.rows) {
     if (last == nullptr || last->experiment != figure.experiment || last->stage != figure.stage) {
       std::string rates;
       for (const double rate : figure.load.requests_per_second) rates += (rates.empty() ? "" : "+") + number(rate);
-      table.rows.push_back(
-          {figure.experiment, figure.stage, figure.load.model, std::to_string(figure.load.devices), rates});
-      table.rows.back().resize(5 + kServedMetrics, Cell(""));
+      table.rows.push_back({figure.experiment, figure.stage, figure.load.model, std::to_string(figure.load.devices),
+                            rates, text_of(figure.cpu_offload)});
+      table.rows.back().resize(6 + kServedMetrics, Cell(""));
     }
     last = &figure;
     const double error = predicted / figure.measured - 1;
-    table.rows.back()[5 + static_cast<std::size_t>(figure.metric)] = Cell(signed_percent(error), error);
+    table.rows.back()[6 + static_cast<std::size_t>(figure.metric)] = Cell(signed_percent(error), error);
   }
   return table;
 }
@@ -100,6 +121,7 @@ void add_metric_columns(Table& table) {
                     {"machine", figure.load.machine},
                     {"devices", figure.load.devices},
                     {"workload", figure.workload},
+                    {"cpu_offload", text_of(figure.cpu_offload)},
                     {"metric", config::name(figure.metric)},
                     {"measured", figure.measured.value()},
                     {"predicted", row.predicted.value()},
@@ -118,6 +140,17 @@ void add_metric_columns(Table& table) {
                       {"median_abs_error", score.error.median_abs_error},
                       {"p90_abs_error", score.error.p90_abs_error},
                       {"bias", score.error.bias}});
+  return scores;
+}
+
+[[nodiscard]] Json common_json(const study::ServedRuns& served) {
+  Json scores = Json::array();
+  for (const study::CommonScore& score : served.common)
+    scores.push_back({{"rival", score.rival},
+                      {"metric", config::name(score.metric)},
+                      {"count", score.ours.count},
+                      {"median_abs_error", score.ours.median_abs_error},
+                      {"rival_median_abs_error", score.theirs.median_abs_error}});
   return scores;
 }
 
@@ -150,11 +183,13 @@ void add_served(const study::ServedRuns& served, const study::ServedChoices& cho
   add_unpriced(served, report);
   report.json["rows"] = rows_json(served);
   report.json["scores"] = scores_json(served);
+  report.json["common"] = common_json(served);
   if (format == Format::csv) {
     report.tables.push_back(row_table(served));
     return;
   }
   report.tables.push_back(score_table(served));
+  if (!served.common.empty()) report.tables.push_back(common_table(served));
   report.tables.push_back(run_table(served));
 }
 

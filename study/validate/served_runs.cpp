@@ -99,6 +99,8 @@ void simulate_all(std::vector<LoadRun>& runs, const ServedChoices& choices) {
                      [](std::uint64_t, const std::string&) {});
 }
 
+[[nodiscard]] bool is_whole_run(const ServedFigure& figure) { return figure.stage == "all"; }
+
 [[nodiscard]] Seconds figure_of(const ServingMetrics& metrics, ServedMetric metric) {
   switch (metric) {
     case ServedMetric::e2e_mean:
@@ -141,20 +143,39 @@ std::string shipped_model(const std::string& hub_name) {
   const std::string name = lower_case(hub_name.substr(hub_name.rfind('/') + 1));
   for (std::size_t end = name.size(); end != std::string::npos && end > 0; end = name.rfind('-', end - 1))
     if (const std::string shorter = name.substr(0, end); try_find_model(shorter)) return shorter;
-  throw InputError("no model of scenarios/models begins the name '" + name +
-                   "'; mixtures of experts cannot be described yet");
+  throw InputError("no model of scenarios/models begins the name '" + name + "'");
 }
 
 std::vector<ServedScore> score_served(std::span<const ServedRow> rows, std::span<const ServedFigure> figures) {
   std::map<std::pair<std::string, ServedMetric>, std::vector<double>> ours, rivals;
-  for (const ServedRow& row : rows) ours[{"dculab", row.figure.metric}].push_back(row.error());
+  for (const ServedRow& row : rows)
+    if (is_whole_run(row.figure)) ours[{"dculab", row.figure.metric}].push_back(row.error());
   for (const ServedFigure& figure : figures)
     for (const auto& [rival, time] : figure.predicted_by)
-      rivals[{rival, figure.metric}].push_back(time / figure.measured - 1);
+      if (is_whole_run(figure)) rivals[{rival, figure.metric}].push_back(time / figure.measured - 1);
   std::vector<ServedScore> scores;
   for (const auto* errors : {&ours, &rivals})
     for (const auto& [key, each] : *errors)
       scores.push_back({key.first, key.second, sim::summarize_errors(std::span<const double>(each))});
+  return scores;
+}
+
+std::vector<CommonScore> score_common(std::span<const ServedRow> rows) {
+  struct Errors {
+    std::vector<double> ours, theirs;
+  };
+  std::map<std::pair<std::string, ServedMetric>, Errors> rivals;
+  for (const ServedRow& row : rows)
+    for (const auto& [rival, time] : row.figure.predicted_by) {
+      if (!is_whole_run(row.figure)) continue;
+      Errors& errors = rivals[{rival, row.figure.metric}];
+      errors.ours.push_back(row.error());
+      errors.theirs.push_back(time / row.figure.measured - 1);
+    }
+  std::vector<CommonScore> scores;
+  for (const auto& [key, errors] : rivals)
+    scores.push_back({key.first, key.second, sim::summarize_errors(std::span<const double>(errors.ours)),
+                      sim::summarize_errors(std::span<const double>(errors.theirs))});
   return scores;
 }
 
@@ -170,6 +191,7 @@ ServedRuns validate_served(const std::vector<ServedFigure>& figures, const Serve
       served.unpriced.push_back({figure.line, figure.experiment, run.unpriced, run.unpriced});
   }
   served.scores = score_served(served.rows, figures);
+  served.common = score_common(served.rows);
   return served;
 }
 

@@ -34,25 +34,34 @@ struct ServedRow {
   [[nodiscard]] double error() const { return predicted / figure.measured - 1; }
 };
 
-// Of the rows that `who` predicts.
+// Of the rows that `who` predicts; a run's stages count as part of it.
 struct ServedScore {
   std::string who;  // "dculab", or a rival
   config::ServedMetric metric;
   sim::ErrorSummary error;
 };
 
+// Of the rows that a rival and dculab predict both.
+struct CommonScore {
+  std::string rival;
+  config::ServedMetric metric;
+  sim::ErrorSummary ours, theirs;
+};
+
 struct ServedRuns {
   std::vector<ServedRow> rows;
   std::vector<LeftOutRow> unpriced;
   std::vector<ServedScore> scores;  // ours first
+  std::vector<CommonScore> common;
 };
 
 // The requests of a load.
 [[nodiscard]] RequestWorkload requests_of(const config::ServedLoad& load, const ServedChoices& choices);
 
-// Of rows that are priced, ours; of the rivals, of all rows that they predict.
+// Of rows that are priced, ours; of the rivals, of all rows that they predict. Rows of a single stage are in neither.
 [[nodiscard]] std::vector<ServedScore> score_served(std::span<const ServedRow> rows,
                                                     std::span<const config::ServedFigure> figures);
+[[nodiscard]] std::vector<CommonScore> score_common(std::span<const ServedRow> rows);
 
 // The shipped model that a name on the Hub means, "meta-llama/Llama-2-70b-hf": the longest that it begins with. Throws
 // InputError where there is none.

@@ -82,5 +82,20 @@ TEST_CASE("each predictor is scored on the rows it has, ours first") {
   CHECK(scores[1].error.bias == -0.5);
 }
 
+TEST_CASE("a rival is compared where both predict, and a run's stages are not counted beside it") {
+  ServedFigure figure = served_figure(ServedMetric::itl_mean, 1), alone = figure, stage = figure;
+  figure.predicted_by = {{"a", Seconds(0.5)}};
+  stage.predicted_by = {{"a", Seconds(9)}};
+  stage.stage = "0";
+  const std::vector<ServedRow> rows{{figure, Seconds(1.25)}, {alone, Seconds(3)}, {stage, Seconds(5)}};
+  const std::vector<CommonScore> common = score_common(rows);
+  REQUIRE(common.size() == 1);
+  CHECK(common[0].rival == "a");
+  CHECK(common[0].ours.count == 1);
+  CHECK(common[0].ours.median_abs_error == 0.25);
+  CHECK(common[0].theirs.median_abs_error == 0.5);
+  CHECK(score_served(rows, std::vector{figure, alone, stage}).front().error.count == 2);
+}
+
 }  // namespace
 }  // namespace dculab::study
