@@ -21,12 +21,17 @@ AccuracyRow read_row(const Node& node, ProblemList& problems) {
   row.line = node.place.line;
   MapReader reader(&node, "", problems);
   reader.required("model", row.model);
-  reader.required("num_key_value_heads", row.num_key_value_heads, between(1, 1 << 16));
+  reader.optional("num_attention_heads", row.num_attention_heads, between(1, 1 << 16));
+  reader.optional("num_key_value_heads", row.num_key_value_heads, between(1, 1 << 16));
   reader.required("method", row.method);
   reader.optional("uptrained_steps", row.uptrained_steps, between(0, 1 << 30));
   read_figure(reader, "perplexity", row.perplexity, at_least(1));
   read_figure(reader, "choice_accuracy", row.choice_accuracy, between(0, 1));
   read_figure(reader, "recall_accuracy", row.recall_accuracy, between(0, 1));
+  reader.optional("benchmark", row.benchmark);
+  read_figure(reader, "score", row.score, between(0, 1e9));
+  if (row.score.has_value() == row.benchmark.empty())
+    reader.complain(node, "benchmark: says whose score it is; give both, or neither");
   return row;
 }
 
@@ -36,8 +41,16 @@ std::optional<double> AccuracyRow::figure(const std::string& metric) const {
   if (metric == "perplexity") return perplexity;
   if (metric == "choice_accuracy") return choice_accuracy;
   if (metric == "recall_accuracy") return recall_accuracy;
-  return std::nullopt;
+  return metric == benchmark ? score : std::nullopt;
 }
+
+std::string AccuracyRow::first_metric() const {
+  for (const char* metric : {"perplexity", "choice_accuracy", "recall_accuracy"})
+    if (figure(metric)) return metric;
+  return benchmark;
+}
+
+bool AccuracyRow::is_whole() const { return num_key_value_heads == 0 || num_key_value_heads == num_attention_heads; }
 
 std::vector<AccuracyRow> read_accuracy(const std::string& file, const std::string& text) {
   ProblemList problems(file);

@@ -1,8 +1,9 @@
-// Measured accuracy of a model with fewer KV heads, one way of merging them per row:
+// Measured accuracy of models with fewer KV heads, one figure or several a row (docs/reference/accuracy-file.md):
 //
-//   model,num_key_value_heads,method,uptrained_steps,perplexity,choice_accuracy,recall_accuracy,command
+//   model,num_attention_heads,num_key_value_heads,method,uptrained_steps,perplexity,choice_accuracy,recall_accuracy,
+//   benchmark,score,source
 //
-// Other columns are ignored; cells of accuracies may be empty. Written by whoever measures: docs/reference/papers.md.
+// In any order, other columns ignored; what a row does not know is empty.
 #pragma once
 
 #include <optional>
@@ -14,13 +15,19 @@ namespace dculab::config {
 struct AccuracyRow {
   int line = 0;
   std::string model;
-  int num_key_value_heads = 0;
+  int num_attention_heads = 0;  // 0: not stated
+  int num_key_value_heads = 0;  // 0: as many as there are query heads
   std::string method;
   int uptrained_steps = 0;
   std::optional<double> perplexity, choice_accuracy, recall_accuracy;
+  std::string benchmark;        // whose score it is
+  std::optional<double> score;  // more is better
 
-  // By the column's name; nothing where the cell is empty.
+  // By the column's name or the benchmark's; nothing where the cell is empty.
   [[nodiscard]] std::optional<double> figure(const std::string& metric) const;
+  // The first that the row has a figure of; empty: none.
+  [[nodiscard]] std::string first_metric() const;
+  [[nodiscard]] bool is_whole() const;  // no KV heads are merged
 };
 
 // Throws InputError with every problem of the file.

@@ -12,10 +12,6 @@ namespace {
 // What a run of requests, or a step, has a figure for.
 constexpr std::array<std::string_view, 6> kCompared{
     "step_time", "total_time", "latency_mean", "requests_per_second", "tokens_per_second", "output_tokens_per_second"};
-Choices<std::string> accuracy_metrics() {
-  return {{"perplexity", "perplexity"}, {"choice_accuracy", "choice_accuracy"}, {"recall_accuracy", "recall_accuracy"}};
-}
-
 // "-5.59 %"
 void read_percent(MapReader& reader, std::string_view key, double& share) {
   const Node* node = reader.optional(key);
@@ -164,9 +160,9 @@ void read_variants(MapReader reader, Scenario& scenario, const Node& document) {
 void read_accuracy(MapReader reader, Scenario& scenario) {
   if (!reader.is_present()) return;
   AccuracyChoice accuracy;
-  reader.required("file", accuracy.file);
+  reader.optional("file", accuracy.file);
   reader.required("model", accuracy.model);
-  reader.optional("metric", accuracy.metric, accuracy_metrics());
+  reader.optional("metric", accuracy.metric);
   read_percent(reader, "tolerance", accuracy.tolerance);
   read_percent(reader, "speed_tie", accuracy.speed_tie);
   for (const auto& [key, share] : {std::pair("tolerance", accuracy.tolerance), {"speed_tie", accuracy.speed_tie}})

@@ -111,9 +111,9 @@ struct Compare {
 
 // Measured accuracy that a choice of KV heads is weighed against.
 struct AccuracyChoice {
-  std::string file;
-  std::string model;  // whose accuracy it is: its query heads give the group sizes
-  std::string metric = "perplexity";
+  std::string file;         // empty: the published curves that are shipped
+  std::string model;        // whose accuracy it is: its query heads give the group sizes
+  std::string metric;       // empty: the first that the file has of the model
   double tolerance = 0.05;  // accuracy that may be lost, relative to the model without merged heads
   double speed_tie = 0.05;  // speed that is given up for more KV heads
 };

@@ -153,7 +153,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   const std::vector<sim::Machine> machines = machines_of(scenario, choices);
   if (scenario.compare)
     compare_study(scenario, machines, report);
-  else if (scenario.accuracy)
+  else if (scenario.accuracy && is_served(scenario))
     study_group_size(scenario, machines, report);
   else
     for (const sim::Machine& machine : machines)

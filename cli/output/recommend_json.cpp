@@ -1,5 +1,10 @@
 #include "cli/output/recommend_report.hpp"
 
+#include <algorithm>
+
+#include "cli/output/verdict_text.hpp"
+#include "study/decide/step_choices.hpp"
+
 namespace dculab::cli {
 namespace {
 
@@ -21,13 +26,17 @@ namespace {
 }
 
 [[nodiscard]] Json to_json(const study::Decision& decision) {
-  Json json{
-      {"key", decision.key}, {"choice", decision.choice().value}, {"tie", decision.tie}, {"candidates", Json::array()}};
+  Json json = verdict_json(decision.evaluated, decision.verdict);
+  json["key"] = decision.key;
+  json["tie"] = std::max(decision.preference.resolution, decision.preference.given_up);
+  json["by"] = decision.by_requests ? "served requests" : "closed form";
+  json["candidates"] = Json::array();
   for (const study::Candidate& candidate : decision.candidates) json["candidates"].push_back(to_json(candidate));
   if (decision.runner_up() == nullptr) return json;
   json["runner_up"] = decision.runner_up()->value;
-  json["margin"] = decision.margin.value;
-  json["margin_interval"] = {decision.margin.low, decision.margin.high};
+  const study::Cost margin = decision.margin();
+  json["margin"] = margin.value;
+  json["margin_interval"] = {margin.low, margin.high};
   json["margin_basis"] = sim::name(sim::Basis::priors);  // of a calibrated machine too
   json["difference"] = decision.difference;
   json["step_agrees"] = decision.step_agrees;
@@ -46,10 +55,11 @@ namespace {
 }
 
 [[nodiscard]] Json to_json(const study::BatchedTokensChoice& choice) {
-  Json json{{"key", "engine.max_num_batched_tokens"},
-            {"choice", choice.candidates[choice.chosen].max_num_batched_tokens},
-            {"by", choice.by_goodput ? "goodput" : "latency_mean"},
-            {"candidates", Json::array()}};
+  Json json = verdict_json(choice.evaluated, choice.verdict);
+  json["key"] = "engine.max_num_batched_tokens";
+  json["choice"] = choice.candidates[choice.verdict.chosen].max_num_batched_tokens;
+  json["by"] = choice.by_goodput ? "goodput" : "latency_mean";
+  json["candidates"] = Json::array();
   for (const study::BatchedTokens& each : choice.candidates)
     json["candidates"].push_back({{"value", each.max_num_batched_tokens},
                                   {"goodput", each.goodput},
@@ -94,7 +104,12 @@ Json to_json(const study::Recommendation& result) {
             {"max_num_batched_tokens", to_json(result.batched_tokens)},
             {"requests_per_second", result.offered_requests_per_second}};
   for (const study::Decision& decision : result.decisions) json["decisions"].push_back(to_json(decision));
-  for (const study::Candidate& candidate : result.kv_heads) json["kv_heads"].push_back(to_json(candidate));
+  const std::vector<bool> front = study::speed_front(result.kv_heads.evaluated);
+  for (std::size_t index = 0; index < front.size(); ++index) {
+    json["kv_heads"].push_back(to_json(result.kv_heads.candidates[index]));
+    json["kv_heads"].back()["front"] = static_cast<bool>(front[index]);
+  }
+  json["kv_heads_by"] = result.kv_heads_by();
   for (const study::StackChoice& kernel : result.stacks) json["kernels"].push_back(to_json(kernel));
   const bool has_regret = result.measured && result.measured->regret;
   json["regret"] = has_regret ? to_json(*result.measured->regret) : Json(nullptr);

@@ -1,11 +1,15 @@
 #include "cli/output/recommend_report.hpp"
 
+#include <algorithm>
+
+#include "cli/output/accuracy_text.hpp"
 #include "cli/output/leaning_report.hpp"
-#include "cli/study/recommendation.hpp"
+#include "cli/output/verdict_text.hpp"
 #include "config/unit_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/study/serving_setting.hpp"
 #include "study/decide/attention_difference.hpp"
+#include "study/decide/step_choices.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -22,29 +26,26 @@ namespace {
   const study::Candidate* other = decision.runner_up();
   const char* alone = decision.candidates.size() > 1 ? "no other serves" : "given";
   if (other == nullptr) return {decision.what, decision.choice().value, alone, "", "", "", ""};
-  const sim::Margin& margin = decision.margin;
+  const study::Cost margin = decision.margin();
   return {decision.what,
           decision.choice().value,
           other->value,
           Cell(signed_percent(margin.value, 2), margin.value),
           signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2),
-          percent(decision.tie, 1),
+          percent(std::max(decision.preference.resolution, decision.preference.given_up), 1),
           decision.difference};
 }
 
 [[nodiscard]] std::vector<Cell> tokens_row(const study::BatchedTokensChoice& choice) {
-  const auto value = [&](std::size_t index) {
-    const study::BatchedTokens& each = choice.candidates[index];
-    return choice.by_goodput ? each.goodput : 1 / each.latency_mean.value();
-  };
   std::vector<Cell> row{"max_num_batched_tokens",
-                        std::to_string(choice.candidates[choice.chosen].max_num_batched_tokens)};
-  if (!choice.runner_up) return {row[0], row[1], "none", "", "", "", ""};
-  const double gain = value(*choice.runner_up) / value(choice.chosen) - 1;
-  row.emplace_back(std::to_string(choice.candidates[*choice.runner_up].max_num_batched_tokens));
+                        std::to_string(choice.candidates[choice.verdict.chosen].max_num_batched_tokens)};
+  const auto& runner_up = choice.verdict.runner_up;
+  if (!runner_up) return {row[0], row[1], "none", "", "", "", ""};
+  const double gain = study::difference(choice.evaluated[choice.verdict.chosen], choice.evaluated[*runner_up]).value;
+  row.emplace_back(std::to_string(choice.candidates[*runner_up].max_num_batched_tokens));
   row.emplace_back(signed_percent(gain, 2), gain);
   row.insert(row.end(),
-             {"", percent(study::kBatchedTokensTie, 1), choice.by_goodput ? "by goodput" : "by mean latency"});
+             {"", percent(study::kServedResolution, 1), choice.by_goodput ? "by goodput" : "by mean latency"});
   return row;
 }
 
@@ -66,7 +67,7 @@ namespace {
   table.title = serving.model.name + " on " + devices_text(serving) + serving.machine.name + ": " +
                 std::to_string(serving.load.prompt_tokens) + " + " + std::to_string(serving.load.output_tokens) +
                 " tokens a request";
-  table.columns = {"setting", "choice", "runner-up", "it serves", "90 % by priors", "tie", "its attention"};
+  table.columns = {"setting", "choice", "runner-up", "it serves", "90 % interval", "tie", "its attention"};
   for (const study::Decision& decision : result.decisions) table.rows.push_back(decision_row(decision));
   table.rows.push_back(
       {"max_num_seqs", std::to_string(result.served.batch), "", "", "", "", limit_text(result.served)});
@@ -135,7 +136,18 @@ namespace {
          config::short_text(chosen.tpot_p90);
 }
 
+// What cannot be told apart from the block size, and what the others cost.
+[[nodiscard]] std::string block_text(const study::Recommendation& result) {
+  for (const study::Decision& decision : result.decisions)
+    if (decision.key == "kv_cache.block_size" && decision.candidates.size() > 1)
+      return "→ " + result.serving.machine.name + ", " + study::heads_text(result.setting.kv_heads) + ": block size " +
+             decision.choice().value + "; " + verdict_text(decision.evaluated, decision.verdict) +
+             (decision.by_requests ? " (memory is short: requests served with each)" : "");
+  return "";
+}
+
 void add_notes(const study::Recommendation& result, Table& table) {
+  if (const std::string blocks = block_text(result); !blocks.empty()) table.notes.push_back(blocks);
   table.notes.push_back(summary(result));
   const std::string options = vllm_options(result);
   table.notes.push_back(options.empty() ? "vLLM: none of its kernels serves this load with these sizes"
@@ -183,26 +195,50 @@ void add_notes(const study::Recommendation& result, Table& table) {
   return table;
 }
 
+[[nodiscard]] std::string loss_text(const study::Recommendation& result, int group) {
+  if (!result.accuracy) return "not known";
+  const auto known = result.accuracy->by_group.find(group);
+  return known == result.accuracy->by_group.end() ? "not known" : signed_percent(known->second.loss, 2);
+}
+
+// How the KV heads were decided, or why they were not.
+[[nodiscard]] std::string heads_text(const study::Recommendation& result) {
+  const sim::ServingCase& serving = result.serving;
+  const std::string heads = study::heads_text(result.setting.kv_heads);
+  if (result.accuracy)
+    return "→ " + heads + ": the accuracy of " + result.accuracy->model + " (" + result.accuracy->metric +
+           ") decides which lose little enough" +
+           (result.accuracy->model == serving.model.name ? "" : "; that of " + serving.model.name + " is not known");
+  if (result.any_kv_heads) return "→ " + heads + " by speed alone, as --any-kv-heads asks; accuracy was not weighed";
+  return "→ no number of KV heads is recommended, the accuracy of " + serving.model.name +
+         " with others than its own " + std::to_string(serving.model.num_key_value_heads) +
+         " is not known; this is a front of speed against KV heads kept";
+}
+
 [[nodiscard]] Table group_table(const study::Recommendation& result) {
   const ModelShape& own = result.serving.model;
   Table table;
   table.title = "What other group sizes would bring, all else as above; a model must be trained for them";
-  table.columns = {"KV heads", "group", "output", "against choice", "at a time", "KV / token", "accuracy loss"};
-  for (const study::Candidate& each : result.kv_heads) {
+  table.columns = {"KV heads",  "group",      "output",        "against choice",
+                   "at a time", "KV / token", "accuracy loss", "front"};
+  const std::vector<bool> front = study::speed_front(result.kv_heads.evaluated);
+  for (std::size_t index = 0; index < front.size(); ++index) {
+    const study::Candidate& each = result.kv_heads.candidates[index];
     const int heads = each.setting.kv_heads;
     const int group = own.num_attention_heads / heads;
     const bool chosen = heads == result.setting.kv_heads;
     const double gain = each.served.output_tokens_per_second / result.served.output_tokens_per_second - 1;
     const Bytes bytes = kv_bytes_per_token(with_kv_heads(own, heads), each.setting.kv_cache_dtype);
-    const auto loss = result.losses.find(group);
     table.rows.push_back({each.value + (chosen ? " *" : "") + (heads == own.num_key_value_heads ? " (own)" : ""),
                           std::to_string(group),
                           each.served.batch == 0 ? Cell("does not serve", 0)
                                                  : Cell(rate_text(each.served), each.served.output_tokens_per_second),
                           chosen || each.served.batch == 0 ? Cell("", 0) : Cell(signed_percent(gain, 2), gain),
                           std::to_string(each.served.batch), Cell(config::short_text(bytes), bytes.value()),
-                          loss == result.losses.end() ? "not known" : signed_percent(loss->second, 2)});
+                          loss_text(result, group), front[index] ? "yes" : ""});
   }
+  table.notes.push_back(heads_text(result));
+  if (!result.accuracy && !result.any_kv_heads) table.notes.push_back(elsewhere_text());
   return table;
 }
 
@@ -236,7 +272,7 @@ void add_notes(const study::Recommendation& result, Table& table) {
   for (std::size_t index = 0; index < result.batched_tokens.candidates.size(); ++index) {
     const study::BatchedTokens& each = result.batched_tokens.candidates[index];
     table.rows.push_back(
-        {std::to_string(each.max_num_batched_tokens) + (index == result.batched_tokens.chosen ? " *" : ""),
+        {std::to_string(each.max_num_batched_tokens) + (index == result.batched_tokens.verdict.chosen ? " *" : ""),
          Cell(config::short_text(each.prompt_token), each.prompt_token.value()),
          Cell(number(each.full_requests_per_second) + " requests/s", each.full_requests_per_second),
          Cell(number(each.goodput) + " requests/s", each.goodput),

@@ -15,8 +15,8 @@
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"
-#include "sim/study/serving_setting.hpp"
 #include "study/decide/attention_difference.hpp"
+#include "study/decide/step_choices.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
@@ -70,19 +70,24 @@ struct DecidedDesign {
   return point;
 }
 
-// The recommended choice of a design, as a study of it alone would recommend it.
+// The choice of a design: the most KV heads that are hardly slower than the fastest, with the block size that a study
+// of it alone would recommend for them.
 [[nodiscard]] DecidedDesign decide(const Design& design, sim::Machine machine) {
   std::map<sim::Choice, std::pair<StudyPoint, StepPlan>> points;
-  std::vector<sim::ChoiceTime> times;
+  std::vector<study::PricedChoice> prices;
+  study::AllowedHeads any;  // what is chosen is free
   sim::StepPrice price;
   for (const config::Scenario* scenario : design.points) {
     StudyPoint point = point_of(*scenario, machine);
     StepPlan plan = plan_step(point.model, point.options, point.batch);
     sim::price_step(machine, plan, price);
-    times.push_back({point.choice, 0, price.seconds});
+    const auto time = [&plan](const sim::Machine& moved) { return sim::price_step(moved, plan).seconds; };
+    prices.push_back({.choice = point.choice, .seconds = price.seconds, .shifts = sim::prior_shifts(machine, time)});
+    any.kv_heads.push_back(point.choice.kv_heads);
     points.insert_or_assign(point.choice, std::pair(std::move(point), std::move(plan)));
   }
-  const sim::Choice best = sim::recommend(sim::rank_choices(times), sim::kAccuracyTie).choice;
+  const sim::Choice best =
+      study::decide_steps(study::over_workloads(prices), 0, machine.stack.defaults.block_size, any)->choice;
   auto& [point, plan] = points.at(best);
   sim::price_step(machine, plan, price);
   const sim::Confidence trust = sim::confidence(machine, point.model, point.options, plan, price.seconds);

@@ -164,7 +164,8 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
   const std::vector<PricedPoint> priced = price_points(points, machine);
   Json json{{"machine", machine.name}};
   add_points(priced, machine, report, json);
-  add_recommendation(priced, study::resolve_model(scenario).num_key_value_heads, machine, report, json);
+  const HeadsQuestion question = heads_question(scenario);
+  add_recommendation(priced, question, machine, report, json);
   const auto prices = [&priced, &machine](const sim::Machine& candidate) {
     std::vector<Seconds> times;
     for (const PricedPoint& each : priced)
@@ -173,7 +174,8 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
   };
   json["leans_on"] = add_leanings(machine, prices, report);
   if (within > 1 && json.contains("recommendation"))
-    json["sensitivity"] = add_sensitivity(machine, recommendation_of(priced, machine), within, "step_time", report);
+    json["sensitivity"] =
+        add_sensitivity(machine, recommendation_of(priced, question, machine), within, "step_time", report);
   report.json["machines"].push_back(std::move(json));
 }
 

@@ -1,13 +1,18 @@
 #include "cli/study/recommendation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 
+#include "cli/output/accuracy_text.hpp"
+#include "cli/output/verdict_text.hpp"
 #include "config/unit_text.hpp"
-#include "sim/study/serving_setting.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/memory/capacity.hpp"
 #include "study/decide/attention_difference.hpp"
+#include "study/decide/step_choices.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -56,95 +61,165 @@ namespace {
   return table;
 }
 
-struct ChoiceVerdict {
-  sim::ScoredChoice best;
-  sim::ScoredChoice fastest;
-  std::optional<sim::ScoredChoice> own;  // the fastest with the model's own KV heads, where the sweep has them
-  int query_heads = 0;
-};
-
-[[nodiscard]] double slower(const sim::ScoredChoice& choice, const sim::ScoredChoice& than) {
-  return choice.seconds / than.seconds - 1;
-}
-
-[[nodiscard]] std::string to_text(const ChoiceVerdict& verdict, const std::string& machine) {
-  const sim::Choice best = verdict.best.choice;
-  const sim::Choice fastest = verdict.fastest.choice;
-  std::string text = "→ on speed alone " + machine + " should use " + study::heads_text(best.kv_heads) +
-                     " (group size " + std::to_string(verdict.query_heads / best.kv_heads) + ") and block size " +
-                     std::to_string(best.block_size);
-  if (best != fastest)
-    text += ": " + percent(slower(verdict.best, verdict.fastest), 2) + " slower than the fastest choice (" +
-            study::heads_text(fastest.kv_heads) + ", block " + std::to_string(fastest.block_size) + ")" +
-            (best.kv_heads > fastest.kv_heads ? ", and every KV head kept is accuracy kept"
-                                              : ", a tie, and a smaller block wastes fewer slots");
-  if (!verdict.own) return text;
-  if (verdict.own->choice.kv_heads == best.kv_heads) return text + "; these are the model's own KV heads";
-  return text + "; the model's own " + study::heads_text(verdict.own->choice.kv_heads) + " cost " +
-         signed_percent(slower(*verdict.own, verdict.best), 2) + ", and no retraining";
-}
-
-[[nodiscard]] Json to_json(const sim::ScoredChoice& scored) {
-  return {{"num_key_value_heads", scored.choice.kv_heads},
-          {"block_size", scored.choice.block_size},
-          {"step_seconds", scored.seconds.value()}};
-}
-
-[[nodiscard]] Json to_json(const ChoiceVerdict& verdict) {
-  Json json = to_json(verdict.best);
-  json["fastest"] = to_json(verdict.fastest);
-  if (verdict.own) {
-    json["own_kv_heads"] = to_json(*verdict.own);
-    json["own_kv_heads"]["slower"] = slower(*verdict.own, verdict.best);
+// Steps of all points as choices, on `machine` where `base` is what they were made for.
+[[nodiscard]] std::vector<study::PricedChoice> priced_choices(const std::vector<PricedPoint>& points,
+                                                              const sim::Machine& base) {
+  std::vector<study::PricedChoice> prices;
+  for (const PricedPoint& priced : points) {
+    const StudyPoint& point = *priced.point;
+    const auto price = [&](const sim::Machine& machine) {
+      return sim::price_step(machine_of(point, machine, base), priced.plan).seconds;
+    };
+    const int context = point.batch.sequences.front().context_tokens();
+    const std::int64_t room = sim::capacity(base, point.model, point.options, context).max_sequences;
+    prices.push_back({.choice = point.choice,
+                      .workload = point.workload,
+                      .seconds = priced.price.seconds,
+                      .shifts = sim::prior_shifts(base, price),
+                      .fits = room >= static_cast<std::int64_t>(point.batch.sequences.size())});
   }
+  return prices;
+}
+
+[[nodiscard]] std::string group_text(int kv_heads, int query_heads) {
+  return study::heads_text(kv_heads) + " (group size " + std::to_string(query_heads / kv_heads) + ")";
+}
+
+[[nodiscard]] std::string block_text(const study::StepDecision& decision, const std::string& machine) {
+  return "→ " + machine + ", " + study::heads_text(decision.choice.kv_heads) + ": block size " +
+         std::to_string(decision.choice.block_size) + "; " +
+         verdict_text(decision.blocks.evaluated, decision.blocks.verdict);
+}
+
+// "32 KV heads take 108 % longer, 1 KV head 5.9 % less"
+[[nodiscard]] std::string front_text(const study::StepDecision& decision) {
+  const std::vector<study::Evaluated>& heads = decision.kv_heads.evaluated;
+  const std::size_t kept = static_cast<std::size_t>(std::ranges::find(decision.kv_heads.choices, decision.choice) -
+                                                    decision.kv_heads.choices.begin());
+  std::string text;
+  for (std::size_t index = 0; index < heads.size(); ++index) {
+    if (index == kept) continue;
+    text += (text.empty() ? "" : ", ") + heads[index].value;
+    if (heads[index].figure == 0) {
+      text += " do not fit";
+      continue;
+    }
+    const double longer = heads[kept].figure / heads[index].figure - 1;
+    text += (longer < 0 ? ": −" : ": +") + percent(std::abs(longer), 2);
+    if (!decision.front[index]) text += " (more heads are as fast)";
+  }
+  return text;
+}
+
+[[nodiscard]] std::string heads_line(const study::StepDecision& decision, const HeadsQuestion& question,
+                                     const std::string& machine) {
+  const std::string kept = group_text(decision.choice.kv_heads, question.query_heads);
+  if (question.accuracy)
+    return "→ " + machine + ": " + kept + ", the most within " + percent(question.speed_tie, 2) +
+           " of the fastest that lose at most " + percent(question.tolerance, 2) + " of " + question.accuracy->metric +
+           ", as " + question.accuracy->model + " was measured; step time of others: " + front_text(decision);
+  return "→ " + machine + ": no number of KV heads is recommended, the accuracy of " + question.model +
+         " with others than its own " + std::to_string(question.own) +
+         " is not known; a front of speed against KV heads kept, step time against " + kept + ": " +
+         front_text(decision);
+}
+
+[[nodiscard]] Json choice_json(sim::Choice choice, const study::EvaluatedChoices& choices) {
+  return {{"num_key_value_heads", choice.kv_heads},
+          {"block_size", choice.block_size},
+          {"step_seconds", 1 / choices.at(choice).figure}};
+}
+
+[[nodiscard]] Json decision_json(const study::StepDecision& decision, const study::EvaluatedChoices& choices,
+                                 const HeadsQuestion& question) {
+  Json json = choice_json(decision.choice, choices);
+  json["fastest"] = choice_json(decision.fastest, choices);
+  const auto own = std::ranges::find_if(decision.kv_heads.choices, [&](const sim::Choice& choice) {
+    return choice.kv_heads == question.own && choices.at(choice).figure > 0;
+  });
+  if (own != decision.kv_heads.choices.end()) {
+    json["own_kv_heads"] = choice_json(*own, choices);
+    json["own_kv_heads"]["slower"] = choices.at(decision.choice).figure / choices.at(*own).figure - 1;
+  }
+  json["kv_heads_by"] = question.accuracy ? "accuracy" : "own";
+  json["block_sizes"] = verdict_json(decision.blocks.evaluated, decision.blocks.verdict);
+  json["kv_heads_front"] = Json::array();
+  for (std::size_t index = 0; index < decision.kv_heads.choices.size(); ++index)
+    if (decision.front[index]) json["kv_heads_front"].push_back(choice_json(decision.kv_heads.choices[index], choices));
   return json;
 }
 
-[[nodiscard]] ChoiceVerdict judge(const std::vector<sim::ScoredChoice>& ranked, int own_kv_heads, int query_heads) {
-  const auto own = std::find_if(ranked.begin(), ranked.end(), [own_kv_heads](const sim::ScoredChoice& each) {
-    return each.choice.kv_heads == own_kv_heads;
-  });
-  ChoiceVerdict verdict{sim::recommend(ranked, sim::kAccuracyTie), ranked.front(), {}, query_heads};
-  if (own != ranked.end()) verdict.own = *own;
-  return verdict;
+[[nodiscard]] std::optional<study::StepDecision> decide(const study::EvaluatedChoices& choices,
+                                                        const HeadsQuestion& question, int usual_block_size) {
+  std::optional<study::AllowedHeads> allowed;
+  if (question.accuracy) {
+    allowed = study::AllowedHeads{.kv_heads = {}, .given_up = question.speed_tie};
+    for (const auto& [group, accuracy] : question.accuracy->by_group)
+      if (accuracy.loss <= question.tolerance && question.query_heads % group == 0)
+        allowed->kv_heads.push_back(question.query_heads / group);
+  }
+  return study::decide_steps(choices, question.own, usual_block_size, allowed);
 }
 
 }  // namespace
 
-sim::Question recommendation_of(const std::vector<PricedPoint>& points, const sim::Machine& base) {
-  return [&points, &base](const sim::Machine& machine) {
-    std::vector<sim::ChoiceTime> times;
+HeadsQuestion heads_question(const config::Scenario& scenario) {
+  const ModelShape model = study::resolve_model(scenario);
+  HeadsQuestion question{.model = model.name,
+                         .own = model.num_key_value_heads,
+                         .query_heads = model.num_attention_heads,
+                         .accuracy = {},
+                         .tolerance = 0,
+                         .speed_tie = 0};
+  if (!scenario.accuracy) return question;
+  question.accuracy = study::measured_accuracy(scenario);
+  question.tolerance = scenario.accuracy->tolerance;
+  question.speed_tie = scenario.accuracy->speed_tie;
+  return question;
+}
+
+sim::Question recommendation_of(const std::vector<PricedPoint>& points, const HeadsQuestion& question,
+                                const sim::Machine& base) {
+  return [&points, &question, &base, prices = priced_choices(points, base)](const sim::Machine& machine) mutable {
     sim::StepPrice price;
-    for (const PricedPoint& priced : points) {
-      sim::price_step(machine_of(*priced.point, machine, base), priced.plan, price);
-      times.push_back({priced.point->choice, priced.point->workload, price.seconds});
+    for (std::size_t index = 0; index < points.size(); ++index) {
+      sim::price_step(machine_of(*points[index].point, machine, base), points[index].plan, price);
+      prices[index].seconds = price.seconds;
     }
-    const sim::ScoredChoice best = sim::recommend(sim::rank_choices(times), sim::kAccuracyTie);
-    return sim::Answer{study::heads_text(best.choice.kv_heads) + ", block " + std::to_string(best.choice.block_size),
-                       best.seconds.value()};
+    const study::EvaluatedChoices choices = study::over_workloads(prices);
+    const auto decision = decide(choices, question, base.stack.defaults.block_size);
+    if (!decision) return sim::Answer{"nothing fits", 0};
+    const sim::Choice best = decision->choice;
+    return sim::Answer{study::heads_text(best.kv_heads) + ", block " + std::to_string(best.block_size),
+                       1 / choices.at(best).figure};
   };
 }
 
-void add_recommendation(const std::vector<PricedPoint>& points, int own_kv_heads, const sim::Machine& machine,
-                        Report& report, Json& json) {
-  std::vector<sim::ChoiceTime> times;
-  std::set<int> kv_heads, block_sizes;
-  for (const PricedPoint& priced : points) {
-    times.push_back({priced.point->choice, priced.point->workload, priced.price.seconds});
-    kv_heads.insert(priced.point->choice.kv_heads);
-    block_sizes.insert(priced.point->choice.block_size);
-  }
-  const std::vector<sim::ScoredChoice> ranked = sim::rank_choices(times);
-  if (ranked.size() < 2) {
-    report.tables.back().notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
+void add_recommendation(const std::vector<PricedPoint>& points, const HeadsQuestion& question,
+                        const sim::Machine& machine, Report& report, Json& json) {
+  const study::EvaluatedChoices choices = study::over_workloads(priced_choices(points, machine));
+  std::vector<std::string>& notes = report.tables.back().notes;
+  if (choices.size() < 2) {
+    notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
     return;
   }
-  const ChoiceVerdict verdict = judge(ranked, own_kv_heads, points.front().point->model.num_attention_heads);
+  const auto decision = decide(choices, question, machine.stack.defaults.block_size);
+  if (!decision) {
+    notes.push_back("→ " + machine.name + ": no number of KV heads of the sweep loses at most " +
+                    percent(question.tolerance, 2) + " of " + question.accuracy->metric);
+    return;
+  }
   const std::map<sim::Choice, study::AttentionCauses> causes = causes_by_choice(points);
-  if (block_sizes.size() > 1) report.tables.push_back(why_table(causes, verdict.best.choice, true));
-  if (kv_heads.size() > 1) report.tables.push_back(why_table(causes, verdict.best.choice, false));
-  report.tables.back().notes.push_back(to_text(verdict, machine.name));
-  json["recommendation"] = to_json(verdict);
+  if (decision->blocks.choices.size() > 1) {
+    report.tables.push_back(why_table(causes, decision->choice, true));
+    report.tables.back().notes.push_back(block_text(*decision, machine.name));
+  }
+  if (decision->kv_heads.choices.size() > 1) {
+    report.tables.push_back(why_table(causes, decision->choice, false));
+    report.tables.back().notes.push_back(heads_line(*decision, question, machine.name));
+    if (!question.accuracy) report.tables.back().notes.push_back(elsewhere_text());
+  }
+  json["recommendation"] = decision_json(*decision, choices, question);
 }
 
 }  // namespace dculab::cli

@@ -28,15 +28,21 @@ namespace {
 
 }  // namespace
 
-double prior_log_sigma(const Machine& machine, const std::function<Seconds(const Machine&)>& time) {
+std::vector<double> prior_shifts(const Machine& machine, const std::function<Seconds(const Machine&)>& time) {
   constexpr double kStep = 0.02;
   const Seconds predicted = time(machine);
-  double variance = kModelLogSigma * kModelLogSigma;
+  std::vector<double> shifts;
   for (const Parameter& parameter : parameters()) {
     Machine moved = machine;
     set(moved, parameter, get(machine, parameter) * std::exp(-kStep));
-    variance += std::pow(std::log(time(moved) / predicted) / kStep * parameter.log_sigma, 2);
+    shifts.push_back(std::log(time(moved) / predicted) / kStep * parameter.log_sigma);
   }
+  return shifts;
+}
+
+double prior_log_sigma(const Machine& machine, const std::function<Seconds(const Machine&)>& time) {
+  double variance = kModelLogSigma * kModelLogSigma;
+  for (const double shift : prior_shifts(machine, time)) variance += std::pow(shift, 2);
   return std::sqrt(variance);
 }
 

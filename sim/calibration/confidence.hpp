@@ -14,6 +14,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/step_plan.hpp"
 #include "core/trace.hpp"
@@ -35,7 +36,12 @@ inline constexpr double kWidestInterval = 1e6;  // the largest factor that says 
 inline constexpr double kModelLogSigma = 0.15;
 inline constexpr double kNormalQuantile95 = 1.645;  // 90 % lie between the 5 % and the 95 % quantile
 
-// One standard deviation of log(time) from the priors of all parameters, where `time` is any prediction.
+// By how much each parameter's prior moves log(time), where `time` is any prediction: the derivative, times one
+// standard deviation of the parameter. Of two predictions the differences say how far their ratio may be off.
+[[nodiscard]] std::vector<double> prior_shifts(const Machine& machine,
+                                               const std::function<Seconds(const Machine&)>& time);
+
+// One standard deviation of log(time): what those come to, and what the cost law itself leaves out.
 [[nodiscard]] double prior_log_sigma(const Machine& machine, const std::function<Seconds(const Machine&)>& time);
 
 struct Confidence {

@@ -64,23 +64,6 @@ std::vector<ScoredChoice> rank_choices(std::span<const ChoiceTime> times) {
   return ranked;
 }
 
-ScoredChoice recommend(std::span<const ScoredChoice> ranked, double tolerance) {
-  ScoredChoice best = ranked.front();
-  for (const ScoredChoice& candidate : ranked)
-    if (candidate.seconds <= ranked.front().seconds * (1 + tolerance) &&
-        candidate.choice.kv_heads > best.choice.kv_heads)
-      best = candidate;
-  Seconds fastest_of_heads = best.seconds;  // ranked.front() need not be: a tie is ranked by its blocks
-  for (const ScoredChoice& candidate : ranked)
-    if (candidate.choice.kv_heads == best.choice.kv_heads)
-      fastest_of_heads = std::min(fastest_of_heads, candidate.seconds);
-  for (const ScoredChoice& candidate : ranked)
-    if (candidate.choice.kv_heads == best.choice.kv_heads && candidate.choice.block_size < best.choice.block_size &&
-        candidate.seconds <= fastest_of_heads * (1 + kStepTie))
-      best = candidate;
-  return best;
-}
-
 std::optional<Regret> decision_regret(std::span<const ChoiceTime> predicted, std::span<const ChoiceTime> measured) {
   std::optional<Regret> result = overall_regret(predicted, measured);
   if (!result) return result;

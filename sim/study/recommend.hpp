@@ -1,4 +1,4 @@
-// Which number of KV heads and which block size to use, and what following that advice would have cost.
+// Choices of KV heads and block size by their time, and what following a prediction of it would have cost.
 #pragma once
 
 #include <optional>
@@ -34,11 +34,6 @@ struct ScoredChoice {
 
 // Choices that have a time for every workload, fastest first; ties go to the smaller block, which wastes less.
 [[nodiscard]] std::vector<ScoredChoice> rank_choices(std::span<const ChoiceTime> times);
-
-// The choice to recommend: among those within `tolerance` of the fastest, the most KV heads, because accuracy falls
-// with every head that is merged; among these the smallest block within 0.1 % of the fastest.
-// Precondition: ranked is not empty.
-[[nodiscard]] ScoredChoice recommend(std::span<const ScoredChoice> ranked, double tolerance);
 
 struct Regret {
   Choice predicted_best;

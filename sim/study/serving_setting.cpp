@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/shard.hpp"
-#include "sim/calibration/confidence.hpp"
 #include "sim/study/offline_run.hpp"
 
 namespace dculab::sim {
@@ -124,29 +123,6 @@ DecodeStep decode_step(const ServingCase& serving, const Setting& setting, int b
       plan_step(model_of(serving, setting), options_of(serving, setting), uniform_batch(Phase::decode, batch, context));
   step.price = price_step(serving.machine, step.plan);
   return step;
-}
-
-std::optional<Preferred> prefer(std::span<const double> rates, double tie) {
-  const double best = rates.empty() ? 0 : *std::max_element(rates.begin(), rates.end());
-  if (!(best > 0)) return std::nullopt;
-  Preferred result;
-  while (rates[result.chosen] * (1 + tie) < best) ++result.chosen;
-  for (std::size_t index = 0; index < rates.size(); ++index)
-    if (index != result.chosen && rates[index] > 0 && (!result.runner_up || rates[index] > rates[*result.runner_up]))
-      result.runner_up = index;
-  return result;
-}
-
-Margin margin(const ServingCase& serving, const Setting& chosen, int chosen_batch, const Setting& other,
-              int other_batch) {
-  const auto ratio = [&](const Machine& machine) {
-    return Seconds(served_rate(machine, serving, other, other_batch) /
-                   served_rate(machine, serving, chosen, chosen_batch));
-  };
-  const double value = ratio(serving.machine).value();
-  const double sigma = prior_log_sigma(serving.machine, ratio);
-  const double spread = kNormalQuantile95 * std::sqrt(std::max(0.0, sigma * sigma - kModelLogSigma * kModelLogSigma));
-  return {value - 1, value * std::exp(-spread) - 1, value * std::exp(spread) - 1};
 }
 
 Flips nearest_flips(int from, int least, int most, const std::function<bool(int)>& holds) {

@@ -1,17 +1,14 @@
-// What an engine can be set to on a machine, what it then serves, and which setting to prefer.
+// What an engine can be set to on a machine, and what it then serves.
 //
 //   rate     = b * output / (time of b prefills + output decode steps of b)      offline_run.hpp, always b running
 //   TPOT     = (time of b prefills + output decode steps of b) / output          Little's law: prefills delay decodes
 //   batch b  = the largest that fits in memory, in the load's sequences and in its TPOT; where neither sequences nor
 //              TPOT are asked for, the smallest that serves 95 % of that: what comes after is waiting. As engines are
 //              set up, a multiple of 8: the next one down, up for the 95 %; below 8, or asked for, any number
-//   prefer   = of the candidates in order of preference the first that is within a tie of the best
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "core/engine_options.hpp"
@@ -21,11 +18,9 @@
 
 namespace dculab::sim {
 
-inline constexpr int kMostSequences = 1024;   // vLLM's max_num_seqs on large devices
-inline constexpr double kKneeShare = 0.95;    // of the highest rate
-inline constexpr int kBatchStep = 8;          // limits are set in such steps
-inline constexpr double kAccuracyTie = 0.05;  // speed given up for accuracy: decision 0007
-inline constexpr double kSizeTie = 0.01;      // speed given up for an engine's usual sizes
+inline constexpr int kMostSequences = 1024;  // vLLM's max_num_seqs on large devices
+inline constexpr double kKneeShare = 0.95;   // of the highest rate
+inline constexpr int kBatchStep = 8;         // limits are set in such steps
 
 struct Setting {
   int kv_heads = 0;
@@ -82,23 +77,6 @@ struct DecodeStep {
   StepPrice price;
 };
 [[nodiscard]] DecodeStep decode_step(const ServingCase& serving, const Setting& setting, int batch, int context);
-
-struct Preferred {
-  std::size_t chosen = 0;
-  std::optional<std::size_t> runner_up;  // the fastest other one with a rate
-};
-
-// `rates`: in order of preference; 0 = cannot be. Nothing when all are 0.
-[[nodiscard]] std::optional<Preferred> prefer(std::span<const double> rates, double tie);
-
-// By how much `other` serves more than `chosen`, each at its batch: the ratio of rates - 1, and what 90 % of machines
-// with the priors' spread make of it, whether or not this one was calibrated: what held-out steps say is of the time of
-// one step, not of the ratio of two. What the cost law leaves out is taken to be the same for both.
-struct Margin {
-  double value = 0, low = 0, high = 0;
-};
-[[nodiscard]] Margin margin(const ServingCase& serving, const Setting& chosen, int chosen_batch, const Setting& other,
-                            int other_batch);
 
 // The nearest values below and above `from`, within [least, most], at which `holds` is no longer true: found by steps
 // of a factor of 2, then bisected. Precondition: least <= from <= most, and holds(from).

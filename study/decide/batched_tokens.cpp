@@ -63,7 +63,6 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
   BatchedTokensChoice choice;
   const ModelShape part = sim::part_of_a_device(server.deployment, server.model);
   EngineOptions options = server.options;
-  std::vector<double> goodputs, speeds;
   for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
     if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
     options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
@@ -76,20 +75,20 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
                      "no max_num_batched_tokens leaves room for a request; take weights of fewer bits");
   double most = 0;
   for (const BatchedTokens& each : choice.candidates) most = std::max(most, each.full_requests_per_second);
-  const double enough = std::min(carried.value_or(most), most / (1 + kBatchedTokensTie));
-  for (const BatchedTokens& each : choice.candidates) {
-    const bool carries = each.full_requests_per_second >= enough;
-    goodputs.push_back(carries ? each.goodput : 0);
-    speeds.push_back(carries ? 1 / each.latency_mean.value() : 0);
-  }
+  const double enough = std::min(carried.value_or(most), most / (1 + kServedResolution));
   const bool has_objective = objective.ttft || objective.tpot || objective.latency || objective.slowdown;
-  auto preferred = has_objective ? sim::prefer(goodputs, kBatchedTokensTie) : std::nullopt;
-  choice.by_goodput = preferred.has_value();
-  if (!preferred) preferred = sim::prefer(speeds, kBatchedTokensTie);
-  if (preferred) {
-    choice.chosen = preferred->chosen;
-    choice.runner_up = preferred->runner_up;
-  }
+  const auto choose = [&](auto figure_of) {
+    choice.evaluated.clear();
+    for (const BatchedTokens& each : choice.candidates)
+      choice.evaluated.push_back({.value = std::to_string(each.max_num_batched_tokens),
+                                  .figure = each.full_requests_per_second >= enough ? figure_of(each) : 0});
+    const auto verdict = decide(choice.evaluated, {.resolution = kServedResolution, .given_up = 0});
+    if (verdict) choice.verdict = *verdict;
+    return verdict.has_value();
+  };
+  choice.by_goodput = has_objective && choose([](const BatchedTokens& each) { return each.goodput; });
+  if (!choice.by_goodput)
+    static_cast<void>(choose([](const BatchedTokens& each) { return 1 / each.latency_mean.value(); }));
   return choice;
 }
 

@@ -8,10 +8,9 @@
 #include "core/workload.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "sim/study/serving_setting.hpp"
+#include "study/decide/preference.hpp"
 
 namespace dculab::study {
-
-inline constexpr double kBatchedTokensTie = 0.02;  // given up for the usual ones
 
 struct BatchedTokens {
   int max_num_batched_tokens = 0;
@@ -26,8 +25,8 @@ struct BatchedTokens {
 
 struct BatchedTokensChoice {
   std::vector<BatchedTokens> candidates;  // the usual 2048 first
-  std::size_t chosen = 0;
-  std::optional<std::size_t> runner_up;
+  std::vector<Evaluated> evaluated;       // by goodput, or by 1 / mean latency
+  Verdict verdict;
   bool by_goodput = false;  // else by mean latency
 };
 

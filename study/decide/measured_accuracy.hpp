@@ -1,8 +1,10 @@
-// What merging KV heads costs a model in accuracy, by group size, from the file that a scenario names.
+// What fewer KV heads cost a model in accuracy, by group size, from the file that a scenario names or from the
+// published figures that are shipped.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "config/scenario_file.hpp"
 
@@ -14,8 +16,22 @@ struct GroupAccuracy {
   std::string method;  // of the best row: "similarity, 500 steps"
 };
 
-// The best row of each group size. Throws InputError where the file has no model of group size 1, or KV heads that do
-// not divide the model's query heads.
-[[nodiscard]] std::map<int, GroupAccuracy> measured_accuracy(const config::Scenario& scenario);
+struct AccuracyCurve {
+  std::string model, metric;
+  std::map<int, GroupAccuracy> by_group;
+};
+
+// Of scenario.accuracy, the best row of each group size. Throws InputError where the file has no rows of the model,
+// none of group size 1, or KV heads that do not divide the model's query heads.
+[[nodiscard]] AccuracyCurve measured_accuracy(const config::Scenario& scenario);
+
+// What was published of one model, by KV heads; the file need not say how many it has without merging.
+struct PublishedLosses {
+  std::string model, metric;
+  std::map<int, double> by_kv_heads;  // relative to the model without merged heads
+};
+
+// Of the shipped file, each model's first metric.
+[[nodiscard]] std::vector<PublishedLosses> published_losses();
 
 }  // namespace dculab::study

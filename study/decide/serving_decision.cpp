@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "core/error.hpp"
+#include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/serving/simulated_server.hpp"
 #include "study/decide/attention_difference.hpp"
+#include "study/decide/drawn_requests.hpp"
 
 namespace dculab::study {
 namespace {
@@ -20,17 +24,70 @@ namespace {
   return sim::step_bound(sim::decode_step(serving, setting, batch, context).price, serving.machine);
 }
 
+// Shifts of a machine that was calibrated are those of its priors too: what held-out steps say is of the time of one
+// step, not of the ratio of two.
+[[nodiscard]] Evaluated evaluate(const sim::ServingCase& serving, const Candidate& candidate) {
+  Evaluated result{.value = candidate.value, .figure = candidate.served.output_tokens_per_second};
+  if (candidate.served.batch == 0) return result;
+  result.shifts = sim::prior_shifts(serving.machine, [&](const sim::Machine& machine) {
+    return Seconds(sim::served_rate(machine, serving, candidate.setting, candidate.served.batch));
+  });
+  return result;
+}
+
+// Output tokens per second over the draws, one after the other; nothing where a request does not fit.
+[[nodiscard]] std::vector<double> served_rates(const sim::SimulatedServer& server,
+                                               const std::vector<RequestWorkload>& draws) {
+  std::vector<double> rates;
+  try {
+    for (const RequestWorkload& draw : draws) {
+      const ServingMetrics metrics = sim::simulate(server, draw, {}).metrics;
+      rates.push_back(static_cast<double>(metrics.output_tokens()) / metrics.duration().value());
+    }
+  } catch (const InputError&) {
+    return {};
+  }
+  return rates;
+}
+
 }  // namespace
 
 bool decide(const sim::ServingCase& serving, Decision& decision) {
-  std::vector<double> rates;
   for (Candidate& candidate : decision.candidates) {
     candidate.served = sim::serve(serving, candidate.setting);
-    rates.push_back(candidate.served.output_tokens_per_second);
+    decision.evaluated.push_back(evaluate(serving, candidate));
   }
-  const auto preferred = sim::prefer(rates, decision.tie);
-  if (preferred) decision.preferred = *preferred;
-  return preferred.has_value();
+  const auto verdict = decide(decision.evaluated, decision.preference);
+  if (verdict) decision.verdict = *verdict;
+  return verdict.has_value();
+}
+
+void decide_by_requests(const sim::ServingCase& serving, const sim::Deployment& deployment, RequestWorkload workload,
+                        Decision& decision) {
+  int batch = 0;
+  for (const Candidate& candidate : decision.candidates) batch = std::max(batch, candidate.served.most);
+  workload.arrival = ArrivalKind::all_at_once;
+  if (workload.recorded.empty()) workload.requests = std::clamp(8 * batch, 64, 512);
+  const std::vector<RequestWorkload> draws = draws_of(workload);
+  std::vector<Evaluated> evaluated;
+  for (std::size_t index = 0; index < decision.candidates.size(); ++index) {
+    const Candidate& candidate = decision.candidates[index];
+    EngineOptions options = sim::options_of(serving, candidate.setting);
+    options.max_num_seqs = batch;
+    const ModelShape model = with_kv_heads(serving.model, candidate.setting.kv_heads);
+    evaluated.push_back(over_draws(
+        candidate.value, candidate.served.batch == 0
+                             ? std::vector<double>()
+                             : served_rates({serving.machine, model, options, std::nullopt, deployment}, draws)));
+    const std::vector<double>& of_priors = decision.evaluated[index].shifts;
+    evaluated.back().shifts.insert(evaluated.back().shifts.begin(), of_priors.begin(), of_priors.end());
+  }
+  const auto verdict = decide(evaluated, {.resolution = kServedResolution, .given_up = decision.preference.given_up});
+  if (!verdict) return;
+  decision.preference.resolution = kServedResolution;
+  decision.by_requests = true;
+  decision.evaluated = std::move(evaluated);
+  decision.verdict = *verdict;
 }
 
 std::string why_none_serves(const Decision& decision) {
@@ -49,15 +106,15 @@ std::string why_none_serves(const Decision& decision) {
 bool step_prefers_choice(const sim::ServingCase& serving, const Decision& decision, int batch, int context) {
   const double choice = step_seconds(serving, decision.choice().setting, batch, context);
   const double other = step_seconds(serving, decision.runner_up()->setting, batch, context);
-  const bool stands_first = decision.preferred.chosen < *decision.preferred.runner_up;
-  return stands_first ? choice <= other * (1 + decision.tie) : other > choice * (1 + decision.tie);
+  const bool stands_first = decision.verdict.chosen < *decision.verdict.runner_up;
+  const double tie = std::max(decision.preference.resolution, decision.preference.given_up);
+  return stands_first ? choice <= other * (1 + tie) : other > choice * (1 + tie);
 }
 
 void explain(const sim::ServingCase& serving, int batch, Decision& decision) {
   const Candidate* other = decision.runner_up();
   if (other == nullptr) return;
   const Candidate& choice = decision.choice();
-  decision.margin = sim::margin(serving, choice.setting, choice.served.batch, other->setting, other->served.batch);
   decision.difference = attention_difference(sim::decode_step(serving, choice.setting, batch, serving.mean_context()),
                                              sim::decode_step(serving, other->setting, batch, serving.mean_context()));
   const int context = serving.mean_context();

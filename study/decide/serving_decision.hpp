@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "core/workload.hpp"
+#include "sim/serving/deployment.hpp"
 #include "sim/study/serving_setting.hpp"
+#include "study/decide/preference.hpp"
 
 namespace dculab::study {
 
@@ -16,31 +19,41 @@ struct Candidate {
 };
 
 struct Decision {
-  std::string what;                     // "KV dtype"
-  std::string key;                      // of a scenario file: "kv_cache.dtype"
-  double tie = 0;                       // speed given up for a candidate that stands before the fastest
+  std::string what{};                   // "KV dtype"
+  std::string key{};                    // of a scenario file: "kv_cache.dtype"
+  Preference preference{};              // for a candidate that stands before the fastest
   std::vector<Candidate> candidates{};  // the preferred first
-  sim::Preferred preferred{};
+  std::vector<Evaluated> evaluated{};   // what each serves, output tokens per second
+  bool by_requests = false;             // simulated ones; else in closed form
+  Verdict verdict{};
   // Filled in when there is a runner-up:
-  sim::Margin margin{};                 // of the runner-up over the choice
   std::string difference{};             // of its attention: "more block-table look-ups"
   sim::Flips by_batch{}, by_context{};  // where a decode step alone decides otherwise than here
   bool step_agrees = true;              // here, a decode step alone decides as the whole load does
 
-  [[nodiscard]] const Candidate& choice() const { return candidates[preferred.chosen]; }
+  [[nodiscard]] const Candidate& choice() const { return candidates[verdict.chosen]; }
   [[nodiscard]] const Candidate* runner_up() const {
-    return preferred.runner_up ? &candidates[*preferred.runner_up] : nullptr;
+    return verdict.runner_up ? &candidates[*verdict.runner_up] : nullptr;
+  }
+  // By how much the runner-up serves more. Precondition: there is one.
+  [[nodiscard]] Cost margin() const {
+    return study::difference(evaluated[verdict.chosen], evaluated[*verdict.runner_up]);
   }
 };
 
-// Serves the load with every candidate and takes the preferred one. False when none can serve it.
+// Serves the load with every candidate and decides. False when none can serve it.
 [[nodiscard]] bool decide(const sim::ServingCase& serving, Decision& decision);
+
+// The same by requests that are served, all there from the start, with each candidate that can serve the load. As
+// before where the requests fit with none.
+void decide_by_requests(const sim::ServingCase& serving, const sim::Deployment& deployment, RequestWorkload workload,
+                        Decision& decision);
 
 // Why none of the decision's candidates serves: "not one sequence fits beside the weights with KV in f16 or fp8_e4m3".
 // Precondition: decide() said so.
 [[nodiscard]] std::string why_none_serves(const Decision& decision);
 
-// Adds margin, difference and flips around `batch` sequences of the load's mean context.
+// Adds difference and flips around `batch` sequences of the load's mean context.
 void explain(const sim::ServingCase& serving, int batch, Decision& decision);
 
 // Which of the choice and the runner-up a decode step alone prefers: true for the choice.

@@ -10,7 +10,6 @@
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/measured_choices.hpp"
-#include "study/decide/measured_accuracy.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/validate/refused_steps.hpp"
@@ -81,8 +80,9 @@ template <class Value, class Text>
   std::vector<int> allowed = divisors_downwards(model.num_attention_heads);
   if (!accuracy) return allowed;
   std::erase_if(allowed, [&](int heads) {
-    const auto loss = result.losses.find(model.num_attention_heads / heads);
-    return loss == result.losses.end() || loss->second > accuracy->tolerance;
+    const auto& known = result.accuracy->by_group;
+    const auto of_group = known.find(model.num_attention_heads / heads);
+    return of_group == known.end() || of_group->second.loss > accuracy->tolerance;
   });
   if (allowed.empty())
     throw InputError(question.scenario.file,
@@ -120,38 +120,62 @@ void take(Recommendation& result, Decision decision) {
   keep(result, std::move(decision));
 }
 
+// Where memory decides how many run at a time, so do the free slots of their last blocks, and what preempts whom: then
+// the requests are served with each block size.
+void take_block_size(const RecommendationQuestion& question, const RequestWorkload& workload,
+                     const std::vector<Candidate>& candidates, Recommendation& result) {
+  Decision decision{.what = "block size", .key = "kv_cache.block_size", .candidates = candidates};
+  if (!decide(result.serving, decision)) refuse(result, decision);
+  const bool is_short = std::ranges::any_of(decision.candidates, [](const Candidate& candidate) {
+    return candidate.served.limit == sim::SequenceLimit::memory;
+  });
+  if (is_short && candidates.size() > 1)
+    decide_by_requests(result.serving, question.scenario.deployment, workload, decision);
+  keep(result, std::move(decision));
+}
+
 // With the first KV dtype that serves at all: where 16 bits do not fit, fewer may.
 void take_kv_heads(Recommendation& result, const std::vector<int>& heads, const std::vector<Dtype>& dtypes,
                    double speed_tie) {
   std::vector<Candidate> tried;
+  const auto of = [speed_tie](std::vector<Candidate> candidates) {
+    return Decision{.what = "KV heads",
+                    .key = "model.num_key_value_heads",
+                    .preference = {.given_up = speed_tie},
+                    .candidates = std::move(candidates)};
+  };
   for (const Dtype dtype : dtypes) {
     result.setting.kv_cache_dtype = dtype;
-    Decision decision{"KV heads", "model.num_key_value_heads", speed_tie,
-                      candidates(result.serving, result.setting, &sim::Setting::kv_heads, heads, size_text)};
+    Decision decision = of(candidates(result.serving, result.setting, &sim::Setting::kv_heads, heads, size_text));
     if (decide(result.serving, decision)) return keep(result, std::move(decision));
     tried.insert(tried.end(), decision.candidates.begin(), decision.candidates.end());
   }
-  refuse(result, {"KV heads", "model.num_key_value_heads", speed_tie, std::move(tried)});
+  refuse(result, of(std::move(tried)));
 }
 
-void decide_all(const RecommendationQuestion& question, const StackLimits& own, Recommendation& result) {
+void decide_all(const RecommendationQuestion& question, const RequestWorkload& workload, const StackLimits& own,
+                Recommendation& result) {
   using sim::Setting;
   const sim::ServingCase& serving = result.serving;
   const std::vector<Dtype> dtypes =
       question.kv_cache_dtype ? std::vector<Dtype>{*question.kv_cache_dtype} : own.kv_dtypes;
   const std::vector<int> blocks = question.block_size ? std::vector<int>{*question.block_size} : own.block_sizes;
-  const double speed_tie = question.scenario.accuracy ? question.scenario.accuracy->speed_tie : sim::kAccuracyTie;
+  const double speed_tie = question.scenario.accuracy ? question.scenario.accuracy->speed_tie : kAccuracyTie;
   const auto with = [&](auto field, const auto& values, auto text) {
     return candidates(serving, result.setting, field, values, text);
   };
   result.setting = {serving.model.num_key_value_heads, dtypes.front(), blocks.front(), sim::Setting{}.partition_tokens};
   if (!own.partition_tokens.empty()) result.setting.partition_tokens = own.partition_tokens.front();
   take_kv_heads(result, allowed_kv_heads(question, result), dtypes, speed_tie);
-  take(result, {"KV dtype", "kv_cache.dtype", sim::kAccuracyTie, with(&Setting::kv_cache_dtype, dtypes, dtype_text)});
-  take(result, {"block size", "kv_cache.block_size", sim::kSizeTie, with(&Setting::block_size, blocks, size_text)});
+  take(result, {.what = "KV dtype",
+                .key = "kv_cache.dtype",
+                .preference = {.given_up = kAccuracyTie},
+                .candidates = with(&Setting::kv_cache_dtype, dtypes, dtype_text)});
+  take_block_size(question, workload, with(&Setting::block_size, blocks, size_text), result);
   if (!own.partition_tokens.empty())
-    take(result, {"partition", "attention.partition_tokens", sim::kSizeTie,
-                  with(&Setting::partition_tokens, partitions(own, result), size_text)});
+    take(result, {.what = "partition",
+                  .key = "attention.partition_tokens",
+                  .candidates = with(&Setting::partition_tokens, partitions(own, result), size_text)});
   for (Decision& decision : result.decisions) explain(serving, result.served.batch, decision);
 }
 
@@ -168,7 +192,7 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
   if (!is_asked && !knows(limits.kv_dtypes, base.kv_cache_dtype)) base.kv_cache_dtype = limits.kv_dtypes.front();
   std::vector<int> blocks = limits.block_sizes;
   if (knows(blocks, base.block_size)) blocks = {base.block_size};
-  Decision decision{"", "", sim::kSizeTie, candidates(serving, base, &sim::Setting::block_size, blocks, size_text)};
+  Decision decision{.candidates = candidates(serving, base, &sim::Setting::block_size, blocks, size_text)};
   if (decide(serving, decision))
     choice.best = decision.choice();
   else
@@ -239,6 +263,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   const config::Scenario& scenario = question.scenario;
   Recommendation result;
   sim::ServingCase& serving = result.serving;
+  result.any_kv_heads = question.any_kv_heads;
   serving.machine = resolve_machine(scenario, machine_name);
   serving.model = resolve_model(scenario);
   const ModelShape part = resolve_part(scenario, serving.model, serving.machine);
@@ -250,14 +275,13 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
     serving.load.sequences = std::min(most, serving.load.sequences.value_or(most));
   result.slo_share = scenario.slo.share;
   require_context(serving, scenario.file);
-  if (scenario.accuracy)
-    for (const auto& [group, accuracy] : measured_accuracy(scenario)) result.losses[group] = accuracy.loss;
+  if (scenario.accuracy) result.accuracy = measured_accuracy(scenario);
   const std::vector<StackLimits> stacks = stack_limits(part, serving.options, serving.machine);
   if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
-  decide_all(question, stacks.front(), result);
-  result.kv_heads = candidates(serving, result.setting, &sim::Setting::kv_heads,
-                               divisors_downwards(serving.model.num_attention_heads), size_text);
-  for (Candidate& candidate : result.kv_heads) candidate.served = sim::serve(serving, candidate.setting);
+  decide_all(question, workload, stacks.front(), result);
+  result.kv_heads = {.candidates = candidates(serving, result.setting, &sim::Setting::kv_heads,
+                                              divisors_downwards(serving.model.num_attention_heads), size_text)};
+  static_cast<void>(decide(serving, result.kv_heads));  // what is chosen serves
   const sim::DecodeStep step = sim::decode_step(serving, result.setting, result.served.batch, serving.mean_context());
   result.step = step.price.seconds;
   result.confidence = sim::confidence(serving.machine, sim::model_of(serving, result.setting),

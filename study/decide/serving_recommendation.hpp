@@ -1,7 +1,6 @@
 // All that `dculab recommend` decides for a model on a machine, in the order of docs/reference/recommend.md.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "sim/calibration/confidence.hpp"
 #include "sim/study/recommend.hpp"
 #include "study/decide/batched_tokens.hpp"
+#include "study/decide/measured_accuracy.hpp"
 #include "study/decide/serving_decision.hpp"
 #include "study/decide/stack_limits.hpp"
 
@@ -43,9 +43,10 @@ struct MeasuredRegret {
 
 struct Recommendation {
   sim::ServingCase serving;
-  std::vector<Decision> decisions;  // KV heads, KV dtype, block size, partition
-  std::vector<Candidate> kv_heads;  // every number of them, the most first: what other group sizes would bring
-  std::map<int, double> losses;     // accuracy by group size, where the scenario has it
+  std::vector<Decision> decisions;        // KV heads, KV dtype, block size, partition
+  Decision kv_heads;                      // every number of them, the most first: what other group sizes would bring
+  std::optional<AccuracyCurve> accuracy;  // where the scenario names it
+  bool any_kv_heads = false;              // speed alone decides
   sim::Setting setting;
   sim::Served served;
   Seconds step;  // decode, at the mean context
@@ -58,12 +59,14 @@ struct Recommendation {
   double slo_share = 0.9;                  // of the requests that should meet the slo
   std::optional<MeasuredRegret> measured;  // with a trace
 
+  [[nodiscard]] const char* kv_heads_by() const { return accuracy ? "accuracy" : any_kv_heads ? "speed" : "own"; }
+
   // In closed form, which candidates are compared by.
   [[nodiscard]] double requests_per_second() const {
     return served.output_tokens_per_second / serving.load.output_tokens;
   }
   // With all that is recommended, simulated.
-  [[nodiscard]] const BatchedTokens& tokens() const { return batched_tokens.candidates[batched_tokens.chosen]; }
+  [[nodiscard]] const BatchedTokens& tokens() const { return batched_tokens.candidates[batched_tokens.verdict.chosen]; }
 };
 
 // Throws InputError.

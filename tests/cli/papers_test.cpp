@@ -75,9 +75,10 @@ constexpr const char* kHeader =
 
 TEST_CASE("KV heads are chosen for each machine from speed, memory and measured accuracy") {
   const Folder folder;
-  const std::string csv = std::string(kHeader) +
-                          "tiny,8,none,0,2.50,,,\ntiny,4,mean,0,3.5,,,\ntiny,4,mean,500,2.55,,,\n" +
-                          "tiny,2,mean,500,2.60,,,\ntiny,1,mean,500,3.0,,,\n";
+  const std::string csv =
+      std::string(kHeader) +
+      "dculab-tiny,8,none,0,2.50,,,\ndculab-tiny,4,mean,0,3.5,,,\ndculab-tiny,4,mean,500,2.55,,,\n" +
+      "dculab-tiny,2,mean,500,2.60,,,\ndculab-tiny,1,mean,500,3.0,,,\n";
   const Json study = run_for_json(group_study(folder, csv));
   CHECK(study.at("speed_model") == "llama-2-7b");
   CHECK(study.at("accuracy_model") == "dculab-tiny");
@@ -99,7 +100,7 @@ TEST_CASE("KV heads are chosen for each machine from speed, memory and measured 
 
 TEST_CASE("a tolerance that nothing meets keeps every head") {
   const Folder folder;
-  const std::string csv = std::string(kHeader) + "tiny,8,none,0,2.50,,,\ntiny,4,mean,0,3.5,,,\n";
+  const std::string csv = std::string(kHeader) + "dculab-tiny,8,none,0,2.50,,,\ndculab-tiny,4,mean,0,3.5,,,\n";
   const Json study = run_for_json(group_study(folder, csv));
   for (const Json& machine : study.at("machines")) CHECK(machine.at("recommendation").at("num_key_value_heads") == 32);
 }
@@ -117,12 +118,13 @@ TEST_CASE("on the shipped model the tolerance decides the KV heads, on every mac
 TEST_CASE("accuracy files that cannot be weighed are refused") {
   const Folder folder;
   const std::string header(kHeader);
-  check_refused(group_study(folder, header + "tiny,4,mean,0,3.5,,,\n"), {"accuracy.csv", "all of its 8 KV heads"});
-  check_refused(group_study(folder, header + "tiny,8,none,0,2.5,,,\ntiny,3,mean,0,3.5,,,\n"),
+  check_refused(group_study(folder, header + "dculab-tiny,4,mean,0,3.5,,,\n"),
+                {"accuracy.csv", "all of its 8 KV heads"});
+  check_refused(group_study(folder, header + "dculab-tiny,8,none,0,2.5,,,\ndculab-tiny,3,mean,0,3.5,,,\n"),
                 {"accuracy.csv", "3 does not divide the 8 query heads"});
-  check_refused(group_study(folder, header + "tiny,8,none,0,none,,,\n"), {"accuracy.csv", "perplexity"});
+  check_refused(group_study(folder, header + "dculab-tiny,8,none,0,none,,,\n"), {"accuracy.csv", "perplexity"});
   check_refused({"study", "group_size", "--set", "accuracy.file=" + folder.path("nothing.csv")}, {"nothing.csv"});
-  Arguments two_axes = group_study(folder, header + "tiny,8,none,0,2.5,,,\n");
+  Arguments two_axes = group_study(folder, header + "dculab-tiny,8,none,0,2.5,,,\n");
   two_axes.insert(two_axes.end(), {"--set", "sweep.kv_cache.block_size=[8, 16]"});
   check_refused(two_axes, {"sweep must be over model.num_key_value_heads alone"});
 }

@@ -1,0 +1,22 @@
+// What a choice among several comes to, in words and as JSON.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/output/output.hpp"
+#include "study/decide/preference.hpp"
+
+namespace dculab::cli {
+
+// "16, 32 and 64 cannot be told apart; 8 costs 10 to 18 %; 1 costs 40 %"
+[[nodiscard]] std::string verdict_text(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
+
+// choice, best, indistinguishable[] (from the best, it included), costs[] of the others: value, cost, interval;
+// impossible[]
+[[nodiscard]] Json verdict_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
+
+// "a, b and c"
+[[nodiscard]] std::string listed(const std::vector<std::string>& values);
+
+}  // namespace dculab::cli
