@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/output/accuracy_text.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/recommend_report.hpp"
 #include "cli/scenario/checks.hpp"
@@ -102,6 +103,7 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
   for (const std::string& machine : question.scenario.machines) {
     add_serving_recommendation(study::recommend_serving(question, machine), report);
   }
+  if (!question.scenario.accuracy && !question.any_kv_heads) report.tables.push_back(elsewhere_table());
   return report;
 }
 

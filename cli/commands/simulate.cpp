@@ -9,6 +9,7 @@
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/verdict_text.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
@@ -17,6 +18,7 @@
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "cli/serving/simulation.hpp"
+#include "cli/serving/sweep_answer.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
@@ -24,6 +26,7 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
+#include "study/scenario/taken_blocks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -131,35 +134,6 @@ void add_details(const Simulation& simulation, Report& report) {
   return changed;
 }
 
-void add_choice(const std::vector<Simulation>& all, const config::Objective& objective, Report& report) {
-  const std::optional<std::size_t> chosen = best(all, objective);
-  const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
-  report.heading.push_back(chosen ? goal + ": " + label(all[*chosen])
-                                  : "no point of the sweep meets objective.subject_to");
-  if (chosen) report.json["best"].push_back(report.json["simulations"].size() + *chosen);
-}
-
-void add_front(const std::vector<Simulation>& all, const config::Scenario& scenario, Report& report) {
-  const std::vector<config::Aim>& aims = scenario.pareto;
-  std::string told;
-  for (const config::Aim& aim : aims)
-    told +=
-        (told.empty() ? "" : ", ") + std::string(aim.goal == config::Goal::minimize ? "small " : "large ") + aim.metric;
-  const bool limited = !scenario.objective.subject_to.empty();
-  report.heading.push_back((limited ? "of what meets objective.subject_to none is better in " : "none is better in ") +
-                           told + " than:");
-  const std::size_t before = report.json["simulations"].size();
-  Json front = Json::array();
-  for (const std::size_t index : pareto_front(all, aims, scenario.objective)) {
-    std::string line = "  " + label(all[index]);
-    for (const config::Aim& aim : aims)
-      line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
-    report.heading.push_back(line);
-    front.push_back(before + index);
-  }
-  report.json["pareto"].push_back(front);
-}
-
 // Of each machine the least sure simulation's.
 void add_trust(const std::vector<Simulation>& all, Report& report) {
   std::map<std::string, sim::StepConfidence> of_machine;
@@ -212,12 +186,27 @@ void add_steps(const Simulation& simulation, Trace& trace) {
   }
 }
 
-[[nodiscard]] std::vector<SimulatedPoint> points_of(const config::Scenario& scenario,
-                                                    const std::vector<config::SweepPoint>& sweep) {
+// The points of each machine of the scenario. Their block sizes are those that its stack takes.
+[[nodiscard]] std::vector<std::vector<config::SweepPoint>> points_of(const config::Scenario& scenario, Report& report) {
+  std::vector<std::vector<config::SweepPoint>> points;
+  for (const std::string& listed : scenario.machines) {
+    if (sweeps_machine(scenario)) {
+      points.push_back(config::sweep_points(scenario));
+      continue;
+    }
+    study::TakenPoints taken = study::taken_points(scenario, study::resolve_machine(scenario, listed));
+    if (!taken.left_out.empty()) report.heading.push_back(left_out_text(listed, taken.left_out));
+    points.push_back(std::move(taken.points));
+  }
+  return points;
+}
+
+[[nodiscard]] std::vector<SimulatedPoint> asked_of(const config::Scenario& scenario,
+                                                   const std::vector<std::vector<config::SweepPoint>>& sweeps) {
   std::vector<SimulatedPoint> asked;
-  for (const std::string& listed : scenario.machines)
-    for (const config::SweepPoint& point : sweep)
-      asked.push_back({&point, sweeps_machine(scenario) ? point.scenario.machines.front() : listed});
+  for (std::size_t index = 0; index < sweeps.size(); ++index)
+    for (const config::SweepPoint& point : sweeps[index])
+      asked.push_back({&point, sweeps_machine(scenario) ? point.scenario.machines.front() : scenario.machines[index]});
   return asked;
 }
 
@@ -243,17 +232,18 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
   for (const config::Scenario& scenario : scenarios) {
     report.heading.push_back(scenario.question);
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
-    const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
-    const bool single = points.size() * scenario.machines.size() == 1;
+    const std::vector<std::vector<config::SweepPoint>> points = points_of(scenario, report);
+    const std::vector<SimulatedPoint> asked = asked_of(scenario, points);
+    const bool single = asked.size() == 1;
     if (!choices.chrome_trace_file.empty() && !(single && choices.scenarios.size() == 1))
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
-    const std::vector<SimulatedPoint> asked = points_of(scenario, points);
     std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
                                                   choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
     if (!scenario.pareto.empty()) add_front(all, scenario, report);
-    if (scenario.objective.metric != config::Objective{}.metric) add_choice(all, scenario.objective, report);
+    if (scenario.objective.metric != config::Objective{}.metric)
+      add_choice(asked, all, scenario.objective, choices.threads, report);
     if (single) {
-      if (!choices.no_intervals) add_intervals(points.front(), choices.threads, all.front());
+      if (!choices.no_intervals) add_intervals(*asked.front().point, choices.threads, all.front());
       add_details(all.front(), report);
     } else {
       add_sweep(scenario.question, all, report);

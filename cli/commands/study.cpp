@@ -1,9 +1,11 @@
 // `dculab study`: the question of a scenario file, predicted and, with --measure, also run on this machine.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/output/accuracy_text.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -144,6 +146,16 @@ void refuse_long(const config::Scenario& scenario, bool has_journal, bool is_one
                        ", or sweep fewer");
 }
 
+// Several numbers of KV heads were weighed, and nothing says what they cost in accuracy.
+[[nodiscard]] bool leaves_heads_open(const Json& json) {
+  if (!json.contains("machines")) return false;
+  return std::ranges::any_of(json["machines"], [](const Json& machine) {
+    const auto found = machine.find("recommendation");
+    return found != machine.end() && found->contains("kv_heads_front") && (*found)["kv_heads_by"] == "own" &&
+           (*found)["kv_heads_front"].size() > 1;
+  });
+}
+
 void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
   if (is_search(scenario)) return search(scenario, choices.search, report);
   if (!scenario.choose.empty()) return study_designs(scenario, report);
@@ -153,11 +165,12 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   const std::vector<sim::Machine> machines = machines_of(scenario, choices);
   if (scenario.compare)
     compare_study(scenario, machines, report);
-  else if (scenario.accuracy && is_served(scenario))
+  else if (scenario.accuracy && scenario.workload.kind == config::WorkloadKind::serving)
     study_group_size(scenario, machines, report);
   else
     for (const sim::Machine& machine : machines)
       predict_study_on(scenario, machine, choices.search.sensitivity ? choices.search.within : 0, report);
+  if (leaves_heads_open(report.json)) report.tables.push_back(elsewhere_table());
 }
 
 // The scenarios that `then` names, beside the first one's file or among the shipped ones.

@@ -1,32 +1,26 @@
 #include "cli/output/accuracy_text.hpp"
 
 #include <ranges>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "cli/output/output.hpp"
 #include "study/decide/measured_accuracy.hpp"
 
 namespace dculab::cli {
-namespace {
 
-[[nodiscard]] std::string loss_text(double loss) {
-  return (loss < 0 ? "gain " : "lose ") + percent(loss < 0 ? -loss : loss, 2);
-}
-
-}  // namespace
-
-std::string elsewhere_text() {
-  std::string text;
-  for (const study::PublishedLosses& published : study::published_losses()) {
-    text += (text.empty() ? "" : "; ") + published.model + " (" + published.metric + ")";
-    const char* separator = ": ";
-    for (const auto& [heads, loss] : std::views::reverse(published.by_kv_heads)) {
-      text += separator + std::to_string(heads) + " KV head" + (heads == 1 ? "" : "s") + " " + loss_text(loss);
-      separator = ", ";
-    }
-  }
-  return "what fewer KV heads cost other models, which differ too much to decide unasked (accuracy.model=NAME lets "
-         "one): " +
-         text;
+Table elsewhere_table() {
+  Table table;
+  table.title = "What fewer KV heads cost other models";
+  table.columns = {"model", "metric", "KV heads", "accuracy loss"};
+  for (const study::PublishedLosses& published : study::published_losses())
+    for (const auto& [heads, loss] : std::views::reverse(published.by_kv_heads))
+      table.rows.push_back(
+          {published.model, published.metric, std::to_string(heads), Cell(signed_percent(loss, 2), loss)});
+  table.notes = {
+      "As published (scenarios/accuracy/published.csv). They differ too much to decide for another model unasked: "
+      "--set accuracy.model=NAME lets one, accuracy.file=FILE figures of your own."};
+  return table;
 }
 
 }  // namespace dculab::cli

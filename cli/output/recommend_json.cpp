@@ -26,7 +26,7 @@ namespace {
 }
 
 [[nodiscard]] Json to_json(const study::Decision& decision) {
-  Json json = verdict_json(decision.evaluated, decision.verdict);
+  Json json = costs_json(decision.evaluated, decision.verdict);
   json["key"] = decision.key;
   json["tie"] = std::max(decision.preference.resolution, decision.preference.given_up);
   json["by"] = decision.by_requests ? "served requests" : "closed form";
@@ -55,7 +55,7 @@ namespace {
 }
 
 [[nodiscard]] Json to_json(const study::BatchedTokensChoice& choice) {
-  Json json = verdict_json(choice.evaluated, choice.verdict);
+  Json json = costs_json(choice.evaluated, choice.verdict);
   json["key"] = "engine.max_num_batched_tokens";
   json["choice"] = choice.candidates[choice.verdict.chosen].max_num_batched_tokens;
   json["by"] = choice.by_goodput ? "goodput" : "latency_mean";

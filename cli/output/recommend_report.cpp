@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "cli/output/accuracy_text.hpp"
 #include "cli/output/leaning_report.hpp"
+#include "cli/output/recommend_groups.hpp"
 #include "cli/output/verdict_text.hpp"
 #include "config/unit_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/study/serving_setting.hpp"
 #include "study/decide/attention_difference.hpp"
-#include "study/decide/step_choices.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -137,17 +136,17 @@ namespace {
 }
 
 // What cannot be told apart from the block size, and what the others cost.
-[[nodiscard]] std::string block_text(const study::Recommendation& result) {
+[[nodiscard]] std::string block_size_line(const study::Recommendation& result) {
   for (const study::Decision& decision : result.decisions)
     if (decision.key == "kv_cache.block_size" && decision.candidates.size() > 1)
       return "→ " + result.serving.machine.name + ", " + study::heads_text(result.setting.kv_heads) + ": block size " +
-             decision.choice().value + "; " + verdict_text(decision.evaluated, decision.verdict) +
+             decision.choice().value + "; " + costs_text(decision.evaluated, decision.verdict) +
              (decision.by_requests ? " (memory is short: requests served with each)" : "");
   return "";
 }
 
 void add_notes(const study::Recommendation& result, Table& table) {
-  if (const std::string blocks = block_text(result); !blocks.empty()) table.notes.push_back(blocks);
+  if (const std::string blocks = block_size_line(result); !blocks.empty()) table.notes.push_back(blocks);
   table.notes.push_back(summary(result));
   const std::string options = vllm_options(result);
   table.notes.push_back(options.empty() ? "vLLM: none of its kernels serves this load with these sizes"
@@ -192,53 +191,6 @@ void add_notes(const study::Recommendation& result, Table& table) {
   for (const std::string& other : {bound.below_batch, bound.above_batch, bound.below_context, bound.above_context})
     if (!other.empty() && others.find(other) == std::string::npos) others += (others.empty() ? "" : ", ") + other;
   add("bound of the step", bound.name + (others.empty() ? "" : " and " + others), bound.by_batch, bound.by_context);
-  return table;
-}
-
-[[nodiscard]] std::string loss_text(const study::Recommendation& result, int group) {
-  if (!result.accuracy) return "not known";
-  const auto known = result.accuracy->by_group.find(group);
-  return known == result.accuracy->by_group.end() ? "not known" : signed_percent(known->second.loss, 2);
-}
-
-// How the KV heads were decided, or why they were not.
-[[nodiscard]] std::string heads_text(const study::Recommendation& result) {
-  const sim::ServingCase& serving = result.serving;
-  const std::string heads = study::heads_text(result.setting.kv_heads);
-  if (result.accuracy)
-    return "→ " + heads + ": the accuracy of " + result.accuracy->model + " (" + result.accuracy->metric +
-           ") decides which lose little enough" +
-           (result.accuracy->model == serving.model.name ? "" : "; that of " + serving.model.name + " is not known");
-  if (result.any_kv_heads) return "→ " + heads + " by speed alone, as --any-kv-heads asks; accuracy was not weighed";
-  return "→ no number of KV heads is recommended, the accuracy of " + serving.model.name +
-         " with others than its own " + std::to_string(serving.model.num_key_value_heads) +
-         " is not known; this is a front of speed against KV heads kept";
-}
-
-[[nodiscard]] Table group_table(const study::Recommendation& result) {
-  const ModelShape& own = result.serving.model;
-  Table table;
-  table.title = "What other group sizes would bring, all else as above; a model must be trained for them";
-  table.columns = {"KV heads",  "group",      "output",        "against choice",
-                   "at a time", "KV / token", "accuracy loss", "front"};
-  const std::vector<bool> front = study::speed_front(result.kv_heads.evaluated);
-  for (std::size_t index = 0; index < front.size(); ++index) {
-    const study::Candidate& each = result.kv_heads.candidates[index];
-    const int heads = each.setting.kv_heads;
-    const int group = own.num_attention_heads / heads;
-    const bool chosen = heads == result.setting.kv_heads;
-    const double gain = each.served.output_tokens_per_second / result.served.output_tokens_per_second - 1;
-    const Bytes bytes = kv_bytes_per_token(with_kv_heads(own, heads), each.setting.kv_cache_dtype);
-    table.rows.push_back({each.value + (chosen ? " *" : "") + (heads == own.num_key_value_heads ? " (own)" : ""),
-                          std::to_string(group),
-                          each.served.batch == 0 ? Cell("does not serve", 0)
-                                                 : Cell(rate_text(each.served), each.served.output_tokens_per_second),
-                          chosen || each.served.batch == 0 ? Cell("", 0) : Cell(signed_percent(gain, 2), gain),
-                          std::to_string(each.served.batch), Cell(config::short_text(bytes), bytes.value()),
-                          loss_text(result, group), front[index] ? "yes" : ""});
-  }
-  table.notes.push_back(heads_text(result));
-  if (!result.accuracy && !result.any_kv_heads) table.notes.push_back(elsewhere_text());
   return table;
 }
 

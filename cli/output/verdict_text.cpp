@@ -40,7 +40,12 @@ std::string listed(const std::vector<std::string>& values) {
   return text;
 }
 
-std::string verdict_text(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
+std::string left_out_text(const std::string& machine, const std::vector<std::string>& block_sizes) {
+  return machine + ": left out block size" + (block_sizes.size() > 1 ? "s " : " ") + listed(block_sizes) +
+         ", which the stack's kernels do not take";
+}
+
+std::string costs_text(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
   std::vector<std::string> tied, impossible;
   for (const std::size_t index : told(choices, verdict, true)) tied.push_back(choices[index].value);
   std::string text = listed(tied) + (tied.size() > 1 ? " cannot be told apart" : " is the fastest");
@@ -53,7 +58,7 @@ std::string verdict_text(std::span<const study::Evaluated> choices, const study:
   return text;
 }
 
-Json verdict_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
+Json costs_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
   Json json{{"choice", choices[verdict.chosen].value},
             {"best", choices[verdict.best].value},
             {"indistinguishable", Json::array()},

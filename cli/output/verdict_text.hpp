@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/output/output.hpp"
 #include "study/decide/preference.hpp"
@@ -10,11 +11,14 @@
 namespace dculab::cli {
 
 // "16, 32 and 64 cannot be told apart; 8 costs 10 to 18 %; 1 costs 40 %"
-[[nodiscard]] std::string verdict_text(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
+[[nodiscard]] std::string costs_text(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
 
 // choice, best, indistinguishable[] (from the best, it included), costs[] of the others: value, cost, interval;
 // impossible[]
-[[nodiscard]] Json verdict_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
+[[nodiscard]] Json costs_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
+
+// Block sizes of a sweep that a machine's stack does not take.
+[[nodiscard]] std::string left_out_text(const std::string& machine, const std::vector<std::string>& block_sizes);
 
 // "a, b and c"
 [[nodiscard]] std::string listed(const std::vector<std::string>& values);

@@ -6,6 +6,7 @@
 #include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/op_report.hpp"
+#include "cli/output/verdict_text.hpp"
 #include "cli/search/sensitivity_report.hpp"
 #include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
@@ -15,6 +16,7 @@
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
+#include "study/scenario/taken_blocks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -139,10 +141,15 @@ namespace {
 }  // namespace
 
 std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine) {
+  return study_points(scenario, machine, config::sweep_points(scenario));
+}
+
+std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine,
+                                     const std::vector<config::SweepPoint>& sweep) {
   std::vector<StudyPoint> points;
   std::map<std::string, std::size_t> workloads;
   std::map<std::string, sim::Stack> stacks;
-  for (const config::SweepPoint& each : config::sweep_points(scenario)) {
+  for (const config::SweepPoint& each : sweep) {
     StudyPoint point;
     point.label = label_of(each.choices);
     point.choices = each.choices;
@@ -160,10 +167,12 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim
 }
 
 void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report) {
-  const std::vector<StudyPoint> points = study_points(scenario, machine);
+  const study::TakenPoints taken = study::taken_points(scenario, machine);
+  const std::vector<StudyPoint> points = study_points(scenario, machine, taken.points);
   const std::vector<PricedPoint> priced = price_points(points, machine);
   Json json{{"machine", machine.name}};
   add_points(priced, machine, report, json);
+  if (!taken.left_out.empty()) report.tables.back().notes.push_back(left_out_text(machine.name, taken.left_out));
   const HeadsQuestion question = heads_question(scenario);
   add_recommendation(priced, question, machine, report, json);
   const auto prices = [&priced, &machine](const sim::Machine& candidate) {

@@ -30,6 +30,9 @@ struct StudyPoint {
 
 // All points of the sweep for a machine. Throws InputError.
 [[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine);
+// Those of `sweep`, which are points of the scenario's.
+[[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine,
+                                                   const std::vector<config::SweepPoint>& sweep);
 
 // Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines"; and, where
 // `within` is above 1, which figure of the machine would change the recommendation when it is up to so many times

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 
-#include "cli/output/accuracy_text.hpp"
 #include "cli/output/verdict_text.hpp"
 #include "config/unit_text.hpp"
 #include "sim/calibration/confidence.hpp"
@@ -27,8 +26,8 @@ namespace {
 }
 
 // The alternatives along one axis, the other held at the recommended value.
-[[nodiscard]] Table why_table(const std::map<sim::Choice, study::AttentionCauses>& causes, sim::Choice best,
-                              bool along_blocks) {
+[[nodiscard]] Table why_table(const std::map<sim::Choice, study::AttentionCauses>& causes,
+                              const study::EvaluatedChoices& choices, sim::Choice best, bool along_blocks) {
   Table table;
   table.title = along_blocks ? "Block sizes at " + study::heads_text(best.kv_heads)
                              : "KV heads at block size " + std::to_string(best.block_size);
@@ -42,6 +41,7 @@ namespace {
                    "what differs most"};
   const study::AttentionCauses& reference = causes.at(best);
   for (const auto& [choice, cause] : causes) {
+    if (!choices.contains(choice)) continue;
     const bool on_axis = along_blocks ? choice.kv_heads == best.kv_heads : choice.block_size == best.block_size;
     if (!on_axis) continue;
     const bool chosen = choice == best;
@@ -50,7 +50,9 @@ namespace {
         {std::to_string(along_blocks ? choice.block_size : choice.kv_heads) + (chosen ? " *" : ""),
          Cell(config::short_text(Seconds(cause.step)), cause.step),
          chosen ? Cell("", 0)
-                : Cell(signed_percent(cause.step / reference.step - 1, 2), cause.step / reference.step - 1),
+         : choices.at(choice).figure == 0
+             ? Cell("no room", 0)
+             : Cell(signed_percent(cause.step / reference.step - 1, 2), cause.step / reference.step - 1),
          Cell(config::short_text(Seconds(cause.attention)), cause.attention),
          Cell(config::short_text(Bytes(cause.kv_bytes)), cause.kv_bytes),
          Cell(config::short_text(Seconds(cause.lookups)), cause.lookups), Cell(percent(cause.wasted, 2), cause.wasted),
@@ -88,27 +90,7 @@ namespace {
 [[nodiscard]] std::string block_text(const study::StepDecision& decision, const std::string& machine) {
   return "→ " + machine + ", " + study::heads_text(decision.choice.kv_heads) + ": block size " +
          std::to_string(decision.choice.block_size) + "; " +
-         verdict_text(decision.blocks.evaluated, decision.blocks.verdict);
-}
-
-// "32 KV heads take 108 % longer, 1 KV head 5.9 % less"
-[[nodiscard]] std::string front_text(const study::StepDecision& decision) {
-  const std::vector<study::Evaluated>& heads = decision.kv_heads.evaluated;
-  const std::size_t kept = static_cast<std::size_t>(std::ranges::find(decision.kv_heads.choices, decision.choice) -
-                                                    decision.kv_heads.choices.begin());
-  std::string text;
-  for (std::size_t index = 0; index < heads.size(); ++index) {
-    if (index == kept) continue;
-    text += (text.empty() ? "" : ", ") + heads[index].value;
-    if (heads[index].figure == 0) {
-      text += " do not fit";
-      continue;
-    }
-    const double longer = heads[kept].figure / heads[index].figure - 1;
-    text += (longer < 0 ? ": −" : ": +") + percent(std::abs(longer), 2);
-    if (!decision.front[index]) text += " (more heads are as fast)";
-  }
-  return text;
+         costs_text(decision.blocks.evaluated, decision.blocks.verdict);
 }
 
 [[nodiscard]] std::string heads_line(const study::StepDecision& decision, const HeadsQuestion& question,
@@ -116,12 +98,11 @@ namespace {
   const std::string kept = group_text(decision.choice.kv_heads, question.query_heads);
   if (question.accuracy)
     return "→ " + machine + ": " + kept + ", the most within " + percent(question.speed_tie, 2) +
-           " of the fastest that lose at most " + percent(question.tolerance, 2) + " of " + question.accuracy->metric +
-           ", as " + question.accuracy->model + " was measured; step time of others: " + front_text(decision);
-  return "→ " + machine + ": no number of KV heads is recommended, the accuracy of " + question.model +
+           " of the fastest of those that lose at most " + percent(question.tolerance, 2) + " of " +
+           question.accuracy->metric + ", as measured on " + question.accuracy->model;
+  return "→ " + machine + ": no number of KV heads is recommended, for the accuracy of " + question.model +
          " with others than its own " + std::to_string(question.own) +
-         " is not known; a front of speed against KV heads kept, step time against " + kept + ": " +
-         front_text(decision);
+         " is not known: a front of speed against KV heads kept";
 }
 
 [[nodiscard]] Json choice_json(sim::Choice choice, const study::EvaluatedChoices& choices) {
@@ -142,7 +123,7 @@ namespace {
     json["own_kv_heads"]["slower"] = choices.at(decision.choice).figure / choices.at(*own).figure - 1;
   }
   json["kv_heads_by"] = question.accuracy ? "accuracy" : "own";
-  json["block_sizes"] = verdict_json(decision.blocks.evaluated, decision.blocks.verdict);
+  json["block_sizes"] = costs_json(decision.blocks.evaluated, decision.blocks.verdict);
   json["kv_heads_front"] = Json::array();
   for (std::size_t index = 0; index < decision.kv_heads.choices.size(); ++index)
     if (decision.front[index]) json["kv_heads_front"].push_back(choice_json(decision.kv_heads.choices[index], choices));
@@ -211,13 +192,12 @@ void add_recommendation(const std::vector<PricedPoint>& points, const HeadsQuest
   }
   const std::map<sim::Choice, study::AttentionCauses> causes = causes_by_choice(points);
   if (decision->blocks.choices.size() > 1) {
-    report.tables.push_back(why_table(causes, decision->choice, true));
+    report.tables.push_back(why_table(causes, choices, decision->choice, true));
     report.tables.back().notes.push_back(block_text(*decision, machine.name));
   }
   if (decision->kv_heads.choices.size() > 1) {
-    report.tables.push_back(why_table(causes, decision->choice, false));
+    report.tables.push_back(why_table(causes, choices, decision->choice, false));
     report.tables.back().notes.push_back(heads_line(*decision, question, machine.name));
-    if (!question.accuracy) report.tables.back().notes.push_back(elsewhere_text());
   }
   json["recommendation"] = decision_json(*decision, choices, question);
 }

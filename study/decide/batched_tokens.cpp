@@ -37,6 +37,14 @@ void serve_full(const sim::SimulatedServer& server, RequestWorkload workload, co
   if (longer.tpot().count() > 0) result.full_tpot = longer.tpot().quantile(0.5);
 }
 
+[[nodiscard]] int longest_request(const RequestWorkload& workload) {
+  std::size_t longest = 0;
+  RequestSource source(workload);
+  for (auto request = source.next(); request; request = source.next())
+    longest = std::max(longest, request->prompt_token_ids.size() + static_cast<std::size_t>(request->max_tokens));
+  return static_cast<int>(longest);
+}
+
 [[nodiscard]] BatchedTokens serve_with(int tokens, const sim::SteadyLoad& load, sim::SimulatedServer server,
                                        const RequestWorkload& workload, const ServiceLevel& objective) {
   server.options.max_num_batched_tokens = tokens;
@@ -62,12 +70,12 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
                                           CarriedRate carried) {
   BatchedTokensChoice choice;
   const ModelShape part = sim::part_of_a_device(server.deployment, server.model);
+  const int longest = longest_request(workload);
   EngineOptions options = server.options;
   for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
     if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
     options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
-    const int request = load.prompt_tokens + load.output_tokens;
-    if (sim::capacity(server.machine, part, options, request).max_sequences < 1) continue;
+    if (sim::capacity(server.machine, part, options, longest).max_sequences < 1) continue;
     choice.candidates.push_back(serve_with(tokens, load, server, workload, objective));
   }
   if (choice.candidates.empty())

@@ -35,7 +35,7 @@ using CarriedRate = std::optional<double>;
 
 // Of those that carry the rate: with a service level the candidate of the highest goodput, without one, or where none
 // meets it, that of the smallest mean latency; the usual one where it is within the tie. Candidates that leave no room
-// for a request of the load are left out. Throws InputError for a request that cannot be served.
+// for the longest request are left out. Throws InputError for a request that cannot be served.
 [[nodiscard]] BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server,
                                                         const RequestWorkload& workload, const sim::SteadyLoad& load,
                                                         const ServiceLevel& objective, CarriedRate carried);

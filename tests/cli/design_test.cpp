@@ -66,7 +66,7 @@ TEST_CASE("a machine is shown as a scenario would have it") {
   check_refused({"show", "z100", "--set", "machine.memory.L7.size=1 MiB"}, {"no figure of z100"});
 }
 
-TEST_CASE("for each design that is chosen which a study of it alone recommends", "[main]") {
+TEST_CASE("for each design the block size is chosen that a study of it alone recommends for its KV heads", "[main]") {
   const Folder folder;
   const std::string file = folder.write(
       "designs.yaml", std::string(kDesigns) +
@@ -81,7 +81,8 @@ TEST_CASE("for each design that is chosen which a study of it alone recommends",
   for (std::size_t machine = 0; machine < 2; ++machine) {
     REQUIRE(designs[machine].at("points").size() == 4);
     for (const Json& point : designs[machine].at("points")) {
-      Arguments arguments{"study", alone};
+      const std::string heads = std::to_string(point.at("num_key_value_heads").get<int>());
+      Arguments arguments{"study", alone, "--set", "model.num_key_value_heads=" + heads};
       for (const auto& [key, value] : point.at("choices").items()) {
         arguments.emplace_back("--set");
         arguments.push_back(key + "=" + value.get<std::string>());

@@ -1,8 +1,6 @@
-// Settings of an engine: what they serve, which one is preferred, and where that turns. A machine whose only law is
+// Settings of an engine: what they serve, and where an answer turns. A machine whose only law is
 // bandwidth gives answers that can be counted by hand.
 #include "sim/study/serving_setting.hpp"
-
-#include <array>
 
 #include "sim/memory/capacity.hpp"
 #include "tests/sim/machines.hpp"
@@ -23,20 +21,6 @@ Setting own_of(const ServingCase& serving) {
   Setting setting;
   setting.kv_heads = serving.model.num_key_value_heads;
   return setting;
-}
-
-TEST_CASE("the first candidate within a tie of the best is preferred, the fastest other one is the runner-up") {
-  CHECK_FALSE(prefer(std::array<double, 0>{}, 0.05));
-  CHECK_FALSE(prefer(std::array{0.0, 0.0}, 0.05));
-  const auto kept = prefer(std::array{100.0, 104.0, 103.0}, 0.05);
-  REQUIRE(kept);
-  CHECK(kept->chosen == 0);
-  CHECK(kept->runner_up == 1);
-  const auto left = prefer(std::array{100.0, 106.0, 103.0}, 0.05);
-  REQUIRE(left);
-  CHECK(left->chosen == 1);
-  CHECK(left->runner_up == 2);
-  CHECK_FALSE(prefer(std::array{7.0, 0.0}, 0.05)->runner_up);
 }
 
 TEST_CASE("a flip is the nearest value where an answer no longer holds, on either side") {
@@ -107,27 +91,6 @@ TEST_CASE("where memory alone limits, half the KV bytes serve twice as many at a
   const Served wide = serve(serving, half), narrow = serve(serving, quarter);
   REQUIRE(narrow.limit == SequenceLimit::memory);
   CHECK(narrow.most == Approx(2.0 * wide.most).margin(2));
-}
-
-TEST_CASE("a setting against itself has no margin, and no spread") {
-  const ServingCase serving = llama_on(mi50_like());
-  const Margin same = margin(serving, own_of(serving), 16, own_of(serving), 16);
-  CHECK(same.value == Approx(0).margin(1e-12));
-  CHECK(same.low == Approx(0).margin(1e-9));
-  CHECK(same.high == Approx(0).margin(1e-9));
-}
-
-TEST_CASE("a margin is the ratio of the rates, inside its interval") {
-  const ServingCase serving = llama_on(mi50_like());
-  Setting fewer = own_of(serving);
-  fewer.kv_heads = 2;
-  const Margin gain = margin(serving, own_of(serving), 16, fewer, 16);
-  CHECK(gain.value == Approx(served_rate(serving.machine, serving, fewer, 16) /
-                                 served_rate(serving.machine, serving, own_of(serving), 16) -
-                             1));
-  CHECK(gain.value > 0);
-  CHECK(gain.low < gain.value);
-  CHECK(gain.high > gain.value);
 }
 
 }  // namespace

@@ -45,24 +45,6 @@ TEST_CASE("the smaller block wins a tie, a difference of more than a tenth of a 
   CHECK(rank_choices(apart).front().choice == Choice{8, 128});
 }
 
-TEST_CASE("the most KV heads within the tolerance are recommended, with their fastest block") {
-  const std::vector<ChoiceTime> times{took(1, 16, 0, 1.00), took(2, 32, 0, 1.03), took(2, 16, 0, 1.04),
-                                      took(4, 32, 0, 1.06), took(8, 32, 0, 1.50)};
-  const std::vector<ScoredChoice> ranked = rank_choices(times);
-  CHECK(recommend(ranked, 0.0).choice == Choice{1, 16});
-  CHECK(recommend(ranked, 0.05).choice == Choice{2, 32});
-  CHECK(recommend(ranked, 0.06).choice == Choice{4, 32});
-  CHECK(recommend(ranked, 1.0).choice == Choice{8, 32});
-}
-
-TEST_CASE(
-    "among equally many KV heads the smallest block within a tenth of a percent is recommended, ties not chained") {
-  const std::vector<ChoiceTime> times{took(1, 64, 0, 1.0), took(2, 32, 0, 1.0300), took(2, 16, 0, 1.0305)};
-  CHECK(recommend(rank_choices(times), 0.05).choice == Choice{2, 16});
-  const std::vector<ChoiceTime> chain{took(8, 128, 0, 1.0), took(8, 16, 0, 1.0009), took(8, 8, 0, 1.0017)};
-  CHECK(recommend(rank_choices(chain), 0.05).choice == Choice{8, 16});
-}
-
 TEST_CASE("regret is what following the prediction costs in measured time") {
   // Means over the two workloads: predicted {2, 3}, measured {sqrt(2 * 1.1 * 3), sqrt(2 * 2)}.
   const std::vector<ChoiceTime> predicted{took(8, 16, 0, 1), took(8, 16, 1, 4), took(8, 64, 0, 3), took(8, 64, 1, 3)};
