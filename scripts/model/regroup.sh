@@ -58,8 +58,8 @@ for heads in 4 2; do
     regroup similarity-$kind-svd $heads --method similarity --similarity $kind --merge svd
   done
 done
-uptrain "$models/dculab-tiny-gqa4" dculab-tiny-gqa4 similarity-svd-svd 4
-uptrain "$models/dculab-tiny-gqa2" dculab-tiny-gqa2 similarity-svd-svd 2
-uptrain "$models/dculab-tiny-mqa" dculab-tiny-mqa mean-svd 1
+uptrain "$models/dculab-tiny-gqa4" dculab-tiny similarity-svd-svd 4
+uptrain "$models/dculab-tiny-gqa2" dculab-tiny similarity-svd-svd 2
+uptrain "$models/dculab-tiny-mqa" dculab-tiny mean-svd 1
 uptrain "$work/gqa4-norm" dculab-tiny similarity-norm 4 # not shipped: from a worse start
 uptrain "$work/gqa2-mean" dculab-tiny mean 2            # not shipped: it has lost its answers

@@ -70,7 +70,7 @@ TEST_CASE("accuracy that the scenario names decides the KV heads of a sweep of s
   CHECK_THAT(run_dculab(named).out, ContainsSubstring("of average of 7 tasks, as measured on t5-xxl") &&
                                         !ContainsSubstring("What fewer KV heads cost"));
   CHECK_THAT(run_dculab(study_with({"--set", "accuracy.model=t5-xxl", "accuracy.tolerance=0.1 %",
-                                    "model.num_key_value_heads=[4, 8]"}))
+                                    "sweep.model.num_key_value_heads=[4, 8]"}))
                  .out,
              ContainsSubstring("no number of KV heads of the sweep loses at most 0.10 %"));
 }
