@@ -1,6 +1,9 @@
 #include "config/accuracy_file.hpp"
 
+#include <filesystem>
+
 #include "config/csv_rows.hpp"
+#include "fields/json_text.hpp"
 #include "files/input.hpp"
 
 namespace dculab::config {
@@ -35,6 +38,50 @@ AccuracyRow read_row(const Node& node, ProblemList& problems) {
   return row;
 }
 
+// A row of `evaluate` has several figures: its perplexity, and a share of right answers for each file of questions.
+// They are of a copy of whatever model is asked about.
+void add_evaluation(const Node& node, ProblemList& problems, std::vector<AccuracyRow>& rows) {
+  MapReader reader(&node, "rows[]", problems);
+  AccuracyRow row;
+  row.line = node.place.line;
+  reader.required("model", row.method);
+  reader.required("num_attention_heads", row.num_attention_heads, between(1, 1 << 16));
+  reader.required("num_key_value_heads", row.num_key_value_heads, between(1, 1 << 16));
+  if (const Node* text = node.find("text"); text != nullptr && text->kind == NodeKind::map) {
+    MapReader figures(text, "rows[].text", problems);
+    double perplexity = 0;
+    figures.required("perplexity", perplexity, at_least(1));
+    rows.push_back(row);
+    rows.back().perplexity = perplexity;
+  }
+  const Node* choices = node.find("choices");
+  if (choices == nullptr || choices->kind != NodeKind::list) return;
+  for (const Node& each : choices->children) {
+    MapReader figures(&each, "rows[].choices[]", problems);
+    double share = 0;
+    figures.required("file", row.benchmark);
+    figures.required("accuracy", share, between(0, 1));
+    rows.push_back(row);
+    rows.back().benchmark = std::filesystem::path(row.benchmark).stem().string();
+    rows.back().score = share;
+  }
+}
+
+[[nodiscard]] std::vector<AccuracyRow> read_evaluation(const std::string& file, const std::string& text) {
+  const Node document = parse_json(file, 1, text);
+  ProblemList problems(file);
+  MapReader reader(&document, "", problems);
+  std::string schema;
+  reader.required("schema", schema);
+  std::vector<AccuracyRow> rows;
+  if (schema != "dculab/evaluate/1")
+    reader.complain(document, "schema: must be dculab/evaluate/1, what `dculab evaluate --format json` writes");
+  else if (const Node* evaluated = reader.required("rows"))
+    for (const Node& each : evaluated->children) add_evaluation(each, problems, rows);
+  problems.throw_if_any();
+  return rows;
+}
+
 }  // namespace
 
 std::optional<double> AccuracyRow::figure(const std::string& metric) const {
@@ -53,6 +100,7 @@ std::string AccuracyRow::first_metric() const {
 bool AccuracyRow::is_whole() const { return num_key_value_heads == 0 || num_key_value_heads == num_attention_heads; }
 
 std::vector<AccuracyRow> read_accuracy(const std::string& file, const std::string& text) {
+  if (text.starts_with('{')) return read_evaluation(file, text);
   ProblemList problems(file);
   std::vector<AccuracyRow> rows;
   for (const Node& node : csv_rows(file, text, problems)) rows.push_back(read_row(node, problems));

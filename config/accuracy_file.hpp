@@ -3,7 +3,8 @@
 //   model,num_attention_heads,num_key_value_heads,method,uptrained_steps,perplexity,choice_accuracy,recall_accuracy,
 //   benchmark,score,source
 //
-// In any order, other columns ignored; what a row does not know is empty.
+// In any order, other columns ignored; what a row does not know is empty. Or what `dculab evaluate --format json` wrote
+// of a model's copies.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,7 @@ namespace dculab::config {
 
 struct AccuracyRow {
   int line = 0;
-  std::string model;
+  std::string model;            // empty: whichever is asked about
   int num_attention_heads = 0;  // 0: not stated
   int num_key_value_heads = 0;  // 0: as many as there are query heads
   std::string method;

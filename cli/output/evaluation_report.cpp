@@ -119,6 +119,8 @@ struct Columns {
               {"step_seconds", row.decode_step->value()},
               {"tokens_per_second", decode_rate(tasks, *row.decode_step)}};
   return {{"model", row.model},
+          {"num_attention_heads", row.num_attention_heads},
+          {"num_key_value_heads", row.num_key_value_heads},
           {"kv_cache_dtype", name(row.kv_cache_dtype)},
           {"activations", name(row.activations)},
           {"kv_retention", retention_json(row.retention)},

@@ -32,6 +32,7 @@ struct EvaluationRow {
   KvRetention retention;
   std::optional<engine::TextEvaluation> text;
   std::vector<engine::ChoiceEvaluation> choices;  // [question_files]
+  int num_attention_heads = 0, num_key_value_heads = 0;
   Bytes weight_bytes;
   Bytes kv_bytes_per_token;
   Bytes kv_bytes_per_sequence;  // of decode.context tokens, with what retention drops and KIVI keeps in F16

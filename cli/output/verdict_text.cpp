@@ -25,8 +25,10 @@ namespace {
   return order;
 }
 
-// "10 to 18 %", "40 %" where both ends are the same in two digits
+// "10 to 18 %", "40 %" where both ends are the same in two digits, "up to 16 %" where it may be next to nothing
 [[nodiscard]] std::string cost_text(const study::Cost& cost) {
+  constexpr double kNextToNothing = 0.005;
+  if (cost.low < kNextToNothing) return "up to " + percent(cost.high, 2);
   const std::string low = number(100 * cost.low, 2), high = number(100 * cost.high, 2);
   return low == high ? percent(cost.value, 2) : low + " to " + high + " %";
 }

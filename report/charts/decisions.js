@@ -24,7 +24,7 @@ charts.push(
     const ofDecision = (decision) => ({
       setting: titles[decision.key] || decision.key,
       unit: "output tokens a second",
-      tie: decision.tie,
+      tied: decision.indistinguishable,
       bars: decision.candidates.map((each) => barOf(each, decision.choice, decision.runner_up)),
     });
     const ofHeads = (all, decisions) => {
@@ -35,13 +35,13 @@ charts.push(
         bars: all.map((each) => barOf(each, choice)),
       };
     };
-    const ofTokens = ({ by, choice, candidates }) => {
+    const ofTokens = ({ by, choice, candidates, indistinguishable }) => {
       const byGoodput = by === "goodput";
       const shown = (each) => (byGoodput ? `${format.number(each.goodput)} requests/s` : format.time(each.latency_mean));
       return {
         setting: "max_num_batched_tokens",
         unit: byGoodput ? "goodput, requests a second" : "mean latency, s (less is better)",
-        tie: 0.02,
+        tied: indistinguishable,
         bars: candidates.map((each) => ({
           name: String(each.value),
           value: byGoodput ? each.goodput : each.latency_mean,
@@ -131,7 +131,7 @@ charts.push(
         const chosen = view.bars.find((bar) => bar.chosen);
         return (
           `Candidates for ${view.setting}, the preferred first; recommended: ${chosen.name}, ${chosen.shown}.` +
-          (view.tie ? ` The first one within ${format.percent(view.tie)} of the best is taken.` : "")
+          (view.tied && view.tied.length > 1 ? ` ${view.tied.join(", ")} cannot be told apart from the best.` : "")
         );
       },
       table: (view) => ({

@@ -33,6 +33,7 @@ charts.push(
               value: point.step_seconds,
               shown: format.time(point.step_seconds),
               chosen: facts.isChosen(point, sweep),
+              tied: facts.isChosen(point, sweep) && (sweep.recommendation.block_sizes || {}).indistinguishable,
               bound: point.bound,
             })),
         ),
@@ -209,13 +210,17 @@ charts.push(
           ...(kinds("heads") > 1 ? [`other KV heads cost up to +${format.percent(byHeads)}`] : []),
           ...(kinds("block") > 1 ? [`other block sizes up to +${format.percent(byBlock)}`] : []),
         ];
+        const chosen = view.cells.find(({ tied }) => tied && tied.length > 1);
+        const tied = chosen
+          ? ` With ${chosen.heads} KV heads blocks of ${chosen.tied.join(", ")} cannot be told apart.`
+          : "";
         const matters = `${byHeads > byBlock ? "the group size" : "the block size"} matters more`;
         return (
           (view.says ||
             `How much longer the ${view.unit} is than with the best choice, in percent; the frame marks the ` +
               `recommended one. `) +
           `${best.heads} KV head${best.heads === 1 ? "" : "s"} in blocks of ${best.block} are ${view.praise || "fastest"}; ` +
-          `from there ${costs.join(", ")}${costs.length > 1 ? `: ${matters}` : ""}.`
+          `from there ${costs.join(", ")}${costs.length > 1 ? `: ${matters}` : ""}.${tied}`
         );
       },
       table: (view) => ({

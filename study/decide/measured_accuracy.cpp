@@ -43,7 +43,7 @@ using config::AccuracyRow;
   std::vector<AccuracyRow> rows;
   for (AccuracyRow& row : config::read_accuracy_file(file)) {
     others.insert(row.model);
-    if (row.model == model) rows.push_back(std::move(row));
+    if (row.model == model || row.model.empty()) rows.push_back(std::move(row));
   }
   if (!rows.empty()) return rows;
   std::string known;
@@ -51,21 +51,21 @@ using config::AccuracyRow;
   throw InputError(file, "has no accuracy of '" + model + "'; it has that of " + (known.empty() ? "none" : known));
 }
 
-[[nodiscard]] int query_heads_of(const std::string& file, const std::vector<AccuracyRow>& rows) {
+[[nodiscard]] int query_heads_of(const std::string& file, const std::vector<AccuracyRow>& rows,
+                                 const std::string& model) {
   for (const AccuracyRow& row : rows)
     if (row.num_attention_heads > 0) return row.num_attention_heads;
-  if (const auto folder = try_find_model(rows.front().model))
-    return engine::read_model_shape(*folder).num_attention_heads;
-  throw InputError(file, "does not say how many query heads " + rows.front().model +
+  if (const auto folder = try_find_model(model)) return engine::read_model_shape(*folder).num_attention_heads;
+  throw InputError(file, "does not say how many query heads " + model +
                              " has, hence not which group sizes were measured; give num_attention_heads");
 }
 
-[[nodiscard]] int group_of(const std::string& file, const AccuracyRow& row, int query_heads) {
+[[nodiscard]] int group_of(const std::string& file, const AccuracyRow& row, int query_heads, const std::string& model) {
   if (row.num_key_value_heads == 0) return 1;
   if (query_heads % row.num_key_value_heads != 0)
     throw InputError(file, row.line,
                      "num_key_value_heads: " + std::to_string(row.num_key_value_heads) + " does not divide the " +
-                         std::to_string(query_heads) + " query heads of " + row.model);
+                         std::to_string(query_heads) + " query heads of " + model);
   return query_heads / row.num_key_value_heads;
 }
 
@@ -81,14 +81,14 @@ AccuracyCurve measured_accuracy(const config::Scenario& scenario) {
   const config::AccuracyChoice& choice = *scenario.accuracy;
   const std::string file = find_file(scenario);
   const std::vector<AccuracyRow> rows = rows_of(file, choice.model);
-  const int query_heads = query_heads_of(file, rows);
+  const int query_heads = query_heads_of(file, rows, choice.model);
   AccuracyCurve curve{choice.model, choice.metric.empty() ? first_metric(rows) : choice.metric, {}};
   const bool less = lower_is_better(curve.metric);
   for (const AccuracyRow& row : rows) {
     const auto figure = row.figure(curve.metric);
     if (!figure) continue;
-    const auto [known, is_new] =
-        curve.by_group.try_emplace(group_of(file, row, query_heads), GroupAccuracy{*figure, 0, method_text(row)});
+    const auto [known, is_new] = curve.by_group.try_emplace(group_of(file, row, query_heads, choice.model),
+                                                            GroupAccuracy{*figure, 0, method_text(row)});
     if (is_new || (less ? *figure >= known->second.figure : *figure <= known->second.figure)) continue;
     known->second = {*figure, 0, method_text(row)};
   }

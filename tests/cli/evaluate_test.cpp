@@ -157,5 +157,27 @@ TEST_CASE("a workload that cannot be served is refused") {
   check_refused({"bench", "--model", "dculab-tiny", "--num-prompts", "3"}, {"--workload"});
 }
 
+TEST_CASE("what evaluate wrote of a model and its merged copies decides the KV heads of a recommendation") {
+  const Folder folder;
+  const std::string models = std::string(DCULAB_SOURCE_DIR) + "/scenarios/models/", own = folder.path("own.json");
+  const std::string text = folder.write("text.txt", read(models + "dculab-tiny/eval/held-out.txt").substr(0, 4'000));
+  const Finished done = run_dculab({"evaluate", "--model",
+                                    models + "dculab-tiny," + models + "dculab-tiny-gqa4," + models + "dculab-tiny-mqa",
+                                    "--text", text, "--decode-steps", "0", "--format", "json", "--output", own});
+  REQUIRE(done.exit_code == 0);
+  const auto kept = [&](const std::string& tolerance) {
+    const Json found = run_for_json({"recommend", "--model", models + "dculab-tiny", "--machine", "z100",
+                                     "--prompt-tokens", "200", "--output-tokens", "100", "--set",
+                                     "accuracy={file: " + own + ", model: mine, tolerance: " + tolerance + "}"});
+    CHECK(found.at("recommendations")[0].at("kv_heads_by") == "accuracy");
+    std::vector<std::string> heads;
+    for (const Json& each : found.at("recommendations")[0].at("decisions")[0].at("candidates"))
+      heads.push_back(each.at("value"));
+    return heads;
+  };
+  CHECK(kept("0 %").front() == "8");
+  CHECK(kept("900 %") == std::vector<std::string>{"8", "4", "1"});  // those that were evaluated
+}
+
 }  // namespace
 }  // namespace dculab::cli::test
