@@ -88,5 +88,34 @@ TEST_CASE("measured accuracy is read by its columns' names") {
   CHECK_FALSE(rows[0].figure("speed"));
 }
 
+TEST_CASE("any benchmark's score is a figure of accuracy, by the benchmark's name") {
+  const std::vector<AccuracyRow> rows =
+      read_accuracy("a.csv",
+                    "model,num_attention_heads,num_key_value_heads,method,benchmark,score\n"
+                    "big,64,,trained,MMLU,45.2\nbig,64,8,trained,MMLU,41.2\n");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].is_whole());
+  CHECK_FALSE(rows[1].is_whole());
+  CHECK(*rows[1].figure("MMLU") == Approx(41.2));
+  CHECK_FALSE(rows[1].figure("BBH"));
+  CHECK(rows[1].first_metric() == "MMLU");
+  CHECK_THROWS_WITH(read_accuracy("a.csv", "model,method,benchmark,score\nbig,trained,MMLU,\n"),
+                    ContainsSubstring("says whose score it is"));
+}
+
+TEST_CASE("what evaluate wrote is accuracy of copies, its perplexity and each file of questions apart") {
+  const std::vector<AccuracyRow> rows = read_accuracy("own.json", R"({"schema": "dculab/evaluate/1", "rows": [
+        {"model": "my-8", "num_attention_heads": 32, "num_key_value_heads": 8, "text": {"perplexity": 6.5},
+         "choices": [{"file": "eval/arc.jsonl", "accuracy": 0.75}]},
+        {"model": "my-4", "num_attention_heads": 32, "num_key_value_heads": 4, "text": null, "choices": []}]})");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].model.empty());
+  CHECK(rows[0].method == "my-8");
+  CHECK(*rows[0].figure("perplexity") == Approx(6.5));
+  CHECK(*rows[1].figure("arc") == Approx(0.75));
+  CHECK_THROWS_WITH(read_accuracy("own.json", R"({"schema": "dculab/bench/1", "rows": []})"),
+                    ContainsSubstring("must be dculab/evaluate/1"));
+}
+
 }  // namespace
 }  // namespace dculab::config

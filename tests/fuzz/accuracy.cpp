@@ -1,4 +1,5 @@
 // Measured accuracy as CSV.
+#include <algorithm>
 #include <string>
 
 #include "config/accuracy_file.hpp"
@@ -34,6 +35,8 @@ void read_accuracy_csv(std::string_view input) {
     for (const auto& share : {row.choice_accuracy, row.recall_accuracy})
       require(share.value_or(0) >= 0 && share.value_or(0) <= 1, "an accuracy lies between 0 and 1");
   }
+  const auto has_model = [](const config::AccuracyRow& row) { return !row.model.empty(); };
+  if (!std::ranges::all_of(rows, has_model)) return;  // what `evaluate` wrote is no table
   const std::string text = accuracy_csv(rows);
   require(accuracy_csv(read_back([&] { return config::read_accuracy("again.csv", text); })) == text,
           "accuracy is read back as written");
