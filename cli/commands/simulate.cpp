@@ -241,7 +241,7 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
                                                   choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
     if (!scenario.pareto.empty()) add_front(all, scenario, report);
     if (scenario.objective.metric != config::Objective{}.metric)
-      add_choice(asked, all, scenario.objective, choices.threads, report);
+      add_choice(asked, all, scenario, choices.threads, report);
     if (single) {
       if (!choices.no_intervals) add_intervals(*asked.front().point, choices.threads, all.front());
       add_details(all.front(), report);

@@ -123,10 +123,12 @@ std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const 
   return numbers;
 }
 
-std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective) {
+std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective,
+                                const std::function<bool(const Simulation&)>& among) {
   std::optional<std::size_t> found;
   double least = 0;
   for (std::size_t index = 0; index < all.size(); ++index) {
+    if (among && !among(all[index])) continue;
     const double each = cost(objective.goal, figures_of(all[index])(objective.metric));
     if (std::isnan(each) || !is_admissible(objective, figures_of(all[index])) || (found && each >= least)) continue;
     found = index;

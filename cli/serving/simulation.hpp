@@ -1,6 +1,7 @@
 // Points of a scenario with requests, simulated on a machine and, if asked for, run by this machine's engine.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,8 +46,9 @@ struct SimulatedPoint {
 [[nodiscard]] std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points, Serving serving,
                                                       int threads, config::ChromeTrace* chrome_trace);
 
-// The one that the objective prefers, of those that meet its constraints.
-[[nodiscard]] std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective);
+// The one that the objective prefers, of those that meet its constraints and, where asked, are `among` those.
+[[nodiscard]] std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective,
+                                              const std::function<bool(const Simulation&)>& among = {});
 
 // Of those that meet the objective's constraints, the ones that no other beats in what `aims` name, by the first of
 // them. A simulation without one of the figures is left out.

@@ -1,28 +1,61 @@
 #include "cli/serving/sweep_answer.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "cli/output/verdict_text.hpp"
 #include "cli/serving/block_size_verdict.hpp"
 #include "cli/serving/serving_report.hpp"
+#include "study/decide/attention_difference.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 
+namespace {
+
+void add_block_sizes(const std::vector<SimulatedPoint>& asked, const std::vector<Simulation>& all, std::size_t best,
+                     const config::Objective& objective, int threads, Report& report) {
+  const auto blocks = block_size_verdict(asked, all, best, objective, threads);
+  if (!blocks) return;
+  const Simulation& simulation = all[best];
+  report.heading.push_back("→ " + simulation.machine + ", " +
+                           study::heads_text(simulation.server.model.num_key_value_heads) + ": block size " +
+                           blocks->evaluated[blocks->verdict.chosen].value + "; " +
+                           costs_text(blocks->evaluated, blocks->verdict));
+  report.json["block_sizes"].push_back(costs_json(blocks->evaluated, blocks->verdict));
+  report.json["block_sizes"].back()["machine"] = simulation.machine;
+}
+
+}  // namespace
+
 void add_choice(const std::vector<SimulatedPoint>& asked, const std::vector<Simulation>& all,
-                const config::Objective& objective, int threads, Report& report) {
+                const config::Scenario& scenario, int threads, Report& report) {
+  const config::Objective& objective = scenario.objective;
   const std::optional<std::size_t> chosen = best(all, objective);
   const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
   report.heading.push_back(chosen ? goal + ": " + label(all[*chosen])
                                   : "no point of the sweep meets objective.subject_to");
   if (!chosen) return;
   report.json["best"].push_back(report.json["simulations"].size() + *chosen);
-  const auto blocks = block_size_verdict(asked, all, *chosen, objective, threads);
-  if (!blocks) return;
-  report.heading.push_back("→ " + all[*chosen].machine + ": block size " +
-                           blocks->evaluated[blocks->verdict.chosen].value + "; " +
-                           costs_text(blocks->evaluated, blocks->verdict));
-  report.json["block_sizes"].push_back(costs_json(blocks->evaluated, blocks->verdict));
+  const bool heads_swept =
+      std::ranges::find(scenario.sweep, "model.num_key_value_heads", &config::SweepAxis::key) != scenario.sweep.end();
+  const int own = heads_swept ? study::resolve_model(scenario).num_key_value_heads : 0;
+  const auto has_own = [own](const Simulation& each) { return each.server.model.num_key_value_heads == own; };
+  const bool keeps_own = std::ranges::any_of(all, has_own);
+  std::set<std::string> machines;
+  for (const Simulation& each : all) {
+    if (!machines.insert(each.machine).second) continue;
+    const auto found = best(all, objective, [&](const Simulation& other) {
+      return other.machine == each.machine && (!keeps_own || has_own(other));
+    });
+    if (found) add_block_sizes(asked, all, *found, objective, threads, report);
+  }
+  if (heads_swept)
+    report.heading.push_back(
+        "→ no number of KV heads is recommended, for accuracy was not weighed: the points are a "
+        "front of speed against KV heads kept");
 }
 
 void add_front(const std::vector<Simulation>& all, const config::Scenario& scenario, Report& report) {

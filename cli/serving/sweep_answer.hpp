@@ -9,10 +9,11 @@
 
 namespace dculab::cli {
 
-// Adds the best point by the objective, and which block sizes cannot be told apart from its. `asked`: what `all` was
-// simulated for, one each.
+// Adds the best point by the scenario's objective and, of each machine, which block sizes cannot be told apart; with
+// the model's own KV heads where those are swept, which no objective can choose. `asked`: what `all` was simulated for,
+// one each.
 void add_choice(const std::vector<SimulatedPoint>& asked, const std::vector<Simulation>& all,
-                const config::Objective& objective, int threads, Report& report);
+                const config::Scenario& scenario, int threads, Report& report);
 
 // Adds the points that no other beats in all of scenario.pareto.
 void add_front(const std::vector<Simulation>& all, const config::Scenario& scenario, Report& report);

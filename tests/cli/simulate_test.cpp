@@ -273,5 +273,22 @@ TEST_CASE("what simulate cannot answer it refuses in words") {
                 {"request 1: the prompt of 9000 tokens"});
 }
 
+TEST_CASE("block sizes are compared on each machine with the model's own KV heads, of which none is chosen") {
+  const Folder folder;
+  const std::string file =
+      folder.write("both.yaml",
+                   "schema: dculab/scenario/1\nquestion: Which?\nmodel: llama-3-8b\nmachines: [z100, k100-ai]\n"
+                   "workload: {requests: 4, prompt_tokens: 100, output_tokens: 20}\n"
+                   "sweep: {kv_cache.block_size: [16, 64], model.num_key_value_heads: [8, 2]}\n"
+                   "objective: {maximize: output_tokens_per_second}\n");
+  const Json blocks = run_for_json({"simulate", file}).at("block_sizes");
+  REQUIRE(blocks.size() == 2);
+  CHECK(blocks[0].at("machine") == "z100");
+  CHECK(blocks[1].at("choice") == "16");
+  const std::string text = run_dculab({"simulate", file}).out;
+  CHECK_THAT(text, ContainsSubstring("→ z100, 8 KV heads: block size 16; 16 and 64 cannot be told apart") &&
+                       ContainsSubstring("→ no number of KV heads is recommended"));
+}
+
 }  // namespace
 }  // namespace dculab::cli::test
