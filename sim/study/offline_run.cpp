@@ -8,10 +8,26 @@
 namespace dculab::sim {
 namespace {
 
+// Of a sequence, from its first answered token to its last: the last block is held whole.
+[[nodiscard]] double mean_blocks(const OfflineRequests& work, int block_size) {
+  double blocks = 0;
+  for (int generated = 1; generated <= work.output_tokens; ++generated)
+    blocks += (work.prompt_tokens + generated + block_size - 1) / block_size;
+  return blocks / work.output_tokens;
+}
+
+// Sequences that fit in memory, each somewhere between its first and its last token.
+[[nodiscard]] std::int64_t sequences_that_fit(const Machine& machine, const ModelShape& model,
+                                              const EngineOptions& options, const OfflineRequests& work) {
+  const Capacity room = capacity(machine, model, options, work.prompt_tokens + work.output_tokens);
+  const auto fit =
+      static_cast<std::int64_t>(static_cast<double>(room.num_blocks) / mean_blocks(work, options.block_size));
+  return room.residuals > Bytes() ? std::min<std::int64_t>(fit, options.max_num_seqs) : fit;
+}
+
 void choose_batch(OfflineRun& run, const Machine& machine, const ModelShape& model, const EngineOptions& options,
                   const OfflineRequests& work) {
-  const int held_tokens = work.prompt_tokens + (work.output_tokens + 1) / 2;
-  const std::int64_t fit = capacity(machine, model, options, held_tokens).max_sequences;
+  const std::int64_t fit = sequences_that_fit(machine, model, options, work);
   run.batch = work.requests;
   if (options.max_num_seqs < run.batch) {
     run.batch = options.max_num_seqs;

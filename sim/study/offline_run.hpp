@@ -1,6 +1,7 @@
 // What it takes to serve equal requests that are all there from the start, in closed form.
 //
-//   batch         = min( requests, max_num_seqs, KV blocks that fit / blocks of (prompt + output / 2) tokens )
+//   batch         = min( requests, max_num_seqs, KV blocks that fit / blocks of a sequence )
+//   blocks        = whole ones, the mean from prompt + 1 to prompt + output tokens: half a block is free on average
 //   prefill steps = requests / prompts each,   prompts each = clamp(max_num_batched_tokens / prompt, 1, batch)
 //   decode steps  = requests * output / batch,   contexts spread evenly from prompt + 1 to prompt + output
 //   total time    = prefill steps * price + decode steps * price

@@ -31,6 +31,19 @@ TEST_CASE("the batch is what requests, max_num_seqs and memory leave") {
   CHECK(full.limit == BatchLimit::memory);
 }
 
+// Contexts of 1001 to 2000 tokens hold 4 blocks of 256 24 times, 5, 6 and 7 256 times each and 8 208 times; their mean
+// of 1500 tokens would hold 6.
+TEST_CASE("memory is counted in whole blocks, half a block of each sequence is free on average") {
+  const Machine machine = mi50_like();
+  EngineOptions options = int4_weights();
+  options.max_num_seqs = 100'000;
+  options.block_size = 256;
+  const auto blocks = static_cast<double>(capacity(machine, llama_2_7b(), options, 1).num_blocks);
+  const OfflineRun full = offline_run(machine, llama_2_7b(), options, {100'000, 1000, 1000});
+  CHECK(full.batch == static_cast<int>(blocks / 6.368));
+  CHECK(full.batch < static_cast<int>(blocks / 6));
+}
+
 TEST_CASE("a model that fills the memory serves nothing") {
   Machine machine = mi50_like();
   machine.memory.back().size = 4 * kGiB;
