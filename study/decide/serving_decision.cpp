@@ -26,12 +26,14 @@ namespace {
 
 // Shifts of a machine that was calibrated are those of its priors too: what held-out steps say is of the time of one
 // step, not of the ratio of two.
-[[nodiscard]] Evaluated evaluate(const sim::ServingCase& serving, const Candidate& candidate) {
-  Evaluated result{.value = candidate.value, .figure = candidate.served.output_tokens_per_second};
+[[nodiscard]] Evaluated evaluate(const sim::ServingCase& serving, const Candidate& candidate, int batch) {
+  Evaluated result{.value = candidate.value, .figure = 0};
   if (candidate.served.batch == 0) return result;
-  result.shifts = sim::prior_shifts(serving.machine, [&](const sim::Machine& machine) {
-    return Seconds(sim::served_rate(machine, serving, candidate.setting, candidate.served.batch));
-  });
+  const auto rate = [&](const sim::Machine& machine) {
+    return Seconds(sim::served_rate(machine, serving, candidate.setting, batch));
+  };
+  result.figure = rate(serving.machine).value();
+  result.shifts = sim::prior_shifts(serving.machine, rate);
   return result;
 }
 
@@ -52,10 +54,11 @@ namespace {
 
 }  // namespace
 
-bool decide(const sim::ServingCase& serving, Decision& decision) {
+bool decide(const sim::ServingCase& serving, Decision& decision, std::optional<int> at_a_time) {
   for (Candidate& candidate : decision.candidates) {
     candidate.served = sim::serve(serving, candidate.setting);
-    decision.evaluated.push_back(evaluate(serving, candidate));
+    const int batch = at_a_time ? std::min(*at_a_time, candidate.served.most) : candidate.served.batch;
+    decision.evaluated.push_back(evaluate(serving, candidate, batch));
   }
   const auto verdict = decide(decision.evaluated, decision.preference);
   if (verdict) decision.verdict = *verdict;

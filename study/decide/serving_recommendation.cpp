@@ -115,17 +115,16 @@ void keep(Recommendation& result, Decision decision) {
                    why_none_serves(decision) + "; take weights of fewer bits, shorter requests or another machine");
 }
 
-void take(Recommendation& result, Decision decision) {
-  if (!decide(result.serving, decision)) refuse(result, decision);
+void take(Recommendation& result, Decision decision, std::optional<int> at_a_time = {}) {
+  if (!decide(result.serving, decision, at_a_time)) refuse(result, decision);
   keep(result, std::move(decision));
 }
 
-// Where memory decides how many run at a time, so do the free slots of their last blocks, and what preempts whom: then
-// the requests are served with each block size.
+// Where memory is short, free slots of last blocks and preemptions decide: requests are served with each block size.
 void take_block_size(const RecommendationQuestion& question, const RequestWorkload& workload,
                      const std::vector<Candidate>& candidates, Recommendation& result) {
   Decision decision{.what = "block size", .key = "kv_cache.block_size", .candidates = candidates};
-  if (!decide(result.serving, decision)) refuse(result, decision);
+  if (!decide(result.serving, decision, result.served.batch)) refuse(result, decision);
   const bool is_short = std::ranges::any_of(decision.candidates, [](const Candidate& candidate) {
     return candidate.served.limit == sim::SequenceLimit::memory;
   });
@@ -173,9 +172,11 @@ void decide_all(const RecommendationQuestion& question, const RequestWorkload& w
                 .candidates = with(&Setting::kv_cache_dtype, dtypes, dtype_text)});
   take_block_size(question, workload, with(&Setting::block_size, blocks, size_text), result);
   if (!own.partition_tokens.empty())
-    take(result, {.what = "partition",
-                  .key = "attention.partition_tokens",
-                  .candidates = with(&Setting::partition_tokens, partitions(own, result), size_text)});
+    take(result,
+         {.what = "partition",
+          .key = "attention.partition_tokens",
+          .candidates = with(&Setting::partition_tokens, partitions(own, result), size_text)},
+         result.served.batch);
   for (Decision& decision : result.decisions) explain(serving, result.served.batch, decision);
 }
 
