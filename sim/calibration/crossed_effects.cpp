@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <unsupported/Eigen/LevenbergMarquardt>
 
 #include "sim/calibration/huber.hpp"
 
@@ -12,86 +13,103 @@ namespace {
 using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
 
-constexpr int kIterations = 30;
+constexpr double kCoarseStep = 0.2;
+constexpr double kFineStep = 1e-3;
 constexpr double kGoodEnough = 1e-4;  // share of the loss that one more iteration must gain
+constexpr int kEvaluations = 60;
 
 [[nodiscard]] Eigen::Index at(std::size_t index) { return static_cast<Eigen::Index>(index); }
 
-// The least-squares problem in one vector x of [groups * figures], in units of the priors' sigmas.
+// x holds what groups add, in units of the priors' sigmas, where a row depends on it.
 struct EffectProblem {
   const std::vector<CrossedGroup>& groups;
   const std::vector<std::vector<std::size_t>>& members;
   const RowValues& values;
-  std::size_t figures;
+  std::vector<std::ptrdiff_t> entry_of;  // [groups * figures]
 
-  [[nodiscard]] std::size_t size() const { return groups.size() * figures; }
+  [[nodiscard]] std::size_t figures() const { return groups.front().sigma.size(); }
+  [[nodiscard]] Eigen::Index size() const { return 1 + *std::ranges::max_element(entry_of); }
 
-  [[nodiscard]] std::vector<std::vector<double>> thetas(const Vector& x) const {
-    std::vector<std::vector<double>> result(members.size(), std::vector<double>(figures, 0.0));
+  [[nodiscard]] std::vector<RowSlope> rows(const Vector& x, double step) const {
+    std::vector<std::vector<double>> thetas(members.size(), std::vector<double>(figures(), 0.0));
     for (std::size_t row = 0; row < members.size(); ++row)
       for (const std::size_t group : members[row])
-        for (std::size_t figure = 0; figure < figures; ++figure)
-          result[row][figure] += x[at(group * figures + figure)] * groups[group].sigma[figure];
-    return result;
-  }
-
-  [[nodiscard]] std::vector<RowSlope> rows(const Vector& x, bool slopes) const { return values(thetas(x), slopes); }
-
-  [[nodiscard]] static double loss(const std::vector<RowSlope>& rows, const Vector& x) {
-    double sum = x.squaredNorm();
-    for (const RowSlope& row : rows) sum += huber_loss(row.residual);
-    return sum;
+        for (std::size_t figure = 0; figure < figures(); ++figure)
+          if (const auto entry = entry_of[group * figures() + figure]; entry >= 0)
+            thetas[row][figure] += x[entry] * groups[group].sigma[figure];
+    return values(thetas, step);
   }
 
   // Of one row: its slope by every entry of x.
   [[nodiscard]] Vector spread(std::size_t row, const RowSlope& value) const {
-    Vector result = Vector::Zero(at(size()));
+    Vector result = Vector::Zero(size());
     for (const std::size_t group : members[row])
-      for (std::size_t figure = 0; figure < figures; ++figure)
-        result[at(group * figures + figure)] += value.slope[figure] * groups[group].sigma[figure];
+      for (std::size_t figure = 0; figure < figures(); ++figure)
+        if (const auto entry = entry_of[group * figures() + figure]; entry >= 0)
+          result[entry] += value.slope[figure] * groups[group].sigma[figure];
     return result;
   }
 
-  void normal_equations(const std::vector<RowSlope>& rows, const Vector& x, Matrix& curvature, Vector& gradient) const {
-    curvature = Matrix::Identity(at(size()), at(size()));
-    gradient = x;
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const Vector slope = spread(row, rows[row]);
-      const double scale = huber_weight(rows[row].residual);
-      curvature.selfadjointView<Eigen::Lower>().rankUpdate(slope, scale);
-      gradient += scale * rows[row].residual * slope;
-    }
-    curvature.triangularView<Eigen::StrictlyUpper>() = curvature.transpose();
+  [[nodiscard]] Matrix curvature(const std::vector<RowSlope>& rows) const {
+    Matrix result = Matrix::Identity(size(), size());
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      result.selfadjointView<Eigen::Lower>().rankUpdate(spread(row, rows[row]),
+                                                        rows[row].count * huber_weight(rows[row].residual));
+    result.triangularView<Eigen::StrictlyUpper>() = result.transpose();
+    return result;
   }
 };
 
-// Levenberg-Marquardt from 0, the priors; `rows` ends as the values and slopes at the optimum, `curvature` as the
-// loss's there.
-[[nodiscard]] Vector minimise(const EffectProblem& problem, std::vector<RowSlope>& rows, Matrix& curvature) {
-  Vector x = Vector::Zero(at(problem.size()));
-  rows = problem.rows(x, true);
-  double loss = EffectProblem::loss(rows, x);
-  double damping = 1e-3;
-  Vector gradient;
-  problem.normal_equations(rows, x, curvature, gradient);
-  for (int iteration = 0; iteration < kIterations; ++iteration) {
-    Matrix damped = curvature;
-    damped.diagonal() *= 1 + damping;
-    const Vector candidate = x - damped.ldlt().solve(gradient);
-    const double gain = loss - EffectProblem::loss(problem.rows(candidate, false), candidate);
-    if (!(gain > 0)) {
-      damping *= 10;
-      if (damping > 1e6) break;
-      continue;
-    }
-    x = candidate;
-    loss -= gain;
-    damping = std::max(damping / 10, 1e-9);
-    rows = problem.rows(x, true);
-    problem.normal_equations(rows, x, curvature, gradient);
-    if (gain < kGoodEnough * loss) break;
+// As Eigen takes a problem: the rows' residuals, then x itself for the priors.
+struct Residuals : Eigen::DenseFunctor<double> {
+  const EffectProblem& problem;
+  double step;
+
+  Residuals(const EffectProblem& effects, double slopes_over)
+      : DenseFunctor(static_cast<int>(effects.size()), static_cast<int>(effects.members.size() + effects.size())),
+        problem(effects),
+        step(slopes_over) {}
+
+  int operator()(const Vector& x, Vector& residuals) const {
+    const std::vector<RowSlope> rows = problem.rows(x, 0);
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      residuals[at(row)] = std::sqrt(rows[row].count) * huber_residual(rows[row].residual);
+    residuals.tail(x.size()) = x;
+    return 0;
   }
-  return x;
+
+  int df(const Vector& x, Matrix& jacobian) const {
+    const std::vector<RowSlope> rows = problem.rows(x, step);
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      jacobian.row(at(row)) =
+          std::sqrt(rows[row].count) * huber_slope(rows[row].residual) * problem.spread(row, rows[row]);
+    jacobian.bottomRows(x.size()).setIdentity();
+    return 0;
+  }
+};
+
+void minimise(const EffectProblem& problem, double step, Vector& x) {
+  Residuals residuals(problem, step);
+  Eigen::LevenbergMarquardt<Residuals> search(residuals);
+  search.setFtol(kGoodEnough);
+  search.setMaxfev(kEvaluations);
+  search.minimize(x);
+}
+
+// Numbers those that some row depends on.
+[[nodiscard]] std::vector<std::ptrdiff_t> number_entries(const EffectProblem& problem,
+                                                         const std::vector<RowSlope>& rows) {
+  const std::size_t figures = problem.figures();
+  std::vector<std::ptrdiff_t> entry_of(problem.groups.size() * figures, -1);
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    for (const std::size_t group : problem.members[row])
+      for (std::size_t figure = 0; figure < figures; ++figure)
+        if (rows[row].slope[figure] != 0 && problem.groups[group].sigma[figure] > 0)
+          entry_of[group * figures + figure] = 0;
+  std::ptrdiff_t next = 0;
+  for (std::ptrdiff_t& entry : entry_of)
+    if (entry == 0) entry = next++;
+  return entry_of;
 }
 
 }  // namespace
@@ -99,50 +117,55 @@ struct EffectProblem {
 CrossedEffects::CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std::vector<std::size_t>> members,
                                const RowValues& values)
     : groups_(std::move(groups)), members_(std::move(members)), figures_(groups_.front().sigma.size()) {
-  const EffectProblem problem{groups_, members_, values, figures_};
-  Matrix curvature;
-  const Vector x = minimise(problem, rows_, curvature);
-  const Matrix inverse = curvature.ldlt().solve(Matrix::Identity(curvature.rows(), curvature.cols()));
+  EffectProblem problem{groups_, members_, values, std::vector<std::ptrdiff_t>(groups_.size() * figures_, -1)};
+  problem.entry_of = entry_of_ = number_entries(problem, problem.rows(Vector(), kCoarseStep));
+  Vector x = Vector::Zero(problem.size());
+  for (const double step : {kCoarseStep, kFineStep})
+    if (x.size() > 0) minimise(problem, step, x);
+  rows_ = problem.rows(x, kFineStep);
+  const Matrix inverse = problem.curvature(rows_).ldlt().solve(Matrix::Identity(x.size(), x.size()));
   covariance_.assign(inverse.data(), inverse.data() + inverse.size());
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     std::vector<double>& added = effects_[groups_[group].name];
-    for (std::size_t figure = 0; figure < figures_; ++figure)
-      added.push_back(x[at(group * figures_ + figure)] * groups_[group].sigma[figure]);
+    for (std::size_t figure = 0; figure < figures_; ++figure) {
+      const auto entry = entry_of_[group * figures_ + figure];
+      added.push_back(entry < 0 ? 0 : x[entry] * groups_[group].sigma[figure]);
+    }
   }
 }
 
 double CrossedEffects::variance(const std::vector<CrossedGroup>& groups, const std::vector<double>& slope) const {
-  const auto size = at(groups_.size() * figures_);
-  const Eigen::Map<const Matrix> covariance(covariance_.data(), size, size);
-  Vector known = Vector::Zero(size);
+  const RowValues none;
+  const EffectProblem problem{groups_, members_, none, entry_of_};
+  const Eigen::Map<const Matrix> covariance(covariance_.data(), problem.size(), problem.size());
+  Vector known = Vector::Zero(problem.size());
   double unknown = 0;
   for (const CrossedGroup& group : groups) {
-    const auto found = std::find_if(groups_.begin(), groups_.end(),
-                                    [&group](const CrossedGroup& each) { return each.name == group.name; });
+    const auto found = std::ranges::find(groups_, group.name, &CrossedGroup::name);
+    const auto index = static_cast<std::size_t>(found - groups_.begin());
     for (std::size_t figure = 0; figure < figures_; ++figure) {
       const double moved = slope[figure] * group.sigma[figure];
-      if (found == groups_.end())
+      const auto entry = found == groups_.end() ? -1 : entry_of_[index * figures_ + figure];
+      if (entry < 0)
         unknown += moved * moved;
       else
-        known[at(static_cast<std::size_t>(found - groups_.begin()) * figures_ + figure)] += moved;
+        known[entry] += moved;
     }
   }
   return unknown + known.dot(covariance * known);
 }
 
 CrossedEffects::LeftOut CrossedEffects::leave_out(std::size_t index) const {
-  const auto size = at(groups_.size() * figures_);
-  const Eigen::Map<const Matrix> covariance(covariance_.data(), size, size);
   const RowValues none;
-  const EffectProblem problem{groups_, members_, none, figures_};
+  const EffectProblem problem{groups_, members_, none, entry_of_};
   LeftOut left;
-  Matrix curvature = covariance.inverse();
-  Vector gradient = Vector::Zero(size);
+  Matrix curvature = problem.curvature(rows_);
+  Vector gradient = Vector::Zero(problem.size());
   for (std::size_t row = 0; row < members_.size(); ++row) {
-    if (std::find(members_[row].begin(), members_[row].end(), index) == members_[row].end()) continue;
+    if (std::ranges::find(members_[row], index) == members_[row].end()) continue;
     left.rows.push_back(row);
     const Vector slope = problem.spread(row, rows_[row]);
-    const double scale = huber_weight(rows_[row].residual);
+    const double scale = rows_[row].count * huber_weight(rows_[row].residual);
     curvature -= scale * slope * slope.transpose();
     gradient += scale * rows_[row].residual * slope;
   }
@@ -157,16 +180,15 @@ CrossedEffects::LeftOut CrossedEffects::leave_out(std::size_t index) const {
 }
 
 std::vector<double> CrossedEffects::leave_one_out_scores() const {
-  const auto size = at(groups_.size() * figures_);
-  const Eigen::Map<const Matrix> covariance(covariance_.data(), size, size);
   const RowValues none;
-  const EffectProblem problem{groups_, members_, none, figures_};
+  const EffectProblem problem{groups_, members_, none, entry_of_};
+  const Eigen::Map<const Matrix> covariance(covariance_.data(), problem.size(), problem.size());
   std::vector<double> scores;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     const Vector slope = problem.spread(row, rows_[row]);
     const double with_it = slope.dot(covariance * slope);
     // Sherman-Morrison: taking the row out of the curvature.
-    const double left = 1 - std::min(0.999, huber_weight(rows_[row].residual) * with_it);
+    const double left = 1 - std::min(0.999, rows_[row].count * huber_weight(rows_[row].residual) * with_it);
     scores.push_back(std::abs(rows_[row].residual / left) / std::sqrt(1 + with_it / left));
   }
   return scores;

@@ -1,6 +1,5 @@
 #include "sim/calibration/fit.hpp"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,7 +7,7 @@
 #include <utility>
 
 #include "core/step_plan.hpp"
-#include "sim/calibration/huber.hpp"
+#include "sim/calibration/crossed_effects.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/cost/step_price.hpp"
 
@@ -18,12 +17,6 @@ namespace {
 constexpr double kLeastSigma = 0.01;     // no measurement here is better than 1 %
 constexpr double kVisibleShare = 0.001;  // ops below this share of their step do not count on their own
 constexpr double kOpSigma = 0.05;        // op times carry the timer's and the cache's disturbance
-constexpr double kSmallestPrior = 1e-7;  // s, for times whose machine file says 0
-constexpr int kFitIterations = 40;
-// Slopes are taken over a wide step first: where another split of a product or another bound takes over, a price has a
-// kink, at which slopes over a narrow one get stuck.
-constexpr double kCoarseStep = 0.05;
-constexpr double kFineStep = 1e-4;
 
 // What a measured time is compared with: a plan's step, or one of its ops.
 struct Row {
@@ -112,82 +105,25 @@ class StepRows {
   std::map<std::vector<double>, std::pair<std::size_t, std::size_t>> rows_of_times_;
 };
 
-using Vector = Eigen::VectorXd;
-using Matrix = Eigen::MatrixXd;
-
-// The least-squares problem: residuals as a function of the parameters' logarithms.
-class FigureProblem {
- public:
-  FigureProblem(const Machine& base, const ResidualRows& measured, std::span<const double> counts)
-      : base_(base), measured_(measured), counts_(counts) {
-    for (const Parameter& parameter : parameters()) {
-      double value = get(base, parameter);
-      if (value <= 0) value = kSmallestPrior;
-      prior_.push_back(std::log(value));
-    }
+// All rows see the same figures: slopes are one column of them after the other, backwards, so that shares which reach 1
+// still have one.
+[[nodiscard]] std::vector<RowSlope> rows_at(const Machine& base, const ResidualRows& measured,
+                                            std::span<const double> counts, const std::vector<double>& theta,
+                                            double step) {
+  const std::vector<double> residuals = measured(with_factors(base, theta));
+  std::vector<RowSlope> rows(residuals.size());
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    rows[row] = {residuals[row], {}, counts.empty() ? 1 : counts[row]};
+  if (step == 0) return rows;
+  std::vector<double> moved = theta;
+  for (std::size_t figure = 0; figure < theta.size(); ++figure) {
+    moved[figure] -= step;
+    const std::vector<double> before = measured(with_factors(base, moved));
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      rows[row].slope.push_back((residuals[row] - before[row]) / step);
+    moved[figure] = theta[figure];
   }
-
-  [[nodiscard]] Vector start() const {
-    return Eigen::Map<const Vector>(prior_.data(), static_cast<Eigen::Index>(prior_.size()));
-  }
-
-  [[nodiscard]] Machine machine_at(const Vector& logs) const {
-    Machine machine = base_;
-    for (std::size_t index = 0; index < parameters().size(); ++index)
-      set(machine, parameters()[index], std::exp(logs[static_cast<Eigen::Index>(index)]));
-    return machine;
-  }
-
-  // The measurements' rows, then the priors.
-  [[nodiscard]] Vector residuals(const Vector& logs) const {
-    std::vector<double> rows = measured_(machine_at(logs));
-    for (std::size_t index = 0; index < rows.size(); ++index)
-      rows[index] = huber_residual(rows[index]) * (counts_.empty() ? 1 : std::sqrt(counts_[index]));
-    for (std::size_t index = 0; index < parameters().size(); ++index)
-      rows.push_back((logs[static_cast<Eigen::Index>(index)] - prior_[index]) / parameters()[index].log_sigma);
-    return Eigen::Map<const Vector>(rows.data(), static_cast<Eigen::Index>(rows.size()));
-  }
-
- private:
-  const Machine& base_;
-  const ResidualRows& measured_;
-  std::span<const double> counts_;
-  std::vector<double> prior_;
-};
-
-[[nodiscard]] Matrix jacobian(const FigureProblem& problem, const Vector& at, const Vector& residuals, double step) {
-  Matrix result(residuals.size(), at.size());
-  for (Eigen::Index column = 0; column < at.size(); ++column) {
-    Vector moved = at;
-    moved[column] += step;
-    result.col(column) = (problem.residuals(moved) - residuals) / step;
-  }
-  return result;
-}
-
-// Levenberg-Marquardt from `logs` on, slopes over `step`; returns the optimum and leaves J^T J there in `curvature`.
-[[nodiscard]] Vector minimise(const FigureProblem& problem, Vector logs, double step, Matrix& curvature) {
-  Vector residuals = problem.residuals(logs);
-  double damping = 1e-2;
-  for (int iteration = 0; iteration < kFitIterations; ++iteration) {
-    const Matrix slope = jacobian(problem, logs, residuals, step);
-    curvature = slope.transpose() * slope;
-    Matrix damped = curvature;
-    damped.diagonal() *= 1 + damping;
-    const Vector candidate = logs - damped.ldlt().solve(slope.transpose() * residuals);
-    const Vector next = problem.residuals(candidate);
-    const double gain = residuals.squaredNorm() - next.squaredNorm();
-    if (!(gain > 0)) {
-      damping *= 10;
-      if (damping > 1e8) break;
-      continue;
-    }
-    logs = candidate;
-    residuals = next;
-    damping = std::max(damping / 5, 1e-9);
-    if (gain < 1e-6 * residuals.squaredNorm()) break;
-  }
-  return logs;
+  return rows;
 }
 
 }  // namespace
@@ -203,20 +139,22 @@ std::vector<PredictedMeasured> compare_steps(const Machine& machine, std::span<c
 }
 
 Fit fit_residuals(const Machine& base, const ResidualRows& rows, std::span<const double> counts) {
-  const FigureProblem problem(base, rows, counts);
-  Matrix curvature;
-  const Vector near = minimise(problem, problem.start(), kCoarseStep, curvature);
-  const Vector logs = minimise(problem, near, kFineStep, curvature);
+  const std::size_t count = rows(base).size();
+  CrossedGroup figures{"figures", {}};
+  for (const Parameter& parameter : parameters()) figures.sigma.push_back(parameter.log_sigma);
+  const CrossedEffects effects({figures}, std::vector<std::vector<std::size_t>>(count, {0}),
+                               [&](const std::vector<std::vector<double>>& thetas, double step) {
+                                 return rows_at(base, rows, counts, thetas.front(), step);
+                               });
   Fit fit;
-  fit.machine = problem.machine_at(logs);
-  const Vector variance = curvature.inverse().diagonal();
-  const Vector prior = problem.start();
+  fit.machine = with_factors(base, effects.effects().at(figures.name));
   for (std::size_t index = 0; index < parameters().size(); ++index) {
     const Parameter& parameter = parameters()[index];
     if (!matters(base, parameter)) continue;
-    const auto row = static_cast<Eigen::Index>(index);
-    fit.parameters.push_back({std::string(parameter.key), std::exp(prior[row]), get(fit.machine, parameter),
-                              std::sqrt(variance[row]), parameter.log_sigma});
+    std::vector<double> alone(parameters().size(), 0.0);
+    alone[index] = 1;
+    fit.parameters.push_back({std::string(parameter.key), prior_of(base, parameter), get(fit.machine, parameter),
+                              std::sqrt(effects.variance({figures}, alone)), parameter.log_sigma});
   }
   return fit;
 }

@@ -25,4 +25,9 @@ inline constexpr double kHuberThreshold = 2.0;  // in sigmas
   return std::copysign(std::sqrt(huber_loss(residual)), residual);
 }
 
+// How that residual changes with `residual`.
+[[nodiscard]] inline double huber_slope(double residual) {
+  return std::abs(residual) <= kHuberThreshold ? 1 : kHuberThreshold / std::sqrt(huber_loss(residual));
+}
+
 }  // namespace dculab::sim

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace dculab::sim {
 namespace {
 
 constexpr double kLeastShare = 0.02;
-constexpr double kLeastTime = 1e-10;   // s
-constexpr double kLongestTime = 1e-2;  // s
+constexpr double kLeastTime = 1e-10;     // s
+constexpr double kLongestTime = 1e-2;    // s
+constexpr double kSmallestPrior = 1e-7;  // s, of times whose machine file says 0
 
 // Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
 constexpr std::array<Parameter, 14> kParameters{{
@@ -73,6 +75,18 @@ void set(Machine& machine, const Parameter& parameter, double value) {
   const double lowest = stated > 0 ? std::min(parameter.lowest, stated) : parameter.lowest;
   const double held = std::clamp(value, lowest, std::max(parameter.highest, stated));
   visit_field(machine, parameter, [held](auto& field) { field = std::decay_t<decltype(field)>(held); });
+}
+
+double prior_of(const Machine& base, const Parameter& parameter) {
+  const double stated = get(base, parameter);
+  return stated > 0 ? stated : kSmallestPrior;
+}
+
+Machine with_factors(const Machine& base, std::span<const double> theta) {
+  Machine machine = base;
+  for (std::size_t index = 0; index < parameters().size(); ++index)
+    set(machine, parameters()[index], prior_of(base, parameters()[index]) * std::exp(theta[index]));
+  return machine;
 }
 
 }  // namespace dculab::sim

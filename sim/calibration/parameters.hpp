@@ -30,4 +30,11 @@ struct Parameter {
 // Stores `value`, held between lowest and highest; a figure that lies beyond them already stays where it is at most.
 void set(Machine& machine, const Parameter& parameter, double value);
 
+// `base` with each figure times exp(theta): one logarithm for each of parameters(). A time of which the base says 0 is
+// taken for 0.1 us.
+[[nodiscard]] Machine with_factors(const Machine& base, std::span<const double> theta);
+
+// What a fit begins with: the base's figure, or 0.1 us.
+[[nodiscard]] double prior_of(const Machine& base, const Parameter& parameter);
+
 }  // namespace dculab::sim

@@ -12,9 +12,8 @@ namespace dculab::sim {
 namespace {
 
 constexpr double kLeastEngineSigma = 0.5;
-constexpr double kOwnShare = 0.5;       // of a prior's width: machine, software
-constexpr double kTimeSigma = 0.1;      // of the time itself, in each group
-constexpr double kSmallestTime = 1e-7;  // s, for times whose machine file says 0
+constexpr double kOwnShare = 0.5;   // of a prior's width: machine, software
+constexpr double kTimeSigma = 0.1;  // of the time itself, in each group
 constexpr std::size_t kFewestForConformal = 5;
 
 [[nodiscard]] std::size_t figures() { return parameters().size() + 1; }
@@ -33,54 +32,43 @@ constexpr std::size_t kFewestForConformal = 5;
           group("software " + origin.software, kOwnShare, kLeastEngineSigma, kTimeSigma)};
 }
 
-[[nodiscard]] Machine machine_at(const Machine& base, const std::vector<double>& theta) {
-  Machine machine = base;
-  for (std::size_t index = 0; index < parameters().size(); ++index) {
-    const Parameter& parameter = parameters()[index];
-    const double own = get(base, parameter);
-    set(machine, parameter, (own > 0 ? own : kSmallestTime) * std::exp(theta[index]));
-  }
-  return machine;
-}
-
 [[nodiscard]] Seconds price_at(const Machine& machine, const Recipe& recipe, double log_factor) {
   return std::exp(log_factor) * price_recipe(machine, recipe);
 }
 
-// d log(time) / d theta: backwards, so that shares which reach 1 still have one.
+// d log(time) / d theta, backwards over `step`, so that shares which reach 1 still have one.
 [[nodiscard]] std::vector<double> slopes_at(const Machine& base, const std::vector<double>& theta, const Recipe& recipe,
-                                            Seconds time) {
-  constexpr double kStep = 1e-3;
+                                            Seconds time, double step) {
   std::vector<double> slopes;
-  Machine machine = machine_at(base, theta);
+  Machine machine = with_factors(base, theta);
   for (const Parameter& parameter : parameters()) {
     const double value = get(machine, parameter);
-    set(machine, parameter, value * std::exp(-kStep));
-    slopes.push_back(std::log(time / price_at(machine, recipe, theta.back())) / kStep);
+    set(machine, parameter, value * std::exp(-step));
+    slopes.push_back(std::log(time / price_at(machine, recipe, theta.back())) / step);
     set(machine, parameter, value);
   }
   slopes.push_back(1);
   return slopes;
 }
 
-[[nodiscard]] RowSlope row_at(const MeasuredPoint& point, const std::vector<double>& theta, bool with_slope) {
-  const Seconds time = price_at(machine_at(*point.machine, theta), *point.recipe, theta.back());
+[[nodiscard]] RowSlope row_at(const MeasuredPoint& point, const std::vector<double>& theta, double step) {
+  const Seconds time = price_at(with_factors(*point.machine, theta), *point.recipe, theta.back());
   RowSlope row{std::log(time / point.time) / kModelLogSigma, {}};
-  if (!with_slope) return row;
-  row.slope = slopes_at(*point.machine, theta, *point.recipe, time);
+  if (step == 0) return row;
+  row.slope = slopes_at(*point.machine, theta, *point.recipe, time, step);
   for (double& slope : row.slope) slope /= kModelLogSigma;
   return row;
 }
 
 // Rows are priced on all cores: each is independent of the others.
 [[nodiscard]] std::vector<RowSlope> rows_at(std::span<const MeasuredPoint> points,
-                                            const std::vector<std::vector<double>>& thetas, bool slopes) {
+                                            const std::vector<std::vector<double>>& thetas, double step) {
   std::vector<RowSlope> rows(points.size());
   const unsigned workers = std::max(1U, std::thread::hardware_concurrency());
   const auto make_worker = [&]() -> ChunkWorker {
     return [&](std::uint64_t worker) {
       for (std::size_t row = worker; row < points.size(); row += workers)
-        rows[row] = row_at(points[row], thetas[row], slopes);
+        rows[row] = row_at(points[row], thetas[row], step);
       return std::string();
     };
   };
@@ -168,8 +156,8 @@ struct WeighedScore {
 
 PointCalibration::PointCalibration(std::span<const MeasuredPoint> points) {
   const Grouped grouped = group_points(points);
-  const auto values = [points](const std::vector<std::vector<double>>& thetas, bool slopes) {
-    return rows_at(points, thetas, slopes);
+  const auto values = [points](const std::vector<std::vector<double>>& thetas, double step) {
+    return rows_at(points, thetas, step);
   };
   fit_ = std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values);
   for (const MeasuredPoint& point : points)
@@ -200,14 +188,15 @@ double PointCalibration::quantile(const PointOrigin& origin) const {
 }
 
 Machine PointCalibration::machine(const Machine& base, const PointOrigin& origin) const {
-  return machine_at(base, theta(origin));
+  return with_factors(base, theta(origin));
 }
 
 PointPrediction PointCalibration::predict(const Machine& base, const PointOrigin& origin, const std::string& kind,
                                           const Recipe& recipe) const {
   const std::vector<double> at = theta(origin);
   const MeasuredPoint asked{origin, kind, &base, &recipe, Seconds(1)};
-  const RowSlope row = row_at(asked, at, true);
+  constexpr double kStep = 1e-3;
+  const RowSlope row = row_at(asked, at, kStep);
   const Seconds floor = recipe_floor(base, recipe);
   const Seconds time = std::max(floor, Seconds(std::exp(row.residual * kModelLogSigma)));
   const double deviation = std::sqrt(1 + fit_->variance(groups_of(origin), row.slope)) * kModelLogSigma;

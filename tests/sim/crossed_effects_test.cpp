@@ -15,12 +15,12 @@ struct Line {
   std::vector<double> z, y;
 
   [[nodiscard]] RowValues values() const {
-    return [this](const std::vector<std::vector<double>>& thetas, bool slopes) {
+    return [this](const std::vector<std::vector<double>>& thetas, double step) {
       std::vector<RowSlope> rows;
       for (std::size_t row = 0; row < y.size(); ++row) {
         RowSlope& each = rows.emplace_back();
         each.residual = (thetas[row][0] + thetas[row][1] * z[row] - y[row]) / kSigma;
-        if (slopes) each.slope = {1 / kSigma, z[row] / kSigma};
+        if (step > 0) each.slope = {1 / kSigma, z[row] / kSigma};
       }
       return rows;
     };
