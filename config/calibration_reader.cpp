@@ -43,9 +43,23 @@ void read_feature(MapReader& domain, const Node& node, sim::Range& range) {
   range = {ends[0], ends[1]};
 }
 
+// How well prices of a stack hold, by kind.
+void read_intervals(MapReader reader, sim::PointIntervals& intervals) {
+  reader.required("rows", intervals.rows, at_least(0));
+  for (const auto& [name, kind] : sim::kPriceKinds)
+    reader.required(std::string(name).c_str(), intervals.factors[kind], between(1, sim::kWidestInterval));
+  reader.finish();
+}
+
 }  // namespace
 
 void read_calibration(MapReader reader, sim::Calibration& calibration) {
+  if (MapReader intervals = reader.optional_map("intervals"); intervals.is_present()) {
+    for (const Node& stack : intervals.node()->children)
+      read_intervals(intervals.required_map(stack.key), calibration.intervals[stack.key]);
+    intervals.finish();
+    return reader.finish();
+  }
   reader.required("held_out_steps", calibration.held_out_steps, at_least(1));
   reader.required("coverage", calibration.coverage, fraction());
   reader.required("interval_factor", calibration.interval_factor, between(1, sim::kWidestInterval));

@@ -1,54 +1,15 @@
-#include <charconv>
-#include <cstdio>
 #include <stdexcept>
 
 #include "config/derivation.hpp"
 #include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
 #include "config/stack_fields.hpp"
-#include "config/unit_text.hpp"
+#include "config/yaml_figure.hpp"
 #include "core/activation_mode.hpp"
-#include "fields/utf8.hpp"
 #include "sim/hardware/device_link.hpp"
 
 namespace dculab::config {
 namespace {
-
-std::string figure_text(int value) { return std::to_string(value); }
-
-std::string figure_text(double value) {
-  std::array<char, 64> buffer{};
-  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
-}
-
-template <int B, int S, int F, int C>
-std::string figure_text(Quantity<B, S, F, C> value) {
-  return exact_text(value);
-}
-
-// What a YAML file may not hold as it is, or would not be given back as it was: control characters, line and paragraph
-// separators, the byte order mark.
-bool needs_escape(char32_t letter) {
-  return letter < 0x20 || (letter >= 0x7F && letter < 0xA0) || letter == 0x2028 || letter == 0x2029 || letter == 0xFEFF;
-}
-
-// A double-quoted YAML scalar.
-std::string yaml_quoted(std::string_view text) {
-  std::string result = "\"";
-  while (!text.empty()) {
-    const Utf8Unit unit = first_unit(text);
-    if (unit.code_point == '"' || unit.code_point == '\\') result += '\\';
-    if (needs_escape(unit.code_point)) {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(unit.code_point));
-      result += escape.data();
-    } else {
-      result += text.substr(0, unit.size);
-    }
-    text.remove_prefix(unit.size);
-  }
-  return result + '"';
-}
 
 class MachineWriter {
  public:
@@ -144,7 +105,9 @@ class MachineWriter {
   }
 
   void write_calibration(const sim::Calibration& calibration) {
-    text_ += "calibration:\n  held_out_steps: " + figure_text(calibration.held_out_steps) +
+    text_ += "calibration:\n";
+    if (!calibration.intervals.empty()) return write_intervals(calibration.intervals);
+    text_ += "  held_out_steps: " + figure_text(calibration.held_out_steps) +
              "\n  coverage: " + figure_text(calibration.coverage) +
              "\n  interval_factor: " + figure_text(calibration.interval_factor) + "\n  domain:";
     if (calibration.domain.empty()) text_ += " {}";
@@ -152,6 +115,16 @@ class MachineWriter {
     for (const auto& [feature, range] : calibration.domain)
       text_ += "    " + yaml_quoted(feature) + ": [" + figure_text(range.low) + ", " + figure_text(range.high) + "]\n";
     if (calibration.formats) write_formats(*calibration.formats);
+  }
+
+  void write_intervals(const std::map<std::string, sim::PointIntervals>& by_stack) {
+    text_ += "  intervals:\n";
+    for (const auto& [stack, intervals] : by_stack) {
+      text_ += "    " + yaml_quoted(stack) + ": {rows: " + figure_text(intervals.rows);
+      for (const auto& [name, kind] : sim::kPriceKinds)
+        text_ += ", " + std::string(name) + ": " + figure_text(intervals.factors.at(kind));
+      text_ += "}\n";
+    }
   }
 
   void write_formats(const sim::SeenFormats& formats) {

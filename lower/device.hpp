@@ -1,9 +1,11 @@
 // What kernels are chosen by and built for: the parts of a machine that decide how an op is run, not what it costs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/units.hpp"
 
@@ -24,6 +26,10 @@ struct WaveResources {
 };
 
 enum class Vendor : std::uint8_t { other, nvidia, amd, hygon };
+[[nodiscard]] constexpr std::string_view name(Vendor vendor) {
+  constexpr std::array<std::string_view, 4> kNames{"other", "nvidia", "amd", "hygon"};
+  return kNames[static_cast<std::size_t>(vendor)];
+}
 
 struct Device {
   DeviceKind kind = DeviceKind::gpu;

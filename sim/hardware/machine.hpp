@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -137,13 +138,32 @@ struct SeenFormats {
   std::set<RetentionPolicy> kv_retention;
 };
 
-// What calibration leaves for later predictions: how wide their intervals must be, and where that was found out.
+// Prices that are told apart by how well they hold.
+enum class PriceKind : std::uint8_t { product, attention, exchange, hardware, step };
+inline constexpr std::array<std::pair<std::string_view, PriceKind>, 5> kPriceKinds{{
+    {"product", PriceKind::product},
+    {"attention", PriceKind::attention},
+    {"exchange", PriceKind::exchange},
+    {"hardware", PriceKind::hardware},
+    {"step", PriceKind::step},
+}};
+
+// How well prices of a stack hold on a machine, from how well they did where they were left out of a fit.
+struct PointIntervals {
+  int rows = 0;                         // measured there, of this stack
+  std::map<PriceKind, double> factors;  // a measurement lies in [prediction / factor, prediction * factor]
+};
+
+// What calibration leaves for later predictions: how wide their intervals must be, and where that was found out. Either
+// of steps of the machine itself or of points that others published.
 struct Calibration {
   int held_out_steps = 0;
   double coverage = 0;                   // of the interval, e.g. 0.9
   double interval_factor = 1;            // a measurement lies in [prediction / factor, prediction * factor]
   std::map<std::string, Range> domain;   // by feature, see sim/calibration/confidence.hpp
   std::optional<SeenFormats> formats{};  // none: of a file that does not say
+  // Of points: by stack, program or kAnyStack, the nearest counts.
+  std::map<std::string, PointIntervals> intervals{};
 };
 
 // A device, which decides how ops are run, with the figures that say what that costs.

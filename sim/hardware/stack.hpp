@@ -110,8 +110,8 @@ inline constexpr std::array<StackField, 13> kStackFigures{{
 }};
 
 // Calls use(figure) with what the field means in `stack`.
-template <class Use>
-auto visit_figure(Stack& stack, const StackField& field, Use use) {
+template <class OfStack, class Use>
+auto visit_figure(OfStack& stack, const StackField& field, Use use) {
   return std::visit(
       [&]<class Part, class T>(T Part::*member) {
         if constexpr (std::is_same_v<Part, Stack>)

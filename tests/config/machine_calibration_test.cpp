@@ -51,5 +51,21 @@ TEST_CASE("the formats that a calibration saw are written and read back, and wro
   CHECK_THROWS_WITH(read_machine("again", yaml), ContainsSubstring("calibration.formats.kv_cache_dtype"));
 }
 
+TEST_CASE("intervals that points taught are written and read back, and wrong ones are named") {
+  sim::Machine machine = read_machine_file(DCULAB_SOURCE_DIR "/hwmodels/z100.yaml");
+  sim::PointIntervals intervals{.rows = 12, .factors = {}};
+  for (const auto& [name, kind] : sim::kPriceKinds) intervals.factors[kind] = 1.0 + 1.0 / 7.0;
+  machine.calibration.emplace().intervals = {{"all", intervals}, {"vLLM: \"dtk\"", intervals}};
+  std::string yaml = machine_yaml(machine);
+  const sim::Machine again = read_machine("again", yaml);
+  REQUIRE(again.calibration);
+  REQUIRE(again.calibration->intervals.size() == 2);
+  const sim::PointIntervals& read = again.calibration->intervals.at("vLLM: \"dtk\"");
+  CHECK(read.rows == 12);
+  CHECK(read.factors == intervals.factors);
+  yaml.replace(yaml.find("product: 1"), 10, "product: 0");
+  CHECK_THROWS_WITH(read_machine("again", yaml), ContainsSubstring("calibration.intervals.all.product"));
+}
+
 }  // namespace
 }  // namespace dculab::config

@@ -1,6 +1,7 @@
 // Stack files: what is read, and what is refused with a place.
 #include "config/stack_file.hpp"
 
+#include "config/kernel_parameters.hpp"
 #include "core/error.hpp"
 #include "lower/flash_attention/kernels.hpp"
 #include "lower/vllm/kernels.hpp"
@@ -89,6 +90,28 @@ TEST_CASE("a wrong stack file is refused with what is offered") {
   refused("kernels_per_op: {value: 3, kind: spec, source: \"counted\"}", "kernels_per_op: 3", "must be {value: ...");
   refused("split: layers", "split: rows", "tensor");
   refused("limits:", "limit:", "unknown key");
+}
+
+TEST_CASE("a stack is written as it is read") {
+  std::string with_parameters(kStack);
+  with_parameters += "parameters: {vllm_paged_attention: {partition_size: 1024}}\nage: 3\n";
+  for (const std::string& text : {std::string(kStack), with_parameters}) {
+    const sim::Stack stack = read_stack("mine.yaml", text);
+    const std::string yaml = stack_yaml(stack);
+    const sim::Stack again = read_stack("again.yaml", yaml);
+    CHECK(stack_yaml(again) == yaml);
+    CHECK(again.sources == stack.sources);
+    CHECK(again.kernels.attention_decode == stack.kernels.attention_decode);
+    for (const StackParameter& each : parameters_of(stack))
+      CHECK(again.kernels.parameters[*each.parameter] == stack.kernels.parameters[*each.parameter]);
+    CHECK(again.host_per_step == stack.host_per_step);
+    CHECK(again.devices.isas == stack.devices.isas);
+    CHECK(again.split == stack.split);
+    CHECK(again.age == stack.age);
+    CHECK(again.defaults.block_size == 64);
+    CHECK(again.limits.weight_dtypes == stack.limits.weight_dtypes);
+    CHECK_FALSE(again.limits.alibi);
+  }
 }
 
 }  // namespace
