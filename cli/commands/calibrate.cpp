@@ -1,5 +1,6 @@
-// `dculab calibrate`: fits a machine to traces and writes it.
+// `dculab calibrate`: fits a machine to traces, or machines and stacks to published points, and writes them.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -8,6 +9,7 @@
 #include "cli/output/held_out_report.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/validation_report.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "config/machine_file.hpp"
 #include "config/trace_file.hpp"
@@ -18,14 +20,18 @@
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/calibrate/catalog.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/validate/point_scores.hpp"
+#include "study/validate/points_set.hpp"
 
 namespace dculab::cli {
 namespace {
 
 struct CalibrateChoices {
   std::vector<std::string> traces;
+  std::vector<std::string> points;
   std::string machine;
   std::string machine_file;
   double hold_out = 0;
@@ -96,7 +102,54 @@ void add_error(const char* key, const sim::ErrorSummary& error, Report& report) 
                       {"bias", error.bias}};
 }
 
+// How well prices hold where something was measured, machine by machine and stack by stack.
+void add_measured(study::Catalog& catalog, Report& report) {
+  Table table;
+  table.title = "90 % intervals: a measurement lies between the price / factor and the price x factor";
+  table.columns = {"machine", "stack", "rows"};
+  for (const auto& [name, kind] : sim::kPriceKinds)
+    if (kind != sim::PriceKind::hardware) table.columns.emplace_back(name);
+  for (const std::string& name : study::machine_names()) {
+    const auto& calibration = catalog.machine(name).calibration;
+    if (!calibration) continue;
+    for (const auto& [stack, intervals] : calibration->intervals) {
+      if (intervals.rows == 0) continue;
+      std::vector<Cell> row{name, stack, std::to_string(intervals.rows)};
+      Json entry{{"machine", name}, {"stack", stack}, {"rows", intervals.rows}};
+      for (const auto& [word, kind] : sim::kPriceKinds) {
+        const double factor = intervals.factors.at(kind);
+        if (kind != sim::PriceKind::hardware) row.emplace_back(number(factor), factor);
+        entry[std::string(word)] = factor;
+      }
+      table.rows.push_back(std::move(row));
+      report.json["intervals"].push_back(std::move(entry));
+    }
+  }
+  report.tables.push_back(std::move(table));
+}
+
+void run_on_points(const CalibrateChoices& choices) {
+  if (choices.output.file.empty()) throw InputError("--output: name the folder for the machine and stack files");
+  Report report{"dculab/calibrate/1", {}, {}, Json::object()};
+  study::PointSet set = study::read_point_set(choices.points);
+  add_left_out_rows(study::left_out_points(set), report);
+  const auto learned = study::learn_from(set);
+  study::Catalog catalog = study::learned_catalog(learned);
+  add_effects(*learned, report);
+  const std::vector<std::filesystem::path> files = catalog.write(choices.output.file);
+  add_measured(catalog, report);
+  for (const std::filesystem::path& file : files) report.json["files"].push_back(file.string());
+  report.tables.back().notes.push_back(
+      "wrote " + std::to_string(files.size()) + " machine and stack files below " + choices.output.file +
+      "; every command reads them with DCULAB_DATA=" + choices.output.file + " in the environment");
+  show(report, {.format = choices.output.format, .file = "", .report_file = ""});
+}
+
 void run_calibrate(const CalibrateChoices& choices) {
+  if (!choices.points.empty()) return run_on_points(choices);
+  if (choices.traces.empty())
+    throw InputError("nothing to learn from; give trace files with --machine, or --points FILE...");
+  if (choices.machine.empty()) throw InputError("--machine: the traces are of a machine; name it");
   const sim::Machine base = study::resolve_machine(choices.machine);
   Report report{"dculab/calibrate/1", {}, {}, Json{{"machine", base.name}}};
   const std::vector<TraceStep> steps = read_steps(choices, base, report);
@@ -132,17 +185,28 @@ void run_calibrate(const CalibrateChoices& choices) {
 }  // namespace
 
 void add_calibrate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("calibrate", "Fit a machine to traces");
+  CLI::App* command = app.add_subcommand("calibrate", "Fit a machine to traces, or machines and stacks to points");
   auto choices = std::make_shared<CalibrateChoices>();
-  reads(command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them"))->required();
-  reads(command->add_option("--machine", choices->machine, "Machine to start from: a file, or a name under hwmodels"),
-        study::try_find_machine)
-      ->required();
+  CLI::Option* traces =
+      reads(command->add_option("traces", choices->traces, "Trace files, as `bench --trace` writes them"));
+  CLI::Option* machine = reads(
+      command->add_option("--machine", choices->machine, "Machine to start from: a file, or a name under hwmodels"),
+      study::try_find_machine);
+  CLI::Option* points =
+      reads(command->add_option("--points", choices->points, "CSVs of published points, to fit machines and stacks to"))
+          ->option_text("FILE...")
+          ->excludes(traces)
+          ->excludes(machine);
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the calibrated machine here");
+  command->get_option("--machine-file")->excludes(points);
   command->add_option("--hold-out", choices->hold_out, "Share of the steps to score instead of fit, 0 to 1")
-      ->check(CLI::Range(0.0, 0.9));
-  command->add_option("--seed", choices->seed, "Of the draw");
-  add_output_options(*command, choices->output);
+      ->check(CLI::Range(0.0, 0.9))
+      ->excludes(points);
+  command->add_option("--seed", choices->seed, "Of the draw")->excludes(points);
+  add_format_option(*command, choices->output);
+  writes(command->add_option("--output", choices->output.file,
+                             "Write the report of traces to this file, or what points teach to this folder"))
+      ->option_text("FILE|FOLDER");
   command->callback([choices] { run_calibrate(*choices); });
 }
 

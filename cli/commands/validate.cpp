@@ -1,6 +1,5 @@
 // `dculab validate`: predicted against measured, for published points, served runs and traces.
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <map>
 #include <memory>
 
@@ -11,7 +10,6 @@
 #include "cli/output/validation_report.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
-#include "sim/calibration/parameters.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/validate/leave_one_out.hpp"
@@ -24,25 +22,14 @@ namespace {
 struct ValidateChoices {
   std::vector<std::string> traces;
   std::string machine;
-  std::string points;
-  std::string calibrate_on;
+  std::vector<std::string> points;
+  std::vector<std::string> calibrate_on;
   std::string serving;
   study::ServedChoices served;
   std::vector<std::string> leave_one_out;
   int worst = 0;
   OutputOptions output;
 };
-
-void report_effects(const sim::PointCalibration& calibration, std::size_t points, Report& report) {
-  Json& groups = report.json["fitted"] = Json::object();
-  for (const auto& [name, added] : calibration.effects()) {
-    Json& entry = groups[name] = Json::object();
-    for (std::size_t index = 0; index < sim::parameters().size(); ++index)
-      entry[std::string(sim::parameters()[index].key)] = std::exp(added[index]);
-    entry["time"] = std::exp(added.back());
-  }
-  report.heading.push_back("calibrated on " + std::to_string(points) + " points");
-}
 
 // Below the summary: which assumed figures the predictions lean on, machine by machine.
 void add_leanings_of(std::map<std::string, study::PricedOn>& priced, Report& report) {
@@ -57,7 +44,7 @@ void add_leanings_of(std::map<std::string, study::PricedOn>& priced, Report& rep
 [[nodiscard]] study::Validation validate(const ValidateChoices& choices, Report& report) {
   if (!choices.points.empty()) {
     study::Validation validation = study::validate_points(choices.points, choices.calibrate_on);
-    if (validation.calibration) report_effects(*validation.calibration, validation.fitted_points, report);
+    if (validation.calibration) add_effects(*validation.calibration, report);
     if (validation.seen > 0)
       report.heading.push_back("warning: " + std::to_string(validation.seen) +
                                " of these points were fitted, so that their errors " +
@@ -76,7 +63,8 @@ void run_validate(const ValidateChoices& choices) {
     const auto figures = config::read_serving_runs_file(choices.serving);
     add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format, report);
   } else if (!choices.leave_one_out.empty()) {
-    add_left_out_scores(study::read_point_set(choices.points), choices.leave_one_out, report);
+    study::PointSet set = study::read_point_set(choices.points);
+    add_left_out_scores(set, choices.leave_one_out, report);
   } else {
     study::Validation validation = validate(choices, report);
     add_scores(validation.scores, choices.worst, choices.output.format, report);
@@ -116,21 +104,22 @@ void add_validate(CLI::App& app) {
       command->add_option("--machine", choices->machine, "Machine that the traces are predicted on: a file, or a name"),
       study::try_find_machine);
   CLI::Option* points =
-      reads(command->add_option("--points", choices->points, "CSV of published points"))->option_text("FILE");
+      reads(command->add_option("--points", choices->points, "CSVs of published points"))->option_text("FILE...");
   points->excludes(traces);
-  CLI::Option* calibrate_on =
-      reads(command->add_option("--calibrate-on", choices->calibrate_on, "CSV of published points to learn from first"))
-          ->option_text("FILE")
-          ->needs(points);
-  CLI::Option* leave_one_out = command
-                                   ->add_option("--leave-one-out", choices->leave_one_out,
-                                                "Predict the points of each machine, family of machines or program "
-                                                "from those of all others: machine, family, "
-                                                "software")
-                                   ->delimiter(',')
-                                   ->check(CLI::IsMember(study::left_out_groups()))
-                                   ->needs(points)
-                                   ->excludes(calibrate_on);
+  CLI::Option* calibrate_on = reads(command->add_option("--calibrate-on", choices->calibrate_on,
+                                                        "CSVs of published points to learn from first"))
+                                  ->option_text("FILE...")
+                                  ->needs(points);
+  CLI::Option* leave_one_out =
+      command
+          ->add_option("--leave-one-out", choices->leave_one_out,
+                       "Predict the points of each machine, family of machines, vendor, source, "
+                       "stack or program from those of all others: machine, family, vendor, "
+                       "source, stack, software")
+          ->delimiter(',')
+          ->check(CLI::IsMember(study::left_out_groups()))
+          ->needs(points)
+          ->excludes(calibrate_on);
   CLI::Option* worst = command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
                            ->check(CLI::NonNegativeNumber)
                            ->excludes(leave_one_out);

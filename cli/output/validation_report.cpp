@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "sim/calibration/parameters.hpp"
 #include "study/validate/leave_one_out.hpp"
 #include "study/validate/point_scores.hpp"
 
@@ -139,6 +141,24 @@ void add_left_out_table(const std::vector<study::LeftOutPoint>& scored, const st
   report.json["leave_one_out"][by] = {{"scores", std::move(json)}, {"points", std::move(rows)}};
 }
 
+// Those that change most.
+void add_source_effects(std::vector<study::SourceEffect> effects, Report& report) {
+  constexpr std::size_t kShown = 10;
+  std::ranges::sort(effects, std::greater(), [](const study::SourceEffect& each) { return each.with - each.without; });
+  Table table;
+  table.title = "What a source does to other vendors: median |error| of their machines, each left out in turn";
+  table.columns = {"source", "vendor", "with it", "without it", "change (points)"};
+  for (const study::SourceEffect& each : effects) {
+    report.json["source_effects"].push_back(
+        {{"source", each.source}, {"vendor", each.vendor}, {"with", each.with}, {"without", each.without}});
+    if (table.rows.size() < kShown)
+      table.rows.push_back({each.source, each.vendor, percent_cell(each.with), percent_cell(each.without),
+                            Cell(number(100 * (each.with - each.without), 2), 100 * (each.with - each.without))});
+  }
+  table.notes.push_back("the " + std::to_string(table.rows.size()) + " largest of " + std::to_string(effects.size()));
+  report.tables.push_back(std::move(table));
+}
+
 }  // namespace
 
 void add_left_out_rows(const study::Scores& scores, Report& report) {
@@ -160,9 +180,24 @@ void add_scores(const study::Scores& scores, int worst, Format format, Report& r
   add_summary(study::summarize(scores.rows), report);
 }
 
-void add_left_out_scores(const study::PointSet& set, const std::vector<std::string>& by, Report& report) {
+void add_effects(const sim::PointCalibration& calibration, Report& report) {
+  Json& groups = report.json["fitted"] = Json::object();
+  for (const auto& [name, added] : calibration.effects()) {
+    Json& entry = groups[name] = Json::object();
+    for (std::size_t index = 0; index < sim::parameters().size(); ++index)
+      entry[std::string(sim::parameters()[index].key)] = std::exp(added[index]);
+    entry["time"] = std::exp(added.back());
+  }
+  report.heading.push_back("calibrated on " + std::to_string(calibration.points()) + " points");
+}
+
+void add_left_out_scores(study::PointSet& set, const std::vector<std::string>& by, Report& report) {
   add_left_out_rows(study::left_out_points(set), report);
-  for (const std::string& group : by) add_left_out_table(study::predict_left_out(set, group), group, report);
+  for (const std::string& group : by) {
+    std::vector<study::SourceEffect> effects;
+    add_left_out_table(study::predict_left_out(set, group, &effects), group, report);
+    if (!effects.empty()) add_source_effects(std::move(effects), report);
+  }
 }
 
 }  // namespace dculab::cli

@@ -20,6 +20,9 @@ void add_scores(const study::Scores& scores, int worst, Format format, Report& r
 // `--leave-one-out`: for each of `by` (study::left_out_groups()) a table: left out x kind with rows, errors, coverage
 // and the naive roofline's errors. Points that are refused or not priced are listed and in no table. Throws InputError
 // as study::predict_left_out.
-void add_left_out_scores(const study::PointSet& set, const std::vector<std::string>& by, Report& report);
+void add_left_out_scores(study::PointSet& set, const std::vector<std::string>& by, Report& report);
+
+// What a calibration learned of each group, as factors: `fitted` of the JSON.
+void add_effects(const sim::PointCalibration& calibration, Report& report);
 
 }  // namespace dculab::cli

@@ -65,11 +65,11 @@ std::string_view explanation(Basis basis) {
     case Basis::measured:
       return "measured";
     case Basis::interpolated:
-      return "interpolated between this machine's traces";
+      return "interpolated between measurements on this machine";
     case Basis::extrapolated:
-      return "extrapolated beyond this machine's traces: interval factor squared";
+      return "extrapolated beyond measurements on this machine: a wider interval";
     case Basis::priors:
-      return "priors: no traces of this machine, from its data sheet";
+      return "priors: no measurements on this machine, from its data sheet";
   }
   return "?";
 }
@@ -113,9 +113,22 @@ SeenFormats calibrated_formats(std::span<const TraceStep> steps) {
   return seen;
 }
 
+std::optional<Spread> point_spread(const Machine& machine, PriceKind kind) {
+  if (!machine.calibration) return std::nullopt;
+  for (const std::string_view name :
+       {std::string_view(machine.stack.name), std::string_view(machine.stack.program), kAnyStack}) {
+    const auto found = machine.calibration->intervals.find(std::string(name));
+    if (found == machine.calibration->intervals.end()) continue;
+    const PointIntervals& intervals = found->second;
+    return Spread{intervals.factors.at(kind), intervals.rows > 0 ? Basis::interpolated : Basis::extrapolated};
+  }
+  return std::nullopt;
+}
+
 Spread spread(const Machine& machine, std::span<const StepFeatures> features,
               const std::function<Seconds(const Machine&)>& time) {
   if (!machine.calibration) return {std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)), Basis::priors};
+  if (const auto of_points = point_spread(machine, PriceKind::step)) return *of_points;
   constexpr double kFew = 0.01;
   const auto outside = std::ranges::count_if(features, [&machine](const StepFeatures& of_step) {
     return !inside(machine.calibration->domain, of_step.sizes) || !has_seen(machine.calibration->formats, of_step);

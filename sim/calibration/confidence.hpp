@@ -3,6 +3,7 @@
 // Calibrated machine: [t / f, t * f] with the conformal factor f of its held-out steps. Outside the domain they cover,
 // f^2, and the prediction says that it extrapolates: sizes beyond theirs, or a format that has kernels of its own and
 // that no step had. A file that does not say which formats they had cannot tell, and extrapolates.
+// Calibrated on points of others: the factor of its stack and kind of price (sim/study/point_intervals.hpp).
 // Machine known from its file alone: 90 % of a log-normal whose variance adds up what every prior contributes,
 //   sigma^2 = sigma_model^2 + sum over parameters (d log t / d log p * sigma_p)^2
 // with sigma_model = 0.15 for what the cost law itself leaves out (an assumption; docs/reference/calibration.md
@@ -12,6 +13,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -71,6 +73,9 @@ struct Spread {
   double factor = 1;
   Basis basis = Basis::priors;
 };
+
+// Of prices of that kind by machine.stack, where the machine was calibrated on points.
+[[nodiscard]] std::optional<Spread> point_spread(const Machine& machine, PriceKind kind);
 
 // Of `time`, that of steps with these features together: extrapolated when more than one in a hundred lies outside of
 // what was calibrated on.

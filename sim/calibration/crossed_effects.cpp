@@ -40,6 +40,16 @@ struct EffectProblem {
     return values(thetas, step);
   }
 
+  [[nodiscard]] Vector begin_at(const Effects& start) const {
+    Vector x = Vector::Zero(size());
+    for (std::size_t group = 0; group < groups.size(); ++group)
+      if (const auto known = start.find(groups[group].name); known != start.end())
+        for (std::size_t figure = 0; figure < figures(); ++figure)
+          if (const auto entry = entry_of[group * figures() + figure]; entry >= 0)
+            x[entry] = known->second[figure] / groups[group].sigma[figure];
+    return x;
+  }
+
   // Of one row: its slope by every entry of x.
   [[nodiscard]] Vector spread(std::size_t row, const RowSlope& value) const {
     Vector result = Vector::Zero(size());
@@ -115,11 +125,11 @@ void minimise(const EffectProblem& problem, double step, Vector& x) {
 }  // namespace
 
 CrossedEffects::CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std::vector<std::size_t>> members,
-                               const RowValues& values)
+                               const RowValues& values, const Effects& start)
     : groups_(std::move(groups)), members_(std::move(members)), figures_(groups_.front().sigma.size()) {
   EffectProblem problem{groups_, members_, values, std::vector<std::ptrdiff_t>(groups_.size() * figures_, -1)};
   problem.entry_of = entry_of_ = number_entries(problem, problem.rows(Vector(), kCoarseStep));
-  Vector x = Vector::Zero(problem.size());
+  Vector x = problem.begin_at(start);
   for (const double step : {kCoarseStep, kFineStep})
     if (x.size() > 0) minimise(problem, step, x);
   rows_ = problem.rows(x, kFineStep);
@@ -155,6 +165,14 @@ double CrossedEffects::variance(const std::vector<CrossedGroup>& groups, const s
   return unknown + known.dot(covariance * known);
 }
 
+double CrossedEffects::nuisance(std::size_t row) const {
+  double added = 0;
+  for (const std::size_t group : members_[row])
+    for (std::size_t figure = 0; groups_[group].is_nuisance && figure < figures_; ++figure)
+      added += rows_[row].slope[figure] * effects_.at(groups_[group].name)[figure];
+  return added;
+}
+
 CrossedEffects::LeftOut CrossedEffects::leave_out(std::size_t index) const {
   const RowValues none;
   const EffectProblem problem{groups_, members_, none, entry_of_};
@@ -169,29 +187,19 @@ CrossedEffects::LeftOut CrossedEffects::leave_out(std::size_t index) const {
     curvature -= scale * slope * slope.transpose();
     gradient += scale * rows_[row].residual * slope;
   }
-  const Eigen::LDLT<Matrix> solver(curvature);
-  const Vector moved = solver.solve(gradient);  // x without the rows - x with them
-  for (const std::size_t row : left.rows) {
-    const Vector slope = problem.spread(row, rows_[row]);
-    left.residual.push_back(rows_[row].residual + slope.dot(moved));
-    left.deviation.push_back(std::sqrt(std::max(0.0, slope.dot(solver.solve(slope)))));
-  }
+  Vector moved = Eigen::LDLT<Matrix>(curvature).solve(gradient);  // x without the rows - x with them
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    for (std::size_t figure = 0; groups_[group].is_nuisance && figure < figures_; ++figure)
+      if (const auto entry = entry_of_[group * figures_ + figure]; entry >= 0) moved[entry] = 0;
+  for (const std::size_t row : left.rows)
+    left.residual.push_back(rows_[row].residual - nuisance(row) + problem.spread(row, rows_[row]).dot(moved));
   return left;
 }
 
-std::vector<double> CrossedEffects::leave_one_out_scores() const {
-  const RowValues none;
-  const EffectProblem problem{groups_, members_, none, entry_of_};
-  const Eigen::Map<const Matrix> covariance(covariance_.data(), problem.size(), problem.size());
-  std::vector<double> scores;
-  for (std::size_t row = 0; row < rows_.size(); ++row) {
-    const Vector slope = problem.spread(row, rows_[row]);
-    const double with_it = slope.dot(covariance * slope);
-    // Sherman-Morrison: taking the row out of the curvature.
-    const double left = 1 - std::min(0.999, rows_[row].count * huber_weight(rows_[row].residual) * with_it);
-    scores.push_back(std::abs(rows_[row].residual / left) / std::sqrt(1 + with_it / left));
-  }
-  return scores;
+std::vector<double> CrossedEffects::residuals() const {
+  std::vector<double> residuals;
+  for (const RowSlope& row : rows_) residuals.push_back(row.residual);
+  return residuals;
 }
 
 }  // namespace dculab::sim

@@ -23,7 +23,10 @@ namespace dculab::sim {
 struct CrossedGroup {
   std::string name;
   std::vector<double> sigma;  // [figures] prior width of what it adds; 0: adds nothing
+  bool is_nuisance = false;   // of how rows were measured: fitted, and no part of a prediction
 };
+
+using Effects = std::map<std::string, std::vector<double>>;  // by group: what it adds to each figure
 
 // A row's residual, in sigmas, and its derivative by each figure.
 struct RowSlope {
@@ -37,30 +40,31 @@ using RowValues = std::function<std::vector<RowSlope>(const std::vector<std::vec
 
 class CrossedEffects {
  public:
-  // `members[row]`: the groups that row belongs to, indices into `groups`.
+  // `members[row]`: the groups that row belongs to, indices into `groups`. `start`: where the search begins, groups
+  // that are not in it at 0.
   CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std::vector<std::size_t>> members,
-                 const RowValues& values);
+                 const RowValues& values, const Effects& start = {});
 
-  // By group name: what it adds to each figure.
-  [[nodiscard]] const std::map<std::string, std::vector<double>>& effects() const { return effects_; }
+  [[nodiscard]] const Effects& effects() const { return effects_; }
 
   // Variance of slope . (sum of what these groups add): the posterior's for groups of the fit, the prior's for others.
   [[nodiscard]] double variance(const std::vector<CrossedGroup>& groups, const std::vector<double>& slope) const;
 
-  // Residuals of the rows of group `index`, in sigmas, had the fit not seen them, to first order; and, in the same
-  // order, the standard deviation that variance() would then have had. Rows in ascending order.
+  // Residuals of predictions of the rows of group `index`, in sigmas, had the fit not seen them, to first order. Rows
+  // in ascending order.
   struct LeftOut {
     std::vector<std::size_t> rows;
     std::vector<double> residual;
-    std::vector<double> deviation;
   };
   [[nodiscard]] LeftOut leave_out(std::size_t index) const;
 
-  // |residual| / sqrt(1 + deviation^2) of every row, had the fit seen all others, to first order.
-  [[nodiscard]] std::vector<double> leave_one_out_scores() const;
+  // Residuals of all rows at the optimum, in sigmas.
+  [[nodiscard]] std::vector<double> residuals() const;
 
  private:
-  std::map<std::string, std::vector<double>> effects_;
+  [[nodiscard]] double nuisance(std::size_t row) const;  // that groups of that kind add to a residual
+
+  Effects effects_;
   std::vector<CrossedGroup> groups_;
   std::vector<std::vector<std::size_t>> members_;
   std::vector<RowSlope> rows_;            // at the optimum

@@ -13,13 +13,14 @@ constexpr double kLongestTime = 1e-2;    // s
 constexpr double kSmallestPrior = 1e-7;  // s, of times whose machine file says 0
 
 // Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
-constexpr std::array<Parameter, 14> kParameters{{
+constexpr std::array<Parameter, 15> kParameters{{
     {"stack.reached.matmul_compute", &Reached::matmul_compute, 0.30, kLeastShare, 1},
     {"stack.reached.attention_compute", &Reached::attention_compute, 0.50, kLeastShare, 1},
     {"stack.reached.elementwise_compute", &Reached::elementwise_compute, 0.70, kLeastShare, 1},
     {"stack.reached.conversion_compute", &Reached::conversion_compute, 0.50, kLeastShare, 1},
     {"sustained.dram_bandwidth", &Sustained::dram_bandwidth, 0.15, kLeastShare, 1},
     {"sustained.cache_bandwidth", &Sustained::cache_bandwidth, 0.40, kLeastShare, 1},
+    {"stack.reached.cache_bandwidth", &Reached::cache_bandwidth, 0.20, kLeastShare, 1},
     {"stack.reached.overlap", &Reached::overlap, 0.50, kLeastShare, 1},
     {"stack.reached.block_lookup", &Reached::block_lookup, 1.00, kLeastTime, kLongestTime},
     {"sustained.refill_bandwidth", &Sustained::refill_bandwidth, 0.50, kLeastShare, 1},
@@ -38,13 +39,25 @@ template <class Value>
     return value.value();
 }
 
+[[nodiscard]] bool is_host_time(Seconds Overheads::*member) {
+  return member == &Overheads::host_per_step || member == &Overheads::host_per_sequence;
+}
+
 // Calls `use` with the field that a member pointer means.
 template <class MachineType, class Use>
 void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
+  const auto visit_time = [&](Seconds Overheads::*member) {
+    auto& of_stack =
+        member == &Overheads::host_per_step ? machine.stack.host_per_step : machine.stack.host_per_sequence;
+    if (is_host_time(member) && of_stack)
+      use(*of_stack);
+    else
+      use(machine.overheads.*member);
+  };
   std::visit(
       [&](auto member) {
         if constexpr (std::is_same_v<decltype(member), Seconds Overheads::*>)
-          use(machine.overheads.*member);
+          visit_time(member);
         else if constexpr (std::is_same_v<decltype(member), double Sustained::*>)
           use(machine.sustained.*member);
         else
@@ -56,6 +69,12 @@ void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
 }  // namespace
 
 std::span<const Parameter> parameters() { return kParameters; }
+
+Owner owner_of(const Parameter& parameter) {
+  if (parameter.key.starts_with("stack.")) return Owner::kernels;
+  const auto* time = std::get_if<Seconds Overheads::*>(&parameter.member);
+  return time != nullptr && is_host_time(*time) ? Owner::host : Owner::device;
+}
 
 bool matters(const Machine& machine, const Parameter& parameter) {
   const auto* share = std::get_if<double Sustained::*>(&parameter.member);

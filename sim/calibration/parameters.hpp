@@ -2,6 +2,7 @@
 // that no peak explains.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -22,9 +23,14 @@ struct Parameter {
 
 [[nodiscard]] std::span<const Parameter> parameters();
 
+// Whose figure it is: the device's, whatever runs there; its kernels'; or the program's, whatever it runs on.
+enum class Owner : std::uint8_t { device, kernels, host };
+[[nodiscard]] Owner owner_of(const Parameter& parameter);
+
 // Whether a price on this machine can depend on it: nothing is fetched again where no cache is shared with strangers.
 [[nodiscard]] bool matters(const Machine& machine, const Parameter& parameter);
 
+// Of host times: the stack's where it states one, else the machine's.
 [[nodiscard]] double get(const Machine& machine, const Parameter& parameter);
 
 // Stores `value`, held between lowest and highest; a figure that lies beyond them already stays where it is at most.

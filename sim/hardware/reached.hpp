@@ -20,6 +20,7 @@ struct Reached {
   double attention_compute = 0.45;
   double elementwise_compute = 0.25;
   double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
+  double cache_bandwidth = 1;        // of what streams through caches sustain
   double overlap = 0.80;             // share of one resource's time that hides behind another's equal time
   // Per followed block-table entry, where it is not hidden: the load of the entry and the address arithmetic. The prior
   // makes blocks of 1 token 13 to 18 % slower than of 16, as measured on gfx950 (ROCm/FlyDSL pull request 1066).
@@ -34,11 +35,12 @@ struct ReachedField {
   std::string_view key;
   std::variant<double Reached::*, Seconds Reached::*> member;
 };
-inline constexpr std::array<ReachedField, 7> kReached{{
+inline constexpr std::array<ReachedField, 8> kReached{{
     {"matmul_compute", &Reached::matmul_compute},
     {"attention_compute", &Reached::attention_compute},
     {"elementwise_compute", &Reached::elementwise_compute},
     {"conversion_compute", &Reached::conversion_compute},
+    {"cache_bandwidth", &Reached::cache_bandwidth},
     {"overlap", &Reached::overlap},
     {"block_lookup", &Reached::block_lookup},
     {"undisturbed", &Reached::undisturbed},

@@ -52,7 +52,8 @@ BytesPerSecond deliverable(const Machine& machine, std::size_t index, double act
 BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units, double drawing_units) {
   const MemoryLevel& level = machine.memory[index];
   const bool dram = index + 1 == machine.memory.size();
-  const double efficiency = dram ? machine.sustained.dram_bandwidth : machine.sustained.cache_bandwidth;
+  const double efficiency = dram ? machine.sustained.dram_bandwidth
+                                 : machine.sustained.cache_bandwidth * machine.stack.reached.cache_bandwidth;
   const bool alone_known = level.bandwidth_per_unit > BytesPerSecond{};
   const int sharers = level.scope == Scope::compute_unit ? machine.compute_units : sharing_units(machine);
   const BytesPerSecond per_unit = alone_known ? level.bandwidth_per_unit : level.bandwidth / sharers;

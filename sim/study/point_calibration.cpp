@@ -2,34 +2,64 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <thread>
 
-#include "sim/calibration/hold_out.hpp"
+#include "sim/calibration/confidence.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/study/ordered_chunks.hpp"
 
 namespace dculab::sim {
 namespace {
 
-constexpr double kLeastEngineSigma = 0.5;
-constexpr double kOwnShare = 0.5;   // of a prior's width: machine, software
-constexpr double kTimeSigma = 0.1;  // of the time itself, in each group
-constexpr std::size_t kFewestForConformal = 5;
+constexpr double kLeastKernelSigma = 0.5;
+constexpr double kHalf = 0.5;  // of a prior's width
+constexpr double kSourceTimeSigma = 0.1;
+constexpr double kRowsOfPrior = 5;  // that kModelLogSigma counts as where a source's spread is estimated
 
 [[nodiscard]] std::size_t figures() { return parameters().size() + 1; }
 
-[[nodiscard]] CrossedGroup group(const std::string& name, double share, double least, double time_sigma) {
-  CrossedGroup result{name, {}};
-  for (const Parameter& parameter : parameters()) result.sigma.push_back(share * std::max(least, parameter.log_sigma));
-  result.sigma.push_back(time_sigma);
+// Shares of the priors' widths, by whose figure it is.
+struct Widths {
+  double device = 0, kernels = 0, host = 0;
+  double least = 0;  // that a share is taken of
+  double time = 0;
+};
+
+[[nodiscard]] CrossedGroup group(std::string name, const Widths& widths) {
+  CrossedGroup result{std::move(name), {}};
+  for (const Parameter& parameter : parameters()) {
+    const Owner owner = owner_of(parameter);
+    const double share =
+        owner == Owner::device ? widths.device : (owner == Owner::kernels ? widths.kernels : widths.host);
+    result.sigma.push_back(share * std::max(widths.least, parameter.log_sigma));
+  }
+  result.sigma.push_back(widths.time);
+  result.is_nuisance = widths.time > 0;
   return result;
 }
 
-// What a point belongs to, the widest first.
-[[nodiscard]] std::vector<CrossedGroup> groups_of(const PointOrigin& origin) {
-  return {group("all", 1, 0, 0), group("machine " + origin.machine, kOwnShare, 0, kTimeSigma),
-          group("engine " + origin.engine, 1, kLeastEngineSigma, kTimeSigma),
-          group("software " + origin.software, kOwnShare, kLeastEngineSigma, kTimeSigma)};
+[[nodiscard]] std::string vendor_of(const Machine& machine) { return std::string(lower::name(machine.vendor)); }
+
+[[nodiscard]] std::vector<CrossedGroup> groups_of_device(const Machine& machine) {
+  return {group("all", {.device = 1, .kernels = 1, .host = 1}),
+          group("vendor " + vendor_of(machine), {.device = kHalf, .kernels = kHalf}),
+          group("machine " + machine.name, {.device = kHalf})};
+}
+
+[[nodiscard]] std::vector<CrossedGroup> groups_of_stack(const Machine& machine) {
+  const Stack& stack = machine.stack;
+  return {group("program " + stack.program, {.kernels = 1, .host = 1, .least = kLeastKernelSigma}),
+          group("stack " + stack.name, {.kernels = kHalf, .host = kHalf, .least = kLeastKernelSigma}),
+          group(stack.program + " on " + vendor_of(machine), {.kernels = kHalf})};
+}
+
+[[nodiscard]] std::vector<CrossedGroup> groups_of(const MeasuredPoint& point) {
+  std::vector<CrossedGroup> groups = groups_of_device(*point.machine);
+  if (!point.recipe->probe)
+    for (CrossedGroup& each : groups_of_stack(*point.machine)) groups.push_back(std::move(each));
+  groups.push_back(group("source " + point.source, {.time = kSourceTimeSigma}));
+  return groups;
 }
 
 [[nodiscard]] Seconds price_at(const Machine& machine, const Recipe& recipe, double log_factor) {
@@ -51,24 +81,24 @@ constexpr std::size_t kFewestForConformal = 5;
   return slopes;
 }
 
-[[nodiscard]] RowSlope row_at(const MeasuredPoint& point, const std::vector<double>& theta, double step) {
+[[nodiscard]] RowSlope row_at(const MeasuredPoint& point, double sigma, const std::vector<double>& theta, double step) {
   const Seconds time = price_at(with_factors(*point.machine, theta), *point.recipe, theta.back());
-  RowSlope row{std::log(time / point.time) / kModelLogSigma, {}};
+  RowSlope row{std::log(time / point.time) / sigma, {}};
   if (step == 0) return row;
   row.slope = slopes_at(*point.machine, theta, *point.recipe, time, step);
-  for (double& slope : row.slope) slope /= kModelLogSigma;
+  for (double& slope : row.slope) slope /= sigma;
   return row;
 }
 
 // Rows are priced on all cores: each is independent of the others.
-[[nodiscard]] std::vector<RowSlope> rows_at(std::span<const MeasuredPoint> points,
+[[nodiscard]] std::vector<RowSlope> rows_at(std::span<const MeasuredPoint> points, const std::vector<double>& sigmas,
                                             const std::vector<std::vector<double>>& thetas, double step) {
   std::vector<RowSlope> rows(points.size());
   const unsigned workers = std::max(1U, std::thread::hardware_concurrency());
   const auto make_worker = [&]() -> ChunkWorker {
     return [&](std::uint64_t worker) {
       for (std::size_t row = worker; row < points.size(); row += workers)
-        rows[row] = row_at(points[row], thetas[row], step);
+        rows[row] = row_at(points[row], sigmas[row], thetas[row], step);
       return std::string();
     };
   };
@@ -86,7 +116,7 @@ struct Grouped {
   std::map<std::string, std::size_t> index_of;
   for (const MeasuredPoint& point : points) {
     std::vector<std::size_t>& members = grouped.members.emplace_back();
-    for (CrossedGroup& each : groups_of(point.origin)) {
+    for (CrossedGroup& each : groups_of(point)) {
       const auto [known, is_new] = index_of.emplace(each.name, grouped.groups.size());
       members.push_back(known->second);
       if (is_new) grouped.groups.push_back(std::move(each));
@@ -95,121 +125,135 @@ struct Grouped {
   return grouped;
 }
 
-// Sizes by which interpolation and extrapolation are told apart, the largest over the steps.
-[[nodiscard]] std::map<std::string, double> features(const std::string& kind, const Recipe& recipe) {
-  double tokens = 0, context = 0, bytes = recipe.probe ? recipe.probe->bytes.value() : 0;
-  for (const RecipeStep& step : recipe.steps) {
-    bytes = std::max(bytes, step_footprint(step.plan).value());
-    for (const Op& op : step.plan.ops) {
-      tokens = std::max(tokens, static_cast<double>(op.m));
-      if (op.attention.num_sequences > 0)
-        context = std::max(context, op.attention.context_tokens / op.attention.num_sequences);
-    }
-  }
-  return {{kind + ".new_tokens", tokens}, {kind + ".context_tokens", context}, {kind + ".bytes", bytes}};
-}
-
-[[nodiscard]] bool inside(const std::map<std::string, Range>& domain, const std::map<std::string, double>& sizes) {
-  return std::all_of(sizes.begin(), sizes.end(), [&domain](const auto& entry) {
-    const auto found = domain.find(entry.first);
-    return found != domain.end() && entry.second >= found->second.low && entry.second <= found->second.high;
-  });
-}
-
-// The 90 % quantile of |error| / sd, as split conformal takes it.
-[[nodiscard]] double conformal_quantile(std::vector<double> scores) {
-  if (scores.size() < kFewestForConformal) return kNormalQuantile95;
-  std::sort(scores.begin(), scores.end());
-  const double wanted = std::ceil(kIntervalCoverage * static_cast<double>(scores.size() + 1));
-  return scores[std::min(scores.size(), static_cast<std::size_t>(wanted)) - 1];
-}
-
-struct WeighedScore {
-  double score, weight;
-};
-
-[[nodiscard]] double weighed_quantile(std::vector<WeighedScore> scores) {
-  if (scores.size() < kFewestForConformal) return kNormalQuantile95;
-  std::ranges::sort(scores, {}, &WeighedScore::score);
-  double total = 0, below = 0;
-  for (const WeighedScore& each : scores) total += each.weight;
-  for (const WeighedScore& each : scores)
-    if ((below += each.weight) >= kIntervalCoverage * total) return each.score;
-  return scores.back().score;
-}
-
-// Where every group whose name begins so is left out in turn. Groups weigh alike, however many rows each has: a new one
-// is like the others, not like most rows.
-[[nodiscard]] double left_out_quantile(const CrossedEffects& fit, const Grouped& grouped, const std::string& begin) {
-  std::vector<WeighedScore> scores;
-  for (std::size_t index = 0; index < grouped.groups.size(); ++index) {
-    if (!grouped.groups[index].name.starts_with(begin)) continue;
-    const CrossedEffects::LeftOut left = fit.leave_out(index);
-    for (std::size_t row = 0; row < left.rows.size(); ++row)
-      scores.push_back({std::abs(left.residual[row]) / std::hypot(1, left.deviation[row]),
-                        1 / static_cast<double>(left.rows.size())});
-  }
-  return weighed_quantile(std::move(scores));
-}
-
-}  // namespace
-
-PointCalibration::PointCalibration(std::span<const MeasuredPoint> points) {
-  const Grouped grouped = group_points(points);
-  const auto values = [points](const std::vector<std::vector<double>>& thetas, double step) {
-    return rows_at(points, thetas, step);
+[[nodiscard]] std::shared_ptr<const CrossedEffects> fit_points(std::span<const MeasuredPoint> points,
+                                                               const Grouped& grouped,
+                                                               const std::vector<double>& sigmas,
+                                                               const Effects& start) {
+  const auto values = [&](const std::vector<std::vector<double>>& thetas, double step) {
+    return rows_at(points, sigmas, thetas, step);
   };
-  fit_ = std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values);
-  for (const MeasuredPoint& point : points)
-    for (const auto& [feature, value] : features(point.kind, *point.recipe)) {
-      Range& range = domain_.try_emplace(feature, Range{value, value}).first->second;
-      range = {std::min(range.low, value), std::max(range.high, value)};
-    }
-  quantiles_ = {conformal_quantile(fit_->leave_one_out_scores()), left_out_quantile(*fit_, grouped, "machine "),
-                left_out_quantile(*fit_, grouped, "engine ")};
+  return std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values, start);
 }
 
-std::vector<double> PointCalibration::theta(const PointOrigin& origin) const {
+[[nodiscard]] std::vector<double> stated_sigmas(std::span<const MeasuredPoint> points) {
+  std::vector<double> sigmas;
+  for (const MeasuredPoint& point : points) sigmas.push_back(std::hypot(kModelLogSigma, point.spread));
+  return sigmas;
+}
+
+// The scatter of each source's rows about the fit, where it is larger than stated: by their median, with kRowsOfPrior
+// more that scatter as stated.
+void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects& fit, std::vector<double>& sigmas) {
+  constexpr double kMedianOfNormal = 0.6745;
+  std::map<std::string, std::vector<double>> sizes;
+  const std::vector<double> residuals = fit.residuals();
+  for (std::size_t row = 0; row < points.size(); ++row)
+    sizes[points[row].source].push_back(std::abs(residuals[row]) / kMedianOfNormal);
+  std::map<std::string, double> wider;
+  for (auto& [source, each] : sizes) {
+    const auto middle = each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2);
+    std::ranges::nth_element(each, middle);
+    const double rows = static_cast<double>(each.size());
+    wider[source] = std::sqrt(std::max(1.0, (rows * *middle * *middle + kRowsOfPrior) / (rows + kRowsOfPrior)));
+  }
+  for (std::size_t row = 0; row < points.size(); ++row) sigmas[row] *= wider[points[row].source];
+}
+
+[[nodiscard]] std::vector<double> sum_of(const Effects& effects, const std::vector<CrossedGroup>& groups) {
   std::vector<double> sum(figures(), 0.0);
-  for (const CrossedGroup& each : groups_of(origin)) {
-    const auto known = effects().find(each.name);
-    if (known == effects().end()) continue;
+  for (const CrossedGroup& each : groups) {
+    const auto known = effects.find(each.name);
+    if (known == effects.end()) continue;
     for (std::size_t figure = 0; figure < sum.size(); ++figure) sum[figure] += known->second[figure];
   }
   return sum;
 }
 
-double PointCalibration::quantile(const PointOrigin& origin) const {
-  const bool machine_seen = effects().contains("machine " + origin.machine);
-  const bool engine_seen = effects().contains("engine " + origin.engine);
-  if (machine_seen && engine_seen) return quantiles_.seen;
-  if (engine_seen) return quantiles_.new_machine;
-  return machine_seen ? quantiles_.new_engine : std::max(quantiles_.new_machine, quantiles_.new_engine);
+// The distance that leaving the group out stands for.
+[[nodiscard]] std::optional<Distance> distance_of(const std::string& group) {
+  if (group.starts_with("source ")) return Distance::source;
+  if (group.starts_with("machine ")) return Distance::machine;
+  if (group.starts_with("vendor ")) return Distance::vendor;
+  if (group.find(" on ") != std::string::npos) return Distance::program;
+  return std::nullopt;
 }
 
-Machine PointCalibration::machine(const Machine& base, const PointOrigin& origin) const {
-  return with_factors(base, theta(origin));
+[[nodiscard]] IntervalTable score_left_out(std::span<const MeasuredPoint> points, const Grouped& grouped,
+                                           const CrossedEffects& fit, const std::vector<double>& sigmas) {
+  IntervalTable table;
+  for (std::size_t index = 0; index < grouped.groups.size(); ++index) {
+    const std::optional<Distance> distance = distance_of(grouped.groups[index].name);
+    if (!distance) continue;
+    const CrossedEffects::LeftOut left = fit.leave_out(index);
+    for (std::size_t at = 0; at < left.rows.size(); ++at) {
+      const MeasuredPoint& point = points[left.rows[at]];
+      table.add(*distance, vendor_of(*point.machine), kind_of(*point.recipe), left.residual[at] * sigmas[left.rows[at]],
+                1 / static_cast<double>(left.rows.size()));
+    }
+  }
+  return table;
 }
 
-PointPrediction PointCalibration::predict(const Machine& base, const PointOrigin& origin, const std::string& kind,
-                                          const Recipe& recipe) const {
-  const std::vector<double> at = theta(origin);
-  const MeasuredPoint asked{origin, kind, &base, &recipe, Seconds(1)};
-  constexpr double kStep = 1e-3;
-  const RowSlope row = row_at(asked, at, kStep);
-  const Seconds floor = recipe_floor(base, recipe);
-  const Seconds time = std::max(floor, Seconds(std::exp(row.residual * kModelLogSigma)));
-  const double deviation = std::sqrt(1 + fit_->variance(groups_of(origin), row.slope)) * kModelLogSigma;
-  const double factor = std::exp(quantile(origin) * deviation);
-  const bool known = effects().contains("machine " + origin.machine) && effects().contains("engine " + origin.engine) &&
-                     inside(domain_, features(kind, recipe));
-  return {time, {std::max(time / factor, floor), time * factor, known ? Basis::interpolated : Basis::extrapolated}};
+}  // namespace
+
+PointCalibration::PointCalibration(std::span<const MeasuredPoint> points, const Effects& start) {
+  const Grouped grouped = group_points(points);
+  std::vector<double> sigmas = stated_sigmas(points);
+  fit_ = fit_points(points, grouped, sigmas, start);
+  widen_by_source(points, *fit_, sigmas);
+  fit_ = fit_points(points, grouped, sigmas, fit_->effects());
+  table_ = score_left_out(points, grouped, *fit_, sigmas);
+  points_ = static_cast<int>(points.size());
+  for (const MeasuredPoint& point : points) {
+    if (point.recipe->probe) continue;
+    ++rows_[{point.machine->name, point.machine->stack.name}];
+    hosts_.emplace(point.machine->stack.name, point.machine->overheads);
+  }
 }
 
-Confidence recipe_confidence(const Machine& machine, const Recipe& recipe, Seconds predicted) {
-  const double factor = std::exp(kNormalQuantile95 * recipe_log_sigma(machine, recipe));
-  const Seconds floor = std::min(predicted, recipe_floor(machine, recipe));
-  return {std::max(predicted / factor, floor), predicted * factor, Basis::priors};
+Machine PointCalibration::device(const Machine& machine) const {
+  return with_factors(machine, sum_of(effects(), groups_of_device(machine)));
+}
+
+Reached PointCalibration::reached(const Machine& machine) const {
+  std::vector<CrossedGroup> groups = groups_of_device(machine);
+  for (CrossedGroup& each : groups_of_stack(machine)) groups.push_back(std::move(each));
+  return with_factors(machine, sum_of(effects(), groups)).stack.reached;
+}
+
+Stack PointCalibration::anywhere(Stack stack) const {
+  Machine machine;
+  machine.stack = std::move(stack);
+  const auto host = hosts_.find(machine.stack.name);
+  if (host != hosts_.end()) {
+    const auto or_machines = [](std::optional<Seconds>& time, Seconds of_machine) { time = time.value_or(of_machine); };
+    or_machines(machine.stack.host_per_step, host->second.host_per_step);
+    or_machines(machine.stack.host_per_sequence, host->second.host_per_sequence);
+  }
+  std::vector<CrossedGroup> groups = groups_of_stack(machine);
+  groups.pop_back();
+  groups.push_back(groups_of_device(machine).front());
+  return with_factors(machine, sum_of(effects(), groups)).stack;
+}
+
+bool PointCalibration::has_seen(lower::Vendor vendor) const {
+  return effects().contains("vendor " + std::string(lower::name(vendor)));
+}
+
+bool PointCalibration::has_seen(const Stack& stack) const { return effects().contains("program " + stack.program); }
+
+PointIntervals PointCalibration::intervals(const Machine& machine) const {
+  const std::string vendor = vendor_of(machine);
+  const auto seen = [this](const std::string& group) { return effects().contains(group); };
+  Distance distance = Distance::source;
+  if (!seen(machine.stack.program + " on " + vendor)) distance = Distance::program;
+  if (!seen("machine " + machine.name)) distance = Distance::machine;
+  if (!seen("vendor " + vendor)) distance = Distance::vendor;
+  PointIntervals intervals;
+  if (const auto rows = rows_.find({machine.name, machine.stack.name}); rows != rows_.end())
+    intervals.rows = rows->second;
+  for (const auto& [name, kind] : kPriceKinds) intervals.factors[kind] = table_.factor(distance, vendor, kind);
+  return intervals;
 }
 
 }  // namespace dculab::sim

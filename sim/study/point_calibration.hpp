@@ -1,88 +1,79 @@
-// What published figures teach about machines and software, and how far a prediction of another figure can be trusted.
+// What published figures teach of machines and of what runs there, and how far a prediction can then be trusted.
 //
-// Every figure of sim/calibration/parameters.hpp is the machine file's, times what is learned of four groups that a
-// point belongs to (sim/calibration/crossed_effects.hpp):
+// A figure of sim/calibration/parameters.hpp is what the files say, times what is learned of the groups that a point
+// belongs to (sim/calibration/crossed_effects.hpp):
 //
-//   all       what the priors get wrong everywhere
-//   machine   what this machine adds
-//   engine    what a program adds on every machine: "llama.cpp"
-//   software  what a version or build of it adds: "llama.cpp HIP"
+//              all  vendor  machine  program  stack  program on vendor  source    width of the prior, of its own
+//   device     1    1/2     1/2
+//   kernels    1    1/2              1        1/2    1/2                          at least 0.5 for what runs
+//   host       1                     1        1/2                                 the same
+//   time                                                                0.1
 //
-// and the time itself, for what the law leaves out, has a factor of machine, engine and software. So a machine that no
-// point was measured on is predicted with what is known of the engine on other machines, and an engine that is new with
-// what is known of the machine. Widths of the priors:
+// So a machine that no point was measured on is predicted with what is known of its vendor and of the program
+// elsewhere. A source's time (the clock it ran at, how it timed) is of how its rows were measured, and no part of a
+// prediction.
 //
-//   figure    its own log_sigma for all and engine (at least 0.5 for engines: how much of a peak is reached is
-//             the kernels' matter), half of it for machine and software
-//   time      0.1 each: an assumption
-//   point     0.15, what the cost law is taken to leave out: publications do not say their spread
+// A row's residual is in sigmas of its own: what the cost law is taken to leave out (kModelLogSigma), the spread that
+// its publication admits, and, in a second fit, that of its source's rows about the first.
 //
-// 90 % interval: exp(+- q * sd). sd: the posterior's of log(time), groups that were not seen with their priors' width.
-// q: split conformal, the 90 % quantile of |log error| / sd of points that were left out, to first order: alone where
-// machine and engine were both seen, with all of their machine, or of their engine, where that was not.
+// How far a prediction holds: sim/study/point_intervals.hpp.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
-#include "sim/calibration/confidence.hpp"
 #include "sim/calibration/crossed_effects.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/study/point_intervals.hpp"
 #include "sim/study/recipe.hpp"
 
 namespace dculab::sim {
 
-struct PointOrigin {
-  std::string machine, engine, software;
-};
-
 struct MeasuredPoint {
-  PointOrigin origin;
-  std::string kind;                  // points of a kind are comparable: "decode_rate"
-  const Machine* machine = nullptr;  // as its file has it
+  std::string source;
+  const Machine* machine = nullptr;  // as its file has it, with the stack that ran
   const Recipe* recipe = nullptr;
   Seconds time;
-};
-
-struct PointPrediction {
-  Seconds time;
-  Confidence trust;
+  double spread = 0;  // of the measurement, relative, as its publication admits
 };
 
 class PointCalibration {
  public:
-  // Precondition: at least 1 point; none is below its recipe_floor.
-  explicit PointCalibration(std::span<const MeasuredPoint> points);
+  // Precondition: at least 1 point; none is below its recipe_floor. The search begins at `start`, another's effects.
+  explicit PointCalibration(std::span<const MeasuredPoint> points, const Effects& start = {});
 
-  // `base` with what was learned of these groups.
-  [[nodiscard]] Machine machine(const Machine& base, const PointOrigin& origin) const;
+  // A machine's file with what was learned of the device; what `machine.stack` reaches there; and a stack's file with
+  // its host times and with what it reaches on a device of which nothing is known.
+  [[nodiscard]] Machine device(const Machine& machine) const;
+  [[nodiscard]] Reached reached(const Machine& machine) const;
+  [[nodiscard]] Stack anywhere(Stack stack) const;
 
-  [[nodiscard]] PointPrediction predict(const Machine& base, const PointOrigin& origin, const std::string& kind,
-                                        const Recipe& recipe) const;
+  [[nodiscard]] bool has_seen(lower::Vendor vendor) const;
+  [[nodiscard]] bool has_seen(const Stack& stack) const;  // its program
+  [[nodiscard]] int points() const { return points_; }
 
-  // By "all", "machine NAME", "engine NAME", "software NAME": the logarithms added to each of parameters(), and to the
-  // time.
-  [[nodiscard]] const std::map<std::string, std::vector<double>>& effects() const { return fit_->effects(); }
+  // How well prices of `machine.stack` hold there.
+  [[nodiscard]] PointIntervals intervals(const Machine& machine) const;
 
-  // q for points whose machine and engine were seen, whose machine was not, whose engine was not.
-  struct Quantiles {
-    double seen = kNormalQuantile95;
-    double new_machine = kNormalQuantile95;
-    double new_engine = kNormalQuantile95;
-  };
-  [[nodiscard]] const Quantiles& quantiles() const { return quantiles_; }
+  // Median |error| of the vendor's rows, each predicted without those of its machine, to first order.
+  [[nodiscard]] std::optional<double> machine_error(lower::Vendor vendor) const {
+    return table_.median_error(Distance::machine, std::string(lower::name(vendor)));
+  }
+
+  // By group, "all", "vendor hygon", "machine NAME", "program NAME", "stack NAME", "NAME on hygon", "source NAME": the
+  // logarithms added to each of parameters(), and to the time.
+  [[nodiscard]] const Effects& effects() const { return fit_->effects(); }
 
  private:
-  [[nodiscard]] std::vector<double> theta(const PointOrigin& origin) const;
-  [[nodiscard]] double quantile(const PointOrigin& origin) const;
-
   std::shared_ptr<const CrossedEffects> fit_;
-  std::map<std::string, Range> domain_;
-  Quantiles quantiles_;
+  std::map<std::pair<std::string, std::string>, int> rows_;  // by machine and stack
+  std::map<std::string, Overheads> hosts_;  // by stack: of a machine that it ran on, as its file has them
+  int points_ = 0;
+  IntervalTable table_;
 };
-
-// 90 % interval of a machine that was not calibrated, never below the floor.
-[[nodiscard]] Confidence recipe_confidence(const Machine& machine, const Recipe& recipe, Seconds predicted);
 
 }  // namespace dculab::sim

@@ -55,6 +55,15 @@ using Shares = std::map<std::string, Seconds>;
 
 }  // namespace
 
+PriceKind kind_of(const Recipe& recipe) {
+  if (recipe.probe) return PriceKind::hardware;
+  if (recipe.timed == Timed::engine) return PriceKind::step;
+  const std::vector<Op>& ops = recipe.steps.front().plan.ops;
+  const auto any = [&ops](auto is) { return std::ranges::any_of(ops, is); };
+  if (any([](const Op& op) { return op.attention.num_sequences > 0; })) return PriceKind::attention;
+  return any([](const Op& op) { return op.kind == OpKind::all_reduce; }) ? PriceKind::exchange : PriceKind::product;
+}
+
 Recipe kernel_recipe(StepPlan kernels) {
   Recipe recipe;
   recipe.timed = Timed::kernel;
@@ -89,8 +98,13 @@ std::string recipe_bound(const Machine& machine, const Recipe& recipe) {
   return std::ranges::max_element(shares, {}, [](const auto& share) { return share.second; })->first;
 }
 
-double recipe_log_sigma(const Machine& machine, const Recipe& recipe) {
-  return prior_log_sigma(machine, [&recipe](const Machine& moved) { return price_recipe(moved, recipe); });
+Confidence recipe_confidence(const Machine& machine, const Recipe& recipe, Seconds predicted) {
+  const Spread spread = point_spread(machine, kind_of(recipe)).value_or(Spread{});
+  const auto of_priors = [&recipe](const Machine& moved) { return price_recipe(moved, recipe); };
+  const double factor =
+      spread.basis != Basis::priors ? spread.factor : std::exp(kNormalQuantile95 * prior_log_sigma(machine, of_priors));
+  const Seconds floor = std::min(predicted, recipe_floor(machine, recipe));
+  return {std::max(predicted / factor, floor), predicted * factor, spread.basis};
 }
 
 }  // namespace dculab::sim

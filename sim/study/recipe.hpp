@@ -5,7 +5,6 @@
 //         = probe_time                                            a benchmark of the hardware alone
 //   floor = the same sum over step_floor, or probe_floor
 //   rate  = amount / time
-//   sigma = as sim/calibration/confidence.hpp has it, of that time
 #pragma once
 
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "core/op.hpp"
 #include "core/step_plan.hpp"
+#include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/machine_probe.hpp"
@@ -40,6 +40,9 @@ struct Recipe {
   [[nodiscard]] Seconds time(double figure) const { return Seconds(amount > 0 ? amount / figure : figure); }
 };
 
+// What a price is of, as far as it is told apart how well such prices hold.
+[[nodiscard]] PriceKind kind_of(const Recipe& recipe);
+
 // The ops of `kernels`, each once.
 [[nodiscard]] Recipe kernel_recipe(StepPlan kernels);
 
@@ -51,7 +54,7 @@ struct Recipe {
 // What takes the largest share of the time: "compute", "latency", "launch", a memory level, "host" or "exchange".
 [[nodiscard]] std::string recipe_bound(const Machine& machine, const Recipe& recipe);
 
-// One standard deviation of log(time), from the machine file's priors.
-[[nodiscard]] double recipe_log_sigma(const Machine& machine, const Recipe& recipe);
+// 90 % interval, from how well such prices hold on the machine, or from its priors; never below the floor.
+[[nodiscard]] Confidence recipe_confidence(const Machine& machine, const Recipe& recipe, Seconds predicted);
 
 }  // namespace dculab::sim

@@ -28,15 +28,19 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
   return fs::is_regular_file(*kind.suffix == '\0' ? path / "config.json" : path, error);
 }
 
-[[nodiscard]] std::string known_names(const Kind& kind) {
+[[nodiscard]] std::set<std::string> names_of(const Kind& kind) {
   std::set<std::string> names;
   std::error_code ignored;
   for (const fs::path& data : data_folders())
     for (const auto& entry : fs::directory_iterator(data / kind.folder, ignored))
       if (is_one(entry.path(), kind, ignored) && (*kind.suffix == '\0' || entry.path().extension() == kind.suffix))
         names.insert(*kind.suffix == '\0' ? entry.path().filename().string() : entry.path().stem().string());
+  return names;
+}
+
+[[nodiscard]] std::string known_names(const Kind& kind) {
   std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  for (const std::string& name : names_of(kind)) list += (list.empty() ? "" : ", ") + name;
   return list.empty() ? "none found; set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/" : list;
 }
 
@@ -116,6 +120,11 @@ fs::path find_machine(const std::string& name_or_file) { return find(name_or_fil
 fs::path find_scenario(const std::string& name_or_file) { return find(name_or_file, kScenario); }
 
 std::optional<fs::path> try_find_model(const std::string& name_or_folder) { return try_find(name_or_folder, kModel); }
+std::vector<std::string> machine_names() {
+  const std::set<std::string> names = names_of(kMachine);
+  return {names.begin(), names.end()};
+}
+
 std::optional<fs::path> try_find_machine(const std::string& name_or_file) { return try_find(name_or_file, kMachine); }
 std::optional<fs::path> try_find_scenario(const std::string& name_or_file) { return try_find(name_or_file, kScenario); }
 

@@ -32,6 +32,8 @@ namespace dculab::study {
 [[nodiscard]] std::vector<std::filesystem::path> stack_files();
 
 [[nodiscard]] std::optional<std::filesystem::path> try_find_machine(const std::string& name_or_file);
+// All names under hwmodels, in order.
+[[nodiscard]] std::vector<std::string> machine_names();
 [[nodiscard]] std::optional<std::filesystem::path> try_find_scenario(const std::string& name_or_file);
 
 }  // namespace dculab::study

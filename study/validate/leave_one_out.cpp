@@ -1,5 +1,6 @@
 #include "study/validate/leave_one_out.hpp"
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <utility>
@@ -35,26 +36,49 @@ void add(Errors& errors, const ScoredRow& row) {
   return machine.kernel_target.empty() ? machine.name : machine.kernel_target;
 }
 
-[[nodiscard]] std::string left_out_name(const PointSet& set, const ReadPoint& read, const std::string& by) {
+[[nodiscard]] std::string left_out_name(PointSet& set, const ReadPoint& read, const std::string& by) {
+  const sim::Machine& machine = set.runs.of(read.point).machine;
   if (by == "machine") return read.point.machine;
-  if (by == "family") return family(set.machine_of(read));
-  return origin_of(read.point).engine;
+  if (by == "family") return family(machine);
+  if (by == "vendor") return std::string(lower::name(machine.vendor));
+  if (by == "source") return source_of(read.point);
+  if (by == "stack") return machine.stack.name;
+  return program_of(read.point);
+}
+
+void compare(PointSet& set, const std::string& source, const std::vector<const ReadPoint*>& rows,
+             const sim::PointCalibration& with, const sim::PointCalibration& without,
+             std::vector<SourceEffect>& effects) {
+  for (const auto vendor : {lower::Vendor::nvidia, lower::Vendor::amd, lower::Vendor::hygon}) {
+    const auto is_own = [&](const ReadPoint* read) { return set.runs.of(read->point).machine.vendor == vendor; };
+    const auto before = without.machine_error(vendor), after = with.machine_error(vendor);
+    if (std::ranges::none_of(rows, is_own) && before && after)
+      effects.push_back({source, std::string(lower::name(vendor)), *after, *before});
+  }
+}
+
+// The kinds of the hardware run nothing.
+[[nodiscard]] bool has_one(const ReadPoint& read, const std::string& by) {
+  return (by != "software" && by != "stack") || !config::is_of_hardware(read.point.kind);
 }
 
 }  // namespace
 
-std::vector<LeftOutPoint> predict_left_out(const PointSet& set, const std::string& by) {
+std::vector<LeftOutPoint> predict_left_out(PointSet& set, const std::string& by, std::vector<SourceEffect>* effects) {
   std::map<std::string, std::vector<const ReadPoint*>> groups;
   for (const ReadPoint& read : set.points)
-    if (read.is_scored()) groups[left_out_name(set, read, by)].push_back(&read);
+    if (read.is_scored() && has_one(read, by)) groups[left_out_name(set, read, by)].push_back(&read);
   if (groups.size() < 2) throw InputError("--leave-one-out " + by + ": the points have fewer than two of them");
+  const std::shared_ptr<const sim::PointCalibration> all = learn_from(set);
   std::vector<LeftOutPoint> scored;
   for (const auto& [name, rows] : groups) {
-    std::vector<sim::MeasuredPoint> others;
-    for (const ReadPoint& read : set.points)
-      if (read.is_scored() && left_out_name(set, read, by) != name) others.push_back(measured(set, read));
-    const sim::PointCalibration calibration(others);
-    for (const ReadPoint* read : rows) scored.push_back({name, score_point(set, *read, &calibration, false)});
+    const auto is_left_out = [&](const ReadPoint& read) {
+      return has_one(read, by) && left_out_name(set, read, by) == name;
+    };
+    const std::shared_ptr<const sim::PointCalibration> others = learn_from(set, is_left_out, all->effects());
+    if (effects != nullptr && by == "source") compare(set, name, rows, *all, *others, *effects);
+    Runs runs(others);
+    for (const ReadPoint* read : rows) scored.push_back({name, score_point(*read, runs, false)});
   }
   return scored;
 }
@@ -73,7 +97,7 @@ std::vector<LeftOutScore> score_left_out(const std::vector<LeftOutPoint>& points
 }
 
 const std::vector<std::string>& left_out_groups() {
-  static const std::vector<std::string> groups{"machine", "family", "software"};
+  static const std::vector<std::string> groups{"machine", "family", "vendor", "source", "stack", "software"};
   return groups;
 }
 

@@ -11,7 +11,8 @@
 
 namespace dculab::study {
 
-// What can be left out: "machine", "family" (compute capability or target of the compiler), "software".
+// What can be left out: "machine", "family" (compute capability or target of the compiler), "vendor", "source",
+// "stack", "software".
 [[nodiscard]] const std::vector<std::string>& left_out_groups();
 
 struct LeftOutPoint {
@@ -19,10 +20,19 @@ struct LeftOutPoint {
   ScoredRow row;
 };
 
+// What a source does to predictions of another vendor's machines: their median |error|, each machine left out in turn,
+// after fits with and without the source.
+struct SourceEffect {
+  std::string source, vendor;
+  double with = 0, without = 0;
+};
+
 // Every point that can be scored, predicted by a calibration that saw none of its machine's (or family's, program's)
 // points; `by` is one of left_out_groups(). Programs are left out with all their versions. Throws InputError when the
 // points have fewer than two of what is left out.
-[[nodiscard]] std::vector<LeftOutPoint> predict_left_out(const PointSet& set, const std::string& by);
+// `effects`, where given and `by` is "source": what each does to the other vendors.
+[[nodiscard]] std::vector<LeftOutPoint> predict_left_out(PointSet& set, const std::string& by,
+                                                         std::vector<SourceEffect>* effects = nullptr);
 
 // Errors are of times (ScoredRow::time_error).
 struct LeftOutScore {

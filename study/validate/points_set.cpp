@@ -1,17 +1,14 @@
 #include "study/validate/points_set.hpp"
 
 #include "config/machine_figure.hpp"
-#include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "files/input.hpp"
-#include "study/scenario/locate.hpp"
 #include "study/validate/published_kernel.hpp"
+#include "study/validate/published_spread.hpp"
 
 namespace dculab::study {
 namespace {
-
-constexpr const char* kHardware = "hardware";  // in place of a program
 
 [[nodiscard]] std::string below_floor(const sim::Machine& machine, const ReadPoint& read) {
   const Seconds measured = read.priced.recipe.time(read.point.value);
@@ -37,56 +34,73 @@ void require_priced(const config::PublishedPoint& point) {
   if (point.kind == config::PointKind::fused_moe) throw InputError("fused_moe is not priced yet");
 }
 
-// Adds what runs `point` to `set` when it is known.
-[[nodiscard]] const RunBy& find_run(const config::PublishedPoint& point, PointSet& set) {
-  const MachineKey key = key_of(point);
-  const auto known = set.machines.find(key);
-  if (known != set.machines.end()) return known->second;
-  const auto file = try_find_machine(point.machine);
-  if (!file) throw InputError("no machine '" + point.machine + "' under hwmodels");
-  RunBy run{config::read_machine_file(*file), nullptr};
-  set_clock(point.clock, run.machine);
-  if (!config::is_of_hardware(point.kind)) {
-    run.software = &find_software(point.software, run.machine, set.stacks);
-    run.machine = as_run_by(*run.software, std::move(run.machine), set.stacks);
-    if (!point.kernel.empty()) run_kernel(run.machine.stack, point.kernel);
+[[nodiscard]] ReadPoint read_point(config::PublishedPoint point, Runs& runs) {
+  ReadPoint read{std::move(point), {}, "", ""};
+  try {
+    require_priced(read.point);
+    const RunBy& run = runs.of(read.point);
+    read.priced = price_as(read.point, run.machine, run.software);
+    read.refused = below_floor(run.machine, read);
+  } catch (const files::ReservedFileError&) {
+    throw;
+  } catch (const InputError& error) {
+    read.unpriced = error.what();
   }
-  return set.machines.emplace(key, std::move(run)).first->second;
+  return read;
 }
 
 }  // namespace
 
-PointSet read_point_set(const std::string& file) {
-  PointSet set;
-  for (config::PublishedPoint& point : config::read_points_file(file)) {
-    ReadPoint read{std::move(point), {}, "", ""};
-    try {
-      require_priced(read.point);
-      const RunBy& run = find_run(read.point, set);
-      read.priced = price_as(read.point, run.machine, run.software);
-      read.refused = below_floor(run.machine, read);
-    } catch (const files::ReservedFileError&) {
-      throw;
-    } catch (const InputError& error) {
-      read.unpriced = error.what();
-    }
-    set.points.push_back(std::move(read));
+Runs::Runs(std::shared_ptr<const sim::PointCalibration> learned) : catalog_(learned_catalog(std::move(learned))) {}
+
+const RunBy& Runs::of(const config::PublishedPoint& point) {
+  const bool alone = config::is_of_hardware(point.kind);
+  const Key key{point.machine, point.clock, alone ? "" : point.software, point.kernel, alone ? "hardware" : ""};
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  RunBy run{catalog_.machine(point.machine), nullptr};
+  set_clock(point.clock, run.machine);
+  if (!alone) {
+    run.software = &find_software(point.software, run.machine, catalog_.stacks());
+    run.machine = as_run_by(*run.software, std::move(run.machine), catalog_.stacks());
+    if (!point.kernel.empty()) run_kernel(run.machine.stack, point.kernel);
   }
+  return known_.emplace(key, std::move(run)).first->second;
+}
+
+PointSet read_point_set(const std::vector<std::string>& files) {
+  PointSet set;
+  for (const std::string& file : files)
+    for (config::PublishedPoint& point : config::read_points_file(file))
+      set.points.push_back(read_point(std::move(point), set.runs));
   return set;
 }
 
-MachineKey key_of(const config::PublishedPoint& point) {
-  const bool alone = config::is_of_hardware(point.kind);
-  return {point.machine, point.clock, alone ? "" : point.software, point.kernel, alone ? kHardware : ""};
+std::string program_of(const config::PublishedPoint& point) {
+  return config::is_of_hardware(point.kind) ? "" : engine_of(point.software);
 }
 
-sim::PointOrigin origin_of(const config::PublishedPoint& point) {
-  return {point.machine, config::is_of_hardware(point.kind) ? kHardware : engine_of(point.software), point.software};
+std::string source_of(const config::PublishedPoint& point) {
+  return point.source.substr(0, point.source.find_first_of("@ "));
 }
 
-sim::MeasuredPoint measured(const PointSet& set, const ReadPoint& read) {
-  return {origin_of(read.point), std::string(config::name(read.point.kind)), &set.machine_of(read), &read.priced.recipe,
-          read.priced.recipe.time(read.point.value)};
+std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
+                                                        const std::function<bool(const ReadPoint&)>& is_left_out,
+                                                        const sim::Effects& start) {
+  std::vector<sim::MeasuredPoint> points;
+  for (const ReadPoint& read : set.points)
+    if (read.is_scored() && !is_left_out(read))
+      points.push_back({.source = source_of(read.point),
+                        .machine = &set.runs.of(read.point).machine,
+                        .recipe = &read.priced.recipe,
+                        .time = read.priced.recipe.time(read.point.value),
+                        .spread = published_spread(read.point)});
+  if (points.empty()) throw InputError("no point to learn from can be priced");
+  return std::make_shared<const sim::PointCalibration>(points, start);
+}
+
+Catalog learned_catalog(std::shared_ptr<const sim::PointCalibration> learned) {
+  return {std::move(learned), library_stacks(Catalog().stacks())};
 }
 
 }  // namespace dculab::study

@@ -1,15 +1,17 @@
-// A CSV of published points with what each is priced as: the input of `validate --points`.
+// CSVs of published points with what each is priced as: the input of `validate --points`.
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "config/points_file.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/point_calibration.hpp"
-#include "study/scenario/stacks.hpp"
+#include "study/calibrate/catalog.hpp"
 #include "study/validate/published_points.hpp"
 
 namespace dculab::study {
@@ -24,31 +26,48 @@ struct ReadPoint {
   [[nodiscard]] bool is_scored() const { return unpriced.empty() && refused.empty(); }
 };
 
-// What a point is run on: the machine, its clock, the software ("" for what is_of_hardware) and the kernel.
-using MachineKey = std::array<std::string, 5>;
-[[nodiscard]] MachineKey key_of(const config::PublishedPoint& point);
-
 struct RunBy {
-  sim::Machine machine;                         // as the file has it, at that clock, running the software (as_run_by)
+  sim::Machine machine;  // as the catalog has it, at that clock, running the software (as_run_by)
   const PublishedSoftware* software = nullptr;  // null for what is_of_hardware
 };
 
-struct PointSet {
-  std::map<MachineKey, RunBy> machines;
-  std::vector<sim::Stack> stacks = shipped_stacks();
-  std::vector<ReadPoint> points;
+// What runs points, by machine, clock, software and kernel.
+class Runs {
+ public:
+  Runs() = default;
+  explicit Runs(std::shared_ptr<const sim::PointCalibration> learned);
 
-  [[nodiscard]] const sim::Machine& machine_of(const ReadPoint& read) const {
-    return machines.at(key_of(read.point)).machine;
-  }
+  // Throws InputError where it is not known.
+  [[nodiscard]] const RunBy& of(const config::PublishedPoint& point);
+
+ private:
+  using Key = std::array<std::string, 5>;  // "" for software of what is_of_hardware
+
+  Catalog catalog_;
+  std::map<Key, RunBy> known_;
 };
 
-// Throws InputError when the file cannot be read; a point that cannot be priced says so itself.
-[[nodiscard]] PointSet read_point_set(const std::string& file);
+struct PointSet {
+  Runs runs;  // as the files have them
+  std::vector<ReadPoint> points;
+};
 
-[[nodiscard]] sim::PointOrigin origin_of(const config::PublishedPoint& point);
+// Throws InputError when a file cannot be read; a point that cannot be priced says so itself.
+[[nodiscard]] PointSet read_point_set(const std::vector<std::string>& files);
 
-// What a calibration sees of a point that is scored. It refers to `set`.
-[[nodiscard]] sim::MeasuredPoint measured(const PointSet& set, const ReadPoint& read);
+// "llama.cpp" of "llama.cpp HIP", "" for what is_of_hardware.
+[[nodiscard]] std::string program_of(const config::PublishedPoint& point);
+
+// Where it stands, without commit and page: "github.com/ROCm/aiter".
+[[nodiscard]] std::string source_of(const config::PublishedPoint& point);
+
+// What the points that can be scored teach, without those of which `is_left_out` holds; the search begins at `start`.
+// Throws InputError where there are none.
+[[nodiscard]] std::shared_ptr<const sim::PointCalibration> learn_from(
+    PointSet& set, const std::function<bool(const ReadPoint&)>& is_left_out = [](const ReadPoint&) { return false; },
+    const sim::Effects& start = {});
+
+// Machines and stacks as `learned` has them.
+[[nodiscard]] Catalog learned_catalog(std::shared_ptr<const sim::PointCalibration> learned);
 
 }  // namespace dculab::study

@@ -24,8 +24,8 @@ constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "vllm 0.7", .engine = "vLLM", .stacks = {"vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.8", .engine = "vLLM", .stacks = {"vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.9", .engine = "vLLM", .stacks = {"vllm-rocm"}, .timing = KernelTiming::after_cache_write},
-    {.begins = "vllm 0.19.1 gfx906", .engine = "vLLM", .stacks = {"vllm-triton"}, .timing = KernelTiming::after_cache_write},
-    {.begins = "vllm-triton", .engine = "vLLM", .stacks = {"vllm-triton"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm 0.19.1 gfx906", .engine = "vLLM-Triton", .stacks = {"vllm-triton"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm-triton", .engine = "vLLM-Triton", .stacks = {"vllm-triton"}, .timing = KernelTiming::after_cache_write},
     {.begins = "sglang", .engine = "SGLang", .stacks = {"sglang-cuda", "sglang-dtk"}},
     {.begins = "tensorrt-llm", .engine = "TensorRT-LLM", .stacks = {"tensorrt-llm"}},
     {.begins = "llama.cpp", .engine = "llama.cpp", .stacks = {"llama.cpp-cuda", "llama.cpp-hip"}},
@@ -34,7 +34,7 @@ constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "torch", .engine = "PyTorch", .stacks = {"pytorch"}, .layout = KvLayout::contiguous},
     {.begins = "transformerengine", .engine = "TransformerEngine", .stacks = {"pytorch"}},
     {.begins = "vidur", .engine = "vidur", .stacks = {"pytorch"}, .timing = KernelTiming::in_turn},
-    {.begins = "triton ua", .engine = "Triton", .stacks = {"vllm-triton"}},
+    {.begins = "triton ua", .engine = "vLLM-Triton", .stacks = {"vllm-triton"}},
     {.begins = "rocblas", .engine = "rocBLAS", .kernels = {"rocblas", "", "", ""}},
     {.begins = "hipblas", .engine = "hipBLAS", .kernels = {"rocblas", "", "", ""}},
     {.begins = "hipblaslt", .engine = "hipBLASLt", .kernels = {"hipblaslt", "", "", ""}},
@@ -47,8 +47,8 @@ constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "vllm llmm1", .engine = "vLLM", .kernels = {"skinny_gemv", "", "", ""}},
     {.begins = "nccl", .engine = "NCCL", .kernels = {"", "", "", "nccl"}},
     {.begins = "rccl", .engine = "RCCL", .kernels = {"", "", "", "rccl"}},
-    {.begins = "triton ua 2d", .engine = "Triton", .kernels = {"", "triton_unified_attention_2d", "triton_unified_attention_2d", ""}},
-    {.begins = "triton ua 3d", .engine = "Triton", .kernels = {"", "", "triton_unified_attention_3d", ""}},
+    {.begins = "triton ua 2d", .engine = "vLLM-Triton", .kernels = {"", "triton_unified_attention_2d", "triton_unified_attention_2d", ""}},
+    {.begins = "triton ua 3d", .engine = "vLLM-Triton", .kernels = {"", "", "triton_unified_attention_3d", ""}},
     {.begins = "flashattention-2", .engine = "FlashAttention", .kernels = {"", "flash_attention_2", "flash_attention_2", ""}, .layout = KvLayout::contiguous},
     {.begins = "flash-attention 2", .engine = "FlashAttention", .kernels = {"", "flash_attention_2", "flash_attention_2", ""}, .layout = KvLayout::contiguous},
     {.begins = "flashattention-3", .engine = "FlashAttention", .kernels = {"", "flash_attention_3", "flash_attention_3", ""}, .layout = KvLayout::contiguous},
@@ -89,8 +89,20 @@ template <class Kernel>
   return found;
 }
 
+// What a calibration keeps it as: no stack file has such a name.
+void name_after(const PublishedSoftware& row, sim::Stack& stack) {
+  stack.program = row.engine.empty() ? "unnamed" : row.engine;
+  stack.name = stack.program + " kernels";
+}
+
+// The stack of its file, under a name of its own where the program has another.
+[[nodiscard]] sim::Stack renamed(const PublishedSoftware& row, sim::Stack stack) {
+  if (row.engine != stack.program) name_after(row, stack);
+  return stack;
+}
+
 [[nodiscard]] sim::Stack library_stack(const PublishedSoftware& row, sim::Stack stack) {
-  stack.name = stack.program = row.engine;
+  name_after(row, stack);
   stack.kernels.matmul = kernels_named(lower::matmul_kernels(), row.kernels.matmul);
   stack.kernels.attention_prefill = kernels_named(lower::attention_kernels(), row.kernels.attention_prefill);
   stack.kernels.attention_decode = kernels_named(lower::attention_kernels(), row.kernels.attention_decode);
@@ -121,8 +133,21 @@ std::string engine_of(const std::string& software) {
 sim::Machine as_run_by(const PublishedSoftware& row, sim::Machine machine, std::span<const sim::Stack> stacks) {
   const sim::Stack& stack =
       row.is_library() ? choose_stack(stacks, kOtherKernels, machine) : *stack_of(row, machine, stacks);
-  machine.stack = sim::stack_on(machine, row.is_library() ? library_stack(row, stack) : stack);
+  machine.stack = sim::stack_on(machine, row.is_library() ? library_stack(row, stack) : renamed(row, stack));
   return machine;
+}
+
+std::vector<sim::Stack> library_stacks(std::span<const sim::Stack> stacks) {
+  std::vector<sim::Stack> found;
+  for (const PublishedSoftware& row : kSoftware)
+    for (const sim::Stack& stack : stacks) {
+      const bool runs = row.is_library() ? stack.name == kOtherKernels
+                                         : std::ranges::find(row.stacks, stack.name) != row.stacks.end();
+      if (!runs || (!row.is_library() && row.engine == stack.program)) continue;
+      sim::Stack own = row.is_library() ? library_stack(row, stack) : renamed(row, stack);
+      if (std::ranges::find(found, own.name, &sim::Stack::name) == found.end()) found.push_back(std::move(own));
+    }
+  return found;
 }
 
 }  // namespace dculab::study

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/hardware/machine.hpp"
 #include "sim/hardware/stack.hpp"
@@ -28,7 +29,9 @@ struct LibraryKernels {
 
 struct PublishedSoftware {
   std::string_view begins;  // how names begin, in lower case; the longest row that has something for the machine counts
-  std::string_view engine;  // what a calibration learns of it is learned of all rows with this name
+  // What a calibration learns of it is learned of all rows with this name. Where it is not the stack's program it is
+  // the name of a stack of its own, with the same kernels.
+  std::string_view engine;
   std::array<std::string_view, 4> stacks{};  // the first that is for the machine; none: a kernel library
   LibraryKernels kernels{};
   KernelTiming timing = KernelTiming::alone;
@@ -50,5 +53,8 @@ struct PublishedSoftware {
 // `machine` with what that row runs on it: a stack of `stacks`, or a library's kernels.
 [[nodiscard]] sim::Machine as_run_by(const PublishedSoftware& row, sim::Machine machine,
                                      std::span<const sim::Stack> stacks);
+
+// What the rows run that is no stack's file as it is: kernels of libraries, and stacks under another program's name.
+[[nodiscard]] std::vector<sim::Stack> library_stacks(std::span<const sim::Stack> stacks);
 
 }  // namespace dculab::study

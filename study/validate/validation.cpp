@@ -9,7 +9,6 @@
 #include "core/step_plan.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/floor_check.hpp"
-#include "study/calibrate/calibrated_machine.hpp"
 #include "study/validate/point_scores.hpp"
 #include "study/validate/points_set.hpp"
 
@@ -24,19 +23,12 @@ namespace {
   return point.kernel.empty() ? name : name + ", " + point.kernel;
 }
 
-// A machine with the points that were priced on it: as each engine runs it, or as `calibration` sees each build there.
-void keep_priced(PointSet& set, const sim::PointCalibration* calibration, std::map<std::string, PricedOn>& priced) {
+// A machine with the points that were priced on it.
+void keep_priced(PointSet& set, Runs& runs, std::map<std::string, PricedOn>& priced) {
   for (ReadPoint& read : set.points) {
     if (!read.is_scored()) continue;
-    const sim::Machine& file = set.machine_of(read);
-    const sim::PointOrigin origin = origin_of(read.point);
-    const std::string name = name_of(read.point, calibration == nullptr ? origin.engine : origin.software);
-    auto part = priced.find(name);
-    if (part == priced.end()) {
-      PricedOn fresh{calibration == nullptr ? file : calibration->machine(file, origin), {}};
-      if (calibration != nullptr) cite_fit(fresh.machine, "published points");
-      part = priced.emplace(name, std::move(fresh)).first;
-    }
+    const sim::Machine& machine = runs.of(read.point).machine;
+    const auto part = priced.try_emplace(name_of(read.point, program_of(read.point)), PricedOn{machine, {}}).first;
     part->second.recipes.push_back(std::move(read.priced.recipe));
   }
 }
@@ -97,20 +89,27 @@ void score_trace(const std::string& file, PricedOn& priced, Scores& scores) {
 
 }  // namespace
 
-Validation validate_points(const std::string& points, const std::string& calibrate_on) {
+Validation validate_points(const std::vector<std::string>& points, const std::vector<std::string>& calibrate_on) {
   PointSet set = read_point_set(points);
+  Runs* runs = &set.runs;
   std::set<std::string> fitted;
   Validation validation;
-  if (!calibrate_on.empty()) validation.calibration = study::calibrate_on(read_point_set(calibrate_on), fitted);
-  const sim::PointCalibration* use = validation.calibration ? &*validation.calibration : nullptr;
-  validation.scores = score_points(set, use, fitted);
+  std::optional<Runs> learned;
+  if (!calibrate_on.empty()) {
+    PointSet others = read_point_set(calibrate_on);
+    validation.calibration = learn_from(others);
+    runs = &learned.emplace(validation.calibration);
+    for (const ReadPoint& read : others.points)
+      if (read.is_scored()) fitted.insert(read.point.id);
+  }
+  validation.scores = score_points(set, *runs, fitted);
   if (validation.scores.rows.empty())
-    throw InputError(points, set.points.empty() ? "has no points"
-                                                : "no point of the file can be priced: " + why_none(validation.scores));
-  validation.fitted_points = fitted.size();
+    throw InputError(points.front(), set.points.empty()
+                                         ? "has no points"
+                                         : "no point of the file can be priced: " + why_none(validation.scores));
   validation.seen =
       std::ranges::count_if(set.points, [&fitted](const ReadPoint& read) { return fitted.contains(read.point.id); });
-  keep_priced(set, use, validation.priced);
+  keep_priced(set, *runs, validation.priced);
   return validation;
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,14 +24,15 @@ struct Validation {
   Scores scores;
   std::map<std::string, PricedOn> priced;  // by machine, of points "MACHINE with PROGRAM"
   // Where points were learned from first:
-  std::optional<sim::PointCalibration> calibration{};
-  std::size_t fitted_points = 0;  // that it learned from
-  std::ptrdiff_t seen = 0;        // of the points here: their errors are no forecast
+  std::shared_ptr<const sim::PointCalibration> calibration{};
+  std::ptrdiff_t seen = 0;  // of the points here: their errors are no forecast
 };
 
-// `points` and `calibrate_on` are CSV files (config/points_file.hpp); `calibrate_on` may be empty. Throws InputError
-// for a file that cannot be read or has no point that can be priced.
-[[nodiscard]] Validation validate_points(const std::string& points, const std::string& calibrate_on);
+// Both are CSV files (config/points_file.hpp). `calibrate_on`: none = machines and stacks as their files have them.
+// Precondition: at least 1 of `points`. Throws InputError for a file that cannot be read, and where no point can be
+// priced.
+[[nodiscard]] Validation validate_points(const std::vector<std::string>& points,
+                                         const std::vector<std::string>& calibrate_on = {});
 
 // The steps of the traces that can be true as the machine predicts them. Throws InputError for a file that
 // cannot be read.

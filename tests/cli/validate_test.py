@@ -5,6 +5,7 @@ Usage: validate_test.py DCULAB POINTS_CSV
 
 import csv
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -85,7 +86,23 @@ with tempfile.TemporaryDirectory() as name:
     fit, held_out = write(folder / "fit.csv", same[::2]), write(folder / "held_out.csv", same[1::2])
     before, after = validate("--points", held_out), validate("--points", held_out, "--calibrate-on", fit)
     assert after["summary"]["median_abs_error"] < before["summary"]["median_abs_error"]
-    assert after["fitted"]["machine a100-40gb"]["time"] > 0 and after["fitted"]["engine vLLM"]["overheads.kernel_launch"] > 0
+    learned = after["fitted"]
+    assert learned["machine a100-40gb"]["sustained.dram_bandwidth"] > 0 and learned["program vLLM"]["overheads.host_per_step"] > 0
+    assert learned["program vLLM"]["sustained.dram_bandwidth"] == 1  # the device's
+
+    # Kept as files, it is the same for every command.
+    kept = folder / "learned"
+    written = subprocess.run([program, "calibrate", "--points", fit, "--output", kept], capture_output=True, text=True)
+    assert written.returncode == 0 and f"DCULAB_DATA={kept}" in written.stdout, written
+    environment = dict(os.environ, DCULAB_DATA=str(kept))
+    read_back = json.loads(subprocess.run([program, "validate", "--points", held_out, "--format", "json"],
+                                          capture_output=True, text=True, env=environment, check=True).stdout)
+    for first, second in zip(after["points"], read_back["points"], strict=True):
+        assert all(first[key] == second[key] for key in ("predicted", "low", "high")), (first, second)
+    again = subprocess.run([program, "calibrate", "--points", fit, "--output", kept], capture_output=True, text=True)
+    assert again.returncode != 0 and "learned" in again.stderr, again
+    assert "--output" in subprocess.run([program, "calibrate", "--points", fit], capture_output=True, text=True).stderr
+    assert "--machine" in subprocess.run([program, "calibrate", "steps.jsonl"], capture_output=True, text=True).stderr
     assert {point["basis"] for point in after["points"]} <= {"interpolated", "extrapolated"}
 
     # Left out: kernels of two machines and two programs, quickly fitted.

@@ -15,92 +15,141 @@ namespace {
 
 Server server_of(const Machine& machine) { return {.machine = machine, .model = test::llama_3_8b(), .options = {}}; }
 
-// Points of machines m0, m1, ... that are all alike in their files.
-struct Points {
-  Machine file = test::a100_like();
-  std::deque<Recipe> recipes;
-  std::vector<MeasuredPoint> points;
-
-  Points() { file.overheads.host_per_step = Seconds(300e-6); }
-
-  // Twelve decode rates of `software` on `machine`, as `truth` takes them.
-  void add(const std::string& machine, const std::string& software, const Machine& truth) {
-    for (const int batch : {1, 4, 16, 64})
-      for (const int context : {256, 1024, 4096}) {
-        recipes.push_back(decode(server_of(file), batch, context, context));
-        const Recipe& recipe = recipes.back();
-        points.push_back({{machine, software, software}, "decode_rate", &file, &recipe, price_recipe(truth, recipe)});
-      }
-  }
-};
-
 Machine with_host(Machine machine, double seconds) {
   machine.overheads.host_per_step = Seconds(seconds);
   return machine;
 }
 
+// Points of machines m0, m1, ... that are all alike in their files.
+struct Points {
+  std::deque<Machine> machines;
+  std::deque<Recipe> recipes;
+  std::vector<MeasuredPoint> points;
+
+  static Machine file(const std::string& machine, const std::string& program) {
+    Machine file = with_host(test::a100_like(), 300e-6);
+    file.name = machine;
+    file.vendor = lower::Vendor::nvidia;
+    file.stack.name = program + " 1";
+    file.stack.program = program;
+    return file;
+  }
+
+  // Twelve decode rates of `program` on `machine`, as `truth` takes them, `factor` times as long.
+  void add(const std::string& machine, const std::string& program, const Machine& truth,
+           const std::string& source = "a paper", double factor = 1) {
+    machines.push_back(file(machine, program));
+    for (const int batch : {1, 4, 16, 64})
+      for (const int context : {256, 1024, 4096}) {
+        recipes.push_back(decode(server_of(machines.back()), batch, context, context));
+        const Recipe& recipe = recipes.back();
+        points.push_back({source, &machines.back(), &recipe, factor * price_recipe(truth, recipe), 0});
+      }
+  }
+};
+
+// `machine` as learned, running `program`.
+Machine learned(const PointCalibration& calibration, const std::string& machine, const std::string& program) {
+  const Machine file = Points::file(machine, program);
+  Machine result = calibration.device(file);
+  result.stack = calibration.anywhere(file.stack);
+  result.stack.reached = calibration.reached(file);
+  return result;
+}
+
 TEST_CASE("a planted host time of one program is found, and expected of it on a machine not seen") {
   Points known;
+  const Machine file = Points::file("m0", "quick");
   for (const char* machine : {"m0", "m1", "m2"}) {
-    known.add(machine, "slow", with_host(known.file, 3e-3));
-    known.add(machine, "quick", with_host(known.file, 300e-6));
+    known.add(machine, "slow", with_host(file, 3e-3));
+    known.add(machine, "quick", with_host(file, 300e-6));
   }
   const PointCalibration calibration(known.points);
-  const Recipe asked = decode(server_of(known.file), 8, 2048, 2048);
+  const Recipe asked = decode(server_of(file), 8, 2048, 2048);
   for (const char* machine : {"m1", "unseen"}) {
-    const PointPrediction slow = calibration.predict(known.file, {machine, "slow", "slow"}, "decode_rate", asked);
-    const PointPrediction quick = calibration.predict(known.file, {machine, "quick", "quick"}, "decode_rate", asked);
-    CHECK(slow.time / price_recipe(with_host(known.file, 3e-3), asked) == Approx(1).epsilon(0.03));
-    CHECK(quick.time / price_recipe(with_host(known.file, 300e-6), asked) == Approx(1).epsilon(0.03));
-    CHECK(slow.trust.low < slow.time);
-    CHECK(slow.time < slow.trust.high);
+    CAPTURE(machine);
+    for (const auto& [program, host] : {std::pair{"slow", 3e-3}, {"quick", 300e-6}}) {
+      const Seconds time = price_recipe(learned(calibration, machine, program), asked);
+      CHECK(time / price_recipe(with_host(file, host), asked) == Approx(1).epsilon(0.03));
+    }
   }
 }
 
 // What two machines have in common cannot be told from what three programs have in common; their ratio can.
 TEST_CASE("a planted bandwidth of one machine tells it from another with a program not seen") {
   Points known;
-  Machine worn = known.file;
+  const Machine file = Points::file("fresh", "one");
+  Machine worn = file;
   worn.sustained.dram_bandwidth = 0.6;
-  for (const char* software : {"one", "two", "three"}) {
-    known.add("worn", software, worn);
-    known.add("fresh", software, known.file);
+  for (const char* program : {"one", "two", "three"}) {
+    known.add("worn", program, worn);
+    known.add("fresh", program, file);
   }
   const PointCalibration calibration(known.points);
-  const Recipe asked = decode(server_of(known.file), 8, 2048, 2048);
-  const auto time_on = [&](const char* machine) {
-    return calibration.predict(known.file, {machine, "four", "four"}, "decode_rate", asked).time;
-  };
-  const double planted = price_recipe(worn, asked) / price_recipe(known.file, asked);
+  const Recipe asked = decode(server_of(file), 8, 2048, 2048);
+  const double planted = price_recipe(worn, asked) / price_recipe(file, asked);
   CHECK(planted > 1.2);
-  CHECK(time_on("worn") / time_on("fresh") == Approx(planted).epsilon(0.05));
+  CHECK(price_recipe(learned(calibration, "worn", "four"), asked) /
+            price_recipe(learned(calibration, "fresh", "four"), asked) ==
+        Approx(planted).epsilon(0.05));
 }
 
-TEST_CASE("what was not seen is less certain, and says so") {
-  Points known;
-  for (const char* machine : {"m0", "m1", "m2"}) known.add(machine, "engine", with_host(known.file, 1e-3));
-  const PointCalibration calibration(known.points);
-  const Recipe between = decode(server_of(known.file), 8, 2048, 2048);
-  const Recipe beyond = decode(server_of(known.file), 8, 8000, 8000);
-  const auto trust = [&](const char* machine, const char* engine, const Recipe& recipe) {
-    return calibration.predict(known.file, {machine, engine, engine}, "decode_rate", recipe).trust;
+TEST_CASE("how one source measured moves no machine and no program of another") {
+  const Machine file = Points::file("m0", "engine");
+  const Recipe asked = decode(server_of(file), 8, 2048, 2048);
+  const auto moved_by = [&](double factor) {
+    Points known;
+    for (const char* machine : {"m0", "m1", "m2"})
+      known.add(machine, "engine", file, std::string("a paper on ") + machine);
+    known.add("m3", "engine", file, "a contest at another clock", factor);
+    const PointCalibration calibration(known.points);
+    return price_recipe(learned(calibration, "m1", "engine"), asked) / price_recipe(file, asked);
   };
-  CHECK(trust("m0", "engine", between).basis == Basis::interpolated);
-  CHECK(trust("m0", "engine", beyond).basis == Basis::extrapolated);
-  CHECK(trust("m9", "engine", between).basis == Basis::extrapolated);
-  CHECK(trust("m0", "other", between).basis == Basis::extrapolated);
-  CHECK(recipe_confidence(known.file, between, Seconds(1)).basis == Basis::priors);
+  CHECK(moved_by(1.0) == Approx(1).epsilon(0.02));
+  CHECK(moved_by(0.8) == Approx(1).epsilon(0.04));
 }
 
-TEST_CASE("no prediction and no interval reaches below the floor") {
+TEST_CASE("what was not seen has a wider interval") {
   Points known;
-  known.add("m0", "engine", known.file);
+  for (const char* machine : {"m0", "m1", "m2"})
+    known.add(machine, "engine", with_host(Points::file(machine, "engine"), 1e-3));
   const PointCalibration calibration(known.points);
-  for (const Recipe& recipe : known.recipes) {
-    const PointPrediction predicted = calibration.predict(known.file, {"m7", "other", "other"}, "decode_rate", recipe);
-    CHECK(predicted.time >= recipe_floor(known.file, recipe));
-    CHECK(predicted.trust.low >= recipe_floor(known.file, recipe));
-  }
+  const auto factor = [&](const Machine& machine) {
+    return calibration.intervals(machine).factors.at(PriceKind::step);
+  };
+  const double seen = factor(Points::file("m0", "engine"));
+  CHECK(seen >= kLeastFactor);
+  CHECK(factor(Points::file("m9", "engine")) >= seen);
+  Machine elsewhere = Points::file("m9", "other");
+  elsewhere.vendor = lower::Vendor::hygon;
+  CHECK(factor(elsewhere) >= factor(Points::file("m9", "engine")));
+  CHECK(calibration.intervals(Points::file("m0", "engine")).rows == 12);
+  CHECK(calibration.intervals(Points::file("m0", "other")).rows == 0);
+  CHECK(calibration.has_seen(lower::Vendor::nvidia));
+  CHECK_FALSE(calibration.has_seen(lower::Vendor::amd));
+}
+
+TEST_CASE("an interval is of the nearest stack that its machine says something of, and not below the floor") {
+  Machine machine = Points::file("m0", "engine");
+  const Recipe asked = decode(server_of(machine), 8, 2048, 2048);
+  CHECK(recipe_confidence(machine, asked, Seconds(1)).basis == Basis::priors);
+  const auto all = [](double factor) {
+    std::map<PriceKind, double> factors;
+    for (const auto& [name, kind] : kPriceKinds) factors[kind] = factor;
+    return factors;
+  };
+  machine.calibration.emplace();
+  machine.calibration->intervals = {{"all", {0, all(3)}}, {"engine", {0, all(2)}}, {"engine 1", {12, all(1.5)}}};
+  const Seconds time = price_recipe(machine, asked);
+  CHECK(recipe_confidence(machine, asked, time).high / time == Approx(1.5));
+  CHECK(recipe_confidence(machine, asked, time).basis == Basis::interpolated);
+  machine.stack.name = "engine 2";
+  CHECK(recipe_confidence(machine, asked, time).high / time == Approx(2));
+  CHECK(recipe_confidence(machine, asked, time).basis == Basis::extrapolated);
+  machine.stack.name = machine.stack.program = "other";
+  CHECK(recipe_confidence(machine, asked, time).high / time == Approx(3));
+  const Seconds floor = recipe_floor(machine, asked);
+  CHECK(recipe_confidence(machine, asked, 1.1 * floor).low == floor);
 }
 
 TEST_CASE("the naive roofline is the larger of two quotients, op by op") {

@@ -15,7 +15,7 @@ namespace {
 
 // No losses: every share 1, no overheads.
 Machine ideal(Machine machine) {
-  machine.stack.reached = {1, 1, 1, 1, 1, {}, 1};
+  machine.stack.reached = {1, 1, 1, 1, 1, 1, {}, 1};
   machine.sustained = {1, 1, 0.5};
   machine.overheads = {{}, {}, {}, {}};
   return machine;

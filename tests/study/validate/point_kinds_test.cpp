@@ -19,7 +19,7 @@ const std::string kColumns =
 
 Scores scores_of(const std::string& rows) {
   const files::test::TemporaryFolder folder;
-  return validate_points(folder.write("points.csv", kColumns + rows), "").scores;
+  return validate_points({folder.write("points.csv", kColumns + rows)}).scores;
 }
 
 double predicted(const std::string& row) {
@@ -118,7 +118,7 @@ TEST_CASE("what has no price yet says why") {
 }
 
 TEST_CASE("every row of the second file is priced, or says why not", "[once]") {
-  const Scores scores = validate_points(DCULAB_SOURCE_DIR "/tests/data/measured_points_2.csv", "").scores;
+  const Scores scores = validate_points({DCULAB_SOURCE_DIR "/tests/data/measured_points_2.csv"}).scores;
   CHECK(scores.rows.size() + scores.refused.size() + scores.unpriced.size() == 1709);
   CHECK(scores.rows.size() >= 1346);
   const auto because_of = [&](const std::string& words) {

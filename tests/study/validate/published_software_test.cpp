@@ -43,9 +43,11 @@ TEST_CASE("the longest row that has something for the machine counts") {
   CHECK(stack_of("vLLM 0.18.1+das tuned", "bw1000") == "vllm-dtk");
   CHECK(stack_of("vLLM 0.18.1+das tuned", "mi300x") == "vllm-rocm");
   CHECK(stack_of("vLLM", "z100") == "vllm-0.3.3-dtk");
-  CHECK(stack_of("", "h100-sxm") == "pytorch");
-  CHECK(stack_of("rocBLAS/Tensile HHS_BH TN", "mi50") == "rocBLAS");
-  CHECK(stack_of("hipBLASLt HHS NN", "mi250x-gcd") == "hipBLASLt");
+  CHECK(stack_of("", "h100-sxm") == "unnamed kernels");
+  CHECK(stack_of("PyTorch 2", "h100-sxm") == "pytorch");
+  CHECK(stack_of("vidur", "h100-sxm") == "vidur kernels");
+  CHECK(stack_of("rocBLAS/Tensile HHS_BH TN", "mi50") == "rocBLAS kernels");
+  CHECK(stack_of("hipBLASLt HHS NN", "mi250x-gcd") == "hipBLASLt kernels");
   CHECK_THROWS_WITH(stack_of("SGLang", "mi300x"), ContainsSubstring("SGLang has no stack for mi300x"));
   CHECK_THROWS_WITH(stack_of("Another 2", "mi300x"),
                     ContainsSubstring("nothing is known of the kernels of 'Another 2'"));

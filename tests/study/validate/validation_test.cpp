@@ -19,12 +19,12 @@ constexpr const char* kHeader =
     "context_tokens,m,n,k,heads,kv_heads,head_size,value,unit,source,notes\n";
 
 TEST_CASE("every published point is scored, or says why not", "[once]") {
-  const PointSet set = read_point_set(kPoints);
-  const Validation validation = validate_points(kPoints, "");
+  const PointSet set = read_point_set({kPoints});
+  const Validation validation = validate_points({kPoints});
   const Scores& scores = validation.scores;
   CHECK(set.points.size() == scores.rows.size() + scores.refused.size() + scores.unpriced.size());
   CHECK(scores.rows.size() > 200);
-  CHECK_FALSE(validation.calibration);
+  CHECK(validation.calibration == nullptr);
   std::size_t priced = 0;
   for (const auto& [name, part] : validation.priced) priced += part.recipes.size();
   CHECK(priced == scores.rows.size());
@@ -43,14 +43,14 @@ TEST_CASE("points that cannot be priced, or be true, are left out with the reaso
                                      "a,matmul,z100,1,rocBLAS,,fp16,,,,,,,4096,4096,4096,,,,1,s,test,\n"
                                      "b,matmul,z101,1,rocBLAS,,fp16,,,,,,,4096,4096,4096,,,,1,s,test,\n"
                                      "c,matmul,z100,1,rocBLAS,,fp16,,,,,,,4096,4096,4096,,,,1e-9,s,test,\n");
-  const Scores scores = validate_points(file, "").scores;
+  const Scores scores = validate_points({file}).scores;
   REQUIRE(scores.rows.size() == 1);
   REQUIRE(scores.unpriced.size() == 1);
   REQUIRE(scores.refused.size() == 1);
   CHECK_THAT(scores.unpriced[0].reason, ContainsSubstring("no machine 'z101' under hwmodels"));
   CHECK_THAT(scores.refused[0].reason, ContainsSubstring("below the"));
   const std::string none = folder.write("none.csv", kHeader);
-  CHECK_THROWS_WITH(validate_points(none, ""), ContainsSubstring("has no points"));
+  CHECK_THROWS_WITH(validate_points({none}), ContainsSubstring("has no points"));
 }
 
 TEST_CASE("what a calibration has seen is said to be measured") {
@@ -60,16 +60,17 @@ TEST_CASE("what a calibration has seen is said to be measured") {
     rows += std::string(id) + ",matmul,z100,1,rocBLAS,,fp16,,,,,,," + size + "," + size + "," + size + ",,,," + value +
             ",s,test,\n";
   const std::string file = folder.write("points.csv", rows);
-  const Validation validation = validate_points(file, file);
+  const Validation validation = validate_points({file}, {file});
   REQUIRE(validation.calibration);
-  CHECK(validation.fitted_points == 2);
+  CHECK(validation.calibration->points() == 2);
   CHECK(validation.seen == 2);
   CHECK(std::ranges::all_of(validation.scores.rows, [](const ScoredRow& row) { return row.basis == "measured"; }));
-  CHECK_THROWS_WITH(predict_left_out(read_point_set(file), "machine"), ContainsSubstring("fewer than two"));
+  PointSet set = read_point_set({file});
+  CHECK_THROWS_WITH(predict_left_out(set, "machine"), ContainsSubstring("fewer than two"));
 }
 
 TEST_CASE("leaving a group out predicts each of its points once", "[once]") {
-  const PointSet set = read_point_set(kPoints);
+  PointSet set = read_point_set({kPoints});
   const std::vector<LeftOutPoint> points = predict_left_out(set, "family");
   const auto scored = std::ranges::count_if(set.points, [](const ReadPoint& read) { return read.is_scored(); });
   CHECK(points.size() == static_cast<std::size_t>(scored));
@@ -77,6 +78,18 @@ TEST_CASE("leaving a group out predicts each of its points once", "[once]") {
   CHECK(scores.back().left_out == "all");
   CHECK(scores.back().kind == "all");
   CHECK(scores.back().ours.count == scored);
+}
+
+TEST_CASE("no source makes another vendor's predictions worse by more than a point", "[.][long]") {
+  PointSet set = read_point_set({kPoints, DCULAB_SOURCE_DIR "/tests/data/measured_points_2.csv"});
+  std::vector<SourceEffect> effects;
+  const auto points = predict_left_out(set, "source", &effects);
+  CHECK(points.size() > 1000);
+  CHECK(effects.size() > 60);
+  for (const SourceEffect& effect : effects) {
+    CAPTURE(effect.source, effect.vendor);
+    CHECK(effect.with - effect.without < 0.01);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,112 @@
+#include "study/calibrate/catalog.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/machine_file.hpp"
+#include "config/stack_file.hpp"
+#include "core/error.hpp"
+#include "files/output.hpp"
+#include "sim/calibration/parameters.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/stacks.hpp"
+
+namespace dculab::study {
+namespace {
+
+[[nodiscard]] std::string source_text(const sim::PointCalibration& learned) {
+  return "dculab calibrate: " + std::to_string(learned.points()) + " published points";
+}
+
+void cite_owned(sim::Machine& machine, sim::Owner owner, sim::Evidence evidence, const std::string& source) {
+  for (const sim::Parameter& parameter : sim::parameters())
+    if (sim::owner_of(parameter) == owner && sim::matters(machine, parameter))
+      config::cite(machine, std::string(parameter.key), evidence, source);
+}
+
+// What `stack` reaches on the machine of `file`, and how well its prices hold there.
+void learn_stack(const sim::PointCalibration& learned, const sim::Machine& file, const sim::Stack& stack,
+                 sim::Machine& machine) {
+  sim::Machine runs = file;
+  runs.stack = sim::stack_on(file, stack);
+  const sim::PointIntervals intervals = learned.intervals(runs);
+  machine.stack = runs.stack;
+  machine.stack.reached = learned.reached(runs);
+  cite_owned(machine, sim::Owner::kernels, intervals.rows > 0 ? sim::Evidence::measured : sim::Evidence::inferred,
+             source_text(learned));
+  machine.calibration->intervals[stack.name] = intervals;
+}
+
+[[nodiscard]] sim::Stack any_stack() {
+  sim::Stack stack;
+  stack.name = stack.program = sim::kAnyStack;
+  return stack;
+}
+
+// `stacks`: as their files have them.
+[[nodiscard]] sim::Machine learned_machine(const sim::PointCalibration& learned, const sim::Machine& file,
+                                           const std::vector<sim::Stack>& stacks) {
+  if (!learned.has_seen(file.vendor)) return file;
+  sim::Machine machine = learned.device(file);
+  const bool is_measured = learned.effects().contains("machine " + file.name);
+  cite_owned(machine, sim::Owner::device, is_measured ? sim::Evidence::measured : sim::Evidence::inferred,
+             source_text(learned));
+  machine.calibration.emplace();
+  learn_stack(learned, file, any_stack(), machine);
+  for (const sim::Stack& stack : stacks)
+    if (learned.has_seen(stack) && sim::is_for(stack, file)) learn_stack(learned, file, stack, machine);
+  machine.stack = file.stack;
+  return machine;
+}
+
+[[nodiscard]] sim::Stack learned_stack(const sim::PointCalibration& learned, const sim::Stack& file) {
+  if (!learned.has_seen(file)) return file;
+  sim::Stack stack = learned.anywhere(file);
+  const std::string source = "fitted: " + source_text(learned);
+  for (const sim::Parameter& parameter : sim::parameters())
+    if (sim::owner_of(parameter) == sim::Owner::kernels)
+      stack.sources[std::string(parameter.key.substr(std::string_view("stack.").size()))] = source;
+  if (stack.host_per_step) stack.sources["host.per_step"] = source;
+  if (stack.host_per_sequence) stack.sources["host.per_sequence"] = source;
+  return stack;
+}
+
+}  // namespace
+
+Catalog::Catalog() : stacks_(shipped_stacks()), files_(stacks_) {}
+
+Catalog::Catalog(std::shared_ptr<const sim::PointCalibration> learned, const std::vector<sim::Stack>& libraries)
+    : Catalog() {
+  learned_ = std::move(learned);
+  for (sim::Stack& stack : stacks_) stack = learned_stack(*learned_, stack);
+  files_.insert(files_.end(), libraries.begin(), libraries.end());
+}
+
+const sim::Machine& Catalog::machine(const std::string& name) {
+  const auto known = machines_.find(name);
+  if (known != machines_.end()) return known->second;
+  const auto path = try_find_machine(name);
+  if (!path) throw InputError("no machine '" + name + "' under hwmodels");
+  sim::Machine file = config::read_machine_file(path->string());
+  return machines_.emplace(name, learned_ ? learned_machine(*learned_, file, files_) : std::move(file)).first->second;
+}
+
+std::vector<std::filesystem::path> Catalog::write(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> written;
+  files::NewFolder unfinished(folder.string());
+  const auto write_file = [&](const std::string& kind, const std::string& name, const std::string& text) {
+    const std::filesystem::path file = std::filesystem::path(kind) / (name + ".yaml");
+    std::filesystem::create_directories(unfinished.path() / std::filesystem::path(kind));
+    files::write_file_atomically((unfinished.path() / file).string(), text);
+    written.push_back(folder / file);
+  };
+  for (const std::string& name : machine_names())
+    if (const sim::Machine& known = machine(name); known.calibration && !known.calibration->intervals.empty())
+      write_file("hwmodels", name, config::machine_yaml(known));
+  for (const sim::Stack& stack : stacks_)
+    if (learned_->has_seen(stack)) write_file("stacks", stack.name, config::stack_yaml(stack));
+  unfinished.keep();
+  return written;
+}
+
+}  // namespace dculab::study

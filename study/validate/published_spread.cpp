@@ -1,0 +1,51 @@
+#include "study/validate/published_spread.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "study/validate/published_weights.hpp"
+
+namespace dculab::study {
+namespace {
+
+// clang-format off
+constexpr auto kSpreads = std::to_array<PublishedSpread>({
+    {"github.com/wangzy0327/hblas-bench", "", "", 0.15, "one timed call after five"},
+    {"github.com/wangzy0327/gemm-bench", "", "", 0.20, "the clock was not recorded; days differ by up to 25 %"},
+    {"github.com/HYGON-AI/hcu-train-simulator", "bus bandwidth", "", 0.30, "if the column is algorithm bandwidth, times are up to 1.75 times shorter"},
+    {"github.com/HYGON-AI/hcu-train-simulator", "", "", 0.10, "means of a vendor's profile"},
+    {"github.com/IceFerryLing", "", "", 0.15, "the clock was not recorded"},
+    {"github.com/cspool", "", "", 0.15, "the clock was not recorded"},
+    {"github.com/ZhangFanYi", "", "", 0.20, "an internal test; the card's data sheet is not public"},
+    {"github.com/Hong-agent/K100LC-kernels", "", "", 0.30, "hand-written kernels, not the vendor's"},
+    {"github.com/ROCm/rocBLAS", "", "", 0.15, "the best of a tuner's kernels, in a loop"},
+    {"github.com/ROCm/aiter", "", "", 0.25, "kernels alone; whether the L2 was warm is not stated"},
+    {"github.com/ROCm/hipBLASLt", "", "", 0.25, "the best of a tuner's kernels; whether the L2 was warm is not stated"},
+    {"github.com/ggml-org/llama.cpp/pull/14624", "", "", 0.25, "kernels alone; whether the L2 was warm is not stated"},
+    {"github.com/argonne-lcf/LLM-Inference-Bench", "", "mi250", 0.50, "a device may be a die or a card of two"},
+    {"github.com/argonne-lcf/LLM-Inference-Bench", "", "", 0.10, "runs of one day"},
+    {"", "assumed", "", 0.20, "a shape or the card is not stated"},
+    {"", "not stated", "", 0.20, "a shape or the card is not stated"},
+    {"", "taken as", "", 0.20, "a shape or the card is not stated"},
+    {"", "low confidence", "", 0.50, "the source doubts it"},
+    {"", "overclocked", "", 0.30, "not as the machine's file has it"},
+    {"", "host not quiet", "", 0.20, "others ran beside it"},
+    {"", "host wall time", "", 0.50, "of the host, not of the device"},
+});
+// clang-format on
+
+}  // namespace
+
+std::span<const PublishedSpread> published_spreads() { return kSpreads; }
+
+double published_spread(const config::PublishedPoint& point) {
+  const std::string notes = lower_case(point.notes);
+  double largest = 0;
+  for (const PublishedSpread& row : kSpreads)
+    if (point.source.starts_with(row.source) && notes.find(row.says) != std::string::npos &&
+        point.machine.starts_with(row.machine))
+      largest = std::max(largest, row.spread);
+  return largest;
+}
+
+}  // namespace dculab::study

@@ -1,0 +1,94 @@
+// What points teach, as files: one number whether it is used at once or read back, and no source that spoils another
+// vendor's predictions.
+#include "study/calibrate/catalog.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <set>
+
+#include "core/error.hpp"
+#include "study/validate/leave_one_out.hpp"
+#include "study/validate/points_set.hpp"
+#include "study/validate/published_spread.hpp"
+#include "study/validate/validation.hpp"
+#include "tests/files/temporary_folder.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::study {
+namespace {
+
+constexpr const char* kPoints = DCULAB_SOURCE_DIR "/tests/data/published_points.csv";
+
+// DCULAB_DATA for as long as it lives.
+class DataFolder {
+ public:
+  explicit DataFolder(const std::string& folder) { ::setenv("DCULAB_DATA", folder.c_str(), 1); }
+  ~DataFolder() {
+    if (before_) ::setenv("DCULAB_DATA", before_->c_str(), 1);
+    if (!before_) ::unsetenv("DCULAB_DATA");
+  }
+  DataFolder(const DataFolder&) = delete;
+  DataFolder& operator=(const DataFolder&) = delete;
+
+ private:
+  std::optional<std::string> before_ =
+      std::getenv("DCULAB_DATA") == nullptr ? std::nullopt : std::optional<std::string>(std::getenv("DCULAB_DATA"));
+};
+
+TEST_CASE("files that calibrate writes predict what validate predicts after the same points", "[once]") {
+  const files::test::TemporaryFolder folder;
+  const std::string data = (folder.path() / "data").string();
+  const Scores at_once = validate_points({kPoints}, {kPoints}).scores;
+  PointSet set = read_point_set({kPoints});
+  const std::vector<std::filesystem::path> files = learned_catalog(learn_from(set)).write(data);
+  CHECK(std::ranges::count(files, std::filesystem::path(data) / "hwmodels" / "mi300x.yaml") == 1);
+  CHECK(std::ranges::count(files, std::filesystem::path(data) / "stacks" / "vllm-rocm.yaml") == 1);
+  const DataFolder from(data);
+  const Scores read_back = validate_points({kPoints}).scores;
+  REQUIRE(read_back.rows.size() == at_once.rows.size());
+  for (std::size_t row = 0; row < at_once.rows.size(); ++row) {
+    CAPTURE(at_once.rows[row].id);
+    CHECK(read_back.rows[row].predicted == at_once.rows[row].predicted);
+    CHECK(read_back.rows[row].low == at_once.rows[row].low);
+    CHECK(read_back.rows[row].high == at_once.rows[row].high);
+  }
+  PointSet again = read_point_set({kPoints});
+  CHECK_THROWS_AS(learned_catalog(learn_from(again)).write(data), InputError);  // it is there
+}
+
+TEST_CASE("what nothing was learned of stays as its file has it") {
+  const files::test::TemporaryFolder folder;
+  PointSet set = read_point_set({kPoints});
+  std::erase_if(set.points, [](const ReadPoint& read) { return read.point.machine != "mi300x"; });
+  Catalog catalog = learned_catalog(learn_from(set));
+  CHECK_FALSE(catalog.machine("h100-sxm").calibration);
+  const sim::Machine& sister = catalog.machine("mi325x");
+  REQUIRE(sister.calibration);
+  CHECK(sister.calibration->intervals.at("vllm-rocm").rows == 0);
+  CHECK(sister.sources.at("sustained.dram_bandwidth").starts_with("inferred: "));
+  CHECK(catalog.machine("mi300x").sources.at("sustained.dram_bandwidth").starts_with("measured: "));
+  const auto stack = std::ranges::find(catalog.stacks(), "sglang-cuda", &sim::Stack::name);
+  REQUIRE(stack != catalog.stacks().end());
+  CHECK_FALSE(stack->host_per_step);
+  CHECK_THROWS_WITH(catalog.machine("none"), ContainsSubstring("no machine 'none' under hwmodels"));
+}
+
+TEST_CASE("sources are trusted as far as they say how they measured") {
+  for (const PublishedSpread& row : published_spreads()) {
+    CHECK(row.spread > 0);
+    CHECK_FALSE(row.why.empty());
+  }
+  config::PublishedPoint point;
+  CHECK(published_spread(point) == 0);
+  point.source = "github.com/argonne-lcf/LLM-Inference-Bench@1234 a.csv";
+  CHECK(published_spread(point) == 0.10);
+  point.machine = "mi250-gcd";
+  CHECK(published_spread(point) == 0.50);
+  point.source = "somewhere";
+  point.notes = "Head counts NOT STATED";
+  CHECK(published_spread(point) == 0.20);
+}
+
+}  // namespace
+}  // namespace dculab::study
