@@ -93,20 +93,34 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
   arithmetic.softmax = FlopCount(scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes);
+  if (tile.vector_work > 0) {
+    arithmetic.multiply = FlopCount();
+    arithmetic.softmax = FlopCount(tile.vector_work * walked_tokens);
+  }
   if (op.kind == OpKind::attention_decode && device.kind == DeviceKind::cpu && walked_tokens > 0)
     add_tasks(arithmetic, grid.workgroups, scores, walked_tokens);
   if (op.kind == OpKind::attention_scores && device.kind == DeviceKind::cpu)
     score_head_by_head(arithmetic, scores, tile.query_heads);
 }
 
+// What a wave can ask for before it looks into the block table again: a block, or its share of the tokens that the
+// workgroup looks up at once.
+[[nodiscard]] Bytes found_at_once(const Access& access, const AttentionWork& work, const AttentionTile& tile,
+                                  double waves) {
+  const double tokens = std::max<double>(work.block_size, tile.look_up.tokens / waves);
+  return access.contiguous_run * (tokens / work.block_size);
+}
+
 // How often workgroups ask for K and V and block-table entries; partial results of split contexts are F32, written once
 // and read once by the combining pass.
-void set_accesses(Launch& launch, const AttentionWork& work, const AttentionWalk& walk, double sharing) {
+void set_accesses(Launch& launch, const AttentionWork& work, const AttentionWalk& walk, const AttentionTile& tile,
+                  double waves) {
   for (Access& access : launch.accesses()) {
+    if (access.role == OperandRole::kv_read) access.found_at_once = found_at_once(access, work, tile, waves);
     if (access.role == OperandRole::kv_read && work.context_tokens > 0)
-      access.requests = sharing * walk.tokens / work.context_tokens;
+      access.requests = head_groups(work, tile) * walk.tokens / work.context_tokens;
     if (access.role == OperandRole::block_table && work.kv_blocks > 0)
-      access.requests = std::max(1.0, walk.block_lookups / work.kv_blocks);
+      access.requests = std::max(1.0, walk.table_entries / work.kv_blocks);
     if (access.role == OperandRole::output)
       access.unique += storage(Dtype::f32, 2 * walk.partitions_combined * work.num_query_heads * work.head_dim);
   }
@@ -120,18 +134,19 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
   const AttentionWork& attention = op.attention;
   const AttentionWalk walk = walk_of(op, step, tile);
   const double sharing = head_groups(attention, tile);
-  set_accesses(launch, attention, walk, sharing);
+  if (device.kind == DeviceKind::gpu) launch.resources = assumed_resources(op, tile.query_heads, device);
+  set_accesses(launch, attention, walk, tile, waves_per_workgroup(device.waves, launch.resources));
   launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = walk.longest_tokens;
   set_arithmetic(op, device, tile, launch.grid, launch.arithmetic);
-  launch.block_lookups = walk.block_lookups;
+  launch.waits_for_table = walk.waits_for_table;
+  launch.entries_at_once = std::max(1.0, static_cast<double>(tile.look_up.tokens) / attention.block_size);
   if (walk.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
   if (device.kind == DeviceKind::cpu) {
     if (op.kind == OpKind::attention_decode) launch.overlap = Overlap::dram_in_turn;
     return;
   }
-  launch.resources = assumed_resources(op, tile.query_heads, device);
   if (is_hopper(device)) launch.overlap = Overlap::all;
   if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)
     launch.chained_loads = walk.partitions_combined / attention.num_sequences / kernel.combines_at_a_time;

@@ -10,42 +10,56 @@ namespace {
 // What one sequence adds, walking its KV once per head group of each KV head.
 struct Walk {
   double tokens = 0;      // KV tokens walked, per head group and KV head
-  double lookups = 0;     // block table entries followed, likewise
+  double entries = 0;     // of the block table followed, likewise
+  double look_ups = 0;    // of entries at a time, likewise
   double workgroups = 0;  // likewise
   double longest = 0;     // tokens walked by the busiest workgroup
   int partitions = 1;
 };
 
-// One query token: partitions, which begin at multiples of partition_tokens, share the context from `begin` on.
-[[nodiscard]] Walk decode_walk(int begin, int context, int block_size, int partition_tokens) {
+// Pieces of `step` tokens that partitions, which begin at multiples of partition_tokens, have from `begin` on. One that
+// starts inside a piece has that piece again.
+[[nodiscard]] double pieces_of(int begin, int context, int step, int partition_tokens, int partitions) {
+  if (partitions == 1) return blocks_of(begin, context, step);
+  const int first = begin / partition_tokens, last_begin = (first + partitions - 1) * partition_tokens;
+  return blocks_of(begin, (first + 1) * partition_tokens, step) +
+         static_cast<double>(partitions - 2) * ceil_divide(partition_tokens, step) +
+         ceil_divide(context - last_begin, step);
+}
+
+// A context that lies in one block has nothing to look up tile by tile.
+[[nodiscard]] bool steps_by_tiles(const AttentionTile& tile, int context, int block_size) {
+  return tile.look_up.tokens > 0 && context > block_size;
+}
+
+// One query token: partitions share the context from `begin` on.
+[[nodiscard]] Walk decode_walk(const AttentionWork& work, const AttentionTile& tile, int begin, int context) {
+  const int partition_tokens = tile.partition_tokens;
   Walk walk;
-  walk.tokens = context - begin;
+  walk.tokens = walk.longest = context - begin;
   const int first = partition_tokens == 0 ? 0 : begin / partition_tokens;
   walk.partitions = partition_tokens == 0 ? 1 : ceil_divide(context, partition_tokens) - first;
   walk.workgroups = walk.partitions;
-  if (walk.partitions == 1) {
-    walk.longest = context - begin;
-    walk.lookups = blocks_of(begin, context, block_size);
-    return walk;
-  }
+  walk.look_ups = walk.entries = pieces_of(begin, context, work.block_size, partition_tokens, walk.partitions);
+  if (steps_by_tiles(tile, context, work.block_size))
+    walk.look_ups = pieces_of(begin, context, tile.look_up.tokens, partition_tokens, walk.partitions);
+  if (walk.partitions == 1) return walk;
   const int first_end = (first + 1) * partition_tokens;
   const int last_begin = (first + walk.partitions - 1) * partition_tokens;
   walk.longest = walk.partitions > 2 ? partition_tokens : std::max(first_end - begin, context - last_begin);
-  // A partition that starts inside a block follows that block's entry again.
-  walk.lookups = blocks_of(begin, first_end, block_size) +
-                 static_cast<double>(walk.partitions - 2) * ceil_divide(partition_tokens, block_size) +
-                 ceil_divide(context - last_begin, block_size);
   return walk;
 }
 
 // Query tiles walk the context from what their first token sees up to their own last token: causal.
-[[nodiscard]] Walk prefill_walk(const AttentionWork& work, const SequenceSlice& sequence, int tile_tokens) {
+[[nodiscard]] Walk prefill_walk(const AttentionWork& work, const SequenceSlice& sequence, const AttentionTile& tile) {
   Walk walk;
-  for (int first = 0; first < sequence.num_new_tokens; first += tile_tokens) {
+  for (int first = 0; first < sequence.num_new_tokens; first += tile.query_tokens) {
     const int begin = first_loaded_token(work.sliding_window, sequence.num_computed_tokens + first);
-    const int end = sequence.num_computed_tokens + std::min(first + tile_tokens, sequence.num_new_tokens);
+    const int end = sequence.num_computed_tokens + std::min(first + tile.query_tokens, sequence.num_new_tokens);
+    const int blocks = blocks_of(begin, end, work.block_size);
     walk.tokens += end - begin;
-    walk.lookups += blocks_of(begin, end, work.block_size);
+    walk.entries += blocks;
+    walk.look_ups += steps_by_tiles(tile, end, work.block_size) ? blocks_of(begin, end, tile.look_up.tokens) : blocks;
     walk.workgroups += 1;
     walk.longest = std::max<double>(walk.longest, end - begin);
   }
@@ -61,9 +75,9 @@ class Walks {
     if (last_.phase != sequence.phase || last_.num_computed_tokens != sequence.num_computed_tokens ||
         last_.num_new_tokens != sequence.num_new_tokens)
       walk_ = sequence.phase == Phase::decode
-                  ? decode_walk(first_loaded_token(work_.sliding_window, sequence.num_computed_tokens),
-                                sequence.context_tokens(), work_.block_size, tile_.partition_tokens)
-                  : prefill_walk(work_, sequence, tile_.query_tokens);
+                  ? decode_walk(work_, tile_, first_loaded_token(work_.sliding_window, sequence.num_computed_tokens),
+                                sequence.context_tokens())
+                  : prefill_walk(work_, sequence, tile_);
     last_ = sequence;
     return walk_;
   }
@@ -98,7 +112,8 @@ AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& t
     const Walk& walk = walks.of(sequence);
     all.tokens += walk.tokens;
     all.workgroups += whole ? work.num_kv_heads : groups * walk.workgroups;
-    all.block_lookups += groups * walk.lookups;
+    all.table_entries += groups * walk.entries;
+    all.waits_for_table += groups * walk.look_ups * tile.look_up.waits;
     all.longest_tokens = std::max(all.longest_tokens, whole ? walk.tokens : walk.longest);
     all.longest_context = std::max<double>(all.longest_context, sequence.context_tokens());
     if (walk.partitions > 1) all.partitions_combined += walk.partitions;

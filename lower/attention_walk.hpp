@@ -9,19 +9,28 @@ namespace dculab::lower {
 
 [[nodiscard]] constexpr int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
+// How a workgroup finds its tokens in the block table.
+struct TableLookUp {
+  int tokens = 0;    // whose entries are asked for at once, whatever the block size: a tile of K; 0: block by block
+  double waits = 1;  // for them, one after the other: for K's, then V's; 0: they are there before they are needed
+};
+
 // What one workgroup does.
 struct AttentionTile {
   int query_tokens = 1;      // prefill: that share one pass over K and V
   int query_heads = 1;       // of one KV head
   int partition_tokens = 0;  // decode: of the context, at most; 0 = all of it
   int padded_rows = 0;  // of queries, that a matrix instruction works on at least; 0: as the device's usual kernels
+  TableLookUp look_up{};
+  double vector_work = 0;  // lane instructions per token, of a kernel that has no matrix instructions; 0: others
 };
 
 struct AttentionWalk {
   double workgroups = 0;           // over sequences, head groups and partitions (or query tiles)
   double tokens = 0;               // KV tokens walked, per head group and KV head
   double longest_tokens = 0;       // by the workgroup with the most work
-  double block_lookups = 0;        // block table entries followed, over all workgroups
+  double table_entries = 0;        // followed, over all workgroups
+  double waits_for_table = 0;      // loads of entries that wait for one another within a workgroup, over all of them
   double partitions_combined = 0;  // partial results merged by a second pass; 0 = single pass
   double longest_context = 0;      // of a sequence
 };

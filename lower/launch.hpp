@@ -21,6 +21,7 @@ struct Access {
   Bytes unique;               // distinct bytes
   double requests = 1;        // how many workgroups ask for each byte (output: always 1)
   Bytes contiguous_run;       // bytes in one piece before the address jumps
+  Bytes found_at_once{};      // KV: bytes of K, or of V, that a wave can ask for before it looks up where more lies
   bool is_scattered = false;  // pieces lie anywhere: KV blocks, rows of an embedding
   double runs_in_step = 1;    // pieces that follow one another and are walked side by side: the KV heads of a block
 };
@@ -140,9 +141,10 @@ struct Launch {
   Arithmetic arithmetic;
   std::optional<ProductShape> product{};
   Overlap overlap = Overlap::partial;
-  int kernels = 1;           // launched one after the other
-  double block_lookups = 0;  // loads of block-table entries that data waits for, over all workgroups
-  double chained_loads = 0;  // from the last cache that wait for one another, on the way to the end
+  int kernels = 1;             // launched one after the other
+  double waits_for_table = 0;  // loads of block-table entries that data waits for, over all workgroups,
+  double entries_at_once = 0;  // and entries that such a load asks for
+  double chained_loads = 0;    // from the last cache that wait for one another, on the way to the end
   // A product by tiles may be split along k into this many parts, which run at once; a second kernel adds their sums of
   // `sums` values each.
   double most_parts = 1;

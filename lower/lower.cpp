@@ -25,6 +25,7 @@ namespace {
         .role = operand.role,
         .unique = operand.unique,
         .contiguous_run = operand.contiguous_run,
+        .found_at_once = operand.contiguous_run,
         .is_scattered = is_scattered(op, operand),
         .runs_in_step = static_cast<double>(std::max(1, op.attention.num_kv_heads))};
   return launch;

@@ -5,6 +5,7 @@ namespace {
 
 constexpr int kPartition = 256;
 constexpr int kPrefillTokens = 256;
+constexpr int kTileTokens = 128;  // kN0 of CK's batch prefill
 constexpr int kHeads[] = {64, 128};
 constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::int8};
 constexpr Dtype kSixteenBits[] = {Dtype::f16, Dtype::bf16};
@@ -13,12 +14,12 @@ constexpr Dtype kSixteenBits[] = {Dtype::f16, Dtype::bf16};
 
 [[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
                                        const ParameterChoices& /*chosen*/) {
-  return {.query_heads = group_size(op.attention), .partition_tokens = kPartition};
+  return {.query_heads = group_size(op.attention), .partition_tokens = kPartition, .look_up = {.tokens = kPartition}};
 }
 
 [[nodiscard]] AttentionTile flash_tile(const Op& /*op*/, const StepPlan& /*step*/, const Device& /*device*/,
                                        const ParameterChoices& /*chosen*/) {
-  return {.query_tokens = kPrefillTokens, .query_heads = 1};
+  return {.query_tokens = kPrefillTokens, .query_heads = 1, .look_up = {.tokens = kTileTokens, .waits = 2}};
 }
 
 }  // namespace

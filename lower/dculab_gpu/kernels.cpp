@@ -21,11 +21,23 @@ namespace {
   return plan_matmul(m, n, k).split.parts;
 }
 
+// Decode looks a step ahead: kStepTokens of kernels/gpu/attention/paged_attention_heads.hpp.
+[[nodiscard]] TableLookUp look_up(const Op& op, int heads) {
+  const AttentionWork& work = op.attention;
+  if (op.kind == OpKind::attention_prefill)
+    return {.tokens = prefill_tile(PrefillArithmetic::half_pairs, work.head_dim).tokens};
+  const PagedAttentionTiling tiling = tile_paged_attention(work.kv_dtype, work.head_dim, heads);
+  const int rows = tiling.lane_heads * 128 / bits(work.kv_dtype) < kPagedAttentionLaneSums ? 4 : 2;
+  return {.tokens = kPagedAttentionThreads / tiling.token_lanes * std::min(rows, tiling.token_lanes), .waits = 0};
+}
+
 [[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& /*device*/,
                                  const ParameterChoices& /*chosen*/) {
   // H2O's pass: each new token walks what it sees, and the group walks it together.
   if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(op.attention)};
-  return attention_tile(op, step.attention_split);
+  AttentionTile tile = attention_tile(op, step.attention_split);
+  tile.look_up = look_up(op, tile.query_heads);
+  return tile;
 }
 
 constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2};

@@ -23,13 +23,15 @@ constexpr AttentionLimits kHopperLimits{
 
 [[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& device,
                                  const ParameterChoices& /*chosen*/) {
-  if (op.kind == OpKind::attention_prefill) return {.query_tokens = kPrefillTokens};
-  const Decodes decodes = decodes_of(step.batch);
   const bool hopper = is_hopper(device);
+  const TableLookUp look_up{.tokens = kPieceTokens, .waits = hopper ? 0.0 : 2.0};
+  if (op.kind == OpKind::attention_prefill) return {.query_tokens = kPrefillTokens, .look_up = look_up};
+  const Decodes decodes = decodes_of(step.batch);
   return {.query_heads = group_size(op.attention),
           .partition_tokens =
               split_tokens(decodes.sequences * op.attention.num_kv_heads, (hopper ? 1 : 2) * device.compute_units,
-                           decodes.longest, kPieceTokens, hopper ? EmptySplits::allowed : EmptySplits::avoided)};
+                           decodes.longest, kPieceTokens, hopper ? EmptySplits::allowed : EmptySplits::avoided),
+          .look_up = look_up};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/flash_attention/kernels.hpp"
+#include "lower/vllm/paged_work.hpp"
 
 namespace dculab::lower::hygon {
 namespace {
@@ -43,7 +44,9 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::f
   const AttentionWork& work = op.attention;
   if (op.kind == OpKind::attention_prefill) {
     const double tiles = work.query_tokens / 64 * work.num_query_heads;
-    return {.query_tokens = tiles < 4.0 * device.compute_units ? 64 : 128, .padded_rows = kPadded};
+    return {.query_tokens = tiles < 4.0 * device.compute_units ? 64 : 128,
+            .padded_rows = kPadded,
+            .look_up = {.tokens = kPieceTokens, .waits = 2}};
   }
   const Decodes decodes = decodes_of(step.batch);
   const int group = group_size(work);
@@ -51,10 +54,13 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::f
   const int tokens = flash_attention::split_tokens(decodes.sequences * work.num_kv_heads * ceil_divide(group, 64),
                                                    2 * device.compute_units, decodes.longest, kPieceTokens,
                                                    flash_attention::EmptySplits::avoided);
-  return {.query_heads = group, .partition_tokens = is_split ? tokens : 0, .padded_rows = kPadded};
+  return {.query_heads = group,
+          .partition_tokens = is_split ? tokens : 0,
+          .padded_rows = kPadded,
+          .look_up = {.tokens = kPieceTokens, .waits = 2}};
 }
 
-[[nodiscard]] AttentionTile reusing_tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+[[nodiscard]] AttentionTile reusing_tile(const Op& op, const StepPlan& step, const Device& device,
                                          const ParameterChoices& /*chosen*/) {
   const Decodes decodes = decodes_of(step.batch);
   const AttentionWork& work = op.attention;
@@ -63,7 +69,10 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::f
   const bool is_whole = decodes.longest <= 8192 && (partitions == 1 || heads > kMostSplitHeads);
   const bool is_many = heads * (is_whole ? 1 : partitions) >= kManyWalks;
   const int most = !is_many || group < 2 ? 1 : is_whole || group < 4 ? 2 : 4;
-  return {.query_heads = most, .partition_tokens = is_whole ? 0 : kPartition};
+  return {.query_heads = most,
+          .partition_tokens = is_whole ? 0 : kPartition,
+          .look_up = vllm::paged_look_up(device),
+          .vector_work = vllm::paged_work_per_token(work, most, device.waves.wave_size)};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ constexpr int kTileRows = 64, kTileColumns = 128;
 constexpr int kPartition = 256;  // of a row of scores
 constexpr int kMostHeads = 8;    // of a group in one workgroup
 constexpr int kPieceTokens = 128;
+constexpr TableLookUp kNoTable{.tokens = kPieceTokens, .waits = 0};  // each sequence lies in one piece
 constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::int8};
 
 // GGUF's, of 8 bits, of 4 and of less: multiplied as integers or widened to F16.
@@ -32,7 +33,7 @@ constexpr ProductFormat kQuantized[] = {{.weights = Dtype::int8},
 
 [[nodiscard]] AttentionTile per_head_tile(const Op& /*op*/, const StepPlan& /*step*/, const Device& /*device*/,
                                           const ParameterChoices& /*chosen*/) {
-  return {.query_tokens = 128, .query_heads = 1, .partition_tokens = kPartition};
+  return {.query_tokens = 128, .query_heads = 1, .partition_tokens = kPartition, .look_up = kNoTable};
 }
 
 // The largest power of two that divides the group.
@@ -43,12 +44,14 @@ constexpr ProductFormat kQuantized[] = {{.weights = Dtype::int8},
 [[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device,
                                        const ParameterChoices& /*chosen*/) {
   const int heads = shared_heads(group_size(op.attention));
-  if (op.kind == OpKind::attention_prefill) return {.query_tokens = std::max(1, 64 / heads), .query_heads = heads};
+  if (op.kind == OpKind::attention_prefill)
+    return {.query_tokens = std::max(1, 64 / heads), .query_heads = heads, .look_up = kNoTable};
   const Decodes decodes = decodes_of(step.batch);
   const std::int64_t workgroups = decodes.sequences * op.attention.num_query_heads / heads;
   return {.query_heads = heads,
           .partition_tokens = flash_attention::split_tokens(workgroups, 2 * device.compute_units, decodes.longest,
-                                                            kPieceTokens, flash_attention::EmptySplits::avoided)};
+                                                            kPieceTokens, flash_attention::EmptySplits::avoided),
+          .look_up = kNoTable};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ constexpr KernelParameter kDecodeParameters[] = {
     {"min_block_kv", 32, kPieces, "tokens", "_MIN_BLOCK_KV of decode_attention.py, which splits are rounded to"}};
 
 constexpr int kPaddedRows = 16;
+constexpr int kDecodeTokens = 32, kExtendTokens = 64;  // of a tile, BLOCK_N
 constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
 
 // max_kv_splits_2 of get_num_kv_splits_triton: of the longest context, where all are alike.
@@ -32,13 +33,19 @@ constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::
   const Decodes decodes = decodes_of(step.batch);
   const int parts = splits(decodes.sequences * ceil_divide(work.num_query_heads, heads), device, decodes.longest);
   const int tokens = ceil_divide(ceil_divide(decodes.longest, parts), piece) * piece;
-  return {.query_heads = heads, .partition_tokens = parts == 1 ? 0 : tokens, .padded_rows = chosen[block_h]};
+  return {.query_heads = heads,
+          .partition_tokens = parts == 1 ? 0 : tokens,
+          .padded_rows = chosen[block_h],
+          .look_up = {.tokens = kDecodeTokens}};
 }
 
 [[nodiscard]] AttentionTile extend_tile(const Op& op, const StepPlan& /*step*/, const Device& device,
                                         const ParameterChoices& /*chosen*/) {
   const bool is_wide = is_nvidia(device) && op.attention.head_dim <= 128;
-  return {.query_tokens = is_wide ? 128 : 64, .query_heads = 1, .padded_rows = kPaddedRows};
+  return {.query_tokens = is_wide ? 128 : 64,
+          .query_heads = 1,
+          .padded_rows = kPaddedRows,
+          .look_up = {.tokens = kExtendTokens}};
 }
 
 }  // namespace

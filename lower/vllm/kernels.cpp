@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "lower/vllm/paged_work.hpp"
+
 namespace dculab::lower::vllm {
 namespace {
 
@@ -23,7 +25,8 @@ constexpr KernelParameter k3dParameters[] = {
     {"tile_size", 16, kTritonTiles, "tokens", "TILE_SIZE of 3D"},
     {"segments", 16, kSegments, "parts of a context", "NUM_PAR_SOFTMAX_SEGMENTS"}};
 constexpr KernelParameter k2dParameters[] = {
-    {"block_m", 16, kTritonTiles, "rows of queries", "BLOCK_M; more where the group is larger"}};
+    {"block_m", 16, kTritonTiles, "rows of queries", "BLOCK_M; more where the group is larger"},
+    {"tile_size", 32, kTritonTiles, "tokens", "TILE_SIZE of 2D"}};
 
 constexpr int kPagedBlocks[] = {8, 16, 32};
 constexpr int kPagedHeads[] = {32, 64, 80, 96, 112, 120, 128, 192, 256};
@@ -36,36 +39,44 @@ constexpr Dtype kRocmKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
   return device.isa == "gfx90a" || device.isa == "gfx942" || device.isa == "gfx950";
 }
 
-[[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+[[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& step, const Device& device,
                                        const ParameterChoices& chosen) {
   const bool splits = decodes_of(step.batch).sequences * op.attention.num_query_heads <= kPagedMostSplitHeads;
-  return {.query_heads = 1, .partition_tokens = splits ? chosen[kPagedParameters[0]] : 0};
+  return {.query_heads = 1,
+          .partition_tokens = splits ? chosen[kPagedParameters[0]] : 0,
+          .look_up = paged_look_up(device),
+          .vector_work = paged_work_per_token(op.attention, 1, device.waves.wave_size)};
 }
 
 [[nodiscard]] AttentionTile rocm_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
                                       const ParameterChoices& chosen) {
-  return {.query_heads = group_size(op.attention), .partition_tokens = chosen[kRocmParameters[0]]};
+  const int tokens = chosen[kRocmParameters[0]];
+  return {.query_heads = group_size(op.attention), .partition_tokens = tokens, .look_up = {.tokens = tokens}};
 }
 
-// `block_m` rows of (token, head of the group).
-[[nodiscard]] AttentionTile unified_tile(int group, int block_m) {
+// `block_m` rows of (token, head of the group); one load of entries serves K and V of a tile.
+[[nodiscard]] AttentionTile unified_tile(int group, int block_m, int tile_size) {
   const int rows = std::max(block_m, static_cast<int>(std::bit_ceil(static_cast<unsigned>(group))));
-  return {.query_tokens = std::max(1, rows / group), .query_heads = group, .padded_rows = rows};
+  return {.query_tokens = std::max(1, rows / group),
+          .query_heads = group,
+          .padded_rows = rows,
+          .look_up = {.tokens = tile_size}};
 }
 
 [[nodiscard]] AttentionTile unified_2d_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
                                             const ParameterChoices& chosen) {
-  return unified_tile(group_size(op.attention), chosen[k2dParameters[0]]);
+  const auto& [block_m, tile_size] = k2dParameters;
+  return unified_tile(group_size(op.attention), chosen[block_m], chosen[tile_size]);
 }
 
 [[nodiscard]] AttentionTile unified_3d_tile(const Op& op, const StepPlan& step, const Device& /*device*/,
                                             const ParameterChoices& chosen) {
   const auto& [block_m, tile_size, segments] = k3dParameters;
-  AttentionTile tile = unified_tile(group_size(op.attention), chosen[block_m]);
+  const int tokens = chosen[tile_size];
+  AttentionTile tile = unified_tile(group_size(op.attention), chosen[block_m], tokens);
   const Decodes decodes = decodes_of(step.batch);
   const bool is_mixed = decodes.sequences < static_cast<std::int64_t>(step.batch.sequences.size());
   if (is_mixed || decodes.sequences * op.attention.num_kv_heads > kTritonPrograms) return tile;
-  const int tokens = chosen[tile_size];
   tile.partition_tokens = tokens * ceil_divide(decodes.longest, chosen[segments] * tokens);
   return tile;
 }

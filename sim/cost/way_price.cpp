@@ -8,6 +8,7 @@
 #include "sim/compute/split_k.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/memory/level_bytes.hpp"
+#include "sim/memory/table_look_up.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -40,7 +41,7 @@ using lower::Overlap;
 
 // A second kernel adds up what the parts of a product split along k come to.
 void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, double parts) {
-  price.lookups = launch.block_lookups * machine.stack.reached.block_lookup / price.parallel.concurrent;
+  price.lookups = launch.waits_for_table * table_look_up(machine, launch.entries_at_once) / price.parallel.concurrent;
   price.chain =
       launch.chained_loads * machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
   const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);

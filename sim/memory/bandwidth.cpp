@@ -18,7 +18,7 @@ Bytes bytes_in_flight(const Machine& machine, const lower::Launch& launch, const
   if (!launch.waits_for_loads) return Bytes(std::numeric_limits<double>::infinity());
   Bytes per_wave = machine.waves.wave_size * kLoadsAhead * kLoad;
   for (const lower::Access& access : launch.accesses())
-    if (access.role == OperandRole::kv_read) per_wave = std::min(per_wave, kRunsAhead * access.contiguous_run);
+    if (access.role == OperandRole::kv_read) per_wave = std::min(per_wave, kRunsAhead * access.found_at_once);
   return parallel.concurrent * parallel.waves_per_workgroup * per_wave;
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("decode walks each KV block once for a whole group, or once per head")
   const Op& op = find(plan, OpKind::attention_decode);
   const AttentionWalk group = walk_of(op, plan, {.query_heads = 2, .partition_tokens = 64});
   CHECK(group.workgroups == 2 * 2 * 2);  // sequences x KV heads x partitions
-  CHECK(group.block_lookups == 2 * 7 * 2);
+  CHECK(group.table_entries == 2 * 7 * 2);
   CHECK(group.partitions_combined == 4);
   CHECK(group.tokens == 200);
   CHECK(requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 1);
@@ -48,6 +48,30 @@ TEST_CASE("decode walks each KV block once for a whole group, or once per head")
   CHECK(per_head.workgroups == 2 * 4 * 2);
   plan.attention_split.query_heads_per_workgroup = 1;
   CHECK(requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 2);
+}
+
+TEST_CASE("a kernel that looks up a tile at a time waits once a tile, whatever the block size") {
+  const AttentionTile by_tiles{.query_heads = 2, .partition_tokens = 64, .look_up = {.tokens = 32, .waits = 2}};
+  for (const int block_size : {1, 16, 64}) {
+    EngineOptions options;
+    options.block_size = block_size;
+    const StepPlan plan = plan_step(small_model(), options, uniform_batch(Phase::decode, 2, 100));
+    const Op& op = find(plan, OpKind::attention_decode);
+    const AttentionWalk walk = walk_of(op, plan, by_tiles);
+    CHECK(walk.waits_for_table == 2 * 2 * (2 + 2) * 2);  // sequences x KV heads x tiles of both partitions x waits
+    CHECK(walk.table_entries == 2 * 2 * ((64 + block_size - 1) / block_size + (36 + block_size - 1) / block_size));
+  }
+}
+
+TEST_CASE("a context that lies in one block is looked up once") {
+  EngineOptions options;
+  options.block_size = 128;
+  const StepPlan plan = plan_step(small_model(), options, uniform_batch(Phase::decode, 1, 100));
+  const Op& op = find(plan, OpKind::attention_decode);
+  CHECK(walk_of(op, plan, {.query_heads = 2, .look_up = {.tokens = 32}}).waits_for_table == 2);
+  const StepPlan whole = prefill(small_model(), 0, 100);
+  const AttentionTile tile{.query_tokens = 64, .query_heads = 2, .look_up = {.tokens = 32}};
+  CHECK(walk_of(find(whole, OpKind::attention_prefill), whole, tile).waits_for_table == 2 * (2 + 4));
 }
 
 TEST_CASE("the partial results of split contexts are written and read in F32") {
@@ -68,7 +92,7 @@ TEST_CASE("prefill walks the context once per query tile") {
   CHECK(walk.tokens == 24 + 28 + 30);
   CHECK(walk.workgroups == 3 * 2);
   CHECK(walk.longest_tokens == 30);
-  CHECK(walk.block_lookups == 3 * 2 * 2);
+  CHECK(walk.table_entries == 3 * 2 * 2);
 }
 
 TEST_CASE("a sliding window is walked by the KV tiles that hold it, and no others") {
@@ -80,7 +104,7 @@ TEST_CASE("a sliding window is walked by the KV tiles that hold it, and no other
   const AttentionWalk walk = walk_of(find(decode, OpKind::attention_decode), decode, tile);
   CHECK(walk.workgroups == 2 * 2 * 2);
   CHECK(walk.longest_tokens == 64);
-  CHECK(walk.block_lookups == 2 * 2 * (4 + 3));
+  CHECK(walk.table_entries == 2 * 2 * (4 + 3));
   CHECK(walk.partitions_combined == 4);
   // Tiles of queries from 150, 158 and 166 see tokens from 51, 59 and 67 on: tiles at 0, 0 and 64.
   const StepPlan chunk = prefill(model, 150, 20);

@@ -120,7 +120,7 @@ void check_covers(const AttentionKernel& kernel, const Op& op, const StepPlan& s
   CHECK(walk.longest_tokens <= walk.longest_context);
   CHECK(walk.workgroups >= head_groups_of_all * work.num_sequences);
   CHECK(walk.workgroups * walk.longest_tokens >= head_groups_of_all * walk.tokens * (1 - 1e-12));
-  CHECK(walk.block_lookups >= head_groups_of_all * work.kv_blocks * (1 - 1e-12));
+  CHECK(walk.table_entries >= head_groups_of_all * work.kv_blocks * (1 - 1e-12));
 }
 
 TEST_CASE("the grid of every attention kernel covers every step that it serves") {

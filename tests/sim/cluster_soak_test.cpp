@@ -107,7 +107,7 @@ TEST_CASE("bursts into little memory finish once each on every kind of cluster",
                                   unordered += step.begin < last_begin;
                                   last_begin = step.begin;
                                 }});
-    RequestSource source(small_bursts(kRequests, 80));
+    RequestSource source(small_bursts(kRequests, 100));
     cluster.run(source);
     CHECK(std::ranges::all_of(finished, [](int times) { return times == 1; }));
     CHECK(wrong_lengths == 0);

@@ -1,11 +1,14 @@
 // Traffic, hit rates, Little's law and capacity against numbers worked out by hand.
+#include <initializer_list>
 #include <limits>
 
 #include "core/step_plan.hpp"
+#include "lower/vllm/kernels.hpp"
 #include "sim/memory/bandwidth.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/memory/hit_rate.hpp"
 #include "sim/memory/reuse.hpp"
+#include "sim/memory/table_look_up.hpp"
 #include "sim/memory/traffic.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
@@ -113,23 +116,36 @@ TEST_CASE("Little's law: outstanding lines over latency, per active unit") {
   CHECK(deliverable(machine, 3, 2).value() == Approx(2 * 10 * 64 / 160e-9));
 }
 
-TEST_CASE("bytes in flight: full waves of four 16-byte loads, less when KV blocks are short") {
-  const Machine machine = mi50_like();
-  EngineOptions options;
-  Bytes before;
-  for (const int block_size : {1, 2, 4, 8, 16, 64}) {
+TEST_CASE("bytes in flight: full waves of four 16-byte loads, less when a kernel walks short KV blocks one by one") {
+  Machine machine = mi50_like();
+  const auto per_wave = [&](int block_size) {
+    EngineOptions options;
     options.block_size = block_size;
     const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 64, 2048));
     const Op& op = find(plan, "attention_decode");
     const Parallelism parallel = parallelism(machine, op, plan);
-    const Bytes in_flight = bytes_in_flight(machine, op, parallel, plan);
-    const double per_wave = std::min(64 * 4 * 16, 2 * block_size * 128 * 2);
-    CHECK(in_flight.value() == Approx(parallel.concurrent * 4 * per_wave));
-    CHECK(in_flight >= before);
-    before = in_flight;
-  }
-  const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 1, 64));
+    return bytes_in_flight(machine, op, parallel, plan).value() / (parallel.concurrent * 4);
+  };
+  const std::initializer_list<int> sizes{1, 2, 4, 8, 16, 64};
+  for (const int size : sizes) CHECK(per_wave(size) == Approx(64 * 4 * 16));  // ours looks up a step's tokens at once
+  machine.stack.kernels =
+      lower::Kernels{.matmul = {}, .attention_prefill = {}, .attention_decode = {&lower::vllm::kPagedAttention}};
+  for (const int size : sizes) CHECK(per_wave(size) == Approx(std::min(64 * 4 * 16, 2 * size * 128 * 2)));
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 1, 64));
   CHECK(bytes_in_flight(cpu_like(), plan.ops.front(), {}).value() == std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("a look-up waits for the nearest cache, and for the next one in each new line of the block table") {
+  Machine machine = mi50_like();
+  machine.stack.reached.block_lookup = Seconds(10e-9);
+  const double first = machine.memory[0].latency.value(), next = machine.memory[1].latency.value();
+  const double per_line = machine.memory[0].line.value() / 4;
+  CHECK(table_look_up(machine, 1).value() == Approx(first + (next - first) / per_line + 10e-9));
+  CHECK(table_look_up(machine, per_line).value() == Approx(next + 10e-9));
+  CHECK(table_look_up(machine, 100 * per_line).value() == Approx(next + 10e-9));
+  Machine cpu = cpu_like();
+  cpu.stack.reached.block_lookup = Seconds(10e-9);
+  CHECK(table_look_up(cpu, 4).value() == Approx(10e-9));
 }
 
 TEST_CASE("how many sequences fit: whole blocks, after weights and activations") {

@@ -1,0 +1,48 @@
+// Instructions of vLLM's paged kernel, counted by hand from its loops.
+#include "lower/vllm/paged_work.hpp"
+
+#include "tests/support/catch.hpp"
+
+namespace dculab::lower::vllm {
+namespace {
+
+double per_token(int block_size, int heads, int wave_size) {
+  AttentionWork work;
+  work.head_dim = 128;
+  work.block_size = block_size;
+  return paged_work_per_token(work, heads, wave_size);
+}
+
+TEST_CASE("lanes that share a token load less of it each") {
+  // 32 lanes, blocks of 32: a token a lane. 16 loads of K of 16 bytes, 16 of the query, 3 for each value, 10 for the
+  // score; V: 8 tokens a lane, 8 rows at once, so 16 rows of a load, 8 values and 3; 8 scores, 2 look-ups of 10; 14.
+  CHECK(per_token(32, 1, 32) == (16 + 16 + 128 * 3 + 10) + 16 * 12 + 8 + 20 + 14);
+  // Blocks of 8: 4 lanes a token, 16 loads of 4 bytes, 2 shuffles; all 32 lanes beside each other in V.
+  CHECK(per_token(8, 1, 32) == (16 + 4 + 32 * 3 + 2 * 2 + 10 + 4 * 12 + 8 + 20) * 32 / 8 + 14);
+  CHECK(per_token(8, 1, 32) > 1.25 * per_token(32, 1, 32));
+}
+
+TEST_CASE("a block of less than a wave costs the wider wave more") {
+  CHECK(per_token(16, 1, 64) > per_token(16, 1, 32));
+  CHECK(per_token(16, 1, 64) > per_token(32, 1, 64));
+  CHECK(per_token(8, 1, 64) > per_token(16, 1, 64));
+}
+
+TEST_CASE("query heads of one workgroup share loads, not arithmetic") {
+  const double one = per_token(16, 1, 64), two = per_token(16, 2, 64), four = per_token(16, 4, 64);
+  CHECK(two < 2 * one);
+  CHECK(two > 1.5 * one);
+  CHECK(four - two == 2 * (two - one));
+}
+
+TEST_CASE("each wave of 128 threads walks every so many blocks, for K and for V") {
+  Device device;
+  device.waves.wave_size = 32;
+  CHECK(paged_look_up(device).waits == 0.5);
+  device.waves.wave_size = 64;
+  CHECK(paged_look_up(device).waits == 1);
+  CHECK(paged_look_up(device).tokens == 0);
+}
+
+}  // namespace
+}  // namespace dculab::lower::vllm
