@@ -93,9 +93,10 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
   arithmetic.softmax = FlopCount(scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes);
-  if (tile.vector_work > 0) {
+  if (tile.vector_work.full > 0) {
     arithmetic.multiply = FlopCount();
-    arithmetic.softmax = FlopCount(tile.vector_work * walked_tokens);
+    arithmetic.softmax = FlopCount(tile.vector_work.full * walked_tokens);
+    arithmetic.packed = FlopCount(tile.vector_work.half * walked_tokens);
   }
   if (op.kind == OpKind::attention_decode && device.kind == DeviceKind::cpu && walked_tokens > 0)
     add_tasks(arithmetic, grid.workgroups, scores, walked_tokens);

@@ -15,6 +15,12 @@ struct TableLookUp {
   double waits = 1;  // for them, one after the other: for K's, then V's; 0: they are there before they are needed
 };
 
+// Lane instructions per token, of a kernel that has no matrix instructions; 0: others.
+struct VectorWork {
+  double full = 0;  // at the rate of F32
+  double half = 0;  // at that of pairs of 16 bits: conversions are among them
+};
+
 // What one workgroup does.
 struct AttentionTile {
   int query_tokens = 1;      // prefill: that share one pass over K and V
@@ -22,7 +28,7 @@ struct AttentionTile {
   int partition_tokens = 0;  // decode: of the context, at most; 0 = all of it
   int padded_rows = 0;  // of queries, that a matrix instruction works on at least; 0: as the device's usual kernels
   TableLookUp look_up{};
-  double vector_work = 0;  // lane instructions per token, of a kernel that has no matrix instructions; 0: others
+  VectorWork vector_work{};
 };
 
 struct AttentionWalk {

@@ -55,6 +55,7 @@ struct Arithmetic {
   Dtype stored = Dtype::f32;
   double shaping_per_value = 0;     // instructions that bring a stored value to where it is multiplied
   FlopCount softmax;                // instructions
+  FlopCount packed;                 // the same, at the rate of pairs of 16 bits
   double integer_instructions = 0;  // in place of the conversions, where the machine multiplies bytes as asked
 };
 

@@ -7,7 +7,8 @@
 //   a block adds two look-ups with their 64-bit addresses, one for K and one for V
 //
 // Instructions are counted from the loops of csrc/attention/attention_kernels.cuh (vllm-project/vllm): of a value of K
-// two conversions to F32 and a multiply-add, of a pair of V a multiplication and an addition.
+// two conversions to F32 and a multiply-add, of a pair of V a multiplication and an addition. Conversions and pairs go
+// at the rate of packed values.
 #pragma once
 
 #include "core/op.hpp"
@@ -17,7 +18,7 @@
 namespace dculab::lower::vllm {
 
 // Lane instructions per token, of a workgroup that serves `heads` query heads of one KV head.
-[[nodiscard]] double paged_work_per_token(const AttentionWork& work, int heads, int wave_size);
+[[nodiscard]] VectorWork paged_work_per_token(const AttentionWork& work, int heads, int wave_size);
 
 // Each wave walks blocks of its own, twice.
 [[nodiscard]] TableLookUp paged_look_up(const Device& device);

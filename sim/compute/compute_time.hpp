@@ -2,7 +2,8 @@
 //
 //   multiply = FLOP / (peak * efficiency)
 //   vector   = (conversions * instructions each / conversion efficiency
-//               + softmax scores * 10 instructions / attention efficiency) / vector lanes per second
+//               + softmax scores * 10 instructions / attention efficiency) / vector lanes per second;
+//                 beside them, of kernels without matrix instructions, those at the rate of pairs of 16 bits
 //   time     = min over the instructions the machine has of
 //                vector units:  multiply + vector                        one pipe does both
 //                matrix cores:  max(multiply * padding, vector)          two pipes; rows padded to tiles

@@ -38,6 +38,10 @@ MultiplyFormat multiply_format(const Machine& machine, Dtype wanted) {
 
 FlopsPerSecond vector_lanes(const Machine& machine) { return machine.peaks.at(Dtype::f32).vector / 2.0; }
 
+FlopsPerSecond packed_lanes(const Machine& machine, const MultiplyFormat& format) {
+  return bits(format.dtype) == 16 ? format.peak.vector / 4.0 : vector_lanes(machine);
+}
+
 double conversion_instructions(const Machine& machine, Dtype stored, Dtype multiplied) {
   if (stored == multiplied) return 0;
   switch (stored) {

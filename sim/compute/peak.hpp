@@ -23,6 +23,9 @@ struct MultiplyFormat {
 // Vector instructions per value, in lanes: an FMA on F32 is one instruction and two FLOP.
 [[nodiscard]] FlopsPerSecond vector_lanes(const Machine& machine);
 
+// The same of pairs of 16 bits: four FLOP each. A100's half-precision pipe is twice as wide as its F32 pipe.
+[[nodiscard]] FlopsPerSecond packed_lanes(const Machine& machine, const MultiplyFormat& format);
+
 // Vector instructions that turn one stored value into one to be multiplied: 0 when nothing is to be done.
 //   widening or narrowing a float     1
 //   int8: convert, scale              2

@@ -55,6 +55,14 @@ void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes f
   return std::ssize(batch.sequences) <= graphs.decode_sequences;
 }
 
+// Of a host that copies the block tables of the step's sequences, entry by entry.
+[[nodiscard]] Seconds copying_tables(const Stack& stack, const StepPlan& plan) {
+  double blocks = 0;
+  for (const Op& op : plan.ops)
+    if (op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill) blocks += op.attention.kv_blocks;
+  return blocks * stack.host_per_block;
+}
+
 // What the device waits for a host that launches the step's kernels one by one.
 [[nodiscard]] Seconds waiting_for_launches(const Stack& stack, const Batch& batch, const StepPrice& price,
                                            Seconds device) {
@@ -116,6 +124,7 @@ void price_step(const Machine& machine, const StepPlan& plan, double cold_share,
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
   price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
                sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
+  if (machine.stack.host_per_block > Seconds{}) price.host += copying_tables(machine.stack, plan);
   price.seconds = price.host;
   price.ops.clear();
   for (const Op& op : plan.ops) {

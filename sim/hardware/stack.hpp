@@ -74,6 +74,7 @@ struct Stack {
   Seconds host_per_request;       // to read one, one after the other, before the engine has it
   Seconds host_per_prompt_token;  // the same: to make tokens of its text
   int host_steps_ahead = 0;       // 1: a step is scheduled when the one before it begins, and not when it ends
+  Seconds host_per_block;         // of the KV cache, that a sequence of a step has
   Seconds host_per_kernel;        // to launch one that is in no graph, while the device runs those before
   std::map<std::string, std::string> sources;  // key -> "kind: source"
 
@@ -93,13 +94,14 @@ struct StackField {
                double lower::UnfusedWork::*, int lower::UnfusedWork::*>
       member;
 };
-inline constexpr std::array<StackField, 13> kStackFigures{{
+inline constexpr std::array<StackField, 14> kStackFigures{{
     {"", "kernels_per_op", &Stack::kernels_per_op},
     {"host", "per_step", &Stack::host_per_step},
     {"host", "per_sequence", &Stack::host_per_sequence},
     {"host", "per_request", &Stack::host_per_request},
     {"host", "per_prompt_token", &Stack::host_per_prompt_token},
     {"host", "steps_ahead", &Stack::host_steps_ahead},
+    {"host", "per_block", &Stack::host_per_block},
     {"host", "per_kernel", &Stack::host_per_kernel},
     {"graphs", "decode_sequences", &Graphs::decode_sequences},
     {"graphs", "prefill_tokens", &Graphs::prefill_tokens},

@@ -247,6 +247,16 @@ TEST_CASE("a device waits for kernels that are launched one by one, and for none
   CHECK(hidden.host == replayed.host);
 }
 
+TEST_CASE("a host that copies block tables takes time for each block of the step, once for all layers") {
+  Machine machine = a100_like();
+  const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 4, 100));
+  const StepPrice before = price_step(machine, plan);
+  machine.stack.host_per_block = Seconds(60e-9);
+  const StepPrice after = price_step(machine, plan);
+  CHECK((after.host - before.host).value() == Approx(4 * 7 * 60e-9));
+  CHECK((after.seconds - before.seconds).value() == Approx(4 * 7 * 60e-9));
+}
+
 TEST_CASE("a decode step of Llama-2-7B stays above the time to read its weights") {
   const StepPlan plan = plan_step(llama_2_7b(), {}, uniform_batch(Phase::decode, 1, 205));
   CHECK(price_step(a100_like(), plan).seconds >= Seconds(13.2e9 / 2039e9));
