@@ -135,7 +135,9 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
   const AttentionWork& attention = op.attention;
   const AttentionWalk walk = walk_of(op, step, tile);
   const double sharing = head_groups(attention, tile);
-  if (device.kind == DeviceKind::gpu) launch.resources = assumed_resources(op, tile.query_heads, device);
+  launch.knows_resources = tile.resources.has_value();
+  if (device.kind == DeviceKind::gpu)
+    launch.resources = tile.resources.value_or(assumed_resources(op, tile.query_heads, device));
   set_accesses(launch, attention, walk, tile, waves_per_workgroup(device.waves, launch.resources));
   launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
@@ -149,6 +151,7 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
     return;
   }
   if (is_hopper(device)) launch.overlap = Overlap::all;
+  if (tile.works_in_turn) launch.overlap = Overlap::neighbours;
   if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)
     launch.chained_loads = walk.partitions_combined / attention.num_sequences / kernel.combines_at_a_time;
 }

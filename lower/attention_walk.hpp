@@ -1,9 +1,12 @@
 // How much the workgroups of a paged attention kernel walk: summed over the sequences of a step.
 #pragma once
 
+#include <optional>
+
 #include "core/batch.hpp"
 #include "core/op.hpp"
 #include "core/step_plan.hpp"
+#include "lower/occupancy.hpp"
 
 namespace dculab::lower {
 
@@ -29,6 +32,8 @@ struct AttentionTile {
   int padded_rows = 0;  // of queries, that a matrix instruction works on at least; 0: as the device's usual kernels
   TableLookUp look_up{};
   VectorWork vector_work{};
+  std::optional<KernelResources> resources{};  // where the kernel's tiles say them
+  bool works_in_turn = false;                  // a workgroup waits for its tile before it multiplies it
 };
 
 struct AttentionWalk {

@@ -73,6 +73,7 @@ enum class Overlap : std::uint8_t {
   caches,        // caches wholly
   all,           // DRAM too
   dram_in_turn,  // caches partially, DRAM not at all
+  neighbours,    // a workgroup waits before it works: only others on its unit hide that, the more the better
 };
 
 // Who asks for the rest of a line of which a kernel asks for a piece at a time.
@@ -135,6 +136,7 @@ struct Launch {
   std::array<Access, kMaxOperands> access_storage{};  // in the order of the op's operands
   int num_accesses = 0;
   KernelResources resources{};     // GPU
+  bool knows_resources = false;    // of its own tiles, so that no other kernel's stand for them
   double workgroups_per_unit = 1;  // that fit at a time
   double waves_per_workgroup = 1;
   Grid grid;

@@ -49,7 +49,8 @@ void add_what_is_known(const Op& op, const Device& device, bool are_ours, Launch
   if (!are_ours && device.kernel_target.empty()) return;
   const int heads = op.kind == OpKind::attention_decode ? static_cast<int>(launch.arithmetic.rows) : 1;
   const dculab_gpu::KernelId id = dculab_gpu::kernel_of(op, device.waves.wave_size, heads);
-  if (const auto compiled = dculab_gpu::compiled_resources(device.kernel_target, id)) launch.resources = *compiled;
+  const auto compiled = dculab_gpu::compiled_resources(device.kernel_target, id);
+  if (compiled && !launch.knows_resources) launch.resources = *compiled;
   if (are_ours) dculab_gpu::add_streams(launch.streams, op, id, launch.parts);
 }
 

@@ -8,6 +8,9 @@
 // flash_fwd_kernel.h, combine_attn_seqk_parallel), on Hopper four at a time (hopper/flash_fwd_combine_kernel.h,
 // kStages). Blocks are multiples of 16 tokens in vLLM's fork (vllm/attention/backends/flash_attn.py), of 256 upstream.
 //
+// Each thread looks up where its rows of a tile of K lie, then those of V (vLLM's fork, csrc/flash_attn/src/utils.h);
+// on Hopper warps do that which fetch ahead (hopper/paged_kv.h).
+//
 // ALiBi: FlashAttention 2 takes slopes (flash_api.cpp, set_params_alibi). FlashAttention 3 (hopper/) takes none, so
 // vLLM calls 2 for models that have them (vllm/v1/attention/backends/fa_utils.py).
 #pragma once

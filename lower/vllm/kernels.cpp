@@ -9,6 +9,9 @@ namespace dculab::lower::vllm {
 namespace {
 
 constexpr int kPagedMostSplitHeads = 512;  // sequences x heads beyond which v1 walks contexts whole
+constexpr int kTritonWarps = 4;            // num_warps
+constexpr int kInstructionRows = 16;       // of a matrix instruction
+constexpr double kTritonRegisters = 40;    // places, maxima, sums of rows
 constexpr int kTritonPrograms = 128;       // MIN_LAUNCH_GRID_SIZE_2D: beyond, 2D fills the device
 
 constexpr int kPartitions[] = {64, 128, 256, 512, 1024, 2048};
@@ -54,26 +57,44 @@ constexpr Dtype kRocmKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
   return {.query_heads = group_size(op.attention), .partition_tokens = tokens, .look_up = {.tokens = tokens}};
 }
 
-// `block_m` rows of (token, head of the group); one load of entries serves K and V of a tile.
-[[nodiscard]] AttentionTile unified_tile(int group, int block_m, int tile_size) {
+// What Triton keeps of a program. In registers: the sums, the queries (each wave those of 16 rows at least), a tile of
+// K and of V with an address of 64 bits for each 16 bytes, its scores. In LDS: the tile, whose values lanes exchange.
+[[nodiscard]] KernelResources unified_resources(const AttentionWork& work, int rows, int tokens, const Device& device) {
+  const double size = storage(work.kv_dtype, 1).value(), head = work.head_dim;
+  KernelResources kernel;
+  kernel.threads = kTritonWarps * device.waves.wave_size;
+  const double queries = std::max(rows, kTritonWarps * kInstructionRows) * head * size / 4;
+  const double tile = 2 * tokens * head * size;  // bytes
+  kernel.vgprs =
+      registers(kTritonRegisters + (rows * (head + tokens) + queries + tile / 4 + tile / 16 * 2) / kernel.threads);
+  kernel.lds = Bytes(tile);
+  return kernel;
+}
+
+// `block_m` rows of (token, head of the group); one load of entries serves K and V of a tile. Where a tile's place is
+// looked up, AMD's compiler asks for it only when it is needed; NVIDIA's copies it ahead of time.
+[[nodiscard]] AttentionTile unified_tile(const AttentionWork& work, int block_m, int tile_size, const Device& device) {
+  const int group = group_size(work);
   const int rows = std::max(block_m, static_cast<int>(std::bit_ceil(static_cast<unsigned>(group))));
   return {.query_tokens = std::max(1, rows / group),
           .query_heads = group,
           .padded_rows = rows,
-          .look_up = {.tokens = tile_size}};
+          .look_up = {.tokens = tile_size},
+          .resources = unified_resources(work, rows, tile_size, device),
+          .works_in_turn = !is_nvidia(device)};
 }
 
-[[nodiscard]] AttentionTile unified_2d_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
+[[nodiscard]] AttentionTile unified_2d_tile(const Op& op, const StepPlan& /*step*/, const Device& device,
                                             const ParameterChoices& chosen) {
   const auto& [block_m, tile_size] = k2dParameters;
-  return unified_tile(group_size(op.attention), chosen[block_m], chosen[tile_size]);
+  return unified_tile(op.attention, chosen[block_m], chosen[tile_size], device);
 }
 
-[[nodiscard]] AttentionTile unified_3d_tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+[[nodiscard]] AttentionTile unified_3d_tile(const Op& op, const StepPlan& step, const Device& device,
                                             const ParameterChoices& chosen) {
   const auto& [block_m, tile_size, segments] = k3dParameters;
   const int tokens = chosen[tile_size];
-  AttentionTile tile = unified_tile(group_size(op.attention), chosen[block_m], tokens);
+  AttentionTile tile = unified_tile(op.attention, chosen[block_m], tokens, device);
   const Decodes decodes = decodes_of(step.batch);
   const bool is_mixed = decodes.sequences < static_cast<std::int64_t>(step.batch.sequences.size());
   if (is_mixed || decodes.sequences * op.attention.num_kv_heads > kTritonPrograms) return tile;

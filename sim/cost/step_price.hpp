@@ -1,7 +1,7 @@
 // What one step plan costs on a machine, and why.
 //
 //   op    = launches * launch + rounds * workgroup start          (launch; a CPU op that one thread does has none)
-//         + block look-ups * time each / concurrent workgroups    (walking the block table)
+//         + waits for the block table * look-up / concurrent workgroups    (sim/memory/table_look_up)
 //         + loads that wait for one another * latency of the last cache
 //         + adding the sums of a product split along k            (sim/compute/split_k.hpp)
 //         + DRAM's bytes / bandwidth, of a kernel that hides none of it     (lower::Overlap::dram_in_turn; in_turn)

@@ -1,6 +1,8 @@
 #include "sim/cost/way_price.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "sim/compute/compute_time.hpp"
@@ -69,6 +71,17 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
   return bound;
 }
 
+// Levels hand on to each other what a workgroup then waits for and works on: with one workgroup on a unit the three add
+// up; with many, they hide each other as far as the stack's kernels reach.
+[[nodiscard]] Seconds beside_neighbours(const Resources& resources, const Parallelism& parallel, double overlap,
+                                        double norm) {
+  const double neighbours = std::max(1.0, parallel.concurrent / parallel.active_units);
+  const std::span<const Seconds> all(resources);
+  const std::array<Seconds, 3> parts{smooth_max(all.first(kMaxMemoryLevels), norm), all[kMaxMemoryLevels],
+                                     all[kMaxMemoryLevels + 1]};
+  return smooth_max(parts, norm_of_overlap(overlap * (1 - 1 / neighbours)));
+}
+
 [[nodiscard]] std::size_t hidden_levels(const Machine& machine, Overlap overlap) {
   if (overlap == Overlap::caches) return machine.memory.size() - 1;
   return overlap == Overlap::all ? machine.memory.size() : 0;
@@ -133,8 +146,10 @@ OpPrice price_way(const Lowered& lowered, const Way& way) {
   price.adding = adding_time(machine, launch, way.parts);
   Resources resources = resources_of(lowered, price, levels);
   if (launch.overlap == Overlap::dram_in_turn) price.in_turn = std::exchange(resources[machine.memory.size() - 1], {});
-  price.seconds =
-      price.launch + price.lookups + price.chain + price.adding + price.in_turn + smooth_max(resources, norm);
+  const Seconds busy = launch.overlap == Overlap::neighbours
+                           ? beside_neighbours(resources, price.parallel, machine.stack.reached.overlap, norm)
+                           : smooth_max(resources, norm);
+  price.seconds = price.launch + price.lookups + price.chain + price.adding + price.in_turn + busy;
   price.bound = bound_of(price, machine, levels);
   return price;
 }

@@ -22,8 +22,8 @@ struct Reached {
   double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
   double cache_bandwidth = 1;        // of what streams through caches sustain
   double overlap = 0.80;             // share of one resource's time that hides behind another's equal time
-  // Per followed block-table entry, where it is not hidden: the load of the entry and the address arithmetic. The prior
-  // makes blocks of 1 token 13 to 18 % slower than of 16, as measured on gfx950 (ROCm/FlyDSL pull request 1066).
+  // From an entry of the block table to an address, where that is not hidden: five instructions that wait for one
+  // another, of 4 to 5 cycles. The load of the entry: sim/memory/table_look_up.hpp.
   Seconds block_lookup{15e-9};
   // Of a short served step's time, what is not pauses: the law and its fit say how long a typical step takes,
   // `simulate` what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1 where they were

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Bytes kLoad{16};         // the widest load of a lane
 constexpr double kLoadsAhead = 4;  // per lane, before it waits
-constexpr double kRunsAhead = 2;   // per wave: a run of K and one of V
+constexpr double kRunsAhead = 2;   // per wave: of K and of V
 
 }  // namespace
 

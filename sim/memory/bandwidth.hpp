@@ -9,16 +9,16 @@
 //                    active units * one unit's bandwidth * efficiency
 //                    active units * outstanding lines * line / latency(l)
 //                    bytes in flight / T(l)                                  GPU: loads of the waves in flight
-//   bytes in flight = concurrent workgroups * waves * min(lanes * 16 B * 4 loads, 2 runs)
+//   bytes in flight = concurrent workgroups * waves * min(lanes * 16 B * 4 loads, 2 * found at once)
 //
 // One unit's bandwidth, where its file does not say it, is its share; of a design with more units than the machine that
 // it was made of, the share that a unit has there (sharing_units). DRAM is not shared out: to a GPU's product, whose
 // slabs are fetched ahead, a unit that works can draw for idle ones what the last cache gives a unit, unless the file
 // says what a unit draws alone; but it has no more lines outstanding than its own.
 //
-// A run is the contiguous bytes of a KV block that one load stream has before it must follow the block table again:
-// small blocks shorten what a wave can ask for ahead of time. Sources: Little 1961; Volkov 2010, "Better performance
-// at lower occupancy" (16-byte loads, a few per lane, suffice to fill a GPU's memory pipe).
+// What a wave finds at once it can ask for ahead of time, K and V: a KV block where the kernel follows the block table
+// block by block, else its share of the tokens that the workgroup looks up together. Sources: Little 1961; Volkov 2010,
+// "Better performance at lower occupancy" (16-byte loads, a few per lane, suffice to fill a GPU's memory pipe).
 #pragma once
 
 #include <array>

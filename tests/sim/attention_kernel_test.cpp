@@ -1,4 +1,5 @@
-// vLLM's paged kernel, which has no matrix instructions: what its time goes by.
+// What other programs' attention kernels take: vLLM's paged kernel, which has no matrix instructions, and Triton's,
+// which waits.
 #include <algorithm>
 
 #include "core/step_plan.hpp"
@@ -58,6 +59,23 @@ TEST_CASE("small blocks cost a group of query heads more than they cost one head
   CHECK(small_over_large(8) > 1.15);
   CHECK(small_over_large(32) < small_over_large(8));
   CHECK(small_over_large(32) > 1);
+}
+
+TEST_CASE("what one workgroup waits for and works on adds up, with neighbours it hides") {
+  Machine machine = a100_like();
+  machine.compute_capability.clear();
+  machine.stack.kernels =
+      lower::Kernels{.matmul = {}, .attention_prefill = {}, .attention_decode = {&lower::vllm::kTritonUnified2d}};
+  const auto price_of = [&machine](int sequences) {
+    const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, sequences, 4096));
+    return price_op(machine, plan, decode_of(plan), step_footprint(plan));
+  };
+  const OpPrice alone = price_of(1), many = price_of(256);
+  const auto busy = [](const OpPrice& price) { return price.seconds - price.launch - price.lookups; };
+  CHECK(alone.parallel.concurrent == alone.parallel.active_units);
+  CHECK(busy(alone) >= alone.compute + alone.latency + alone.memory);
+  CHECK(many.parallel.concurrent > 2 * many.parallel.active_units);
+  CHECK(busy(many) < many.compute + many.latency + many.memory);
 }
 
 }  // namespace
