@@ -20,12 +20,14 @@
 namespace dculab::lower {
 namespace {
 
-constexpr std::array<const MatmulKernel*, 12> kMatmuls{
+constexpr std::array<const MatmulKernel*, 14> kMatmuls{
     &dculab_gpu::kMatmul,
     &gemm::kCublas,
     &gemm::kRocblas,
+    &gemm::kRocblasHalf,
     &gemm::kHipblaslt,
     &gemm::kSkinnyGemv,
+    &aiter::kProducts,
     &weight_only::kVllmMarlin,
     &weight_only::kVllmGptq,
     &weight_only::kSglangTritonGptq,

@@ -32,6 +32,18 @@ struct ProductFormat {
   bool (*on)(const Device&) = nullptr;  // the devices of the kernel that have it; none: all
 };
 
+// Pieces of k that a workgroup fetches one after the other.
+struct Slabs {
+  Bytes depth;    // of a row of x
+  int ahead = 1;  // of the one that is multiplied
+};
+
+// Operands of another format are widened by the instructions that multiply.
+struct Multiplied {
+  Dtype in = Dtype::f16;
+  double instructions = 1;  // for each multiply-add
+};
+
 struct MatmulKernel {
   std::string_view name;    // as stack files have it
   std::string_view source;  // where the figures are from
@@ -41,8 +53,12 @@ struct MatmulKernel {
   bool (*runs_on)(const Device&);
   std::span<const ProductFormat> formats{};  // empty: all
   MatmulTile (*tile)(const Op&, const Device&);
-  // Into how many parts it splits a product by tiles along k; none: as is cheapest, of what a GEMM library may do.
-  int (*parts)(const Op&) = nullptr;
+  // Into how many parts it splits a product by tiles along k; 0 or none: as is cheapest, of what a GEMM library may do.
+  int (*parts)(const Op&, const Device&) = nullptr;
+  // How it stages what a tile needs; none: as many loads are under way as its waves may have.
+  Slabs (*slabs)(const Device&) = nullptr;
+  // What it multiplies in; none: the format of the activations.
+  Multiplied (*multiplied)(const Op&, const Device&) = nullptr;
 };
 
 // Whether a kernel adds ALiBi's slopes to the scores.

@@ -153,6 +153,10 @@ struct Launch {
   double most_parts = 1;
   double parts = 0;  // that it is split into; 0: what is cheapest
   double sums = 0;
+  // Slabs of k that each workgroup of a product by tiles fetches, were it not split, and what it asks for with each.
+  double slabs = 0;        // 0: as many loads are under way as the waves may have
+  double slabs_ahead = 1;  // that are under way
+  Bytes slab{};
   bool fetches_ahead = false;   // slabs of a product: what a busy unit fetches is not held to its share of DRAM
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it

@@ -43,14 +43,14 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
   chosen.collective->add_ways(op, device, launch.exchanges);
 }
 
-// What is known of our own GPU kernels: registers and LDS as compiled, which stand for those of other libraries too,
-// and what they ask memory for.
+// What is known of our own GPU kernels: registers and LDS as compiled, which stand for those of other libraries too
+// unless their tiles are known, and what they ask memory for.
 void add_what_is_known(const Op& op, const Device& device, bool are_ours, Launch& launch) {
   if (!are_ours && device.kernel_target.empty()) return;
   const int heads = op.kind == OpKind::attention_decode ? static_cast<int>(launch.arithmetic.rows) : 1;
   const dculab_gpu::KernelId id = dculab_gpu::kernel_of(op, device.waves.wave_size, heads);
   const auto compiled = dculab_gpu::compiled_resources(device.kernel_target, id);
-  if (compiled && !launch.knows_resources) launch.resources = *compiled;
+  if (compiled && !launch.knows_resources && launch.slabs == 0) launch.resources = *compiled;
   if (are_ours) dculab_gpu::add_streams(launch.streams, op, id, launch.parts);
 }
 

@@ -32,9 +32,10 @@ struct Part {
   return std::max(1.0, std::ceil(storage(Dtype::f32, part.rows * part.columns) / (0.5 * registers)));
 }
 
-[[nodiscard]] KernelResources assumed_resources(const Op& op, Part part, double workgroups_per_tile) {
+[[nodiscard]] KernelResources assumed_resources(const Op& op, Part part, double workgroups_per_tile, int threads) {
   part.rows /= workgroups_per_tile;
   KernelResources kernel;
+  kernel.threads = threads;
   kernel.vgprs = registers(32 + part.rows * part.columns / kernel.threads);
   kernel.lds = storage(op.activation_dtype, 2 * (part.rows + part.columns) * kSlab);
   return kernel;
@@ -47,6 +48,25 @@ struct Part {
   const double sums = m * static_cast<double>(op.n) * k / op.weight_format.group_size;
   return (bits(op.weight_format.dtype) < 8 ? weights * kUnpackInstructions : 0) + m * k * kRoundInstructions +
          sums * kScaleInstructions;
+}
+
+// 16 values of the tile in each thread, or more.
+[[nodiscard]] int threads_of(const MatmulTile& tile, const Device& device) {
+  constexpr int kValues = 16;
+  const int most = KernelResources{}.threads;
+  return std::clamp(tile.rows * tile.columns / kValues, std::min(device.waves.wave_size, most), most);
+}
+
+void set_slabs(const Op& op, const Part& part, const Slabs& slabs, Launch& launch) {
+  launch.slabs = std::ceil(storage(op.activation_dtype, static_cast<double>(op.k)) / slabs.depth);
+  launch.slabs_ahead = slabs.ahead;
+  launch.slab = (part.rows + part.columns) * slabs.depth;
+}
+
+void set_multiplied(const Multiplied& multiplied, Arithmetic& arithmetic) {
+  if (multiplied.in == arithmetic.multiplied_in) return;
+  arithmetic.multiplied_in = arithmetic.stored = multiplied.in;
+  arithmetic.multiply = multiplied.instructions * arithmetic.multiply;
 }
 
 void set_arithmetic(const Op& op, double row_tiles, Arithmetic& arithmetic) {
@@ -85,11 +105,15 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   set_arithmetic(op, cuts.rows, launch.arithmetic);
   launch.product = ProductShape{unpacked_as(op.weight_format.dtype), op.activations, launch.arithmetic.rows, op.k};
   if (!gpu) return;
-  launch.resources = assumed_resources(op, part, per_tile);
+  const bool has_slabs = is_tiled && kernel.slabs != nullptr;
+  launch.resources =
+      assumed_resources(op, part, per_tile, has_slabs ? threads_of(tile, device) : KernelResources{}.threads);
+  if (has_slabs) set_slabs(op, part, kernel.slabs(device), launch);
+  if (kernel.multiplied != nullptr) set_multiplied(kernel.multiplied(op, device), launch.arithmetic);
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
   launch.fetches_ahead = true;
   if (is_tiled) launch.most_parts = most_parts;
-  if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op);
+  if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op, device);
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
 }
 

@@ -1,5 +1,7 @@
 #include "lower/aiter/kernels.hpp"
 
+#include "lower/gemm/kernels.hpp"
+
 namespace dculab::lower::aiter {
 namespace {
 
@@ -12,6 +14,18 @@ constexpr Dtype kSixteenBits[] = {Dtype::f16, Dtype::bf16};
 
 [[nodiscard]] bool runs_on_mi300(const Device& device) { return device.isa == "gfx942" || device.isa == "gfx950"; }
 
+constexpr MatmulTile kLargest{128, 128}, kSmallest{16, 64};
+constexpr ProductFormat kBytes[] = {
+    {.weights = Dtype::fp8_e4m3},
+    {.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true}};
+
+[[nodiscard]] MatmulTile product_tile(const Op& op, const Device& device) {
+  return gemm::halved_tile(op, device, kLargest, kSmallest);
+}
+[[nodiscard]] int no_rows(const Device& /*device*/) { return 0; }
+[[nodiscard]] int whole(const Op& /*op*/, const Device& /*device*/) { return 1; }
+[[nodiscard]] Slabs slabs(const Device& /*device*/) { return {Bytes(256)}; }
+
 [[nodiscard]] AttentionTile paged_tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
                                        const ParameterChoices& /*chosen*/) {
   return {.query_heads = group_size(op.attention), .partition_tokens = kPartition, .look_up = {.tokens = kPartition}};
@@ -23,6 +37,16 @@ constexpr Dtype kSixteenBits[] = {Dtype::f16, Dtype::bf16};
 }
 
 }  // namespace
+
+constexpr MatmulKernel kProducts{.name = "aiter_products",
+                                 .source = "ROCm/aiter@e404860, aiter/configs/model_configs, kernels that were chosen",
+                                 .gemv_rows = no_rows,
+                                 .most_rows = 0,
+                                 .runs_on = runs_on_mi300,
+                                 .formats = kBytes,
+                                 .tile = product_tile,
+                                 .parts = whole,
+                                 .slabs = slabs};
 
 constexpr AttentionKernel kPagedAttention{.name = "aiter_paged_attention",
                                           .source = "ROCm/aiter@e404860, csrc/cpp_itfs/pa, aiter/ops/attention.py",

@@ -14,7 +14,7 @@ namespace {
   return {op.weight_format.dtype == Dtype::int4 ? kGptqTileRows : kGemmLargeRows, kGemmColumns};
 }
 
-[[nodiscard]] int parts(const Op& op) {
+[[nodiscard]] int parts(const Op& op, const Device& /*device*/) {
   constexpr std::int64_t kMost = 1 << 24;  // rows from which nothing is split, whatever the product
   const int m = static_cast<int>(std::min(op.m, kMost)), n = static_cast<int>(op.n), k = static_cast<int>(op.k);
   if (op.weight_format.dtype == Dtype::int4) return plan_gptq_matmul(m, n, k).split.parts;

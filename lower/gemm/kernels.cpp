@@ -1,11 +1,15 @@
 #include "lower/gemm/kernels.hpp"
 
+#include <algorithm>
+
 namespace dculab::lower::gemm {
 namespace {
 
 constexpr int kInt4Rows = 4 * 16;  // Marlin's max_thread_m_blocks
 constexpr int kColumns = 256;
 constexpr int kSkinnyRows = 5;
+constexpr int kSmallestSide = 16;  // of a tile
+constexpr Bytes kLine(128), kShortLine(64);
 
 [[nodiscard]] int skinny_rows(const Device& /*device*/) { return kSkinnyRows; }
 
@@ -19,10 +23,38 @@ constexpr int kSkinnyRows = 5;
   return device.isa == "gfx90a" || device.isa == "gfx942" || device.isa == "gfx950";
 }
 
+[[nodiscard]] bool is_gfx906(const Device& device) { return device.isa == "gfx906"; }
+
+[[nodiscard]] bool has_short_lines(const Device& device) {
+  return runs_on_amd(device) && device.isa != "gfx90a" && device.isa != "gfx942" && device.isa != "gfx950";
+}
+
+[[nodiscard]] Slabs nvidia_slabs(const Device& /*device*/) { return {kLine, 3}; }
+[[nodiscard]] Slabs tensile_slabs(const Device& device) {
+  return {has_short_lines(device) ? kShortLine : kLine, is_gfx906(device) ? 1 : 2};
+}
+
+// On gfx906 sums in F32 are made by mixed multiply-adds at the rate of F32, beyond the grid of tuned sizes by dot
+// products of pairs; of bytes there is the generic kernel alone, a multiplication and an addition for each pair.
+[[nodiscard]] Multiplied rocblas_multiplied(const Op& op, const Device& device) {
+  constexpr std::int64_t kBeyondGrid = 8000;
+  const Dtype asked = multiplied_in(op);
+  if (!is_gfx906(device)) return {asked};
+  if (asked == Dtype::int8) return {Dtype::f32, 2};
+  const bool is_mixed = asked == Dtype::f16 && std::min({op.m, op.n, op.k}) < kBeyondGrid;
+  return {is_mixed ? Dtype::f32 : asked};
+}
+
+// No solution of the tuned lists for integers splits, none of gfx906's for sums in F32.
+[[nodiscard]] int tensile_parts(const Op& op, const Device& device) {
+  return op.activation_dtype == Dtype::int8 || is_gfx906(device) ? 1 : 0;
+}
+
 constexpr ProductFormat kInt8{.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true};
 constexpr ProductFormat kFp8{.weights = Dtype::fp8_e4m3, .on = multiplies_fp8};
 constexpr ProductFormat kRocblasFormats[] = {
     {.weights = Dtype::f32}, {.weights = Dtype::f16}, {.weights = Dtype::bf16}, kInt8};
+constexpr ProductFormat kHalf[] = {{.weights = Dtype::f16}};
 constexpr ProductFormat kWithFp8[] = {
     {.weights = Dtype::f32}, {.weights = Dtype::f16}, {.weights = Dtype::bf16}, kFp8, kInt8};
 constexpr ProductFormat kSkinnyFormats[] = {{.weights = Dtype::f16}, {.weights = Dtype::bf16}, kFp8};
@@ -30,8 +62,27 @@ constexpr ProductFormat kSkinnyFormats[] = {{.weights = Dtype::f16}, {.weights =
 }  // namespace
 
 MatmulTile library_tile(const Op& op, const Device& device) {
-  const int rows = is_hopper(device) ? 256 : 128;
-  return {op.weight_format.dtype == Dtype::int4 ? kInt4Rows : rows, kColumns};
+  const bool is_square = is_hopper(device) || device.isa == "gfx936" || device.isa == "gfx938";
+  const int rows = is_square ? 256 : 128;
+  return {op.weight_format.dtype == Dtype::int4 ? kInt4Rows : rows, is_gfx906(device) ? rows : kColumns};
+}
+
+MatmulTile halved_tile(const Op& op, const Device& device, MatmulTile tile, MatmulTile smallest) {
+  const auto tiles = [&op, &tile] {
+    const std::int64_t rows = (op.m + tile.rows - 1) / tile.rows, columns = (op.n + tile.columns - 1) / tile.columns;
+    return rows * columns;
+  };
+  while (tile.rows > smallest.rows && tile.rows / 2 >= op.m) tile.rows /= 2;
+  while (tiles() < device.compute_units) {
+    const bool has_columns = tile.columns > smallest.columns, has_rows = tile.rows > smallest.rows;
+    if (!has_columns && !has_rows) break;
+    (has_columns && (tile.columns >= tile.rows || !has_rows) ? tile.columns : tile.rows) /= 2;
+  }
+  return tile;
+}
+
+MatmulTile filling_tile(const Op& op, const Device& device) {
+  return halved_tile(op, device, library_tile(op, device), {kSmallestSide, kSmallestSide});
 }
 
 int one_row(const Device& /*device*/) { return 1; }
@@ -48,7 +99,8 @@ constexpr MatmulKernel kCublas{.name = "cublas",
                                .most_rows = 0,
                                .runs_on = is_nvidia,
                                .formats = kWithFp8,
-                               .tile = library_tile};
+                               .tile = filling_tile,
+                               .slabs = nvidia_slabs};
 
 constexpr MatmulKernel kRocblas{.name = "rocblas",
                                 .source = "names of Tensile's kernels in traces; the tile of cuBLAS stands for them",
@@ -56,7 +108,20 @@ constexpr MatmulKernel kRocblas{.name = "rocblas",
                                 .most_rows = 0,
                                 .runs_on = runs_on_amd,
                                 .formats = kRocblasFormats,
-                                .tile = library_tile};
+                                .tile = filling_tile,
+                                .parts = tensile_parts,
+                                .slabs = tensile_slabs,
+                                .multiplied = rocblas_multiplied};
+
+constexpr MatmulKernel kRocblasHalf{.name = "rocblas_half",
+                                    .source = "ROCm/rocBLAS@b520bc8, Tensile/Logic/asm_full, the lists HB",
+                                    .gemv_rows = one_row,
+                                    .most_rows = 0,
+                                    .runs_on = runs_on_amd,
+                                    .formats = kHalf,
+                                    .tile = filling_tile,
+                                    .parts = tensile_parts,
+                                    .slabs = tensile_slabs};
 
 constexpr MatmulKernel kHipblaslt{.name = "hipblaslt",
                                   .source = "names of Tensile's kernels in traces; the tile of cuBLAS stands for them",
@@ -64,7 +129,8 @@ constexpr MatmulKernel kHipblaslt{.name = "hipblaslt",
                                   .most_rows = 0,
                                   .runs_on = runs_on_amd_of_today,
                                   .formats = kWithFp8,
-                                  .tile = library_tile};
+                                  .tile = filling_tile,
+                                  .slabs = tensile_slabs};
 
 constexpr MatmulKernel kSkinnyGemv{
     .name = "skinny_gemv",

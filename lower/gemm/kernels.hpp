@@ -20,6 +20,10 @@ namespace dculab::lower::gemm {
 
 // 128 rows x 256 columns of y, 256 on Hopper. Of int4 weights 64, Marlin's (lower/weight_only).
 [[nodiscard]] MatmulTile library_tile(const Op& op, const Device& device);
+// `tile`, halved until there are as many tiles as units, or `smallest`.
+[[nodiscard]] MatmulTile halved_tile(const Op& op, const Device& device, MatmulTile tile, MatmulTile smallest);
+// The library's, halved down to 16 x 16 of y.
+[[nodiscard]] MatmulTile filling_tile(const Op& op, const Device& device);
 [[nodiscard]] int one_row(const Device& device);
 
 // By matrix cores of NVIDIA's, from compute capability 8.9, or of gfx942 and gfx950.
@@ -27,6 +31,7 @@ namespace dculab::lower::gemm {
 
 extern const MatmulKernel kCublas;
 extern const MatmulKernel kRocblas;
+extern const MatmulKernel kRocblasHalf;
 extern const MatmulKernel kHipblaslt;
 extern const MatmulKernel kSkinnyGemv;
 

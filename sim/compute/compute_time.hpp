@@ -7,7 +7,7 @@
 //   time     = min over the instructions the machine has of
 //                vector units:  multiply + vector                        one pipe does both
 //                matrix cores:  max(multiply * padding, vector)          two pipes; rows padded to tiles
-//              / share of the units that have work
+//              / share of the units, and of their SIMDs, that have work
 //
 // A matmul whose kernel was measured (Machine::matmul_rates) instead takes FLOP / (its rate * efficiency): conversions
 // are in the rate. One row on matrix cores costs as much as a whole tile of them, so a matrix-vector product takes the

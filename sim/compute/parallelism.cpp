@@ -13,6 +13,12 @@ namespace {
 
 }  // namespace
 
+double busy_units(const Machine& machine, const Parallelism& parallel) {
+  if (machine.kind == lower::DeviceKind::cpu) return parallel.active_units;
+  const double waves = parallel.concurrent * parallel.waves_per_workgroup / machine.waves.simds_per_unit;
+  return std::min(parallel.active_units, waves);
+}
+
 Parallelism parallelism(const Machine& machine, const lower::Launch& launch, Team team) {
   Parallelism result;
   result.team = team;

@@ -32,6 +32,9 @@ struct Parallelism {
   double active_units = 1;
 };
 
+// Active units, less the SIMDs of a GPU's that have no wave.
+[[nodiscard]] double busy_units(const Machine& machine, const Parallelism& parallel);
+
 [[nodiscard]] Parallelism parallelism(const Machine& machine, const lower::Launch& launch, Team team = Team::all);
 
 }  // namespace dculab::sim

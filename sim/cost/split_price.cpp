@@ -36,8 +36,8 @@ class LeastOfSplits {
     finest.parallel = split_along_k(machine, whole, launch.most_parts);
     const LevelBytes bytes = level_bytes(machine, op, launch, finest.parallel, footprint, CacheStart::in_step);
     finest.bytes = bytes.arriving;
-    waiting_ = bytes.read * mean_latencies(machine, bytes.arriving)[0] * finest.parallel.concurrent /
-               bytes_in_flight(machine, launch, finest.parallel);
+    const Seconds latency = mean_latencies(machine, bytes.arriving)[0];
+    waiting_ = latency_time(machine, launch, finest.parallel, bytes.read, latency) * finest.parallel.concurrent;
     starting_ = starting(lowered, 1, 2);
     adding_ = adding_time(machine, launch, 2) / 2;
     const Resources one = resources(finest, 1, any), all = resources(finest, machine.compute_units, any);
@@ -72,7 +72,7 @@ class LeastOfSplits {
  private:
   [[nodiscard]] Resources resources(OpPrice& finest, double units, const OpPrice& any) const {
     finest.parallel.active_units = units;
-    finest.compute = any.compute * any.parallel.active_units / units;
+    finest.compute = any.compute * busy_units(lowered_.machine, any.parallel) / units;
     PerLevel<Seconds> levels{};
     for (std::size_t level = 0; level < lowered_.machine.memory.size(); ++level)
       levels[level] = finest.bytes[level] / delivered(lowered_, units, level);

@@ -28,7 +28,7 @@ using lower::Overlap;
   PerLevel<Seconds> times{};
   price.bytes = bytes.arriving;
   price.effective_latency = latencies[0];
-  price.latency = bytes.read * latencies[0] / in_flight;
+  price.latency = latency_time(machine, launch, price.parallel, bytes.read, latencies[0]);
   for (std::size_t level = 0; level < levels; ++level) {
     const Bytes here = bytes.arriving[level];
     const bool last = level + 1 == levels;

@@ -22,6 +22,15 @@ Bytes bytes_in_flight(const Machine& machine, const lower::Launch& launch, const
   return parallel.concurrent * parallel.waves_per_workgroup * per_wave;
 }
 
+Seconds latency_time(const Machine& machine, const lower::Launch& launch, const Parallelism& parallel, Bytes read,
+                     Seconds latency) {
+  if (launch.slabs == 0) return read * latency / bytes_in_flight(machine, launch, parallel);
+  const MemoryLevel& first = machine.memory.front();
+  const BytesPerSecond unit = first.bandwidth / machine.compute_units;
+  const double one_by_one = launch.grid.workgroups * launch.slabs / (parallel.concurrent * launch.slabs_ahead);
+  return one_by_one * (latency + first.latency + launch.slab / unit);
+}
+
 PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving) {
   PerLevel<Bytes> going_on = arriving;  // no more of what is asked for than at the level above
   for (std::size_t index = 1; index < machine.memory.size(); ++index)

@@ -38,6 +38,10 @@ using PerLevel = std::array<T, kMaxMemoryLevels>;  // [machine.memory.size()] us
 // it.
 [[nodiscard]] Bytes bytes_in_flight(const Machine& machine, const lower::Launch& launch, const Parallelism& parallel);
 
+// What the loads of an op wait for one another: of `read` bytes asked for, at the mean latency of each.
+[[nodiscard]] Seconds latency_time(const Machine& machine, const lower::Launch& launch, const Parallelism& parallel,
+                                   Bytes read, Seconds latency);
+
 // T(l) for every level, from the bytes that arrive at each. T(0) is the effective latency of the op.
 [[nodiscard]] PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving);
 

@@ -53,6 +53,12 @@ struct Footprints {
   return result;
 }
 
+// Whoever is behind finds in the cache what the first has waited for, and catches up: workgroups that go by slabs are
+// no further apart than what is under way.
+[[nodiscard]] double drift_of(const lower::Launch& launch) {
+  return launch.slabs == 0 ? kDrift : std::min(kDrift, (launch.slabs_ahead + 1) / launch.slabs);
+}
+
 void set_first_touch(Reuse& reuse, double units, const Op& op, const lower::Access& access, Bytes step_footprint) {
   switch (access.role) {
     case OperandRole::weight:
@@ -92,7 +98,7 @@ std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op, c
     reuse.compute_units = machine.compute_units;
     const bool swept = launch.product && access.unique < footprint.largest_read;
     reuse.own = footprint.workgroup + (swept ? access.unique : Bytes{});
-    reuse.burst = kDrift * footprint.in_flight;
+    reuse.burst = drift_of(launch) * footprint.in_flight;
     reuse.sweep = footprint.in_flight + (swept ? access.unique : Bytes{});
     set_first_touch(reuse, machine.compute_units, op, access, step_footprint);
     if (!launch.comes_back) reuse.local_share = 0;
