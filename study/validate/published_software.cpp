@@ -16,12 +16,12 @@ constexpr const char* kOtherKernels = "pytorch";  // of what a library does not 
 // clang-format off
 constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "", .engine = "", .stacks = {"pytorch"}},
-    {.begins = "vllm", .engine = "vLLM", .stacks = {"vllm-0.6-cuda", "vllm-0.5-rocm", "vllm-dtk", "vllm-0.3.3-dtk"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm", "vllm-dtk", "vllm-0.3.3-dtk"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm (rocm", .engine = "vLLM", .stacks = {"vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.1", .engine = "vLLM", .stacks = {"vllm-cuda", "vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.3", .engine = "vLLM", .stacks = {"vllm-0.3.3-dtk"}, .timing = KernelTiming::after_cache_write},
-    {.begins = "vllm 0.6", .engine = "vLLM", .stacks = {"vllm-rocm"}, .timing = KernelTiming::after_cache_write},
-    {.begins = "vllm 0.7", .engine = "vLLM", .stacks = {"vllm-rocm"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm 0.6", .engine = "vLLM", .stacks = {"vllm-cuda", "vllm-rocm"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm 0.7", .engine = "vLLM", .stacks = {"vllm-cuda", "vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.8", .engine = "vLLM", .stacks = {"vllm-cuda", "vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.9", .engine = "vLLM", .stacks = {"vllm-cuda", "vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.19.1 gfx906", .engine = "vLLM-Triton", .stacks = {"vllm-triton"}, .timing = KernelTiming::after_cache_write},

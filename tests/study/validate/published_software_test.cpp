@@ -39,11 +39,13 @@ TEST_CASE("the longest row that has something for the machine counts") {
     return as_run_by(find_software(software, file, stacks), file, stacks).stack.name;
   };
   CHECK(stack_of("vLLM", "mi300x") == "vllm-0.5-rocm");
-  CHECK(stack_of("vLLM", "a100-40gb") == "vllm-0.6-cuda");
+  CHECK(stack_of("vLLM", "a100-40gb") == "vllm-0.5-cuda");
   CHECK(stack_of("vLLM 0.14.0 vllm_flash_attn", "h100-sxm") == "vllm-cuda");
   CHECK(stack_of("VLLM (rocm dev docker)", "mi300x") == "vllm-rocm");
   CHECK(stack_of("vLLM 0.18.1+das tuned", "bw1000") == "vllm-dtk");
   CHECK(stack_of("vLLM 0.18.1+das tuned", "mi300x") == "vllm-rocm");
+  CHECK(stack_of("vLLM", "h100-sxm") == "vllm-0.5-cuda");
+  CHECK(stack_of("vLLM 0.14.0 vllm_flash_attn", "h100-sxm") == "vllm-cuda");
   CHECK(stack_of("vLLM", "z100") == "vllm-0.3.3-dtk");
   CHECK(stack_of("", "h100-sxm") == "unnamed kernels");
   CHECK(stack_of("PyTorch 2", "h100-sxm") == "pytorch");

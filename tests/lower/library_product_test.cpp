@@ -1,0 +1,106 @@
+// How vendors' libraries cut products into tiles and slabs, and what they multiply in.
+#include <vector>
+
+#include "lower/aiter/kernels.hpp"
+#include "lower/gemm/kernels.hpp"
+#include "lower/lower.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::lower::test {
+namespace {
+
+using sim::test::a100_like;
+using sim::test::mi50_like;
+
+Op product(std::int64_t m, std::int64_t n, std::int64_t k, Dtype dtype = Dtype::f16) {
+  Op op;
+  op.kind = OpKind::matmul;
+  op.m = m;
+  op.n = n;
+  op.k = k;
+  op.flops = FlopCount(2.0 * static_cast<double>(m * n) * static_cast<double>(k));
+  op.weight_format.dtype = op.activation_dtype = dtype;
+  op.add({OperandRole::weight, storage(dtype, static_cast<double>(n * k)), {}});
+  op.add({OperandRole::activation, storage(dtype, static_cast<double>(m * k)), {}});
+  op.add({OperandRole::output, Bytes(static_cast<double>(2 * m * n)), {}});
+  return op;
+}
+
+Device vega20() {
+  Device device = mi50_like();
+  device.vendor = Vendor::amd;
+  device.isa = device.kernel_target = "gfx906";
+  device.compute_units = 64;
+  return device;
+}
+
+Launch launch_of(const MatmulKernel& kernel, const Op& op, const Device& device) {
+  return lower(op, {}, device, {{&kernel}, {}, {}, {}});
+}
+
+}  // namespace
+
+TEST_CASE("a library's tiles are halved until every unit has one") {
+  const auto tile = [](std::int64_t m, std::int64_t n) { return gemm::filling_tile(product(m, n, 1024), vega20()); };
+  const auto is = [](MatmulTile cut, int rows, int columns) { return cut.rows == rows && cut.columns == columns; };
+  CHECK(is(tile(8192, 8192), 128, 128));
+  CHECK(is(tile(16, 4096), 16, 64));  // as Tensile's list for gfx906 has it: MT64x16
+  CHECK(is(tile(64, 448), 16, 16));   // MT16x16
+  CHECK(is(tile(3, 7), 16, 16));
+  for (const std::int64_t m : {2, 17, 64, 300, 5000})
+    for (const std::int64_t n : {64, 1000, 30000}) {
+      const MatmulTile chosen = tile(m, n);
+      const std::int64_t tiles = ((m + chosen.rows - 1) / chosen.rows) * ((n + chosen.columns - 1) / chosen.columns);
+      CAPTURE(m, n);
+      CHECK((tiles >= 64 || is(chosen, 16, 16)));
+    }
+}
+
+TEST_CASE("a workgroup fetches the slabs of k one after the other, small tiles by few waves") {
+  const Launch few = launch_of(gemm::kRocblas, product(16, 4096, 4096), vega20());
+  CHECK(few.slabs == 4096 * 2 / 64);
+  CHECK(few.slabs_ahead == 1);
+  CHECK(few.slab == Bytes((16 + 64) * 64));
+  CHECK(few.waves_per_workgroup == 1);
+  CHECK(launch_of(gemm::kRocblas, product(4096, 4096, 4096), vega20()).waves_per_workgroup == 4);
+  CHECK(launch_of(gemm::kRocblas, product(1, 4096, 4096), vega20()).slabs == 0);  // a matrix-vector product
+  const Launch nvidia = launch_of(gemm::kCublas, product(16, 4096, 4096), a100_like());
+  CHECK(nvidia.slabs == 4096 * 2 / 128);
+  CHECK(nvidia.slabs_ahead == 3);
+}
+
+TEST_CASE("Tensile's list for gfx906 does not split along k, nor does any for integers") {
+  CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096), vega20()).parts == 1);
+  Device cdna = vega20();
+  cdna.isa = "gfx90a";
+  CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096), cdna).parts == 0);  // as is cheapest
+  CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096, Dtype::int8), cdna).parts == 1);
+}
+
+TEST_CASE("on gfx906 rocBLAS adds F16 up in F32 at the rate of F32, and multiplies bytes by two instructions") {
+  const Op small = product(512, 512, 512), large = product(8192, 8192, 8192);
+  CHECK(launch_of(gemm::kRocblas, small, vega20()).arithmetic.multiplied_in == Dtype::f32);
+  CHECK(launch_of(gemm::kRocblas, large, vega20()).arithmetic.multiplied_in == Dtype::f16);
+  CHECK(launch_of(gemm::kRocblasHalf, small, vega20()).arithmetic.multiplied_in == Dtype::f16);
+  const Op bytes = product(512, 512, 512, Dtype::int8);
+  const Arithmetic integers = launch_of(gemm::kRocblas, bytes, vega20()).arithmetic;
+  CHECK(integers.multiplied_in == Dtype::f32);
+  CHECK(integers.multiply == 2 * bytes.flops);
+  Device cdna = vega20();
+  cdna.isa = "gfx90a";
+  CHECK(launch_of(gemm::kRocblas, small, cdna).arithmetic.multiplied_in == Dtype::f16);
+  CHECK(launch_of(gemm::kRocblas, bytes, cdna).arithmetic.multiplied_in == Dtype::int8);
+}
+
+TEST_CASE("AITER's products have tiles of 64 columns at least, in slabs of 256 bytes, and are not split") {
+  Device mi300 = vega20();
+  mi300.isa = "gfx942";
+  mi300.compute_units = 304;
+  const Launch few = launch_of(aiter::kProducts, product(16, 1280, 5120, Dtype::fp8_e4m3), mi300);
+  CHECK(few.tiles.columns == 1280 / 64);
+  CHECK(few.slabs == 20);
+  CHECK(few.parts == 1);
+}
+
+}  // namespace dculab::lower::test
