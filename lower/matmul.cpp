@@ -6,7 +6,8 @@
 namespace dculab::lower {
 namespace {
 
-constexpr double kSlab = 32;            // values of k that a workgroup stages at a time
+constexpr double kSlab = 32;  // values of k that a workgroup stages at a time
+constexpr Bytes kMatrixStep{32};
 constexpr double kSmallestSplit = 256;  // values of k below which a GEMM library does not split
 
 // Integer products: per weight of less than 8 bits an AND and a shift for 8 values of a 32-bit lane, twice; per
@@ -57,10 +58,16 @@ struct Part {
   return std::clamp(tile.rows * tile.columns / kValues, std::min(device.waves.wave_size, most), most);
 }
 
-void set_slabs(const Op& op, const Part& part, const Slabs& slabs, Launch& launch) {
+// Matrix cores take 16 values of F16 at a time along k, vector units one.
+[[nodiscard]] Bytes step_of(const Op& op, const Device& device) {
+  return device.has_matrix_cores ? kMatrixStep : storage(op.activation_dtype, 1);
+}
+
+void set_slabs(const Op& op, const Part& part, const Slabs& slabs, const Device& device, Launch& launch) {
   launch.slabs = std::ceil(storage(op.activation_dtype, static_cast<double>(op.k)) / slabs.depth);
   launch.slabs_ahead = slabs.ahead;
   launch.slab = (part.rows + part.columns) * slabs.depth;
+  launch.slab_steps = slabs.depth / step_of(op, device);
 }
 
 void set_multiplied(const Multiplied& multiplied, Arithmetic& arithmetic) {
@@ -108,7 +115,7 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   const bool has_slabs = is_tiled && kernel.slabs != nullptr;
   launch.resources =
       assumed_resources(op, part, per_tile, has_slabs ? threads_of(tile, device) : KernelResources{}.threads);
-  if (has_slabs) set_slabs(op, part, kernel.slabs(device), launch);
+  if (has_slabs) set_slabs(op, part, kernel.slabs(device), device, launch);
   if (kernel.multiplied != nullptr) set_multiplied(kernel.multiplied(op, device), launch.arithmetic);
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
   launch.fetches_ahead = true;

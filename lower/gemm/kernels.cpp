@@ -1,6 +1,7 @@
 #include "lower/gemm/kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dculab::lower::gemm {
 namespace {
@@ -9,6 +10,7 @@ constexpr int kInt4Rows = 4 * 16;  // Marlin's max_thread_m_blocks
 constexpr int kColumns = 256;
 constexpr int kSkinnyRows = 5;
 constexpr int kSmallestSide = 16;  // of a tile
+constexpr double kWellFilled = 0.75;
 constexpr Bytes kLine(128), kShortLine(64);
 
 [[nodiscard]] int skinny_rows(const Device& /*device*/) { return kSkinnyRows; }
@@ -29,7 +31,13 @@ constexpr Bytes kLine(128), kShortLine(64);
   return runs_on_amd(device) && device.isa != "gfx90a" && device.isa != "gfx942" && device.isa != "gfx950";
 }
 
-[[nodiscard]] Slabs nvidia_slabs(const Device& /*device*/) { return {kLine, 3}; }
+// Share of the units' time in which they have a tile, were all tiles alike.
+[[nodiscard]] double filled(const Op& op, const Device& device, const MatmulTile& tile) {
+  const std::int64_t rows = (op.m + tile.rows - 1) / tile.rows, columns = (op.n + tile.columns - 1) / tile.columns;
+  const auto tiles = static_cast<double>(rows * columns);
+  return tiles / (std::ceil(tiles / device.compute_units) * device.compute_units);
+}
+
 [[nodiscard]] Slabs tensile_slabs(const Device& device) {
   return {has_short_lines(device) ? kShortLine : kLine, is_gfx906(device) ? 1 : 2};
 }
@@ -45,9 +53,9 @@ constexpr Bytes kLine(128), kShortLine(64);
   return {is_mixed ? Dtype::f32 : asked};
 }
 
-// No solution of the tuned lists for integers splits, none of gfx906's for sums in F32.
+// No solution of the tuned lists for integers splits, and of gfx906's for F16 hardly one.
 [[nodiscard]] int tensile_parts(const Op& op, const Device& device) {
-  return op.activation_dtype == Dtype::int8 || is_gfx906(device) ? 1 : 0;
+  return op.activation_dtype == Dtype::int8 || (is_gfx906(device) && op.activation_dtype == Dtype::f16) ? 1 : 0;
 }
 
 constexpr ProductFormat kInt8{.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true};
@@ -68,17 +76,14 @@ MatmulTile library_tile(const Op& op, const Device& device) {
 }
 
 MatmulTile halved_tile(const Op& op, const Device& device, MatmulTile tile, MatmulTile smallest) {
-  const auto tiles = [&op, &tile] {
-    const std::int64_t rows = (op.m + tile.rows - 1) / tile.rows, columns = (op.n + tile.columns - 1) / tile.columns;
-    return rows * columns;
-  };
   while (tile.rows > smallest.rows && tile.rows / 2 >= op.m) tile.rows /= 2;
-  while (tiles() < device.compute_units) {
-    const bool has_columns = tile.columns > smallest.columns, has_rows = tile.rows > smallest.rows;
-    if (!has_columns && !has_rows) break;
-    (has_columns && (tile.columns >= tile.rows || !has_rows) ? tile.columns : tile.rows) /= 2;
+  MatmulTile best = tile;
+  while (filled(op, device, best) < kWellFilled && (tile.rows > smallest.rows || tile.columns > smallest.columns)) {
+    const bool is_wide = tile.columns >= tile.rows || tile.rows == smallest.rows;
+    (is_wide && tile.columns > smallest.columns ? tile.columns : tile.rows) /= 2;
+    if (filled(op, device, tile) > filled(op, device, best)) best = tile;
   }
-  return tile;
+  return best;
 }
 
 MatmulTile filling_tile(const Op& op, const Device& device) {
@@ -99,8 +104,7 @@ constexpr MatmulKernel kCublas{.name = "cublas",
                                .most_rows = 0,
                                .runs_on = is_nvidia,
                                .formats = kWithFp8,
-                               .tile = filling_tile,
-                               .slabs = nvidia_slabs};
+                               .tile = library_tile};
 
 constexpr MatmulKernel kRocblas{.name = "rocblas",
                                 .source = "names of Tensile's kernels in traces; the tile of cuBLAS stands for them",

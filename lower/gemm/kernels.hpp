@@ -3,8 +3,11 @@
 //   cublas        128 x 256, the most efficient of cuBLAS: NVIDIA, "Matrix multiplication background", section 3. On
 //                 Hopper two workgroups of a cluster share what they load, as one tile of 256 x 256: CUTLASS,
 //                 media/docs/efficient_gemm.md
-//   rocblas       128 x 256 as well. Kernel names seen: 256x128x32 on gfx90a, 256x256x16 on gfx936 (DTK 26.04), up to
-//                 128 x 128 on gfx906 (ROCm/rocBLAS@40c16e0, Tensile/Logic/asm_full): one tile stands for all
+//   rocblas       128 x 256 and smaller tiles, by slabs of k. Kernel names seen: 256x128x32 on gfx90a, 256x256x16 on
+//                 gfx936 (DTK 26.04), 16x16 to 128x128 on gfx906. Slabs there have 16 to 32 values, one ahead; on CDNA
+//                 32 to 128, mostly two ahead. GlobalSplitU is 1 in all lists for bytes and in nearly all of F16 for
+//                 gfx906: ROCm/rocBLAS@b520bc8, library/src/blas3/Tensile/Logic/asm_full
+//   rocblas_half  with sums in F16, the lists HB
 //   hipblaslt     likewise; 256x224x64 at 4096^3 on gfx942 (ROCm 7.2)
 //   skinny_gemv   up to 5 rows of F16 and BF16, weights stream past once: vLLM, csrc/rocm/skinny_gemms.cu, wvSplitK;
 //                 gfx90a, gfx942 and gfx950. FP8 by wvSplitKQ on gfx942 and gfx950
@@ -18,9 +21,11 @@
 
 namespace dculab::lower::gemm {
 
-// 128 rows x 256 columns of y, 256 on Hopper. Of int4 weights 64, Marlin's (lower/weight_only).
+// 128 rows x 256 columns of y, 256 x 256 on Hopper and gfx936, 128 x 128 on gfx906. Of int4 weights 64, Marlin's
+// (lower/weight_only).
 [[nodiscard]] MatmulTile library_tile(const Op& op, const Device& device);
-// `tile`, halved until there are as many tiles as units, or `smallest`.
+// `tile`, halved until tiles fill three quarters of the units' time or more, down to `smallest`; else that which fills
+// most.
 [[nodiscard]] MatmulTile halved_tile(const Op& op, const Device& device, MatmulTile tile, MatmulTile smallest);
 // The library's, halved down to 16 x 16 of y.
 [[nodiscard]] MatmulTile filling_tile(const Op& op, const Device& device);

@@ -35,7 +35,7 @@ using lower::Pipe;
 
 ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Launch& launch,
                          const Parallelism& parallel) {
-  const double busy_share = busy_units(machine, parallel) / machine.compute_units;
+  const double busy_share = parallel.busy_units() / machine.compute_units;
   const Arithmetic& work = launch.arithmetic;
   if (work.pipe == Pipe::elementwise) {
     const FlopsPerSecond peak = machine.peaks.at(Dtype::f32).vector;

@@ -13,10 +13,10 @@ namespace {
 
 }  // namespace
 
-double busy_units(const Machine& machine, const Parallelism& parallel) {
-  if (machine.kind == lower::DeviceKind::cpu) return parallel.active_units;
-  const double waves = parallel.concurrent * parallel.waves_per_workgroup / machine.waves.simds_per_unit;
-  return std::min(parallel.active_units, waves);
+double busy_simds(const Machine& machine, const Parallelism& parallel) {
+  if (machine.kind == lower::DeviceKind::cpu) return 1;
+  const double waves = parallel.concurrent * parallel.waves_per_workgroup / parallel.active_units;
+  return std::min(1.0, waves / machine.waves.simds_per_unit);
 }
 
 Parallelism parallelism(const Machine& machine, const lower::Launch& launch, Team team) {
@@ -36,6 +36,7 @@ Parallelism parallelism(const Machine& machine, const lower::Launch& launch, Tea
     result.concurrent = std::min(result.concurrent, balance);
     result.active_units = std::min(result.active_units, balance);
   }
+  result.busy_simds = busy_simds(machine, result);
   return result;
 }
 

@@ -30,10 +30,13 @@ struct Parallelism {
   double rounds = 1;
   double concurrent = 1;
   double active_units = 1;
+  double busy_simds = 1;  // share of their SIMDs that have a wave; on a CPU 1
+
+  [[nodiscard]] double busy_units() const { return active_units * busy_simds; }
 };
 
-// Active units, less the SIMDs of a GPU's that have no wave.
-[[nodiscard]] double busy_units(const Machine& machine, const Parallelism& parallel);
+// Of a GPU's units that work.
+[[nodiscard]] double busy_simds(const Machine& machine, const Parallelism& parallel);
 
 [[nodiscard]] Parallelism parallelism(const Machine& machine, const lower::Launch& launch, Team team = Team::all);
 

@@ -13,6 +13,7 @@ Parallelism split_along_k(const Machine& machine, const Parallelism& whole, doub
   result.rounds = std::ceil(result.workgroups / places(machine, whole));
   result.concurrent = result.workgroups / result.rounds;
   result.active_units = units_of(machine, result.workgroups);
+  result.busy_simds = busy_simds(machine, result);
   return result;
 }
 

@@ -72,7 +72,7 @@ class LeastOfSplits {
  private:
   [[nodiscard]] Resources resources(OpPrice& finest, double units, const OpPrice& any) const {
     finest.parallel.active_units = units;
-    finest.compute = any.compute * busy_units(lowered_.machine, any.parallel) / units;
+    finest.compute = any.compute * any.parallel.busy_units() / units;
     PerLevel<Seconds> levels{};
     for (std::size_t level = 0; level < lowered_.machine.memory.size(); ++level)
       levels[level] = finest.bytes[level] / delivered(lowered_, units, level);

@@ -8,9 +8,10 @@
 namespace dculab::sim {
 namespace {
 
-constexpr Bytes kLoad{16};         // the widest load of a lane
-constexpr double kLoadsAhead = 4;  // per lane, before it waits
-constexpr double kRunsAhead = 2;   // per wave: of K and of V
+constexpr Bytes kLoad{16};           // the widest load of a lane
+constexpr double kLoadsAhead = 4;    // per lane, before it waits
+constexpr double kScratchpad = 0.5;  // of the L1's latency: 64 cycles of 125 on gfx90a
+constexpr double kRunsAhead = 2;     // per wave: of K and of V
 
 }  // namespace
 
@@ -26,9 +27,10 @@ Seconds latency_time(const Machine& machine, const lower::Launch& launch, const 
                      Seconds latency) {
   if (launch.slabs == 0) return read * latency / bytes_in_flight(machine, launch, parallel);
   const MemoryLevel& first = machine.memory.front();
-  const BytesPerSecond unit = first.bandwidth / machine.compute_units;
-  const double one_by_one = launch.grid.workgroups * launch.slabs / (parallel.concurrent * launch.slabs_ahead);
-  return one_by_one * (latency + first.latency + launch.slab / unit);
+  const Seconds fetching = latency + launch.slab / (first.bandwidth / machine.compute_units);
+  const Seconds scratchpad = (1 + launch.slab_steps) * kScratchpad * first.latency;
+  const double one_by_one = launch.grid.workgroups * launch.slabs / parallel.concurrent;
+  return one_by_one * (fetching / launch.slabs_ahead + scratchpad);
 }
 
 PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving) {

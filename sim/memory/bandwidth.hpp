@@ -9,6 +9,11 @@
 //                    active units * one unit's bandwidth * efficiency
 //                    active units * outstanding lines * line / latency(l)
 //                    bytes in flight / T(l)                                  GPU: loads of the waves in flight
+//   A library's product by tiles fetches slabs of k, some of them ahead of the one that it multiplies. A slab waits for
+//   memory, is transferred at the unit's rate, and goes through the scratchpad: written once, and read in steps that
+//   the instructions on each wait for.
+//     latency time = tiles * slabs / concurrent workgroups
+//                    * ((T(0) + slab / L1 of a unit) / slabs ahead + (1 + steps) * latency of the scratchpad)
 //   bytes in flight = concurrent workgroups * waves * min(lanes * 16 B * 4 loads, 2 * found at once)
 //
 // One unit's bandwidth, where its file does not say it, is its share; of a design with more units than the machine that

@@ -62,7 +62,11 @@ struct Run {
 // Calls visit(batch) for every step of the schedule.
 template <class Visit>
 void run_schedule(const Server& server, const Request& each, int requests, Visit visit) {
-  Scheduler scheduler(server.options, {kv_blocks(server), server.model.max_position_embeddings},
+  const int blocks = kv_blocks(server);
+  if (blocks < 1)
+    throw InputError(server.model.name + " leaves no room for a KV block in the memory of " +
+                     std::to_string(server.devices) + " x " + server.machine.name);
+  Scheduler scheduler(server.options, {blocks, server.model.max_position_embeddings},
                       BatchContents::lengths_only);
   if (const auto refusal = scheduler.refusal(each)) throw InputError(*refusal);
   for (int index = 0; index < requests; ++index) {

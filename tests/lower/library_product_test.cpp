@@ -35,26 +35,27 @@ Device vega20() {
   return device;
 }
 
+Device with_matrix_cores() {
+  Device device = vega20();
+  device.isa = "gfx90a";
+  device.has_matrix_cores = true;
+  return device;
+}
+
 Launch launch_of(const MatmulKernel& kernel, const Op& op, const Device& device) {
   return lower(op, {}, device, {{&kernel}, {}, {}, {}});
 }
 
 }  // namespace
 
-TEST_CASE("a library's tiles are halved until every unit has one") {
+TEST_CASE("a library's tiles are halved until they fill the units") {
   const auto tile = [](std::int64_t m, std::int64_t n) { return gemm::filling_tile(product(m, n, 1024), vega20()); };
   const auto is = [](MatmulTile cut, int rows, int columns) { return cut.rows == rows && cut.columns == columns; };
   CHECK(is(tile(8192, 8192), 128, 128));
-  CHECK(is(tile(16, 4096), 16, 64));  // as Tensile's list for gfx906 has it: MT64x16
-  CHECK(is(tile(64, 448), 16, 16));   // MT16x16
-  CHECK(is(tile(3, 7), 16, 16));
-  for (const std::int64_t m : {2, 17, 64, 300, 5000})
-    for (const std::int64_t n : {64, 1000, 30000}) {
-      const MatmulTile chosen = tile(m, n);
-      const std::int64_t tiles = ((m + chosen.rows - 1) / chosen.rows) * ((n + chosen.columns - 1) / chosen.columns);
-      CAPTURE(m, n);
-      CHECK((tiles >= 64 || is(chosen, 16, 16)));
-    }
+  CHECK(is(tile(16, 4096), 16, 64));   // as Tensile's list for gfx906 has it: MT64x16
+  CHECK(is(tile(32, 7680), 32, 128));  // MT128x32: 60 tiles fill 64 units well enough
+  CHECK(is(tile(64, 448), 32, 16));
+  CHECK(is(tile(3, 7), 16, 128));  // one, whatever their size
 }
 
 TEST_CASE("a workgroup fetches the slabs of k one after the other, small tiles by few waves") {
@@ -62,15 +63,19 @@ TEST_CASE("a workgroup fetches the slabs of k one after the other, small tiles b
   CHECK(few.slabs == 4096 * 2 / 64);
   CHECK(few.slabs_ahead == 1);
   CHECK(few.slab == Bytes((16 + 64) * 64));
+  CHECK(few.slab_steps == 32);  // one value at a time
   CHECK(few.waves_per_workgroup == 1);
   CHECK(launch_of(gemm::kRocblas, product(4096, 4096, 4096), vega20()).waves_per_workgroup == 4);
   CHECK(launch_of(gemm::kRocblas, product(1, 4096, 4096), vega20()).slabs == 0);  // a matrix-vector product
-  const Launch nvidia = launch_of(gemm::kCublas, product(16, 4096, 4096), a100_like());
-  CHECK(nvidia.slabs == 4096 * 2 / 128);
-  CHECK(nvidia.slabs_ahead == 3);
+  const Launch cdna = launch_of(gemm::kHipblaslt, product(16, 4096, 4096), with_matrix_cores());
+  CHECK(cdna.slabs == 4096 * 2 / 128);
+  CHECK(cdna.slabs_ahead == 2);
+  CHECK(cdna.slab_steps == 4);  // 16 values at a time
+  CHECK(launch_of(gemm::kCublas, product(16, 4096, 4096), a100_like()).slabs == 0);
 }
 
-TEST_CASE("Tensile's list for gfx906 does not split along k, nor does any for integers") {
+TEST_CASE("Tensile's lists for gfx906 do not split F16 along k, nor does any integers") {
+  CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096, Dtype::f32), vega20()).parts == 0);
   CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096), vega20()).parts == 1);
   Device cdna = vega20();
   cdna.isa = "gfx90a";

@@ -33,16 +33,18 @@ Machine vega20() {
 
 }  // namespace
 
-TEST_CASE("a slab takes a latency of memory, the way through the scratchpad and its transfer") {
+TEST_CASE("a slab waits for memory, is transferred and read from the scratchpad step by step") {
   const Machine machine = vega20();
   const lower::Launch launch = lowered(machine, product(16, 960, 4096));  // 60 tiles of 16 x 16
   const Parallelism parallel = sim::parallelism(machine, launch);
   const Seconds latency(300e-9);
-  const Seconds slab = latency + machine.memory.front().latency + launch.slab / (6600 * kGBs / 60);
-  CHECK_THAT(latency_time(machine, launch, parallel, Bytes(1e6), latency) / slab, WithinRel(128.0, 1e-9));
+  const Seconds fetching = latency + launch.slab / (6600 * kGBs / 60), scratchpad = 33 * Seconds(75e-9) / 2;
+  CHECK_THAT(latency_time(machine, launch, parallel, Bytes(1e6), latency) / (fetching + scratchpad),
+             WithinRel(128.0, 1e-9));
   lower::Launch deeper = launch;
   deeper.slabs_ahead = 2;
-  CHECK_THAT(latency_time(machine, deeper, parallel, Bytes(1e6), latency) / slab, WithinRel(64.0, 1e-9));
+  CHECK_THAT(latency_time(machine, deeper, parallel, Bytes(1e6), latency) / (fetching / 2 + scratchpad),
+             WithinRel(128.0, 1e-9));
 }
 
 TEST_CASE("few rows of a library without splits along k take as long as their slabs, whatever the columns") {
@@ -55,13 +57,16 @@ TEST_CASE("few rows of a library without splits along k take as long as their sl
 
 TEST_CASE("a unit with fewer waves than SIMDs multiplies with as many as it has waves") {
   const Machine machine = vega20();
-  Parallelism parallel;
-  parallel.workgroups = parallel.concurrent = parallel.active_units = 60;
-  for (const double waves : {1.0, 2.0, 4.0, 8.0}) {
-    parallel.waves_per_workgroup = waves;
-    CHECK(busy_units(machine, parallel) == 60 * std::min(1.0, waves / 4));
-  }
-  CHECK(busy_units(cpu_like(), {.active_units = 2}) == 2);
+  const Op few = product(16, 960, 4096), many = product(64, 3840, 4096);  // 60 tiles, of 16 x 16 and of 64 x 64
+  CHECK(parallelism(machine, few).waves_per_workgroup == 1);
+  CHECK(parallelism(machine, few).busy_units() == 15);
+  CHECK(parallelism(machine, many).busy_units() == 60);
+  const Seconds one_simd = compute_time(machine, few, parallelism(machine, few)).busy;
+  const Seconds all = compute_time(machine, many, parallelism(machine, many)).busy;
+  CHECK_THAT(one_simd / all, WithinRel(4.0 / 16, 1e-9));
+  const Parallelism split = split_along_k(machine, parallelism(machine, few), 2);
+  CHECK(split.busy_units() == 30);
+  CHECK(parallelism(cpu_like(), few).busy_simds == 1);
 }
 
 TEST_CASE("workgroups of a long product drift apart by no more than the slabs that are under way") {

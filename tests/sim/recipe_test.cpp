@@ -67,6 +67,10 @@ TEST_CASE("requests that do not fit together take turns") {
 
 TEST_CASE("a request that cannot be served is refused with the reason") {
   CHECK_THROWS_AS(served_requests(server_of(test::tiny_llama(), 2048), 1, 2000, 100), InputError);
+  Server small = server_of(test::tiny_llama(), 2048);
+  small.machine.memory.back().size = Bytes(1e6);
+  CHECK_THROWS_WITH(served_requests(small, 1, 100, 10),
+                    ContainsSubstring("leaves no room for a KV block in the memory of 1 x a100-like"));
 }
 
 TEST_CASE("a prompt is cut into chunks, and only the last computes logits") {

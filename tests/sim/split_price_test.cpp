@@ -66,10 +66,12 @@ TEST_CASE("a product is split into the parts that are cheapest of all that are t
   hopper.compute_capability = "9.0";
   alone.memory.back().bandwidth_per_unit = 40 * kGBs;
   for (Machine machine : {mi50_like(), a100_like(), hopper, alone}) {
-    machine.stack.kernels.matmul = {&lower::gemm::kCublas};
-    for (const double overlap : {0.3, 0.8, 0.9, 1.0}) {
-      machine.stack.reached.overlap = overlap;
-      for (const Dtype weights : {Dtype::f16, Dtype::int4}) check_products(machine, weights);
+    for (const lower::MatmulKernel* kernel : {&lower::gemm::kCublas, &lower::gemm::kHipblaslt}) {
+      machine.stack.kernels.matmul = {kernel};
+      for (const double overlap : {0.3, 0.8, 0.9, 1.0}) {
+        machine.stack.reached.overlap = overlap;
+        for (const Dtype weights : {Dtype::f16, Dtype::int4}) check_products(machine, weights);
+      }
     }
   }
 }
