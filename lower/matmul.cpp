@@ -71,9 +71,9 @@ void set_slabs(const Op& op, const Part& part, const Slabs& slabs, const Device&
 }
 
 void set_multiplied(const Multiplied& multiplied, Arithmetic& arithmetic) {
+  arithmetic.multiply = multiplied.instructions * arithmetic.multiply;
   if (multiplied.in == arithmetic.multiplied_in) return;
   arithmetic.multiplied_in = arithmetic.stored = multiplied.in;
-  arithmetic.multiply = multiplied.instructions * arithmetic.multiply;
 }
 
 void set_arithmetic(const Op& op, double row_tiles, Arithmetic& arithmetic) {

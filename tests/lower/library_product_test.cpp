@@ -106,6 +106,10 @@ TEST_CASE("AITER's products have tiles of 64 columns at least, in slabs of 256 b
   CHECK(few.tiles.columns == 1280 / 64);
   CHECK(few.slabs == 20);
   CHECK(few.parts == 1);
+  const Op large = product(4096, 4096, 4096, Dtype::fp8_e4m3);
+  CHECK(launch_of(aiter::kProducts, large, mi300).arithmetic.multiply == 1.5 * large.flops);  // scales of blocks
+  CHECK(launch_of(gemm::kHipblaslt, large, mi300).arithmetic.multiply == large.flops);
+  CHECK(launch_of(aiter::kProducts, product(64, 64, 64, Dtype::int8), mi300).arithmetic.multiply == FlopCount(1 << 19));
 }
 
 }  // namespace dculab::lower::test
