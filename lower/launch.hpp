@@ -157,7 +157,7 @@ struct Launch {
   double slabs = 0;        // 0: as many loads are under way as the waves may have
   double slabs_ahead = 1;  // that are under way
   Bytes slab{};
-  double slab_steps = 1;  // reads of a slab from the scratchpad that the instructions on each wait for
+  double slab_steps = 1;        // reads of a slab from the scratchpad that the instructions on each wait for
   bool fetches_ahead = false;   // slabs of a product: what a busy unit fetches is not held to its share of DRAM
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it

@@ -4,8 +4,10 @@
 // ours is compiled for the device, a workgroup asks for
 //   registers  32 + tile_rows * tile_columns / threads          (addresses, staging; accumulators)
 //   LDS        2 * (tile_rows + tile_columns) * 32 values       (two stages of a slab of k)
-// Sums in F32 leave half of a unit's registers to operands and addresses: a tile of 256 x 256 takes a cluster of two
-// units of 256 KiB.
+// and, where the library is known to choose among tiles (MatmulKernel::slabs), a thread has 16 values of its tile, up
+// to 256 threads. Such a workgroup fetches x and w by slabs of k, which latency_time of sim/memory/bandwidth.hpp
+// prices. Sums in F32 leave half of a unit's registers to operands and addresses: a tile of 256 x 256 takes a cluster
+// of two units of 256 KiB.
 //
 // A matrix-vector product (MatmulKernel::gemv_rows) has no tiles: its kernel hands out rows of w
 // until the device is full, on a CPU its columns. Tiles that are fewer than what runs at a time may be split along k,

@@ -7,6 +7,8 @@
 //   balance          = total walk / longest walk                            ragged attention: the longest one ends last
 //   concurrent, active units <= balance
 //
+//   busy SIMDs       = min(1, concurrent * waves / (active units * SIMDs of a unit))           of the active units
+//
 // Workgroups on one unit share its pipes, so the tail of the last round is counted per unit, and workgroups per unit
 // act through the bytes in flight. A product of fewer tiles than slots is split further, as split_k.hpp says; a kernel
 // that hands out rows fills the machine (lower/launch.hpp). On a CPU, an op that one thread finishes before the others

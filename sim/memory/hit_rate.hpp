@@ -9,7 +9,7 @@
 //   first       by an earlier op or step: distance = what ran between (weights and KV: the whole step's footprint)
 //   own         by the same compute unit, earlier in this op: one workgroup's footprint
 //   burst       by a workgroup that runs at the same time: a fraction of the footprint in flight, since workgroups
-//               that start together walk in step but drift apart
+//               that start together walk in step but drift apart; by slabs of k, no further than those under way
 //   sweep       by an earlier round of workgroups: what those touched
 // Private caches can answer `first` and `own`; the first shared cache answers bursts; every shared cache can answer
 // `first` and `sweep`. What no cache answers goes to the next level, so requests never grow on the way down.

@@ -66,8 +66,7 @@ void run_schedule(const Server& server, const Request& each, int requests, Visit
   if (blocks < 1)
     throw InputError(server.model.name + " leaves no room for a KV block in the memory of " +
                      std::to_string(server.devices) + " x " + server.machine.name);
-  Scheduler scheduler(server.options, {blocks, server.model.max_position_embeddings},
-                      BatchContents::lengths_only);
+  Scheduler scheduler(server.options, {blocks, server.model.max_position_embeddings}, BatchContents::lengths_only);
   if (const auto refusal = scheduler.refusal(each)) throw InputError(*refusal);
   for (int index = 0; index < requests; ++index) {
     Request request = each;
