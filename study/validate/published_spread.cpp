@@ -30,6 +30,8 @@ constexpr auto kSpreads = std::to_array<PublishedSpread>({
     {"", "low confidence", "", 0.50, "the source doubts it"},
     {"", "overclocked", "", 0.30, "not as the machine's file has it"},
     {"", "host not quiet", "", 0.20, "others ran beside it"},
+    {"", "event-tim", "", 0.50, "no less than the timer of events tells apart"},
+    {"", "floor of the timer", "", 0.50, "no less than the timer of events tells apart"},
     {"", "host wall time", "", 0.50, "of the host, not of the device"},
 });
 // clang-format on
