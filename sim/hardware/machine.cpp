@@ -149,6 +149,11 @@ std::optional<MatmulKernel> parse_matmul_kernel(std::string_view text) {
   return name(kernel) == text ? std::optional(kernel) : std::nullopt;
 }
 
+std::string family_of(const Machine& machine) {
+  if (!machine.compute_capability.empty()) return "compute capability " + machine.compute_capability;
+  return machine.isa.empty() ? machine.name : machine.isa;
+}
+
 std::vector<std::string> problems(const Machine& machine) {
   Problems found;
   if (machine.name.empty()) found.push_back("name is missing");

@@ -200,6 +200,10 @@ struct Machine : lower::Device {
   [[nodiscard]] const MemoryLevel& dram() const { return memory.back(); }
 };
 
+// Machines of one family are built alike, as far as their files say: "compute capability 8.0", "gfx90a"; one that says
+// neither is alone.
+[[nodiscard]] std::string family_of(const Machine& machine);
+
 // Everything that makes the machine unusable, one sentence each; empty when it is sound.
 [[nodiscard]] std::vector<std::string> problems(const Machine& machine);
 

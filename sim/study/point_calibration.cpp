@@ -42,16 +42,18 @@ struct Widths {
 [[nodiscard]] std::string vendor_of(const Machine& machine) { return std::string(lower::name(machine.vendor)); }
 
 [[nodiscard]] std::vector<CrossedGroup> groups_of_device(const Machine& machine) {
-  return {group("all", {.device = 1, .kernels = 1, .host = 1}),
+  return {group("all", {.device = 1, .kernels = kHalf, .host = 1}),
           group("vendor " + vendor_of(machine), {.device = kHalf, .kernels = kHalf}),
+          group("family " + family_of(machine), {.device = kHalf}),
           group("machine " + machine.name, {.device = kHalf})};
 }
 
 [[nodiscard]] std::vector<CrossedGroup> groups_of_stack(const Machine& machine) {
   const Stack& stack = machine.stack;
-  return {group("program " + stack.program, {.kernels = 1, .host = 1, .least = kLeastKernelSigma}),
+  return {group("program " + stack.program, {.kernels = kHalf, .host = 1, .least = kLeastKernelSigma}),
           group("stack " + stack.name, {.kernels = kHalf, .host = kHalf, .least = kLeastKernelSigma}),
-          group(stack.program + " on " + vendor_of(machine), {.kernels = kHalf})};
+          group(stack.program + " on " + vendor_of(machine), {.kernels = kHalf, .least = kLeastKernelSigma}),
+          group(stack.program + " for " + family_of(machine), {.kernels = 1, .least = kLeastKernelSigma})};
 }
 
 [[nodiscard]] std::vector<CrossedGroup> groups_of(const MeasuredPoint& point) {
@@ -196,10 +198,10 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
 
 }  // namespace
 
-PointCalibration::PointCalibration(std::span<const MeasuredPoint> points, const Effects& start) {
+PointCalibration::PointCalibration(std::span<const MeasuredPoint> points) {
   const Grouped grouped = group_points(points);
   std::vector<double> sigmas = stated_sigmas(points);
-  fit_ = fit_points(points, grouped, sigmas, start);
+  fit_ = fit_points(points, grouped, sigmas, {});
   widen_by_source(points, *fit_, sigmas);
   fit_ = fit_points(points, grouped, sigmas, fit_->effects());
   table_ = score_left_out(points, grouped, *fit_, sigmas);
@@ -231,7 +233,7 @@ Stack PointCalibration::anywhere(Stack stack) const {
     or_machines(machine.stack.host_per_sequence, host->second.host_per_sequence);
   }
   std::vector<CrossedGroup> groups = groups_of_stack(machine);
-  groups.pop_back();
+  groups.resize(2);  // its program and itself
   groups.push_back(groups_of_device(machine).front());
   return with_factors(machine, sum_of(effects(), groups)).stack;
 }

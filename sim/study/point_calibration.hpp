@@ -3,11 +3,14 @@
 // A figure of sim/calibration/parameters.hpp is what the files say, times what is learned of the groups that a point
 // belongs to (sim/calibration/crossed_effects.hpp):
 //
-//              all  vendor  machine  program  stack  program on vendor  source    width of the prior, of its own
-//   device     1    1/2     1/2
-//   kernels    1    1/2              1        1/2    1/2                          at least 0.5 for what runs
-//   host       1                     1        1/2                                 the same
-//   time                                                                0.1
+//            all  vendor  family  machine  program  stack  program on vendor  program for family  source
+//   device   1    1/2     1/2     1/2
+//   kernels  1/2  1/2                      1/2      1/2    1/2                1
+//   host     1                             1        1/2
+//   time                                                                                          0.1
+//
+// in shares of the prior's own width, of what runs at least of 0.5. What a library reaches is mostly a matter of the
+// instruction set that it was written for.
 //
 // So a machine that no point was measured on is predicted with what is known of its vendor and of the program
 // elsewhere. A source's time (the clock it ran at, how it timed) is of how its rows were measured, and no part of a
@@ -43,8 +46,8 @@ struct MeasuredPoint {
 
 class PointCalibration {
  public:
-  // Precondition: at least 1 point; none is below its recipe_floor. The search begins at `start`, another's effects.
-  explicit PointCalibration(std::span<const MeasuredPoint> points, const Effects& start = {});
+  // Precondition: at least 1 point; none is below its recipe_floor.
+  explicit PointCalibration(std::span<const MeasuredPoint> points);
 
   // A machine's file with what was learned of the device; what `machine.stack` reaches there; and a stack's file with
   // its host times and with what it reaches on a device of which nothing is known.
@@ -64,8 +67,8 @@ class PointCalibration {
     return table_.median_error(Distance::machine, std::string(lower::name(vendor)));
   }
 
-  // By group, "all", "vendor hygon", "machine NAME", "program NAME", "stack NAME", "NAME on hygon", "source NAME": the
-  // logarithms added to each of parameters(), and to the time.
+  // By group, "all", "vendor hygon", "family gfx936", "machine NAME", "program NAME", "stack NAME", "NAME on hygon",
+  // "NAME for gfx936", "source NAME": the logarithms added to each of parameters(), and to the time.
   [[nodiscard]] const Effects& effects() const { return fit_->effects(); }
 
  private:

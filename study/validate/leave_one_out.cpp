@@ -29,17 +29,10 @@ void add(Errors& errors, const ScoredRow& row) {
           errors.inside / ours.count};
 }
 
-// Machines of one name here are built alike, as far as their files say: "compute capability 8.0", "gfx90a"; what is
-// compiled for another's target counts to its family, and what says neither is alone.
-[[nodiscard]] std::string family(const sim::Machine& machine) {
-  if (lower::is_nvidia(machine)) return "compute capability " + machine.compute_capability;
-  return machine.kernel_target.empty() ? machine.name : machine.kernel_target;
-}
-
 [[nodiscard]] std::string left_out_name(PointSet& set, const ReadPoint& read, const std::string& by) {
   const sim::Machine& machine = set.runs.of(read.point).machine;
   if (by == "machine") return read.point.machine;
-  if (by == "family") return family(machine);
+  if (by == "family") return sim::family_of(machine);
   if (by == "vendor") return std::string(lower::name(machine.vendor));
   if (by == "source") return source_of(read.point);
   if (by == "stack") return machine.stack.name;
@@ -69,14 +62,15 @@ std::vector<LeftOutPoint> predict_left_out(PointSet& set, const std::string& by,
   for (const ReadPoint& read : set.points)
     if (read.is_scored() && has_one(read, by)) groups[left_out_name(set, read, by)].push_back(&read);
   if (groups.size() < 2) throw InputError("--leave-one-out " + by + ": the points have fewer than two of them");
-  const std::shared_ptr<const sim::PointCalibration> all = learn_from(set);
+  std::shared_ptr<const sim::PointCalibration> all;
+  if (effects != nullptr && by == "source") all = learn_from(set);
   std::vector<LeftOutPoint> scored;
   for (const auto& [name, rows] : groups) {
     const auto is_left_out = [&](const ReadPoint& read) {
       return has_one(read, by) && left_out_name(set, read, by) == name;
     };
-    const std::shared_ptr<const sim::PointCalibration> others = learn_from(set, is_left_out, all->effects());
-    if (effects != nullptr && by == "source") compare(set, name, rows, *all, *others, *effects);
+    const std::shared_ptr<const sim::PointCalibration> others = learn_from(set, is_left_out);
+    if (all) compare(set, name, rows, *all, *others, *effects);
     Runs runs(others);
     for (const ReadPoint* read : rows) scored.push_back({name, score_point(*read, runs, false)});
   }

@@ -85,8 +85,7 @@ std::string source_of(const config::PublishedPoint& point) {
 }
 
 std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
-                                                        const std::function<bool(const ReadPoint&)>& is_left_out,
-                                                        const sim::Effects& start) {
+                                                        const std::function<bool(const ReadPoint&)>& is_left_out) {
   std::vector<sim::MeasuredPoint> points;
   for (const ReadPoint& read : set.points)
     if (read.is_scored() && !is_left_out(read))
@@ -96,7 +95,7 @@ std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
                         .time = read.priced.recipe.time(read.point.value),
                         .spread = published_spread(read.point)});
   if (points.empty()) throw InputError("no point to learn from can be priced");
-  return std::make_shared<const sim::PointCalibration>(points, start);
+  return std::make_shared<const sim::PointCalibration>(points);
 }
 
 Catalog learned_catalog(std::shared_ptr<const sim::PointCalibration> learned) {

@@ -61,11 +61,10 @@ struct PointSet {
 // Where it stands, without commit and page: "github.com/ROCm/aiter".
 [[nodiscard]] std::string source_of(const config::PublishedPoint& point);
 
-// What the points that can be scored teach, without those of which `is_left_out` holds; the search begins at `start`.
-// Throws InputError where there are none.
+// What the points that can be scored teach, without those of which `is_left_out` holds. Throws InputError where there
+// are none.
 [[nodiscard]] std::shared_ptr<const sim::PointCalibration> learn_from(
-    PointSet& set, const std::function<bool(const ReadPoint&)>& is_left_out = [](const ReadPoint&) { return false; },
-    const sim::Effects& start = {});
+    PointSet& set, const std::function<bool(const ReadPoint&)>& is_left_out = [](const ReadPoint&) { return false; });
 
 // Machines and stacks as `learned` has them.
 [[nodiscard]] Catalog learned_catalog(std::shared_ptr<const sim::PointCalibration> learned);

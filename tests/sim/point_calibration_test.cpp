@@ -80,7 +80,7 @@ TEST_CASE("a planted bandwidth of one machine tells it from another with a progr
   Points known;
   const Machine file = Points::file("fresh", "one");
   Machine worn = file;
-  worn.sustained.dram_bandwidth = 0.6;
+  worn.sustained.dram_bandwidth = 0.68;
   for (const char* program : {"one", "two", "three"}) {
     known.add("worn", program, worn);
     known.add("fresh", program, file);
