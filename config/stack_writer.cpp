@@ -44,7 +44,7 @@ class StackWriter {
         std::visit([&](auto member) { figure("  ", "reached.", field.key, stack_.reached.*member); }, field.member);
     });
     write_figures("", "", "");
-    for (const std::string_view each : {"host", "graphs", "unfused"})
+    for (const std::string_view each : {"host", "sampler", "graphs", "unfused"})
       section(each, [&] { write_figures("  ", each, std::string(each) + "."); });
     section("defaults", [this] {
       for (const DefaultField& field : kProgramDefaults)

@@ -47,6 +47,7 @@ struct Batch {
   std::vector<std::vector<BlockId>> block_tables;  // [num_sequences][ceil(context_tokens / block_size)]
   // When the step begins: of what caches usually keep from one step to the next, the share that others have driven out.
   double cold_share = 0;
+  bool filters_logits = false;  // of some row of logits only the likeliest tokens can be drawn (SamplingParams)
 
   [[nodiscard]] std::int64_t num_tokens() const {
     std::int64_t total = 0;

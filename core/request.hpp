@@ -12,12 +12,15 @@
 
 namespace dculab {
 
-// How the next token is drawn from the logits. Plain data here: only a TokenSource reads it.
+// How the next token is drawn from the logits, by a TokenSource.
 struct SamplingParams {
   double temperature = 0.0;  // 0 = greedy
   int top_k = 0;             // 0 = all
   double top_p = 1.0;
   std::uint64_t seed = 0;
+
+  // Whether only the likeliest tokens can be drawn: they must be found among all.
+  [[nodiscard]] bool filters() const { return temperature > 0 && (top_k > 0 || top_p < 1); }
 };
 
 enum class EosHandling : std::uint8_t { stop, ignore };  // vLLM's ignore_eos

@@ -193,7 +193,10 @@ Batch Scheduler::make_batch() {
     Sequence& sequence = *entry.sequence;
     const SequenceSlice slice = make_slice(entry);
     batch.sequences.push_back(slice);
-    if (slice.num_logits > 0) sampled_.push_back(&sequence);
+    if (slice.num_logits > 0) {
+      sampled_.push_back(&sequence);
+      batch.filters_logits |= sequence.request.sampling.filters();
+    }
     if (contents_ == BatchContents::lengths_only) continue;
 
     append(batch.token_ids, std::span(sequence.tokens)

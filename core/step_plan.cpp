@@ -251,6 +251,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   const StepSizes sizes{model, options, plan.batch.num_tokens(), logits_rows, plan.batch.num_unwritten_tokens()};
   plan.ops.clear();
   plan.attention_split = options.attention_split;
+  plan.filtered_logits = plan.batch.filters_logits ? logits_rows * model.vocab_size * model.tensor_parallel_size : 0;
   plan.ops.push_back(plan_embedding(sizes));
   plan_all_reduce(plan, "embedding_all_reduce", sizes, Stage::before_layers);
   if (model.embedding_norm)

@@ -15,6 +15,8 @@ struct StepPlan {
   std::vector<Op> ops;
   Batch batch;
   AttentionSplit attention_split;  // that is asked of the attention kernels
+  // In all rows, where of some only the likeliest can be drawn: samplers filter the rows of a step together.
+  std::int64_t filtered_logits = 0;
 };
 
 // Plans the step that advances `batch` by its new tokens. A batch may mix prefills and decodes.

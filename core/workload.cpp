@@ -156,6 +156,7 @@ std::optional<Request> RequestSource::next() {
   Request request;
   request.prompt_token_ids = draw_prompt(drawn.prompt_tokens);
   request.max_tokens = drawn.output_tokens;
+  request.sampling = workload_.sampling;
   request.eos = EosHandling::ignore;
   request.arrival = drawn.arrival;
   request.id = given_++;

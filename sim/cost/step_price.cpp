@@ -63,6 +63,11 @@ void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes f
   return blocks * stack.host_per_block;
 }
 
+[[nodiscard]] Seconds filtering(const Stack& stack, const StepPlan& plan) {
+  if (plan.filtered_logits == 0) return {};
+  return stack.sampler_per_step + static_cast<double>(plan.filtered_logits) * stack.sampler_per_logit;
+}
+
 // What the device waits for a host that launches the step's kernels one by one.
 [[nodiscard]] Seconds waiting_for_launches(const Stack& stack, const Batch& batch, const StepPrice& price,
                                            Seconds device) {
@@ -134,7 +139,8 @@ void price_step(const Machine& machine, const StepPlan& plan, double cold_share,
   }
   const Seconds waiting = waiting_for_launches(machine.stack, plan.batch, price, price.seconds - price.host);
   price.host += waiting;
-  price.seconds += waiting;
+  price.sampling = filtering(machine.stack, plan);
+  price.seconds += waiting + price.sampling;
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) {

@@ -12,8 +12,9 @@
 //            GPU's matmul the caches; on Hopper, where a copy engine serves warps that only multiply, all, attention
 //            too
 //   latency = bytes read * T_eff / bytes in flight
-//   step  = max(sum over ops of count * op, launching) + host per step + host per sequence * sequences
+//   step  = max(sum over ops of count * op, launching) + host per step + host per sequence * sequences + sampling
 //   launching = kernels * host per kernel, of a step that is not replayed as a graph (Stack::graphs)
+//   sampling = per step + logits * per logit, where only the likeliest tokens can be drawn (StepPlan::filtered_logits)
 //
 // A collective of the devices that share the model takes what sim/cost/exchange_time.hpp says, and nothing else.
 // How a kernel does an op (tiles, registers, instructions) is lower/'s; here is what that costs.
@@ -74,6 +75,7 @@ struct OpPrice {
 struct StepPrice {
   Seconds seconds;
   Seconds host;              // between steps, and for how long the device waits for kernels to be launched
+  Seconds sampling;          // finding the tokens that can be drawn, on the device
   std::vector<OpPrice> ops;  // [plan.ops.size()]
 };
 

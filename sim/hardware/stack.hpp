@@ -76,6 +76,8 @@ struct Stack {
   int host_steps_ahead = 0;       // 1: a step is scheduled when the one before it begins, and not when it ends
   Seconds host_per_block;         // of the KV cache, that a sequence of a step has
   Seconds host_per_kernel;        // to launch one that is in no graph, while the device runs those before
+  Seconds sampler_per_step;       // on the device, of a step whose logits are filtered: StepPlan::filtered_logits
+  Seconds sampler_per_logit;      // of those
   std::map<std::string, std::string> sources;  // key -> "kind: source"
 
   [[nodiscard]] Seconds reading_time(std::size_t prompt_tokens) const {
@@ -94,7 +96,7 @@ struct StackField {
                double lower::UnfusedWork::*, int lower::UnfusedWork::*>
       member;
 };
-inline constexpr std::array<StackField, 14> kStackFigures{{
+inline constexpr std::array<StackField, 16> kStackFigures{{
     {"", "kernels_per_op", &Stack::kernels_per_op},
     {"host", "per_step", &Stack::host_per_step},
     {"host", "per_sequence", &Stack::host_per_sequence},
@@ -103,6 +105,8 @@ inline constexpr std::array<StackField, 14> kStackFigures{{
     {"host", "steps_ahead", &Stack::host_steps_ahead},
     {"host", "per_block", &Stack::host_per_block},
     {"host", "per_kernel", &Stack::host_per_kernel},
+    {"sampler", "per_step", &Stack::sampler_per_step},
+    {"sampler", "per_logit", &Stack::sampler_per_logit},
     {"graphs", "decode_sequences", &Graphs::decode_sequences},
     {"graphs", "prefill_tokens", &Graphs::prefill_tokens},
     {"unfused", "activation_scale", &lower::UnfusedWork::activation_scale},

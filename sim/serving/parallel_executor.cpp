@@ -26,7 +26,8 @@ void ParallelExecutor::add(std::string_view bound, Seconds price) {
 ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
   const StepPrice& price = device_.price();
   add("host", price.host);
-  Work work{.before_layers = price.host, .layers = {}, .after_layers = {}};
+  add("sampling", price.sampling);
+  Work work{.before_layers = price.host, .layers = {}, .after_layers = price.sampling};
   for (std::size_t index = 0; index < price.ops.size(); ++index) {
     const OpPrice& op = price.ops[index];
     const Seconds time = op.all_executions();

@@ -44,8 +44,8 @@ class ParallelExecutor final : public Executor {
   StepResult run(const StepPlan& plan) override;
 
   // Of the steps so far: what limits the ops ("compute", "latency", "launch" or a memory level), "host", "cold caches"
-  // that others have driven weights and KV out of, "exchange" between devices, "pipeline" for waiting until a stage is
-  // free, "block copies", "swap" and "pauses".
+  // that others have driven weights and KV out of, "sampling", "exchange" between devices, "pipeline" for waiting until
+  // a stage is free, "block copies", "swap" and "pauses".
   [[nodiscard]] const std::map<std::string, Seconds>& time_by_bound() const { return time_by_bound_; }
 
   // Of each device on average, without waiting.

@@ -135,6 +135,7 @@ RequestWorkload requests_of(const ServedLoad& load, const ServedChoices& choices
   workload.arrival = ArrivalKind::replay;
   workload.prefix_tokens = std::min(choices.prefix_tokens.value_or(load.prompt_tokens), load.prompt_tokens - 1);
   workload.prefixes = choices.prompts;
+  if (load.filters_logits) workload.sampling = {.temperature = 1, .top_k = 0, .top_p = 0.9, .seed = 0};
   workload.seed = choices.seed;
   return workload;
 }

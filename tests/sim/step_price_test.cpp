@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/shard.hpp"
 #include "lower/gemm/kernels.hpp"
 #include "sim/serving/simulated_executor.hpp"
 #include "tests/sim/lowered.hpp"
@@ -255,6 +256,23 @@ TEST_CASE("a host that copies block tables takes time for each block of the step
   const StepPrice after = price_step(machine, plan);
   CHECK((after.host - before.host).value() == Approx(4 * 7 * 60e-9));
   CHECK((after.seconds - before.seconds).value() == Approx(4 * 7 * 60e-9));
+}
+
+TEST_CASE("finding the likeliest tokens takes time for each logit of a step, whoever asked") {
+  Machine machine = a100_like();
+  machine.stack.sampler_per_step = Seconds(1e-4);
+  machine.stack.sampler_per_logit = Seconds(1e-10);
+  Batch batch = uniform_batch(Phase::decode, 4, 100);
+  const StepPrice before = price_step(machine, plan_step(llama_3_8b(), {}, batch));
+  CHECK(before.sampling == Seconds());
+  batch.filters_logits = true;
+  const StepPrice after = price_step(machine, plan_step(llama_3_8b(), {}, batch));
+  CHECK(after.sampling.value() == Approx(1e-4 + 4 * 128256 * 1e-10));
+  CHECK(after.seconds.value() == Approx((before.seconds + after.sampling).value()));
+  // Every device that shares the model filters all logits.
+  CHECK(price_step(machine, plan_step(shard(llama_3_8b(), 2), {}, batch)).sampling == after.sampling);
+  for (SequenceSlice& slice : batch.sequences) slice.num_logits = 0;
+  CHECK(price_step(machine, plan_step(llama_3_8b(), {}, batch)).sampling == Seconds());
 }
 
 TEST_CASE("a decode step of Llama-2-7B stays above the time to read its weights") {

@@ -65,6 +65,9 @@ TEST_CASE("served runs are simulated, the same ones each time, and what cannot b
   CHECK(served.rows[0].predicted > served.rows[1].predicted);
   CHECK(validate_served(figures, {.threads = 1}).rows[0].predicted == served.rows[0].predicted);
   CHECK(validate_served(figures, {.seed = 2}).rows[0].predicted != served.rows[0].predicted);
+  figures[0].load.filters_logits = true;
+  CHECK(validate_served(figures, {}).rows[0].predicted > served.rows[0].predicted);
+  figures[0].load.filters_logits = false;
   // Prompts that are computed anew take longer than those that repeat.
   CHECK(validate_served(figures, {.prefix_tokens = 0}).rows[0].predicted > served.rows[0].predicted);
 }
