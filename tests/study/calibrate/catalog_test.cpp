@@ -1,14 +1,11 @@
-// What points teach, as files: one number whether it is used at once or read back, and no source that spoils another
-// vendor's predictions.
+// What points teach, as files: one number whether it is used at once or read back.
 #include "study/calibrate/catalog.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <set>
 
 #include "core/error.hpp"
-#include "study/validate/leave_one_out.hpp"
 #include "study/validate/points_set.hpp"
 #include "study/validate/published_spread.hpp"
 #include "study/validate/validation.hpp"
