@@ -46,18 +46,10 @@ template <class Value>
 // Calls `use` with the field that a member pointer means.
 template <class MachineType, class Use>
 void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
-  const auto visit_time = [&](Seconds Overheads::*member) {
-    auto& of_stack =
-        member == &Overheads::host_per_step ? machine.stack.host_per_step : machine.stack.host_per_sequence;
-    if (is_host_time(member) && of_stack)
-      use(*of_stack);
-    else
-      use(machine.overheads.*member);
-  };
   std::visit(
       [&](auto member) {
         if constexpr (std::is_same_v<decltype(member), Seconds Overheads::*>)
-          visit_time(member);
+          use(machine.overheads.*member);
         else if constexpr (std::is_same_v<decltype(member), double Sustained::*>)
           use(machine.sustained.*member);
         else

@@ -30,7 +30,6 @@ enum class Owner : std::uint8_t { device, kernels, host };
 // Whether a price on this machine can depend on it: nothing is fetched again where no cache is shared with strangers.
 [[nodiscard]] bool matters(const Machine& machine, const Parameter& parameter);
 
-// Of host times: the stack's where it states one, else the machine's.
 [[nodiscard]] double get(const Machine& machine, const Parameter& parameter);
 
 // Stores `value`, held between lowest and highest; a figure that lies beyond them already stays where it is at most.

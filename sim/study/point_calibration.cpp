@@ -161,6 +161,15 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
   for (std::size_t row = 0; row < points.size(); ++row) sigmas[row] *= wider[points[row].source];
 }
 
+// The machine with the stack's host times as its own: there they are fitted.
+[[nodiscard]] Machine with_host(Machine machine) {
+  machine.overheads.host_per_step = machine.stack.host_per_step.value_or(machine.overheads.host_per_step);
+  machine.overheads.host_per_sequence = machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
+  machine.stack.host_per_step.reset();
+  machine.stack.host_per_sequence.reset();
+  return machine;
+}
+
 [[nodiscard]] std::vector<double> sum_of(const Effects& effects, const std::vector<CrossedGroup>& groups) {
   std::vector<double> sum(figures(), 0.0);
   for (const CrossedGroup& each : groups) {
@@ -198,7 +207,11 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
 
 }  // namespace
 
-PointCalibration::PointCalibration(std::span<const MeasuredPoint> points) {
+PointCalibration::PointCalibration(std::span<const MeasuredPoint> measured) {
+  std::map<const Machine*, Machine> machines;
+  std::vector<MeasuredPoint> points(measured.begin(), measured.end());
+  for (MeasuredPoint& point : points)
+    point.machine = &machines.try_emplace(point.machine, with_host(*point.machine)).first->second;
   const Grouped grouped = group_points(points);
   std::vector<double> sigmas = stated_sigmas(points);
   fit_ = fit_points(points, grouped, sigmas, {});
@@ -227,15 +240,16 @@ Stack PointCalibration::anywhere(Stack stack) const {
   Machine machine;
   machine.stack = std::move(stack);
   const auto host = hosts_.find(machine.stack.name);
-  if (host != hosts_.end()) {
-    const auto or_machines = [](std::optional<Seconds>& time, Seconds of_machine) { time = time.value_or(of_machine); };
-    or_machines(machine.stack.host_per_step, host->second.host_per_step);
-    or_machines(machine.stack.host_per_sequence, host->second.host_per_sequence);
-  }
+  if (host != hosts_.end()) machine.overheads = host->second;
+  machine = with_host(std::move(machine));
   std::vector<CrossedGroup> groups = groups_of_stack(machine);
   groups.resize(2);  // its program and itself
   groups.push_back(groups_of_device(machine).front());
-  return with_factors(machine, sum_of(effects(), groups)).stack;
+  machine = with_factors(machine, sum_of(effects(), groups));
+  if (host == hosts_.end()) return std::move(machine.stack);
+  machine.stack.host_per_step = machine.overheads.host_per_step;
+  machine.stack.host_per_sequence = machine.overheads.host_per_sequence;
+  return std::move(machine.stack);
 }
 
 bool PointCalibration::has_seen(lower::Vendor vendor) const {

@@ -74,7 +74,7 @@ class PointCalibration {
  private:
   std::shared_ptr<const CrossedEffects> fit_;
   std::map<std::pair<std::string, std::string>, int> rows_;  // by machine and stack
-  std::map<std::string, Overheads> hosts_;  // by stack: of a machine that it ran on, as its file has them
+  std::map<std::string, Overheads> hosts_;                   // by stack: as it had them on a machine
   int points_ = 0;
   IntervalTable table_;
 };

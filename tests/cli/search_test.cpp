@@ -251,7 +251,8 @@ TEST_CASE("the flip of a recommendation is where studies of the changed machine 
   // By how much another point is better than what was the best.
   const auto gain_at = [&](const std::string& key, double factor) {
     const Json changed =
-        run_for_json({"study", scenario, "--set", "machine." + key + "=" + std::to_string(factor) + " x"});
+        run_for_json({"study", scenario, "--set",
+                      (key.starts_with("stack.") ? "" : "machine.") + key + "=" + std::to_string(factor) + " x"});
     const Json& best = changed.at("best");
     const auto before = std::ranges::find_if(
         best, [&](const Json& each) { return each.at("choices") == study.at("best")[0].at("choices"); });
