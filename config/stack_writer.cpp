@@ -1,4 +1,5 @@
 #include <map>
+#include <stdexcept>
 
 #include "config/kernel_parameters.hpp"
 #include "config/stack_fields.hpp"
@@ -104,6 +105,8 @@ class StackWriter {
     const auto source = stack_.sources.find(path + std::string(key));
     if (source == stack_.sources.end()) return;
     const std::size_t colon = source->second.find(": ");
+    if (colon == std::string::npos)
+      throw std::logic_error("stack " + stack_.name + ": no kind in the source of " + path + std::string(key));
     text_ += indent + std::string(key) + ": {value: " + figure_text(value) +
              ", kind: " + source->second.substr(0, colon) +
              ", source: " + yaml_quoted(source->second.substr(colon + 2)) + "}\n";

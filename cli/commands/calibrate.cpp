@@ -130,15 +130,18 @@ void add_measured(study::Catalog& catalog, Report& report) {
 
 void run_on_points(const CalibrateChoices& choices) {
   if (choices.output.file.empty()) throw InputError("--output: name the folder for the machine and stack files");
+  files::NewFolder folder(choices.output.file);
   Report report{"dculab/calibrate/1", {}, {}, Json::object()};
   study::PointSet set = study::read_point_set(choices.points);
   add_left_out_rows(study::left_out_points(set), report);
   const auto learned = study::learn_from(set);
   study::Catalog catalog = study::learned_catalog(learned);
   add_effects(*learned, report);
-  const std::vector<std::filesystem::path> files = catalog.write(choices.output.file);
+  const std::vector<std::filesystem::path> files = catalog.write(folder.path());
+  folder.keep();
   add_measured(catalog, report);
-  for (const std::filesystem::path& file : files) report.json["files"].push_back(file.string());
+  for (const std::filesystem::path& file : files)
+    report.json["files"].push_back((std::filesystem::path(choices.output.file) / file).string());
   report.tables.back().notes.push_back(
       "wrote " + std::to_string(files.size()) + " machine and stack files below " + choices.output.file +
       "; every command reads them with DCULAB_DATA=" + choices.output.file + " in the environment");

@@ -133,8 +133,6 @@ CrossedEffects::CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std
   for (const double step : {kCoarseStep, kFineStep})
     if (x.size() > 0) minimise(problem, step, x);
   rows_ = problem.rows(x, kFineStep);
-  const Matrix inverse = problem.curvature(rows_).ldlt().solve(Matrix::Identity(x.size(), x.size()));
-  covariance_.assign(inverse.data(), inverse.data() + inverse.size());
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     std::vector<double>& added = effects_[groups_[group].name];
     for (std::size_t figure = 0; figure < figures_; ++figure) {
@@ -144,25 +142,15 @@ CrossedEffects::CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std
   }
 }
 
-double CrossedEffects::variance(const std::vector<CrossedGroup>& groups, const std::vector<double>& slope) const {
+std::vector<double> CrossedEffects::deviations(std::size_t index) const {
   const RowValues none;
   const EffectProblem problem{groups_, members_, none, entry_of_};
-  const Eigen::Map<const Matrix> covariance(covariance_.data(), problem.size(), problem.size());
-  Vector known = Vector::Zero(problem.size());
-  double unknown = 0;
-  for (const CrossedGroup& group : groups) {
-    const auto found = std::ranges::find(groups_, group.name, &CrossedGroup::name);
-    const auto index = static_cast<std::size_t>(found - groups_.begin());
-    for (std::size_t figure = 0; figure < figures_; ++figure) {
-      const double moved = slope[figure] * group.sigma[figure];
-      const auto entry = found == groups_.end() ? -1 : entry_of_[index * figures_ + figure];
-      if (entry < 0)
-        unknown += moved * moved;
-      else
-        known[entry] += moved;
-    }
-  }
-  return unknown + known.dot(covariance * known);
+  const Eigen::LDLT<Matrix> solver(problem.curvature(rows_));
+  std::vector<double> deviations = groups_[index].sigma;
+  for (std::size_t figure = 0; figure < figures_; ++figure)
+    if (const auto entry = entry_of_[index * figures_ + figure]; entry >= 0)
+      deviations[figure] *= std::sqrt(solver.solve(Vector::Unit(problem.size(), entry))[entry]);
+  return deviations;
 }
 
 double CrossedEffects::nuisance(std::size_t row) const {

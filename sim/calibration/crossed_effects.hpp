@@ -6,7 +6,8 @@
 // With groups "every row", "its machine", "its software" this is a crossed hierarchical model: what all have in common
 // is learned first, what one group adds is drawn towards 0 with its sigma, and a group that no row of the fit belongs
 // to adds 0. Source: Gelman and Hill 2007, "Data Analysis Using Regression and Multilevel/Hierarchical Models",
-// chapter 13. With one group it is a fit of the figures themselves.
+// chapter 13. With one group it is a fit of the figures themselves. A figure on which no row of a group depends where
+// the search begins is left alone.
 //
 // Minimised by Eigen's Levenberg-Marquardt (MINPACK's lmder), with slopes over a wide step first: where another split
 // of a product or another bound takes over, a price has a kink, at which slopes over a narrow one get stuck.
@@ -47,8 +48,9 @@ class CrossedEffects {
 
   [[nodiscard]] const Effects& effects() const { return effects_; }
 
-  // Variance of slope . (sum of what these groups add): the posterior's for groups of the fit, the prior's for others.
-  [[nodiscard]] double variance(const std::vector<CrossedGroup>& groups, const std::vector<double>& slope) const;
+  // Of what group `index` adds to each figure: one standard deviation of the posterior, the prior's where no row
+  // depends on it.
+  [[nodiscard]] std::vector<double> deviations(std::size_t index) const;
 
   // Residuals of predictions of the rows of group `index`, in sigmas, had the fit not seen them, to first order. Rows
   // in ascending order.
@@ -69,7 +71,6 @@ class CrossedEffects {
   std::vector<std::vector<std::size_t>> members_;
   std::vector<RowSlope> rows_;            // at the optimum
   std::vector<std::ptrdiff_t> entry_of_;  // [groups * figures] of x, -1: no row depends on it
-  std::vector<double> covariance_;        // [n * n], n = entries of x
   std::size_t figures_ = 0;
 };
 

@@ -148,13 +148,12 @@ Fit fit_residuals(const Machine& base, const ResidualRows& rows, std::span<const
                                });
   Fit fit;
   fit.machine = with_factors(base, effects.effects().at(figures.name));
+  const std::vector<double> deviations = effects.deviations(0);
   for (std::size_t index = 0; index < parameters().size(); ++index) {
     const Parameter& parameter = parameters()[index];
-    if (!matters(base, parameter)) continue;
-    std::vector<double> alone(parameters().size(), 0.0);
-    alone[index] = 1;
-    fit.parameters.push_back({std::string(parameter.key), prior_of(base, parameter), get(fit.machine, parameter),
-                              std::sqrt(effects.variance({figures}, alone)), parameter.log_sigma});
+    if (matters(base, parameter))
+      fit.parameters.push_back({std::string(parameter.key), prior_of(base, parameter), get(fit.machine, parameter),
+                                deviations[index], parameter.log_sigma});
   }
   return fit;
 }

@@ -41,26 +41,48 @@ struct Widths {
 
 [[nodiscard]] std::string vendor_of(const Machine& machine) { return std::string(lower::name(machine.vendor)); }
 
-[[nodiscard]] std::vector<CrossedGroup> groups_of_device(const Machine& machine) {
-  return {group("all", {.device = 1, .kernels = kHalf, .host = 1}),
-          group("vendor " + vendor_of(machine), {.device = kHalf, .kernels = kHalf}),
-          group("family " + family_of(machine), {.device = kHalf}),
-          group("machine " + machine.name, {.device = kHalf})};
+[[nodiscard]] std::string program_on_vendor(const Machine& machine) {
+  return machine.stack.program + " on " + vendor_of(machine);
 }
 
-[[nodiscard]] std::vector<CrossedGroup> groups_of_stack(const Machine& machine) {
+// A group, and what a prediction does not share with the points when it is left out.
+struct PointGroup {
+  CrossedGroup group;
+  std::optional<Distance> distance{};
+};
+
+[[nodiscard]] CrossedGroup group_of_all() { return group("all", {.device = 1, .kernels = kHalf, .host = 1}); }
+
+[[nodiscard]] CrossedGroup group_of_program(const Stack& stack) {
+  return group("program " + stack.program, {.kernels = kHalf, .host = 1, .least = kLeastKernelSigma});
+}
+
+[[nodiscard]] CrossedGroup group_of_stack(const Stack& stack) {
+  return group("stack " + stack.name, {.kernels = kHalf, .host = kHalf, .least = kLeastKernelSigma});
+}
+
+[[nodiscard]] std::vector<PointGroup> groups_of_device(const Machine& machine) {
+  return {{group_of_all()},
+          {group("vendor " + vendor_of(machine), {.device = kHalf, .kernels = kHalf}), Distance::vendor},
+          {group("family " + family_of(machine), {.device = kHalf})},
+          {group("machine " + machine.name, {.device = kHalf}), Distance::machine}};
+}
+
+// Of the device and of the stack that runs there.
+[[nodiscard]] std::vector<PointGroup> groups_of(const Machine& machine) {
   const Stack& stack = machine.stack;
-  return {group("program " + stack.program, {.kernels = kHalf, .host = 1, .least = kLeastKernelSigma}),
-          group("stack " + stack.name, {.kernels = kHalf, .host = kHalf, .least = kLeastKernelSigma}),
-          group(stack.program + " on " + vendor_of(machine), {.kernels = kHalf, .least = kLeastKernelSigma}),
-          group(stack.program + " for " + family_of(machine), {.kernels = 1, .least = kLeastKernelSigma})};
+  std::vector<PointGroup> groups = groups_of_device(machine);
+  groups.push_back({group_of_program(stack)});
+  groups.push_back({group_of_stack(stack), Distance::stack});
+  groups.push_back(
+      {group(program_on_vendor(machine), {.kernels = kHalf, .least = kLeastKernelSigma}), Distance::program});
+  groups.push_back({group(stack.program + " for " + family_of(machine), {.kernels = 1, .least = kLeastKernelSigma})});
+  return groups;
 }
 
-[[nodiscard]] std::vector<CrossedGroup> groups_of(const MeasuredPoint& point) {
-  std::vector<CrossedGroup> groups = groups_of_device(*point.machine);
-  if (!point.recipe->probe)
-    for (CrossedGroup& each : groups_of_stack(*point.machine)) groups.push_back(std::move(each));
-  groups.push_back(group("source " + point.source, {.time = kSourceTimeSigma}));
+[[nodiscard]] std::vector<PointGroup> groups_of(const MeasuredPoint& point) {
+  std::vector<PointGroup> groups = point.recipe->probe ? groups_of_device(*point.machine) : groups_of(*point.machine);
+  groups.push_back({group("source " + point.source, {.time = kSourceTimeSigma}), Distance::source});
   return groups;
 }
 
@@ -110,7 +132,8 @@ struct Widths {
 
 struct Grouped {
   std::vector<CrossedGroup> groups;
-  std::vector<std::vector<std::size_t>> members;  // [points]
+  std::vector<std::optional<Distance>> distances;  // [groups] that leaving them out stands for
+  std::vector<std::vector<std::size_t>> members;   // [points]
 };
 
 [[nodiscard]] Grouped group_points(std::span<const MeasuredPoint> points) {
@@ -118,10 +141,12 @@ struct Grouped {
   std::map<std::string, std::size_t> index_of;
   for (const MeasuredPoint& point : points) {
     std::vector<std::size_t>& members = grouped.members.emplace_back();
-    for (CrossedGroup& each : groups_of(point)) {
-      const auto [known, is_new] = index_of.emplace(each.name, grouped.groups.size());
+    for (PointGroup& each : groups_of(point)) {
+      const auto [known, is_new] = index_of.emplace(each.group.name, grouped.groups.size());
       members.push_back(known->second);
-      if (is_new) grouped.groups.push_back(std::move(each));
+      if (!is_new) continue;
+      grouped.groups.push_back(std::move(each.group));
+      grouped.distances.push_back(each.distance);
     }
   }
   return grouped;
@@ -170,36 +195,33 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
   return machine;
 }
 
-[[nodiscard]] std::vector<double> sum_of(const Effects& effects, const std::vector<CrossedGroup>& groups) {
+// What the groups of that name add, over all of them.
+[[nodiscard]] std::vector<double> sum_of(const Effects& effects, std::span<const std::string> groups) {
   std::vector<double> sum(figures(), 0.0);
-  for (const CrossedGroup& each : groups) {
-    const auto known = effects.find(each.name);
+  for (const std::string& name : groups) {
+    const auto known = effects.find(name);
     if (known == effects.end()) continue;
     for (std::size_t figure = 0; figure < sum.size(); ++figure) sum[figure] += known->second[figure];
   }
   return sum;
 }
 
-// The distance that leaving the group out stands for.
-[[nodiscard]] std::optional<Distance> distance_of(const std::string& group) {
-  if (group.starts_with("source ")) return Distance::source;
-  if (group.starts_with("machine ")) return Distance::machine;
-  if (group.starts_with("vendor ")) return Distance::vendor;
-  if (group.find(" on ") != std::string::npos) return Distance::program;
-  return std::nullopt;
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<PointGroup>& groups) {
+  std::vector<std::string> names;
+  for (const PointGroup& each : groups) names.push_back(each.group.name);
+  return names;
 }
 
 [[nodiscard]] IntervalTable score_left_out(std::span<const MeasuredPoint> points, const Grouped& grouped,
                                            const CrossedEffects& fit, const std::vector<double>& sigmas) {
   IntervalTable table;
   for (std::size_t index = 0; index < grouped.groups.size(); ++index) {
-    const std::optional<Distance> distance = distance_of(grouped.groups[index].name);
-    if (!distance) continue;
+    if (!grouped.distances[index]) continue;
     const CrossedEffects::LeftOut left = fit.leave_out(index);
     for (std::size_t at = 0; at < left.rows.size(); ++at) {
       const MeasuredPoint& point = points[left.rows[at]];
-      table.add(*distance, vendor_of(*point.machine), kind_of(*point.recipe), left.residual[at] * sigmas[left.rows[at]],
-                1 / static_cast<double>(left.rows.size()));
+      table.add(*grouped.distances[index], vendor_of(*point.machine), kind_of(*point.recipe),
+                left.residual[at] * sigmas[left.rows[at]]);
     }
   }
   return table;
@@ -227,13 +249,11 @@ PointCalibration::PointCalibration(std::span<const MeasuredPoint> measured) {
 }
 
 Machine PointCalibration::device(const Machine& machine) const {
-  return with_factors(machine, sum_of(effects(), groups_of_device(machine)));
+  return with_factors(machine, sum_of(effects(), names_of(groups_of_device(machine))));
 }
 
 Reached PointCalibration::reached(const Machine& machine) const {
-  std::vector<CrossedGroup> groups = groups_of_device(machine);
-  for (CrossedGroup& each : groups_of_stack(machine)) groups.push_back(std::move(each));
-  return with_factors(machine, sum_of(effects(), groups)).stack.reached;
+  return with_factors(machine, sum_of(effects(), names_of(groups_of(machine)))).stack.reached;
 }
 
 Stack PointCalibration::anywhere(Stack stack) const {
@@ -242,9 +262,8 @@ Stack PointCalibration::anywhere(Stack stack) const {
   const auto host = hosts_.find(machine.stack.name);
   if (host != hosts_.end()) machine.overheads = host->second;
   machine = with_host(std::move(machine));
-  std::vector<CrossedGroup> groups = groups_of_stack(machine);
-  groups.resize(2);  // its program and itself
-  groups.push_back(groups_of_device(machine).front());
+  const std::vector<std::string> groups{group_of_all().name, group_of_program(machine.stack).name,
+                                        group_of_stack(machine.stack).name};
   machine = with_factors(machine, sum_of(effects(), groups));
   if (host == hosts_.end()) return std::move(machine.stack);
   machine.stack.host_per_step = machine.overheads.host_per_step;
@@ -258,11 +277,14 @@ bool PointCalibration::has_seen(lower::Vendor vendor) const {
 
 bool PointCalibration::has_seen(const Stack& stack) const { return effects().contains("program " + stack.program); }
 
+bool PointCalibration::has_seen(const std::string& machine) const { return effects().contains("machine " + machine); }
+
 PointIntervals PointCalibration::intervals(const Machine& machine) const {
   const std::string vendor = vendor_of(machine);
   const auto seen = [this](const std::string& group) { return effects().contains(group); };
   Distance distance = Distance::source;
-  if (!seen(machine.stack.program + " on " + vendor)) distance = Distance::program;
+  if (!seen(group_of_stack(machine.stack).name)) distance = Distance::stack;
+  if (!seen(program_on_vendor(machine))) distance = Distance::program;
   if (!seen("machine " + machine.name)) distance = Distance::machine;
   if (!seen("vendor " + vendor)) distance = Distance::vendor;
   PointIntervals intervals;

@@ -57,6 +57,7 @@ class PointCalibration {
 
   [[nodiscard]] bool has_seen(lower::Vendor vendor) const;
   [[nodiscard]] bool has_seen(const Stack& stack) const;  // its program
+  [[nodiscard]] bool has_seen(const std::string& machine) const;
   [[nodiscard]] int points() const { return points_; }
 
   // How well prices of `machine.stack` hold there.

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "files/output.hpp"
 #include "sim/calibration/parameters.hpp"
+#include "sim/hardware/figure.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/stacks.hpp"
 
@@ -18,10 +19,15 @@ namespace {
   return "dculab calibrate: " + std::to_string(learned.points()) + " published points";
 }
 
-void cite_owned(sim::Machine& machine, sim::Owner owner, sim::Evidence evidence, const std::string& source) {
-  for (const sim::Parameter& parameter : sim::parameters())
-    if (sim::owner_of(parameter) == owner && sim::matters(machine, parameter))
-      config::cite(machine, std::string(parameter.key), evidence, source);
+// What the fit moved; the others keep their source. `file`: before it, with the same stack.
+void cite_moved(sim::Machine& machine, const sim::Machine& file, sim::Owner owner, sim::Evidence evidence,
+                const std::string& source) {
+  for (const sim::Parameter& parameter : sim::parameters()) {
+    if (sim::owner_of(parameter) != owner || sim::get(machine, parameter) == sim::get(file, parameter)) continue;
+    const std::string* before = sim::source_of(file, parameter.key);
+    config::cite(machine, std::string(parameter.key), evidence,
+                 before == nullptr ? source : source + "; began at " + *before);
+  }
 }
 
 // What `stack` reaches on the machine of `file`, and how well its prices hold there.
@@ -32,7 +38,7 @@ void learn_stack(const sim::PointCalibration& learned, const sim::Machine& file,
   const sim::PointIntervals intervals = learned.intervals(runs);
   machine.stack = runs.stack;
   machine.stack.reached = learned.reached(runs);
-  cite_owned(machine, sim::Owner::kernels, intervals.rows > 0 ? sim::Evidence::measured : sim::Evidence::inferred,
+  cite_moved(machine, runs, sim::Owner::kernels, intervals.rows > 0 ? sim::Evidence::measured : sim::Evidence::inferred,
              source_text(learned));
   machine.calibration->intervals[stack.name] = intervals;
 }
@@ -46,11 +52,10 @@ void learn_stack(const sim::PointCalibration& learned, const sim::Machine& file,
 // `stacks`: as their files have them.
 [[nodiscard]] sim::Machine learned_machine(const sim::PointCalibration& learned, const sim::Machine& file,
                                            const std::vector<sim::Stack>& stacks) {
-  if (!learned.has_seen(file.vendor)) return file;
+  if (!learned.has_seen(file.vendor) || file.calibration) return file;
   sim::Machine machine = learned.device(file);
-  const bool is_measured = learned.effects().contains("machine " + file.name);
-  cite_owned(machine, sim::Owner::device, is_measured ? sim::Evidence::measured : sim::Evidence::inferred,
-             source_text(learned));
+  cite_moved(machine, file, sim::Owner::device,
+             learned.has_seen(file.name) ? sim::Evidence::measured : sim::Evidence::inferred, source_text(learned));
   machine.calibration.emplace();
   learn_stack(learned, file, any_stack(), machine);
   for (const sim::Stack& stack : stacks)
@@ -63,11 +68,15 @@ void learn_stack(const sim::PointCalibration& learned, const sim::Machine& file,
   if (!learned.has_seen(file)) return file;
   sim::Stack stack = learned.anywhere(file);
   const std::string source = "fitted: " + source_text(learned);
-  for (const sim::Parameter& parameter : sim::parameters())
-    if (sim::owner_of(parameter) == sim::Owner::kernels)
-      stack.sources[std::string(parameter.key.substr(std::string_view("stack.").size()))] = source;
-  if (stack.host_per_step) stack.sources["host.per_step"] = source;
-  if (stack.host_per_sequence) stack.sources["host.per_sequence"] = source;
+  for (const sim::ReachedField& field : sim::kReached)
+    std::visit(
+        [&](auto member) {
+          if (stack.reached.*member != file.reached.*member)
+            stack.sources["reached." + std::string(field.key)] = source;
+        },
+        field.member);
+  if (stack.host_per_step != file.host_per_step) stack.sources["host.per_step"] = source;
+  if (stack.host_per_sequence != file.host_per_sequence) stack.sources["host.per_sequence"] = source;
   return stack;
 }
 
@@ -93,19 +102,16 @@ const sim::Machine& Catalog::machine(const std::string& name) {
 
 std::vector<std::filesystem::path> Catalog::write(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> written;
-  files::NewFolder unfinished(folder.string());
   const auto write_file = [&](const std::string& kind, const std::string& name, const std::string& text) {
-    const std::filesystem::path file = std::filesystem::path(kind) / (name + ".yaml");
-    std::filesystem::create_directories(unfinished.path() / std::filesystem::path(kind));
-    files::write_file_atomically((unfinished.path() / file).string(), text);
-    written.push_back(folder / file);
+    written.push_back(std::filesystem::path(kind) / (name + ".yaml"));
+    std::filesystem::create_directories(folder / kind);
+    files::write_file_atomically((folder / written.back()).string(), text);
   };
   for (const std::string& name : machine_names())
     if (const sim::Machine& known = machine(name); known.calibration && !known.calibration->intervals.empty())
       write_file("hwmodels", name, config::machine_yaml(known));
   for (const sim::Stack& stack : stacks_)
     if (learned_->has_seen(stack)) write_file("stacks", stack.name, config::stack_yaml(stack));
-  unfinished.keep();
   return written;
 }
 

@@ -28,8 +28,8 @@ class Catalog {
   [[nodiscard]] std::span<const sim::Stack> stacks() const { return stacks_; }
 
   // hwmodels/ and stacks/ below `folder`, of every machine and stack that something was learned of: a data folder that
-  // every command reads, whole or not at all. Returns the files. Throws InputError where they cannot be written, and
-  // where the folder is there and not empty. Precondition: something was learned.
+  // every command reads. Returns the files, from there. Throws InputError where one cannot be written. Precondition:
+  // something was learned.
   std::vector<std::filesystem::path> write(const std::filesystem::path& folder);
 
  private:

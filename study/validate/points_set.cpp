@@ -49,6 +49,13 @@ void require_priced(const config::PublishedPoint& point) {
   return read;
 }
 
+// Points count once.
+void require_uncalibrated(const sim::Machine& machine) {
+  if (machine.calibration && !machine.calibration->intervals.empty())
+    throw InputError("machine " + machine.name,
+                     "its file has learned from points already; calibrate without DCULAB_DATA, from the shipped files");
+}
+
 }  // namespace
 
 Runs::Runs(std::shared_ptr<const sim::PointCalibration> learned) : catalog_(learned_catalog(std::move(learned))) {}
@@ -87,13 +94,15 @@ std::string source_of(const config::PublishedPoint& point) {
 std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
                                                         const std::function<bool(const ReadPoint&)>& is_left_out) {
   std::vector<sim::MeasuredPoint> points;
-  for (const ReadPoint& read : set.points)
-    if (read.is_scored() && !is_left_out(read))
-      points.push_back({.source = source_of(read.point),
-                        .machine = &set.runs.of(read.point).machine,
-                        .recipe = &read.priced.recipe,
-                        .time = read.priced.recipe.time(read.point.value),
-                        .spread = published_spread(read.point)});
+  for (const ReadPoint& read : set.points) {
+    if (!read.is_scored() || is_left_out(read)) continue;
+    require_uncalibrated(set.runs.of(read.point).machine);
+    points.push_back({.source = source_of(read.point),
+                      .machine = &set.runs.of(read.point).machine,
+                      .recipe = &read.priced.recipe,
+                      .time = read.priced.recipe.time(read.point.value),
+                      .spread = published_spread(read.point)});
+  }
   if (points.empty()) throw InputError("no point to learn from can be priced");
   return std::make_shared<const sim::PointCalibration>(points);
 }

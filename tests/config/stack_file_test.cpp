@@ -1,6 +1,8 @@
 // Stack files: what is read, and what is refused with a place.
 #include "config/stack_file.hpp"
 
+#include <filesystem>
+
 #include "config/kernel_parameters.hpp"
 #include "core/error.hpp"
 #include "lower/flash_attention/kernels.hpp"
@@ -112,6 +114,21 @@ TEST_CASE("a stack is written as it is read") {
     CHECK(again.limits.weight_dtypes == stack.limits.weight_dtypes);
     CHECK_FALSE(again.limits.alibi);
   }
+}
+
+TEST_CASE("every shipped stack is written as it is read") {
+  int stacks = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(DCULAB_SOURCE_DIR "/stacks")) {
+    if (entry.path().extension() != ".yaml") continue;
+    CAPTURE(entry.path());
+    const sim::Stack stack = read_stack_file(entry.path().string());
+    const sim::Stack again = read_stack("again.yaml", stack_yaml(stack));
+    CHECK(stack_yaml(again) == stack_yaml(stack));
+    CHECK(again.sources == stack.sources);
+    CHECK(again.kernels.matmul == stack.kernels.matmul);
+    ++stacks;
+  }
+  CHECK(stacks > 10);
 }
 
 }  // namespace

@@ -67,15 +67,15 @@ TEST_CASE("crossed effects separate what machines add from what programs add") {
   CHECK(fit.effects().at("m2")[0] - fit.effects().at("m3")[0] == Approx(0.8).margin(0.02));
 }
 
-TEST_CASE("a group that no row belongs to brings its prior's width, one of the fit less") {
-  const Planted planted;
+TEST_CASE("a figure that rows tell is narrower than its prior, one that none depends on is as wide") {
+  Planted planted;
+  planted.groups.push_back({"m9", {1, 1}});
   const CrossedEffects fit(planted.groups, planted.members, planted.line.values());
-  const CrossedGroup unseen{"m9", {1, 1}};
-  const std::vector<double> slope{1 / kSigma, 0};
-  const double seen = fit.variance({planted.groups[0], planted.groups[1], planted.groups[4]}, slope);
-  const double with_unseen = fit.variance({planted.groups[0], unseen, planted.groups[4]}, slope);
-  CHECK(seen < 1);           // narrower than one point
-  CHECK(with_unseen > 100);  // (1 / 0.1)^2 and what is not known of the others
+  for (const double deviation : fit.deviations(1)) {  // of m1
+    CHECK(deviation > 0);
+    CHECK(deviation < 1);
+  }
+  CHECK(fit.deviations(planted.groups.size() - 1) == std::vector<double>{1, 1});
 }
 
 TEST_CASE("leaving a group out to first order is what a fit without it says, where rows are linear") {

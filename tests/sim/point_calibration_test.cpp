@@ -111,19 +111,24 @@ TEST_CASE("how one source measured moves no machine and no program of another") 
 
 TEST_CASE("what was not seen has a wider interval") {
   Points known;
-  for (const char* machine : {"m0", "m1", "m2"})
-    known.add(machine, "engine", with_host(Points::file(machine, "engine"), 1e-3));
+  // Machines whose bandwidth scatters: each is predicted less well without its own points.
+  for (const auto& [machine, share] : {std::pair{"m0", 0.95}, {"m1", 0.75}, {"m2", 0.6}, {"m3", 0.85}}) {
+    Machine truth = with_host(Points::file(machine, "engine"), 1e-3);
+    truth.sustained.dram_bandwidth = share;
+    known.add(machine, "engine", truth, std::string("a paper on ") + machine);
+    known.add(machine, "engine", truth, std::string("another on ") + machine);
+  }
   const PointCalibration calibration(known.points);
   const auto factor = [&](const Machine& machine) {
     return calibration.intervals(machine).factors.at(PriceKind::step);
   };
   const double seen = factor(Points::file("m0", "engine"));
   CHECK(seen >= kLeastFactor);
-  CHECK(factor(Points::file("m9", "engine")) >= seen);
+  CHECK(factor(Points::file("m9", "engine")) > 1.05 * seen);
   Machine elsewhere = Points::file("m9", "other");
   elsewhere.vendor = lower::Vendor::hygon;
   CHECK(factor(elsewhere) >= factor(Points::file("m9", "engine")));
-  CHECK(calibration.intervals(Points::file("m0", "engine")).rows == 12);
+  CHECK(calibration.intervals(Points::file("m0", "engine")).rows == 24);
   CHECK(calibration.intervals(Points::file("m0", "other")).rows == 0);
   CHECK(calibration.has_seen(lower::Vendor::nvidia));
   CHECK_FALSE(calibration.has_seen(lower::Vendor::amd));
