@@ -15,6 +15,7 @@
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"
+#include "sim/memory/capacity.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/step_choices.hpp"
 #include "study/scenario/resolve.hpp"
@@ -82,7 +83,12 @@ struct DecidedDesign {
     StepPlan plan = plan_step(point.model, point.options, point.batch);
     sim::price_step(machine, plan, price);
     const auto time = [&plan](const sim::Machine& moved) { return sim::price_step(moved, plan).seconds; };
-    prices.push_back({.choice = point.choice, .seconds = price.seconds, .shifts = sim::prior_shifts(machine, time)});
+    const int context = point.batch.sequences.front().context_tokens();
+    const std::int64_t room = sim::capacity(machine, point.model, point.options, context).max_sequences;
+    prices.push_back({.choice = point.choice,
+                      .seconds = price.seconds,
+                      .shifts = sim::prior_shifts(machine, time),
+                      .fits = room >= static_cast<std::int64_t>(point.batch.sequences.size())});
     any.kv_heads.push_back(point.choice.kv_heads);
     points.insert_or_assign(point.choice, std::pair(std::move(point), std::move(plan)));
   }

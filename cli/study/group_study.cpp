@@ -133,8 +133,9 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
   const study::Verdict& verdict = *choices.verdict;
   std::string text = "→ " + choices.machine + " should keep " + heads_and_group(choices.costs[verdict.chosen]) + ": ";
   const double loss = *choices.losses[verdict.chosen];
-  text += "the fastest within a tie of " + percent(accuracy.speed_tie, 2) + " that loses at most " +
-          percent(accuracy.tolerance, 2) + " (loses " + percent(std::max(0.0, loss), 2) + ")";
+  text += "the most KV heads within " + percent(accuracy.speed_tie, 2) +
+          " of the fastest, of those that lose at most " + percent(accuracy.tolerance, 2) + " (loses " +
+          percent(std::max(0.0, loss), 2) + ")";
   if (verdict.runner_up)
     text += "; runner-up " + study::heads_text(choices.costs[*verdict.runner_up].model.num_key_value_heads) + ", " +
             signed_percent(faster(choices, *verdict.runner_up, verdict.chosen)) + " speed";

@@ -98,8 +98,9 @@ namespace {
   const std::string kept = group_text(decision.choice.kv_heads, question.query_heads);
   if (question.accuracy)
     return "→ " + machine + ": " + kept + ", the most within " + percent(question.speed_tie, 2) +
-           " of the fastest of those that lose at most " + percent(question.tolerance, 2) + " of " +
-           question.accuracy->metric + ", as measured on " + question.accuracy->model;
+           " of the fastest, of the model's own " + std::to_string(question.own) + " and those that lose at most " +
+           percent(question.tolerance, 2) + " of " + question.accuracy->metric + ", as measured on " +
+           question.accuracy->model;
   return "→ " + machine + ": no number of KV heads is recommended, for the accuracy of " + question.model +
          " with others than its own " + std::to_string(question.own) +
          " is not known: a front of speed against KV heads kept";
@@ -133,12 +134,10 @@ namespace {
 [[nodiscard]] std::optional<study::StepDecision> decide(const study::EvaluatedChoices& choices,
                                                         const HeadsQuestion& question, int usual_block_size) {
   std::optional<study::AllowedHeads> allowed;
-  if (question.accuracy) {
-    allowed = study::AllowedHeads{.kv_heads = {}, .given_up = question.speed_tie};
-    for (const auto& [group, accuracy] : question.accuracy->by_group)
-      if (accuracy.loss <= question.tolerance && question.query_heads % group == 0)
-        allowed->kv_heads.push_back(question.query_heads / group);
-  }
+  if (question.accuracy)
+    allowed = study::AllowedHeads{.kv_heads = study::tolerated_kv_heads(*question.accuracy, question.query_heads,
+                                                                        question.own, question.tolerance),
+                                  .given_up = question.speed_tie};
   return study::decide_steps(choices, question.own, usual_block_size, allowed);
 }
 

@@ -100,6 +100,17 @@ AccuracyCurve measured_accuracy(const config::Scenario& scenario) {
   return curve;
 }
 
+std::vector<int> tolerated_kv_heads(const AccuracyCurve& curve, int query_heads, int own, double tolerance) {
+  std::vector<int> tolerated;
+  for (int heads = query_heads; heads >= 1; --heads) {
+    if (query_heads % heads != 0) continue;
+    const auto at_least = curve.by_group.lower_bound(query_heads / heads);
+    if (heads == own || (at_least != curve.by_group.end() && at_least->second.loss <= tolerance))
+      tolerated.push_back(heads);
+  }
+  return tolerated;
+}
+
 std::vector<PublishedLosses> published_losses() {
   std::vector<PublishedLosses> published;
   std::map<std::string, double> whole;

@@ -25,6 +25,11 @@ struct AccuracyCurve {
 // none of group size 1, or KV heads that do not divide the model's query heads.
 [[nodiscard]] AccuracyCurve measured_accuracy(const config::Scenario& scenario);
 
+// KV heads of a model that lose at most `tolerance`, the most first; `own`, with which the model was trained, are among
+// them. A group between two that were measured loses what the larger does; one beyond all is not known.
+[[nodiscard]] std::vector<int> tolerated_kv_heads(const AccuracyCurve& curve, int query_heads, int own,
+                                                  double tolerance);
+
 // What was published of one model, by KV heads; the file need not say how many it has without merging.
 struct PublishedLosses {
   std::string model, metric;

@@ -43,9 +43,8 @@ std::optional<Verdict> decide(std::span<const Evaluated> choices, const Preferen
   for (const Evaluated& choice : choices)
     verdict.costs.push_back(choice.figure > 0 ? std::optional(cost_of(choice, choices[*best], preference.resolution))
                                               : std::nullopt);
-  const auto is_good = [&](const std::optional<Cost>& cost) {
-    return cost && (cost->tied || cost->value <= preference.given_up);
-  };
+  const double accepted = std::max(preference.resolution, preference.given_up);
+  const auto is_good = [&](const std::optional<Cost>& cost) { return cost && cost->value <= accepted; };
   verdict.chosen = static_cast<std::size_t>(std::ranges::find_if(verdict.costs, is_good) - verdict.costs.begin());
   verdict.runner_up = largest(choices, verdict.chosen);
   return verdict;

@@ -5,7 +5,9 @@
 //            alike is in neither end
 //   tied   = the cost is within what the figure resolves, or the interval reaches 0: other figures of the machine, or
 //            other requests, rank the two the other way
-//   chosen = the first that is tied with the best or costs no more than is given up for what stands before it
+//   chosen = the first whose cost is within what the figure resolves, or no more than is given up for what stands
+//   before
+//            it. A cost that is only vague is no reason to take what is slower
 #pragma once
 
 #include <cstddef>

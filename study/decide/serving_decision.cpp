@@ -66,11 +66,8 @@ bool decide(const sim::ServingCase& serving, Decision& decision, std::optional<i
 }
 
 void decide_by_requests(const sim::ServingCase& serving, const sim::Deployment& deployment, RequestWorkload workload,
-                        Decision& decision) {
-  int batch = 0;
-  for (const Candidate& candidate : decision.candidates) batch = std::max(batch, candidate.served.most);
+                        int batch, Decision& decision) {
   workload.arrival = ArrivalKind::all_at_once;
-  if (workload.recorded.empty()) workload.requests = std::clamp(8 * batch, 64, 512);
   const std::vector<RequestWorkload> draws = draws_of(workload);
   std::vector<Evaluated> evaluated;
   for (std::size_t index = 0; index < decision.candidates.size(); ++index) {

@@ -46,10 +46,10 @@ struct Decision {
 // serve the load.
 [[nodiscard]] bool decide(const sim::ServingCase& serving, Decision& decision, std::optional<int> at_a_time = {});
 
-// The same by requests that are served, all there from the start, with each candidate that can serve the load. As
-// before where the requests fit with none.
+// The same by requests that are served, all there from the start, at most `batch` at a time, with each candidate that
+// can serve the load. As before where the requests fit with none.
 void decide_by_requests(const sim::ServingCase& serving, const sim::Deployment& deployment, RequestWorkload workload,
-                        Decision& decision);
+                        int batch, Decision& decision);
 
 // Why none of the decision's candidates serves: "not one sequence fits beside the weights with KV in f16 or fp8_e4m3".
 // Precondition: decide() said so.

@@ -72,23 +72,15 @@ template <class Value, class Text>
   return divisors;
 }
 
-// Without accuracy and unless any will do: the model's own. With accuracy: those that lose no more than is tolerated.
+// Without accuracy and unless any will do: the model's own. With accuracy: those that lose no more than is tolerated,
+// and the model's own.
 [[nodiscard]] std::vector<int> allowed_kv_heads(const RecommendationQuestion& question, const Recommendation& result) {
   const ModelShape& model = result.serving.model;
   const auto& accuracy = question.scenario.accuracy;
   if (!accuracy && !question.any_kv_heads) return {model.num_key_value_heads};
-  std::vector<int> allowed = divisors_downwards(model.num_attention_heads);
-  if (!accuracy) return allowed;
-  std::erase_if(allowed, [&](int heads) {
-    const auto& known = result.accuracy->by_group;
-    const auto of_group = known.find(model.num_attention_heads / heads);
-    return of_group == known.end() || of_group->second.loss > accuracy->tolerance;
-  });
-  if (allowed.empty())
-    throw InputError(question.scenario.file,
-                     "accuracy: no number of KV heads loses at most what accuracy.tolerance "
-                     "allows; allow more, or measure more group sizes");
-  return allowed;
+  if (!accuracy) return divisors_downwards(model.num_attention_heads);
+  return tolerated_kv_heads(*result.accuracy, model.num_attention_heads, model.num_key_value_heads,
+                            accuracy->tolerance);
 }
 
 // The kernel's usual ones, and on a GPU what fills the device.
@@ -128,8 +120,11 @@ void take_block_size(const RecommendationQuestion& question, const RequestWorklo
   const bool is_short = std::ranges::any_of(decision.candidates, [](const Candidate& candidate) {
     return candidate.served.limit == sim::SequenceLimit::memory;
   });
-  if (is_short && candidates.size() > 1)
-    decide_by_requests(result.serving, question.scenario.deployment, workload, decision);
+  if (is_short && candidates.size() > 1) {
+    RequestWorkload served = workload;
+    if (question.count_requests) served.requests = std::clamp(8 * result.served.batch, 64, 512);
+    decide_by_requests(result.serving, question.scenario.deployment, std::move(served), result.served.batch, decision);
+  }
   keep(result, std::move(decision));
 }
 
@@ -194,7 +189,7 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
   std::vector<int> blocks = limits.block_sizes;
   if (knows(blocks, base.block_size)) blocks = {base.block_size};
   Decision decision{.candidates = candidates(serving, base, &sim::Setting::block_size, blocks, size_text)};
-  if (decide(serving, decision))
+  if (decide(serving, decision, result.served.batch))
     choice.best = decision.choice();
   else
     choice.limits.why_not = why_none_serves(decision);

@@ -94,7 +94,7 @@ TEST_CASE("KV heads are chosen for each machine from speed, memory and measured 
             points[index - 1].at("output_tokens_per_second").get<double>());
     const int chosen = machine.at("recommendation").at("num_key_value_heads");
     CHECK(chosen >= 8);  // 4 would lose 20 %
-    CHECK(machine.at("reason").get<std::string>().find("loses at most 5.0 %") != std::string::npos);
+    CHECK(machine.at("reason").get<std::string>().find("lose at most 5.0 %") != std::string::npos);
   }
 }
 

@@ -44,8 +44,8 @@ TEST_CASE("choices are tied where what they are uncertain by ranks them the othe
   CHECK(cost.low == Approx(0.1));
   CHECK(cost.high == Approx(0.1));
   const std::array apart{shifted("16", 100, {0.3, 0.1}), shifted("32", 110, {0.2, 0.1})};
-  CHECK(decide(apart, {})->chosen == 0);
   CHECK(decide(apart, {})->is_tied(0));
+  CHECK(decide(apart, {})->chosen == 1);  // 10 % slower is no answer, however vague
   CHECK(decide(apart, {})->costs[0]->high == Approx(1.1 * std::exp(1.645 * 0.1) - 1));
   CHECK(difference(apart[0], apart[1]).value == Approx(0.1));
   CHECK(difference(apart[1], apart[0]).value == Approx(1 / 1.1 - 1));
