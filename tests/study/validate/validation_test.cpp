@@ -80,7 +80,7 @@ TEST_CASE("leaving a group out predicts each of its points once", "[once]") {
   CHECK(scores.back().ours.count == scored);
 }
 
-TEST_CASE("no source makes another vendor's predictions worse by more than a point", "[.][long]") {
+TEST_CASE("no source makes another vendor's predictions worse by more than a point", "[.][long][once]") {
   PointSet set = read_point_set({kPoints, DCULAB_SOURCE_DIR "/tests/data/measured_points_2.csv"});
   std::vector<SourceEffect> effects;
   const auto points = predict_left_out(set, "source", &effects);
