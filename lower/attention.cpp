@@ -98,6 +98,11 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
     arithmetic.softmax = FlopCount(tile.vector_work.full * walked_tokens);
     arithmetic.packed = FlopCount(tile.vector_work.half * walked_tokens);
   }
+  if (tile.issued.each_tile > 0) {
+    const double tiles = std::max(grid.workgroups, walked_tokens / tile.look_up.tokens);
+    arithmetic.softmax = FlopCount();
+    arithmetic.issued = FlopCount(grid.workgroups * tile.issued.once + tiles * tile.issued.each_tile);
+  }
   if (op.kind == OpKind::attention_decode && device.kind == DeviceKind::cpu && walked_tokens > 0)
     add_tasks(arithmetic, grid.workgroups, scores, walked_tokens);
   if (op.kind == OpKind::attention_scores && device.kind == DeviceKind::cpu)
@@ -143,6 +148,7 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = walk.longest_tokens;
   set_arithmetic(op, device, tile, launch.grid, launch.arithmetic);
+  launch.loads_before = tile.loads_before;
   launch.waits_for_table = walk.waits_for_table;
   launch.entries_at_once = std::max(1.0, static_cast<double>(tile.look_up.tokens) / attention.block_size);
   if (walk.partitions_combined > 0) launch.kernels = 2;  // a second one combines the split contexts
@@ -152,6 +158,7 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
   }
   if (is_hopper(device)) launch.overlap = Overlap::all;
   if (tile.works_in_turn) launch.overlap = Overlap::neighbours;
+  launch.draws_for_idle = tile.issued.each_tile > 0;  // what it does meanwhile is priced
   if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)
     launch.chained_loads = walk.partitions_combined / attention.num_sequences / kernel.combines_at_a_time;
 }

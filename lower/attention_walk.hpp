@@ -24,6 +24,13 @@ struct VectorWork {
   double half = 0;  // at that of pairs of 16 bits: conversions are among them
 };
 
+// Lane instructions of a workgroup beside its matrix instructions, where its code was counted; 0: softmax's, 10 a
+// score.
+struct IssuedWork {
+  double once = 0;       // before its first tile and after its last
+  double each_tile = 0;  // of look_up.tokens
+};
+
 // What one workgroup does.
 struct AttentionTile {
   int query_tokens = 1;      // prefill: that share one pass over K and V
@@ -32,6 +39,8 @@ struct AttentionTile {
   int padded_rows = 0;  // of queries, that a matrix instruction works on at least; 0: as the device's usual kernels
   TableLookUp look_up{};
   VectorWork vector_work{};
+  IssuedWork issued{};
+  double loads_before = 0;                     // its first tile, that wait for one another
   std::optional<KernelResources> resources{};  // where the kernel's tiles say them
   bool works_in_turn = false;                  // a workgroup waits for its tile before it multiplies it
 };

@@ -55,7 +55,8 @@ struct Arithmetic {
   Dtype stored = Dtype::f32;
   double shaping_per_value = 0;     // instructions that bring a stored value to where it is multiplied
   FlopCount softmax;                // instructions
-  FlopCount packed;                 // the same, at the rate of pairs of 16 bits
+  FlopCount issued;                 // in place of softmax: all that its code issues, at the full rate
+  FlopCount packed;                 // softmax, at the rate of pairs of 16 bits
   double integer_instructions = 0;  // in place of the conversions, where the machine multiplies bytes as asked
 };
 
@@ -148,6 +149,7 @@ struct Launch {
   double waits_for_table = 0;  // loads of block-table entries that data waits for, over all workgroups,
   double entries_at_once = 0;  // and entries that such a load asks for
   double chained_loads = 0;    // from the last cache that wait for one another, on the way to the end
+  double loads_before = 0;     // of a workgroup, that wait for one another before its first tile
   // A product by tiles may be split along k into this many parts, which run at once; a second kernel adds their sums of
   // `sums` values each.
   double most_parts = 1;
@@ -158,7 +160,7 @@ struct Launch {
   double slabs_ahead = 1;  // that are under way
   Bytes slab{};
   double slab_steps = 1;        // reads of a slab from the scratchpad that the instructions on each wait for
-  bool fetches_ahead = false;   // slabs of a product: what a busy unit fetches is not held to its share of DRAM
+  bool draws_for_idle = false;  // what a busy unit fetches is not held to its share of DRAM
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
   bool may_run_inline = false;  // by the calling thread alone, without waking the others

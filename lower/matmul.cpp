@@ -118,7 +118,7 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   if (has_slabs) set_slabs(op, part, kernel.slabs(device), device, launch);
   if (kernel.multiplied != nullptr) set_multiplied(kernel.multiplied(op, device), launch.arithmetic);
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
-  launch.fetches_ahead = true;
+  launch.draws_for_idle = true;
   if (is_tiled) launch.most_parts = most_parts;
   if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op, device);
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);

@@ -12,7 +12,8 @@ namespace {
 using lower::Arithmetic;
 using lower::Pipe;
 
-// Of the vector units, weighted by 1 / what is reached of their rate.
+// Of the vector units, weighted by 1 / what is reached of their rate. Those that are counted one by one take their
+// turns.
 [[nodiscard]] FlopCount vector_instructions(const Machine& machine, const Arithmetic& work, Dtype multiplied) {
   const Reached& reached = machine.stack.reached;
   const bool integers = multiplied == Dtype::int8 && work.integer_instructions > 0;
@@ -20,7 +21,8 @@ using lower::Pipe;
       integers
           ? work.integer_instructions
           : work.stored_values * (conversion_instructions(machine, work.stored, multiplied) + work.shaping_per_value);
-  return FlopCount(conversions / reached.conversion_compute + work.softmax.value() / reached.attention_compute);
+  return FlopCount(conversions / reached.conversion_compute + work.softmax.value() / reached.attention_compute +
+                   work.issued.value());
 }
 
 [[nodiscard]] Seconds fastest(const Arithmetic& work, const Peak& peak, double efficiency, Seconds vector) {

@@ -44,8 +44,8 @@ using lower::Overlap;
 // A second kernel adds up what the parts of a product split along k come to.
 void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, double parts) {
   price.lookups = launch.waits_for_table * table_look_up(machine, launch.entries_at_once) / price.parallel.concurrent;
-  price.chain =
-      launch.chained_loads * machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
+  price.chain = (launch.chained_loads + price.parallel.rounds * launch.loads_before) *
+                machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
   const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
   price.kernels = launches * machine.stack.kernels_per_op;

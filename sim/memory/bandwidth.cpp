@@ -50,7 +50,7 @@ PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& 
 
 double drawing_units(const Machine& machine, const lower::Launch& launch, std::size_t index, double active_units) {
   const bool dram = index + 1 == machine.memory.size();
-  if (!launch.fetches_ahead || !dram || index == 0) return active_units;
+  if (!launch.draws_for_idle || !dram || index == 0) return active_units;
   if (machine.dram().bandwidth_per_unit > BytesPerSecond{}) return active_units;
   const double shares = std::max(1.0, machine.memory[index - 1].bandwidth / machine.dram().bandwidth);
   return std::min<double>(machine.compute_units, active_units * shares);

@@ -18,8 +18,9 @@
 //
 // One unit's bandwidth, where its file does not say it, is its share; of a design with more units than the machine that
 // it was made of, the share that a unit has there (sharing_units). DRAM is not shared out: to a GPU's product, whose
-// slabs are fetched ahead, a unit that works can draw for idle ones what the last cache gives a unit, unless the file
-// says what a unit draws alone; but it has no more lines outstanding than its own.
+// slabs are fetched ahead, and to attention whose waits are priced otherwise, a unit that works can draw for idle ones
+// what the last cache gives a unit, unless the file says what a unit draws alone; but it has no more lines outstanding
+// than its own.
 //
 // What a wave finds at once it can ask for ahead of time, K and V: a KV block where the kernel follows the block table
 // block by block, else its share of the tokens that the workgroup looks up together. Sources: Little 1961; Volkov 2010,

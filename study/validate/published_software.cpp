@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "lower/kernel_library.hpp"
 #include "study/scenario/stacks.hpp"
+#include "study/validate/published_kernel.hpp"
 #include "study/validate/published_weights.hpp"
 
 namespace dculab::study {
@@ -48,8 +49,9 @@ constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "vllm llmm1", .engine = "vLLM", .kernels = {"skinny_gemv", "", "", ""}},
     {.begins = "nccl", .engine = "NCCL", .kernels = {"", "", "", "nccl"}},
     {.begins = "rccl", .engine = "RCCL", .kernels = {"", "", "", "rccl"}},
-    {.begins = "triton ua 2d", .engine = "vLLM-Triton", .kernels = {"", "triton_unified_attention_2d", "triton_unified_attention_2d", ""}},
-    {.begins = "triton ua 3d", .engine = "vLLM-Triton", .kernels = {"", "", "triton_unified_attention_3d", ""}},
+    // As vLLM 0.18.1 of DTK 26.04 launches them (IceFerryLing/vllm-qwen3.5-bw1000-optimize@11c7f44, README.md).
+    {.begins = "triton ua 2d", .engine = "vLLM-Triton", .kernels = {"", "triton_unified_attention_2d", "triton_unified_attention_2d", ""}, .parameters = "block_m=64 tile=16"},
+    {.begins = "triton ua 3d", .engine = "vLLM-Triton", .kernels = {"", "", "triton_unified_attention_3d", ""}, .parameters = "block_m=64 tile=16 segments=256"},
     {.begins = "flashattention-2", .engine = "FlashAttention", .kernels = {"", "flash_attention_2", "flash_attention_2", ""}, .layout = KvLayout::contiguous},
     {.begins = "flash-attention 2", .engine = "FlashAttention", .kernels = {"", "flash_attention_2", "flash_attention_2", ""}, .layout = KvLayout::contiguous},
     {.begins = "flashattention-3", .engine = "FlashAttention", .kernels = {"", "flash_attention_3", "flash_attention_3", ""}, .layout = KvLayout::contiguous},
@@ -108,6 +110,8 @@ void name_after(const PublishedSoftware& row, sim::Stack& stack) {
   stack.kernels.attention_prefill = kernels_named(lower::attention_kernels(), row.kernels.attention_prefill);
   stack.kernels.attention_decode = kernels_named(lower::attention_kernels(), row.kernels.attention_decode);
   stack.kernels.all_reduce = kernels_named(lower::collective_kernels(), row.kernels.all_reduce);
+  if (!row.parameters.empty())
+    run_kernel(stack, std::string(row.kernels.attention_decode) + ' ' + std::string(row.parameters));
   return stack;
 }
 

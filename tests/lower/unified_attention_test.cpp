@@ -51,6 +51,20 @@ TEST_CASE("programs that hold more rows leave less room for others, which alone 
   CHECK(launch_of(kTritonUnified3d, sim::test::a100_like(), Phase::decode, 16).overlap == Overlap::partial);
 }
 
+TEST_CASE("a program issues instructions for all of its rows, once and for each tile, after loads that wait") {
+  const sim::Machine machine = sim::test::mi50_like();
+  const Launch launch = launch_of(kTritonUnified3d, machine, Phase::decode, 64);
+  const double lanes = 256, programs = 8 * 16, tiles = 8 * 4096 / 16;
+  CHECK(launch.arithmetic.issued ==
+        FlopCount(programs * (260 * lanes + 9 * 64 * 256) + tiles * (9 * 16 * lanes + 10 * 16 * 256 + 24 * 64 * 16)));
+  CHECK(launch.arithmetic.softmax == FlopCount());
+  // The arguments; query_start_len once to find the one sequence, once for where it begins; its length; the queries.
+  CHECK(launch.loads_before == 5);
+  const Launch nvidia = launch_of(kTritonUnified3d, sim::test::a100_like(), Phase::decode, 64);
+  CHECK(nvidia.arithmetic.issued == FlopCount());
+  CHECK(nvidia.loads_before == 5);
+}
+
 TEST_CASE("a tile is looked up at once, of as many tokens as the stack says") {
   Kernels kernels{.matmul = {}, .attention_prefill = {&kTritonUnified2d}, .attention_decode = {}};
   const StepPlan plan = step(Phase::prefill);
