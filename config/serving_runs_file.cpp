@@ -87,7 +87,6 @@ constexpr std::array<Choice<Stated>, 5> kStatedWords{{{"true", Stated::yes},
     problems.add(*reader.node(), "requests_per_second: a run has at least 1 and at most 4194304 requests");
   reader.required("gpu_memory_utilization", load.gpu_memory_utilization, fraction());
   reader.required("enable_prefix_caching", load.enable_prefix_caching, kServedBools);
-  reader.optional("filters_logits", load.filters_logits, kServedBools);
   return load;
 }
 

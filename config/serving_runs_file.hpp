@@ -29,7 +29,6 @@ struct ServedLoad {
   int max_num_seqs = 1, max_num_batched_tokens = 1;
   double gpu_memory_utilization = 0.9;
   bool enable_prefix_caching = false;
-  bool filters_logits = false;  // its requests ask for top-k or top-p
 
   friend bool operator==(const ServedLoad&, const ServedLoad&) = default;
 };

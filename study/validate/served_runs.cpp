@@ -71,7 +71,9 @@ void add_stage(Seconds begin, const ServedLoad& load, double rate, std::mt19937_
 
 void simulate(LoadRun& run, const ServedChoices& choices) {
   try {
-    run.metrics = sim::simulate(server_of(*run.load, choices.stack), requests_of(*run.load, choices)).metrics;
+    RequestWorkload workload = requests_of(*run.load, choices);
+    workload.sampling = default_sampling(run.load->model);
+    run.metrics = sim::simulate(server_of(*run.load, choices.stack), workload).metrics;
   } catch (const files::ReservedFileError&) {
     throw;
   } catch (const InputError& error) {
@@ -135,7 +137,6 @@ RequestWorkload requests_of(const ServedLoad& load, const ServedChoices& choices
   workload.arrival = ArrivalKind::replay;
   workload.prefix_tokens = std::min(choices.prefix_tokens.value_or(load.prompt_tokens), load.prompt_tokens - 1);
   workload.prefixes = choices.prompts;
-  if (load.filters_logits) workload.sampling = {.temperature = 1, .top_k = 0, .top_p = 0.9, .seed = 0};
   workload.seed = choices.seed;
   return workload;
 }
@@ -145,6 +146,10 @@ std::string shipped_model(const std::string& hub_name) {
   for (std::size_t end = name.size(); end != std::string::npos && end > 0; end = name.rfind('-', end - 1))
     if (const std::string shorter = name.substr(0, end); try_find_model(shorter)) return shorter;
   throw InputError("no model of scenarios/models begins the name '" + name + "'");
+}
+
+SamplingParams default_sampling(const std::string& hub_name) {
+  return engine::read_generation_config(find_model(shipped_model(hub_name))).sampling;
 }
 
 std::vector<ServedScore> score_served(std::span<const ServedRow> rows, std::span<const ServedFigure> figures) {

@@ -67,6 +67,9 @@ struct ServedRuns {
 // InputError where there is none.
 [[nodiscard]] std::string shipped_model(const std::string& hub_name);
 
+// What its requests ask for where they name no sampling: vLLM takes it from the model's generation_config.json.
+[[nodiscard]] SamplingParams default_sampling(const std::string& hub_name);
+
 // Throws InputError where nothing can be priced.
 [[nodiscard]] ServedRuns validate_served(const std::vector<config::ServedFigure>& figures,
                                          const ServedChoices& choices);

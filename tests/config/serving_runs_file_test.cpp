@@ -46,8 +46,6 @@ TEST_CASE("served runs are read, stages and rivals as they stand") {
 }
 
 TEST_CASE("a served run's requests may ask for the likeliest tokens alone") {
-  CHECK(!read_serving_runs("r.csv", kRunsHeader + kRun).front().load.filters_logits);
-  CHECK(read_serving_runs("r.csv", "filters_logits," + kRunsHeader + "true," + kRun).front().load.filters_logits);
 }
 
 TEST_CASE("the shipped served runs are read whole") {
