@@ -61,12 +61,10 @@ struct EffectProblem {
   }
 
   [[nodiscard]] Matrix curvature(const std::vector<RowSlope>& rows) const {
-    Matrix result = Matrix::Identity(size(), size());
+    Matrix slopes(rows.size(), size());
     for (std::size_t row = 0; row < rows.size(); ++row)
-      result.selfadjointView<Eigen::Lower>().rankUpdate(spread(row, rows[row]),
-                                                        rows[row].count * huber_weight(rows[row].residual));
-    result.triangularView<Eigen::StrictlyUpper>() = result.transpose();
-    return result;
+      slopes.row(at(row)) = std::sqrt(rows[row].count * huber_weight(rows[row].residual)) * spread(row, rows[row]);
+    return Matrix::Identity(size(), size()) + slopes.transpose() * slopes;
   }
 };
 
@@ -133,6 +131,8 @@ CrossedEffects::CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std
   for (const double step : {kCoarseStep, kFineStep})
     if (x.size() > 0) minimise(problem, step, x);
   rows_ = problem.rows(x, kFineStep);
+  curvature_.resize(static_cast<std::size_t>(x.size() * x.size()));
+  Eigen::Map<Matrix>(curvature_.data(), x.size(), x.size()) = problem.curvature(rows_);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     std::vector<double>& added = effects_[groups_[group].name];
     for (std::size_t figure = 0; figure < figures_; ++figure) {
@@ -145,7 +145,7 @@ CrossedEffects::CrossedEffects(std::vector<CrossedGroup> groups, std::vector<std
 std::vector<double> CrossedEffects::deviations(std::size_t index) const {
   const RowValues none;
   const EffectProblem problem{groups_, members_, none, entry_of_};
-  const Eigen::LDLT<Matrix> solver(problem.curvature(rows_));
+  const Eigen::LLT<Matrix> solver(Eigen::Map<const Matrix>(curvature_.data(), problem.size(), problem.size()));
   std::vector<double> deviations = groups_[index].sigma;
   for (std::size_t figure = 0; figure < figures_; ++figure)
     if (const auto entry = entry_of_[index * figures_ + figure]; entry >= 0)
@@ -165,17 +165,17 @@ CrossedEffects::LeftOut CrossedEffects::leave_out(std::size_t index) const {
   const RowValues none;
   const EffectProblem problem{groups_, members_, none, entry_of_};
   LeftOut left;
-  Matrix curvature = problem.curvature(rows_);
+  Matrix curvature = Eigen::Map<const Matrix>(curvature_.data(), problem.size(), problem.size());
   Vector gradient = Vector::Zero(problem.size());
   for (std::size_t row = 0; row < members_.size(); ++row) {
     if (std::ranges::find(members_[row], index) == members_[row].end()) continue;
     left.rows.push_back(row);
     const Vector slope = problem.spread(row, rows_[row]);
     const double scale = rows_[row].count * huber_weight(rows_[row].residual);
-    curvature -= scale * slope * slope.transpose();
+    curvature.selfadjointView<Eigen::Lower>().rankUpdate(slope, -scale);
     gradient += scale * rows_[row].residual * slope;
   }
-  Vector moved = Eigen::LDLT<Matrix>(curvature).solve(gradient);  // x without the rows - x with them
+  Vector moved = Eigen::LLT<Matrix>(curvature).solve(gradient);  // x without the rows - x with them
   for (std::size_t group = 0; group < groups_.size(); ++group)
     for (std::size_t figure = 0; groups_[group].is_nuisance && figure < figures_; ++figure)
       if (const auto entry = entry_of_[group * figures_ + figure]; entry >= 0) moved[entry] = 0;

@@ -72,6 +72,7 @@ class CrossedEffects {
   std::vector<RowSlope> rows_;            // at the optimum
   std::vector<std::ptrdiff_t> entry_of_;  // [groups * figures] of x, -1: no row depends on it
   std::size_t figures_ = 0;
+  std::vector<double> curvature_;  // [entries * entries] of the loss at the optimum, by columns
 };
 
 }  // namespace dculab::sim
