@@ -92,14 +92,20 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
   return std::find(scenario.machines.begin(), scenario.machines.end(), kHost) != scenario.machines.end();
 }
 
-// The scenario's machines; `host` is the file that was probed before.
-[[nodiscard]] std::vector<sim::Machine> machines_of(const config::Scenario& scenario, const StudyChoices& choices) {
+// The names of the scenario's machines; `host` is the file that was probed before.
+[[nodiscard]] std::vector<std::string> names_of(const config::Scenario& scenario, const StudyChoices& choices) {
   if (names_host(scenario) && choices.host_file.empty())
     throw InputError(scenario.file, "machine: host is this machine, which has no file; add --measure, or " +
                                         std::string("--host FILE with what `dculab probe --machine-file` wrote"));
+  std::vector<std::string> names = scenario.machines;
+  std::ranges::replace(names, std::string(kHost), choices.host_file);
+  return names;
+}
+
+[[nodiscard]] std::vector<sim::Machine> machines_of(const config::Scenario& scenario, const StudyChoices& choices) {
   std::vector<sim::Machine> machines;
-  for (const std::string& name : scenario.machines)
-    machines.push_back(study::resolve_machine(scenario, name == kHost ? choices.host_file : name));
+  for (const std::string& name : names_of(scenario, choices))
+    machines.push_back(study::resolve_machine(scenario, name));
   return machines;
 }
 
@@ -162,10 +168,12 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
   refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
                                     std::string("give one figure with --set"));
+  if (scenario.compare) {
+    compare_study(scenario, names_of(scenario, choices), report);
+    return;
+  }
   const std::vector<sim::Machine> machines = machines_of(scenario, choices);
-  if (scenario.compare)
-    compare_study(scenario, machines, report);
-  else if (scenario.accuracy && scenario.workload.kind == config::WorkloadKind::serving)
+  if (scenario.accuracy && scenario.workload.kind == config::WorkloadKind::serving)
     study_group_size(scenario, machines, report);
   else
     for (const sim::Machine& machine : machines)

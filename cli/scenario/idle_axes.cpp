@@ -39,6 +39,12 @@ void refuse_idle(const config::Scenario& scenario, const std::string& key) {
 
 void refuse_idle_axes(const config::Scenario& scenario) {
   for (const config::SweepAxis& axis : scenario.sweep) refuse_idle(scenario, axis.key);
+  if (!scenario.compare) return;
+  for (const config::Variant& variant : scenario.compare->variants)
+    for (const auto& [key, value] : variant.changes)
+      if (has(kElsewhere, key.substr(0, key.find('.'))) || has(kScheduling, key))
+        throw InputError(scenario.file,
+                         "compare.variants: " + variant.name + ": " + key + " changes no price; remove it");
 }
 
 }  // namespace dculab::cli

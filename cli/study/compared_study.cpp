@@ -7,6 +7,8 @@
 #include "cli/output/leaning_report.hpp"
 #include "cli/study/variant_cost.hpp"
 #include "core/error.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -25,20 +27,42 @@ struct ComparedPoint {
   return (share < 0 ? "−" : "+") + number(std::abs(100 * share), 3);
 }
 
+// One of the machines of the scenario that is studied, and its name or file there.
+struct Listed {
+  const config::Scenario& scenario;
+  const std::string& name;
+  sim::Machine machine = study::resolve_machine(scenario, name);
+};
+
+// The machine that a variant or a point of the sweep is priced on, with its own figures and stack.
+[[nodiscard]] sim::Machine machine_of(const config::Scenario& scenario, const Listed& listed) {
+  study::require_one_device(scenario, "a study with compare");
+  const bool is_listed = scenario.machines == listed.scenario.machines;
+  if (is_listed && study::same_machine_figures(scenario, listed.scenario)) return listed.machine;
+  return study::resolve_machine(scenario, is_listed ? listed.name : scenario.machines.front());
+}
+
 [[nodiscard]] ComparedPoint cost_point(const config::SweepPoint& point, const config::Compare& compare,
-                                       const sim::Machine& machine) {
-  ComparedPoint compared{&point, {cost_of(point.scenario, machine)}};
-  for (const config::Variant& variant : compare.variants)
-    compared.costs.push_back(cost_of(config::with_changes(point.scenario, variant), machine));
+                                       const Listed& listed) {
+  ComparedPoint compared{&point, {cost_of(point.scenario, machine_of(point.scenario, listed))}};
+  for (const config::Variant& variant : compare.variants) {
+    const config::Scenario changed = config::with_changes(point.scenario, variant);
+    compared.costs.push_back(cost_of(changed, machine_of(changed, listed)));
+  }
   return compared;
 }
 
-// Of all that fits.
-[[nodiscard]] std::vector<const sim::Recipe*> recipes_of(const std::vector<ComparedPoint>& points) {
+[[nodiscard]] bool is_run_by(const VariantCost& cost, const sim::Machine& machine) {
+  return cost.machine.name == machine.name && cost.machine.stack.name == machine.stack.name;
+}
+
+// Of all that fits and runs there.
+[[nodiscard]] std::vector<const sim::Recipe*> recipes_of(const std::vector<ComparedPoint>& points,
+                                                         const sim::Machine& machine) {
   std::vector<const sim::Recipe*> recipes;
   for (const ComparedPoint& point : points)
     for (const VariantCost& cost : point.costs)
-      if (cost.fits()) recipes.push_back(&cost.recipe);
+      if (cost.fits() && is_run_by(cost, machine)) recipes.push_back(&cost.recipe);
   return recipes;
 }
 
@@ -85,8 +109,13 @@ void add_variant_rows(Table& table, const ComparedPoint& compared, const config:
     table.columns.emplace_back(column);
   table.columns[table.columns.size() - 4] = metric == "step_time" ? "step" : "output";
   for (const ComparedPoint& point : points) add_variant_rows(table, point, *scenario.compare, metric);
-  for (const config::Variant& variant : scenario.compare->variants)
-    if (!variant.note.empty()) table.notes.push_back(variant.name + ": " + variant.note);
+  const std::vector<config::Variant>& variants = scenario.compare->variants;
+  for (std::size_t index = 0; index < variants.size(); ++index) {
+    if (!variants[index].note.empty()) table.notes.push_back(variants[index].name + ": " + variants[index].note);
+    const sim::Machine& runs = points.front().costs[index + 1].machine;
+    if (!is_run_by(points.front().costs.front(), runs))
+      table.notes.push_back(variants[index].name + ": on " + runs.name + ", " + study::whose_kernels(runs));
+  }
   return table;
 }
 
@@ -201,19 +230,21 @@ std::vector<std::string> run_assumptions(const config::Scenario& scenario) {
               std::string("ramp, no preemption (sim/study/offline_run.hpp); kernels tiled as dculab's own")};
 }
 
-void compare_study(const config::Scenario& scenario, const std::vector<sim::Machine>& machines, Report& report) {
+void compare_study(const config::Scenario& scenario, const std::vector<std::string>& machines, Report& report) {
   const config::Compare& compare = *scenario.compare;
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   for (const std::string& assumption : compare.assumptions) report.heading.push_back("assumed: " + assumption);
   report.json["comparisons"] = Json::array();
-  for (const sim::Machine& machine : machines) {
+  for (const std::string& name : machines) {
+    const Listed listed{scenario, name};
+    const sim::Machine& machine = listed.machine;
     std::vector<ComparedPoint> points;
-    for (const config::SweepPoint& point : sweep) points.push_back(cost_point(point, compare, machine));
+    for (const config::SweepPoint& point : sweep) points.push_back(cost_point(point, compare, listed));
     const std::vector<Verdict> verdicts = judge(points, scenario);
     if (!verdicts.empty()) report.tables.push_back(reported_table(verdicts, points, compare, machine.name));
     report.tables.push_back(variants_table(points, scenario, machine.name));
-    report.json["leans_on"][machine.name] = add_leanings(machine, recipes_of(points), report);
+    report.json["leans_on"][machine.name] = add_leanings(machine, recipes_of(points, machine), report);
     for (const ComparedPoint& point : points)
       report.json["comparisons"].push_back(point_json(point, verdicts, compare, machine.name));
   }

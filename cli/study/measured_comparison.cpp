@@ -33,6 +33,14 @@ struct Candidate {
   std::vector<TraceStep> rounds;
 };
 
+void refuse_elsewhere(const config::Scenario& scenario) {
+  for (const config::Variant& variant : scenario.compare->variants)
+    for (const auto& [key, value] : variant.changes)
+      if (key.starts_with("machine") || key.starts_with("stack"))
+        throw InputError(scenario.file, "compare.variants: " + variant.name + ": " + key +
+                                            " cannot be measured here, where this engine runs; leave --measure out");
+}
+
 [[nodiscard]] Candidate make_candidate(std::size_t point, std::size_t variant, const std::string& name,
                                        config::Scenario scenario) {
   Candidate candidate{point, variant, std::move(scenario), {}, {}};
@@ -182,6 +190,7 @@ MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Ma
   if (scenario.workload.kind != config::WorkloadKind::step)
     throw InputError(scenario.file,
                      "workload: what is measured are single steps; give phase, batch and context_tokens");
+  refuse_elsewhere(scenario);
   const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
   std::vector<Candidate> candidates = candidates_of(*scenario.compare, points);
   MeasuredStudy study;

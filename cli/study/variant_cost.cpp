@@ -54,6 +54,7 @@ void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Ma
 
 VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine) {
   VariantCost cost;
+  cost.machine = machine;
   cost.model = study::resolve_model(scenario);
   cost.options = study::resolve_options(scenario, cost.model, machine);
   if (scenario.workload.kind == config::WorkloadKind::step)
@@ -90,7 +91,8 @@ std::string figure_text(const std::string& metric, double value) {
 }
 
 Json to_json(const VariantCost& cost) {
-  Json json{{"model", cost.model.name},
+  Json json{{"stack", cost.machine.stack.name},
+            {"model", cost.model.name},
             {"num_key_value_heads", cost.model.num_key_value_heads},
             {"weights", config::weight_format_text(cost.options.weights)},
             {"kv_cache_dtype", name(cost.options.kv_cache_dtype)},

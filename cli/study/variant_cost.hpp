@@ -12,6 +12,7 @@
 namespace dculab::cli {
 
 struct VariantCost {
+  sim::Machine machine;  // with its stack
   ModelShape model;
   EngineOptions options;
   int batch = 0;            // sequences at a time; 0: none fits

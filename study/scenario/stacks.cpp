@@ -22,6 +22,8 @@ namespace {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
+[[nodiscard]] bool is_same_figure(const Node& a, const Node& b) { return a.key == b.key && a.text == b.text; }
+
 [[nodiscard]] std::string join(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -198,9 +200,11 @@ void apply_stack_figures(const config::Scenario& scenario, sim::Machine& machine
 }
 
 bool same_stack(const config::Scenario& one, const config::Scenario& other) {
-  return one.stack == other.stack &&
-         std::ranges::equal(one.stack_figures, other.stack_figures,
-                            [](const Node& a, const Node& b) { return a.key == b.key && a.text == b.text; });
+  return one.stack == other.stack && std::ranges::equal(one.stack_figures, other.stack_figures, is_same_figure);
+}
+
+bool same_machine_figures(const config::Scenario& one, const config::Scenario& other) {
+  return same_stack(one, other) && std::ranges::equal(one.machine_figures, other.machine_figures, is_same_figure);
 }
 
 std::vector<std::filesystem::path> stack_files_of(const std::string& name_or_file) {

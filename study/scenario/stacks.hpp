@@ -31,6 +31,8 @@ void apply_stack_figures(const config::Scenario& scenario, sim::Machine& machine
 
 // Whether two points run the same stack with the same figures.
 [[nodiscard]] bool same_stack(const config::Scenario& one, const config::Scenario& other);
+// The same, and change the same figures of their machines, which are named elsewhere.
+[[nodiscard]] bool same_machine_figures(const config::Scenario& one, const config::Scenario& other);
 
 // The files that say what a stack or a program of that name is; none for what needs no file.
 [[nodiscard]] std::vector<std::filesystem::path> stack_files_of(const std::string& name_or_file);

@@ -66,6 +66,58 @@ TEST_CASE("several scenarios are studied at once") {
   check_refused({"study", "papers/opt_gptq", "papers/llm_coopt", "--measure"}, {"one scenario at a time"});
 }
 
+std::string stacks_compared(const std::string& changes) {
+  return "schema: dculab/scenario/1\n"
+         "question: Whose kernels?\n"
+         "model: llama-3-8b\n"
+         "machine: z100\n"
+         "stack: vllm-0.3.3-dtk\n"
+         "workload: {phase: decode, batch: 16, context_tokens: 512}\n"
+         "compare:\n"
+         "  baseline: vLLM\n"
+         "  variants: [{name: other, changes: {" +
+         changes + "}}]\n";
+}
+
+TEST_CASE("a variant runs on the machine and the stack that it says") {
+  const Folder folder;
+  const auto step = [&folder](const std::string& changes) {
+    const Json study = run_for_json({"study", folder.write("compare.yaml", stacks_compared(changes))});
+    return variant(study.at("comparisons").at(0), "other").at("step_time").get<double>();
+  };
+  const auto alone = [](const Arguments& more) {
+    Arguments arguments{"predict", "--model", "llama-3-8b", "--phase", "decode", "--batch", "16", "--context", "512"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_for_json(arguments).at("step_seconds").get<double>();
+  };
+  CHECK(step("stack: dculab") == Approx(alone({"--machine", "z100"})));
+  CHECK(step("stack.kernels_per_op: 3") ==
+        Approx(alone({"--machine", "z100", "--stack", "vllm-0.3.3-dtk", "--set", "stack.kernels_per_op=3"})));
+  CHECK(step("machine: z100-coopt") == Approx(alone({"--machine", "z100-coopt", "--stack", "vllm-0.3.3-dtk"})));
+  CHECK(step("machine.clock: 1 GHz") ==
+        Approx(alone({"--machine", "z100", "--stack", "vllm-0.3.3-dtk", "--set", "machine.clock=1 GHz"})));
+}
+
+TEST_CASE("a variant that would change no price is refused") {
+  const Folder folder;
+  const auto refused = [&folder](const std::string& changes, const std::string& why) {
+    check_refused({"study", folder.write("compare.yaml", stacks_compared(changes))}, {why});
+  };
+  refused("engine.preemption_mode: swap", "other: engine.preemption_mode changes no price");
+  refused("measure.repeats: 3", "other: measure.repeats changes no price");
+  refused("deployment.tensor_parallel_size: 2", "is of one device");
+}
+
+TEST_CASE("the stack may be swept under compare") {
+  const Folder folder;
+  const Json study = run_for_json({"study", folder.write("compare.yaml", stacks_compared("kv_cache.block_size: 16")),
+                                   "--set", "sweep.stack=[dculab, vllm-0.3.3-dtk]"});
+  const Json& points = study.at("comparisons");
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].at("variants")[0].at("stack") == "dculab");
+  CHECK(points[0].at("variants")[0].at("step_time") != points[1].at("variants")[0].at("step_time"));
+}
+
 Arguments group_study(const Folder& folder, const std::string& csv) {
   return {"study", "group_size", "--set", "accuracy.file=" + folder.write("accuracy.csv", csv)};
 }
