@@ -20,7 +20,7 @@
 namespace dculab::lower {
 namespace {
 
-constexpr std::array<const MatmulKernel*, 14> kMatmuls{
+constexpr std::array<const MatmulKernel*, 16> kMatmuls{
     &dculab_gpu::kMatmul,
     &gemm::kCublas,
     &gemm::kRocblas,
@@ -30,6 +30,8 @@ constexpr std::array<const MatmulKernel*, 14> kMatmuls{
     &aiter::kProducts,
     &weight_only::kVllmMarlin,
     &weight_only::kVllmGptq,
+    &weight_only::kVllmGptqSpilling,
+    &weight_only::kVllmGptqWidened,
     &weight_only::kSglangTritonGptq,
     &weight_only::kTorchWeightOnly,
     &weight_only::kTensorrtLlmWeightOnly,
@@ -91,11 +93,16 @@ template <class T>
   return format.on == nullptr || format.on(device);
 }
 
-[[nodiscard]] bool serves_format(const MatmulKernel& kernel, const Op& op, const Device& device) {
-  return kernel.formats.empty() || std::ranges::any_of(kernel.formats, [&](const ProductFormat& format) {
-           return format.weights == op.weight_format.dtype && format.activations == op.activations &&
-                  (!format.has_row_scales || op.weight_format.group_size == op.k) && has(format, device);
-         });
+[[nodiscard]] const ProductFormat* format_of(const MatmulKernel& kernel, const Op& op, const Device& device) {
+  const auto found = std::ranges::find_if(kernel.formats, [&](const ProductFormat& format) {
+    return format.weights == op.weight_format.dtype && format.activations == op.activations &&
+           (!format.has_row_scales || op.weight_format.group_size == op.k) && has(format, device);
+  });
+  return found == kernel.formats.end() ? nullptr : &*found;
+}
+
+[[nodiscard]] bool serves_rows(const ProductFormat& format, const Op& op) {
+  return format.most_rows == 0 || op.m <= format.most_rows;
 }
 
 // "f16, bf16, int8 (one scale a row) with activations of int8"
@@ -133,8 +140,9 @@ std::span<const AttentionKernel* const> attention_kernels() { return kAttentions
 std::span<const CollectiveKernel* const> collective_kernels() { return kCollectives; }
 
 bool serves(const MatmulKernel& kernel, const Op& op, const Device& device) {
-  return (kernel.most_rows == 0 || op.m <= kernel.most_rows) && kernel.runs_on(device) &&
-         serves_format(kernel, op, device);
+  if (kernel.formats.empty() || !kernel.runs_on(device)) return kernel.runs_on(device);
+  const ProductFormat* format = format_of(kernel, op, device);
+  return format != nullptr && serves_rows(*format, op);
 }
 
 bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
@@ -162,8 +170,10 @@ std::string what_it_takes(const AttentionKernel& kernel) {
 
 std::string why_not(const MatmulKernel& kernel, const Op& op, const Device& device) {
   if (!kernel.runs_on(device)) return "is not for this device";
-  if (!serves_format(kernel, op, device)) return "takes weights of " + text_of(kernel.formats, &device);
-  return serves(kernel, op, device) ? "" : "takes at most " + std::to_string(kernel.most_rows) + " rows";
+  if (kernel.formats.empty()) return {};
+  const ProductFormat* format = format_of(kernel, op, device);
+  if (format == nullptr) return "takes weights of " + text_of(kernel.formats, &device);
+  return serves_rows(*format, op) ? "" : "takes at most " + std::to_string(format->most_rows) + " rows";
 }
 
 std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device) {

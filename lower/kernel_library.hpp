@@ -29,6 +29,7 @@ struct ProductFormat {
   Dtype weights = Dtype::f16;
   ActivationMode activations = ActivationMode::exact;
   bool has_row_scales = false;          // one scale for each row of w alone: they are applied to the sums
+  int most_rows = 0;                    // of x that it serves; 0: all
   bool (*on)(const Device&) = nullptr;  // the devices of the kernel that have it; none: all
 };
 
@@ -44,12 +45,20 @@ struct Multiplied {
   double instructions = 1;  // for each multiply-add
 };
 
+// A kernel without matrix instructions each of whose workgroups takes a slice of k and adds its sums to y in memory.
+struct Slices {
+  int depth = 0;           // values of k; 0: no slices
+  double per_weight = 0;   // lane instructions that widen one, in each pass over the weights,
+  double per_product = 0;  // and that multiply it by a row
+  KernelResources resources{};
+  Spills spills{};  // of a workgroup
+};
+
 struct MatmulKernel {
   std::string_view name;    // as stack files have it
   std::string_view source;  // where the figures are from
   // Rows of x up to which it is a matrix-vector product, whose kernel hands out rows of w until the device is full.
   int (*gemv_rows)(const Device&);
-  int most_rows = 0;  // of x that it serves; 0 = all
   bool (*runs_on)(const Device&);
   std::span<const ProductFormat> formats{};  // empty: all
   MatmulTile (*tile)(const Op&, const Device&);
@@ -59,6 +68,10 @@ struct MatmulKernel {
   Slabs (*slabs)(const Device&) = nullptr;
   // What it multiplies in; none: the format of the activations.
   Multiplied (*multiplied)(const Op&, const Device&) = nullptr;
+  // How it slices k; none: it does not.
+  Slices (*slices)(const Op&, const Device&) = nullptr;
+  // Lane instructions for each weight of a kernel before, which widens all of them into memory; 0: there is none.
+  double widening = 0;
 };
 
 // Whether a kernel adds ALiBi's slopes to the scores.

@@ -77,6 +77,12 @@ enum class Overlap : std::uint8_t {
   neighbours,    // a workgroup waits before it works: only others on its unit hide that, the more the better
 };
 
+// Values for which there are no registers: stored to memory and loaded again.
+struct Spills {
+  Bytes moved;    // stores and loads
+  Bytes between;  // what a workgroup asks for from one to the next of the same value
+};
+
 // Who asks for the rest of a line of which a kernel asks for a piece at a time.
 enum class RestOfLine : std::uint8_t { nobody, same_workgroup, neighbours };
 
@@ -155,6 +161,8 @@ struct Launch {
   double most_parts = 1;
   double parts = 0;  // that it is split into; 0: what is cheapest
   double sums = 0;
+  bool adds_in_place = false;  // the parts add to y in memory, without that kernel
+  Spills spills{};             // of all workgroups
   // Slabs of k that each workgroup of a product by tiles fetches, were it not split, and what it asks for with each.
   double slabs = 0;        // 0: as many loads are under way as the waves may have
   double slabs_ahead = 1;  // that are under way

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace dculab::lower {
 namespace {
@@ -86,6 +87,38 @@ void set_arithmetic(const Op& op, double row_tiles, Arithmetic& arithmetic) {
   if (op.activations == ActivationMode::int8) arithmetic.integer_instructions = integer_overhead(op, weights);
 }
 
+void set_slices(const Op& op, const Slices& slices, Launch& launch) {
+  Arithmetic& arithmetic = launch.arithmetic;
+  launch.parts = std::ceil(static_cast<double>(op.k) / slices.depth);
+  launch.adds_in_place = true;
+  launch.resources = slices.resources;
+  launch.knows_resources = true;
+  launch.overlap = Overlap::partial;
+  launch.draws_for_idle = false;
+  launch.spills = {launch.grid.workgroups * launch.parts * slices.spills.moved, slices.spills.between};
+  arithmetic.multiply = FlopCount();
+  arithmetic.packed = FlopCount(slices.per_product * op.flops.value() / 2);
+  arithmetic.stored = arithmetic.multiplied_in;
+  arithmetic.shaping_per_value = slices.per_weight;
+}
+
+// A kernel before the product reads the weights and writes them as they are multiplied, by nobody else: as the output
+// counts it.
+void widen_first(const Op& op, double instructions, Launch& launch) {
+  Arithmetic& arithmetic = launch.arithmetic;
+  const double weights = static_cast<double>(op.n) * static_cast<double>(op.k);
+  const Bytes wide = storage(arithmetic.multiplied_in, weights);
+  ++launch.kernels;
+  const auto access_of = [&launch](OperandRole role) {
+    return std::ranges::find(launch.accesses(), role, &Access::role);
+  };
+  const Bytes narrow = std::exchange(access_of(OperandRole::weight)->unique, wide);
+  access_of(OperandRole::output)->unique += narrow + wide;
+  arithmetic.stored = arithmetic.multiplied_in;
+  arithmetic.stored_values = weights;
+  arithmetic.shaping_per_value = instructions;
+}
+
 // Weights of 2 and 3 bits are unpacked as those of 4 bits are.
 [[nodiscard]] Dtype unpacked_as(Dtype stored) {
   return stored == Dtype::int2 || stored == Dtype::int3 ? Dtype::int4 : stored;
@@ -122,6 +155,8 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   if (is_tiled) launch.most_parts = most_parts;
   if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op, device);
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
+  if (kernel.slices != nullptr) set_slices(op, kernel.slices(op, device), launch);
+  if (kernel.widening > 0) widen_first(op, kernel.widening, launch);
 }
 
 }  // namespace dculab::lower

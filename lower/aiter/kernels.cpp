@@ -51,7 +51,6 @@ constexpr ProductFormat kBytes[] = {
 constexpr MatmulKernel kProducts{.name = "aiter_products",
                                  .source = "ROCm/aiter@e404860, aiter/configs/model_configs, kernels that were chosen",
                                  .gemv_rows = no_rows,
-                                 .most_rows = 0,
                                  .runs_on = runs_on_mi300,
                                  .formats = kBytes,
                                  .tile = product_tile,

@@ -29,12 +29,8 @@ namespace {
 
 }  // namespace
 
-constexpr MatmulKernel kMatmul{.name = "dculab_cpu",
-                               .source = "kernels/cpu",
-                               .gemv_rows = no_gemv,
-                               .most_rows = 0,
-                               .runs_on = runs_on_cpus,
-                               .tile = all_of_it};
+constexpr MatmulKernel kMatmul{
+    .name = "dculab_cpu", .source = "kernels/cpu", .gemv_rows = no_gemv, .runs_on = runs_on_cpus, .tile = all_of_it};
 
 constexpr AttentionKernel kAttention{
     .name = "dculab_cpu", .source = "kernels/cpu", .limits = {}, .runs_on = runs_on_cpus, .tile = tile};

@@ -55,7 +55,6 @@ constexpr ProductFormat kFormats[] = {
 constexpr lower::MatmulKernel kMatmul{.name = "dculab_gpu",
                                       .source = "kernels/gpu",
                                       .gemv_rows = gemv_rows,
-                                      .most_rows = 0,
                                       .runs_on = runs_on_gpus,
                                       .formats = kFormats,
                                       .tile = matmul_tile,

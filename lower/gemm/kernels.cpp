@@ -38,10 +38,6 @@ constexpr Bytes kLine(128), kShortLine(64);
   return tiles / (std::ceil(tiles / device.compute_units) * device.compute_units);
 }
 
-[[nodiscard]] Slabs tensile_slabs(const Device& device) {
-  return {has_short_lines(device) ? kShortLine : kLine, is_gfx906(device) ? 1 : 2};
-}
-
 // On gfx906 sums in F32 are made by mixed multiply-adds at the rate of F32, beyond the grid of tuned sizes by dot
 // products of pairs; of bytes there is the generic kernel alone, a multiplication and an addition for each pair.
 [[nodiscard]] Multiplied rocblas_multiplied(const Op& op, const Device& device) {
@@ -53,11 +49,6 @@ constexpr Bytes kLine(128), kShortLine(64);
   return {is_mixed ? Dtype::f32 : asked};
 }
 
-// No solution of the tuned lists for integers splits, and of gfx906's for F16 hardly one.
-[[nodiscard]] int tensile_parts(const Op& op, const Device& device) {
-  return op.activation_dtype == Dtype::int8 || (is_gfx906(device) && op.activation_dtype == Dtype::f16) ? 1 : 0;
-}
-
 constexpr ProductFormat kInt8{.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true};
 constexpr ProductFormat kFp8{.weights = Dtype::fp8_e4m3, .on = multiplies_fp8};
 constexpr ProductFormat kRocblasFormats[] = {
@@ -65,7 +56,10 @@ constexpr ProductFormat kRocblasFormats[] = {
 constexpr ProductFormat kHalf[] = {{.weights = Dtype::f16}};
 constexpr ProductFormat kWithFp8[] = {
     {.weights = Dtype::f32}, {.weights = Dtype::f16}, {.weights = Dtype::bf16}, kFp8, kInt8};
-constexpr ProductFormat kSkinnyFormats[] = {{.weights = Dtype::f16}, {.weights = Dtype::bf16}, kFp8};
+constexpr ProductFormat kSkinnyFormats[] = {
+    {.weights = Dtype::f16, .most_rows = kSkinnyRows},
+    {.weights = Dtype::bf16, .most_rows = kSkinnyRows},
+    {.weights = Dtype::fp8_e4m3, .most_rows = kSkinnyRows, .on = multiplies_fp8}};
 
 }  // namespace
 
@@ -90,6 +84,14 @@ MatmulTile filling_tile(const Op& op, const Device& device) {
   return halved_tile(op, device, library_tile(op, device), {kSmallestSide, kSmallestSide});
 }
 
+Slabs tensile_slabs(const Device& device) {
+  return {has_short_lines(device) ? kShortLine : kLine, is_gfx906(device) ? 1 : 2};
+}
+
+int tensile_parts(const Op& op, const Device& device) {
+  return op.activation_dtype == Dtype::int8 || (is_gfx906(device) && op.activation_dtype == Dtype::f16) ? 1 : 0;
+}
+
 int one_row(const Device& /*device*/) { return 1; }
 
 bool multiplies_fp8(const Device& device) {
@@ -101,7 +103,6 @@ bool multiplies_fp8(const Device& device) {
 constexpr MatmulKernel kCublas{.name = "cublas",
                                .source = "NVIDIA, Matrix multiplication background, 3; CUTLASS, efficient_gemm.md",
                                .gemv_rows = one_row,
-                               .most_rows = 0,
                                .runs_on = is_nvidia,
                                .formats = kWithFp8,
                                .tile = library_tile};
@@ -109,7 +110,6 @@ constexpr MatmulKernel kCublas{.name = "cublas",
 constexpr MatmulKernel kRocblas{.name = "rocblas",
                                 .source = "names of Tensile's kernels in traces; the tile of cuBLAS stands for them",
                                 .gemv_rows = one_row,
-                                .most_rows = 0,
                                 .runs_on = runs_on_amd,
                                 .formats = kRocblasFormats,
                                 .tile = filling_tile,
@@ -120,7 +120,6 @@ constexpr MatmulKernel kRocblas{.name = "rocblas",
 constexpr MatmulKernel kRocblasHalf{.name = "rocblas_half",
                                     .source = "ROCm/rocBLAS@b520bc8, Tensile/Logic/asm_full, the lists HB",
                                     .gemv_rows = one_row,
-                                    .most_rows = 0,
                                     .runs_on = runs_on_amd,
                                     .formats = kHalf,
                                     .tile = filling_tile,
@@ -130,7 +129,6 @@ constexpr MatmulKernel kRocblasHalf{.name = "rocblas_half",
 constexpr MatmulKernel kHipblaslt{.name = "hipblaslt",
                                   .source = "names of Tensile's kernels in traces; the tile of cuBLAS stands for them",
                                   .gemv_rows = one_row,
-                                  .most_rows = 0,
                                   .runs_on = runs_on_amd_of_today,
                                   .formats = kWithFp8,
                                   .tile = filling_tile,
@@ -140,7 +138,6 @@ constexpr MatmulKernel kSkinnyGemv{
     .name = "skinny_gemv",
     .source = "vLLM, csrc/rocm/skinny_gemms.cu, wvSplitK; model_executor/layers/utils.py",
     .gemv_rows = skinny_rows,
-    .most_rows = kSkinnyRows,
     .runs_on = runs_on_cdna2,
     .formats = kSkinnyFormats,
     .tile = library_tile};

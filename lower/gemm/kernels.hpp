@@ -29,6 +29,9 @@ namespace dculab::lower::gemm {
 [[nodiscard]] MatmulTile halved_tile(const Op& op, const Device& device, MatmulTile tile, MatmulTile smallest);
 // The library's, halved down to 16 x 16 of y.
 [[nodiscard]] MatmulTile filling_tile(const Op& op, const Device& device);
+[[nodiscard]] Slabs tensile_slabs(const Device& device);
+// No solution of the tuned lists for integers splits, and of gfx906's for F16 hardly one.
+[[nodiscard]] int tensile_parts(const Op& op, const Device& device);
 [[nodiscard]] int one_row(const Device& device);
 
 // By matrix cores of NVIDIA's, from compute capability 8.9, or of gfx942 and gfx950.

@@ -59,7 +59,6 @@ constexpr ProductFormat kQuantized[] = {{.weights = Dtype::int8},
 constexpr MatmulKernel kIntegerMatmul{.name = "llama_cpp_products",
                                       .source = "llama.cpp, ggml-cuda/mmvq.cu and mmq.cu",
                                       .gemv_rows = gemv_rows,
-                                      .most_rows = 0,
                                       .runs_on = runs_on_gpus,
                                       .formats = kQuantized,
                                       .tile = matmul_tile};
@@ -68,7 +67,6 @@ constexpr MatmulKernel kQuantizedMatmul{
     .name = "llama_cpp_quantized",
     .source = "llama.cpp, ggml-cuda.cu: mmvq.cu, mmq.cu or widened; the tiles of Marlin and cuBLAS stand for them",
     .gemv_rows = gemm::one_row,
-    .most_rows = 0,
     .runs_on = runs_on_gpus,
     .formats = kQuantized,
     .tile = gemm::library_tile};

@@ -23,7 +23,8 @@ Seconds adding_time(const Machine& machine, const lower::Launch& launch, double 
   const Bytes sums = storage(Dtype::f32, parts * launch.sums);
   const auto moved = [&](std::size_t level) { return 2.0 * sums / deliverable(machine, level, machine.compute_units); };
   if (dram == 0) return moved(dram);
-  return sums <= machine.memory[dram - 1].size ? moved(dram - 1) : std::max(moved(dram - 1), moved(dram));
+  return launch.adds_in_place || sums <= machine.memory[dram - 1].size ? moved(dram - 1)
+                                                                       : std::max(moved(dram - 1), moved(dram));
 }
 
 }  // namespace dculab::sim

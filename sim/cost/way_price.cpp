@@ -41,12 +41,13 @@ using lower::Overlap;
   return times;
 }
 
-// A second kernel adds up what the parts of a product split along k come to.
+// A second kernel adds up what the parts of a product split along k come to, if they do not themselves.
 void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, double parts) {
   price.lookups = launch.waits_for_table * table_look_up(machine, launch.entries_at_once) / price.parallel.concurrent;
   price.chain = (launch.chained_loads + price.parallel.rounds * launch.loads_before) *
                 machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
-  const int launches = price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 ? 1 : 0);
+  const int launches =
+      price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 && !launch.adds_in_place ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
   price.kernels = launches * machine.stack.kernels_per_op;
   price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;

@@ -16,6 +16,16 @@ namespace {
   return (1 - last_of_block) * (1 - stays(reuse.burst, cache)) + last_of_block * (1 - stays(access.unique, cache));
 }
 
+void add_spills(const Machine& machine, const lower::Spills& spills, const Parallelism& parallel, LevelBytes& result) {
+  Bytes arriving = spills.moved;
+  for (std::size_t level = 0; level < machine.memory.size(); ++level) {
+    const MemoryLevel& memory = machine.memory[level];
+    const double sharing = memory.scope == Scope::device ? 1 : parallel.active_units;
+    result.arriving[level] += arriving;
+    arriving *= 1 - stays(parallel.concurrent / sharing * spills.between, memory.size);
+  }
+}
+
 }  // namespace
 
 Bytes arriving_line(const Machine& machine, std::size_t level) {
@@ -51,6 +61,7 @@ LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch
       }
     }
   }
+  if (launch.spills.moved > Bytes{}) add_spills(machine, launch.spills, parallel, result);
   return result;
 }
 

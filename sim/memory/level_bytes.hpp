@@ -7,6 +7,9 @@
 // The run after a KV head's is the next head's of the same block, whose workgroup walks in step: d = burst
 // (hit_rate.hpp). After the last head comes whichever block lies there: d = unique, the operand's other runs.
 //
+// Values for which a kernel has no registers (Launch::spills) come on top: from the L1 on, what a cache has lost since
+// their last visit, stays(workgroups that share it * between, cache).
+//
 // Held against the replay of the kernels' own addresses: docs/reference/cache-replay.md.
 #pragma once
 

@@ -83,7 +83,7 @@ TEST_CASE("a model's own KV heads lose nothing that it has, whatever was measure
 TEST_CASE("block sizes that the stack's kernels do not take are left out, and said") {
   const std::string text = run_dculab({"study", "block_size", "--set", "machine=z100", "--stack", "vllm"}).out;
   CHECK_THAT(text, ContainsSubstring("z100: left out block sizes 1, 2, 4, 8, ") &&
-                       ContainsSubstring("→ z100, 8 KV heads: block size 16; "));
+                       ContainsSubstring("→ z100, 8 KV heads: block size 32; "));
 }
 
 TEST_CASE("a sweep of one point is priced, and nothing is recommended") {

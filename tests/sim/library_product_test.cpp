@@ -1,6 +1,7 @@
 // What products by tiles wait for: slabs of k one after the other, SIMDs without a wave, neighbours that drift apart.
 #include "lower/aiter/kernels.hpp"
 #include "lower/gemm/kernels.hpp"
+#include "sim/cost/way_price.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/support/catch.hpp"
@@ -77,6 +78,46 @@ TEST_CASE("workgroups of a long product drift apart by no more than the slabs th
   };
   CHECK_THAT(burst(2048) / burst(1024), WithinRel(2.0, 1e-9));
   CHECK_THAT(burst(1 << 20) / burst(1 << 18), WithinRel(1.0, 1e-9));
+}
+
+TEST_CASE("parts that add to y in memory need no second kernel, and pass through the last cache alone") {
+  Machine machine = vega20();
+  const Op op = product(8, 4096, 4096);
+  lower::Launch launch = lowered(machine, op);
+  launch.parts = 1e4;  // whose sums no cache holds
+  const Parallelism whole = sim::parallelism(machine, launch);
+  const auto priced = [&] {
+    const Lowered lowered_op{machine, op, launch, kFootprint, 2};
+    return price_way(lowered_op, {split_along_k(machine, whole, launch.parts), launch.parts});
+  };
+  const OpPrice apart = priced();
+  launch.adds_in_place = true;
+  const OpPrice in_place = priced();
+  CHECK(in_place.kernels == apart.kernels - 1);
+  CHECK(in_place.adding > Seconds());
+  CHECK(in_place.adding < apart.adding);
+}
+
+TEST_CASE("values without registers come back from the first cache that holds them until then") {
+  const Machine machine = vega20();
+  const Op op = product(8, 4096, 4096);
+  lower::Launch launch = lowered(machine, op);
+  const Parallelism parallel = sim::parallelism(machine, launch);
+  const auto spilled = [&](Bytes between) {
+    launch.spills = {};
+    const LevelBytes without = level_bytes(machine, op, launch, parallel, kFootprint, CacheStart::in_step);
+    launch.spills = {Bytes(1e9), between};
+    LevelBytes with = level_bytes(machine, op, launch, parallel, kFootprint, CacheStart::in_step);
+    for (std::size_t level = 0; level < machine.memory.size(); ++level)
+      with.arriving[level] = with.arriving[level] + -1.0 * without.arriving[level];
+    return with.arriving;
+  };
+  const auto few = spilled(Bytes(16)), more = spilled(Bytes(8e3)), most = spilled(Bytes(16e6));
+  CHECK_THAT(few[0] / Bytes(1e9), WithinRel(1.0, 1e-6));
+  CHECK(few[1] < Bytes(1e7));
+  CHECK(more[1] > Bytes(0.9e9));
+  CHECK(more[2] < Bytes(1e8));
+  CHECK(most[2] > Bytes(0.9e9));
 }
 
 }  // namespace dculab::sim::test
