@@ -1,11 +1,13 @@
 #include "cli/study/compared_study.hpp"
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/study/variant_cost.hpp"
+#include "cli/study/variant_interval.hpp"
 #include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
@@ -125,6 +127,8 @@ struct Verdict {
   const config::ReportedFigure* figure = nullptr;
   const VariantCost* variant = nullptr;
   double predicted = 0;  // change
+  FigureInterval of_baseline{};
+  std::optional<FigureInterval> of_change{};
 
   [[nodiscard]] const VariantCost& baseline() const { return point->costs.front(); }
 };
@@ -140,7 +144,9 @@ struct Verdict {
         if (compare.variants[index].name != figure.variant || !cost.fits() || !point.costs.front().fits()) continue;
         if (!cost.figures.contains(figure.metric))
           throw InputError(scenario.file, "compare.reported: this workload has no " + figure.metric);
-        verdicts.push_back({&point, &figure, &cost, change_of(figure.metric, cost, point.costs.front())});
+        const VariantCost& baseline = point.costs.front();
+        verdicts.push_back({&point, &figure, &cost, change_of(figure.metric, cost, baseline),
+                            interval_of(baseline, figure.metric), interval_of_change(baseline, cost, figure.metric)});
       }
     }
   return verdicts;
@@ -162,12 +168,25 @@ struct Verdict {
          figure_text(metric, verdict.variant->figures.at(metric)) + ", " + change;
 }
 
+// "20.1 s .. 43.2 s; −5.1 % .. −1.2 %", of the baseline and of the change.
+[[nodiscard]] std::string interval_text(const Verdict& verdict) {
+  const std::string& metric = verdict.figure->metric;
+  const auto text = [](const std::string& low, const std::string& high) { return low + " .. " + high; };
+  std::string of_change;
+  if (const auto& change = verdict.of_change)
+    of_change = text(signed_percent(change->low), signed_percent(change->high));
+  if (!verdict.figure->baseline) return of_change;
+  return text(figure_text(metric, verdict.of_baseline.low), figure_text(metric, verdict.of_baseline.high)) +
+         (of_change.empty() ? "" : "; ") + of_change;
+}
+
 [[nodiscard]] Table reported_table(const std::vector<Verdict>& verdicts, const std::vector<ComparedPoint>& points,
                                    const config::Compare& compare, const std::string& machine) {
   Table table;
   table.title = "Predicted on " + machine + " beside reported: change against " + compare.baseline;
   table.columns = axes_columns(points);
-  for (const char* column : {"variant", "metric", "predicted", "reported", "points apart", "bound of "})
+  for (const char* column :
+       {"variant", "metric", "predicted", "90 % interval", "reported", "points apart", "bound of "})
     table.columns.emplace_back(column);
   table.columns.back() += compare.baseline;
   for (const Verdict& verdict : verdicts) {
@@ -175,6 +194,7 @@ struct Verdict {
     row.emplace_back(verdict.figure->variant);
     row.emplace_back(verdict.figure->metric);
     row.emplace_back(predicted_text(verdict), verdict.predicted);
+    row.emplace_back(interval_text(verdict));
     row.emplace_back(reported_text(*verdict.figure), verdict.figure->change);
     const double apart = verdict.predicted - verdict.figure->change;
     row.emplace_back(signed_points(apart), 100 * apart);
@@ -194,6 +214,8 @@ struct Verdict {
             {"reported_change", figure.change},
             {"difference", verdict.predicted - figure.change},
             {"bound", largest_share(verdict.baseline())}};
+  json["baseline_interval"] = {verdict.of_baseline.low, verdict.of_baseline.high};
+  if (verdict.of_change) json["change_interval"] = {verdict.of_change->low, verdict.of_change->high};
   if (figure.baseline) json["reported_baseline"] = *figure.baseline;
   if (figure.value) json["reported_value"] = *figure.value;
   return json;
@@ -227,7 +249,7 @@ std::vector<std::string> run_assumptions(const config::Scenario& scenario) {
               exact_number(work.output.center) + " tokens unless a row says otherwise, all there from the start and" +
               " all alike",
           "assumed: prefill steps of whole prompts, then decode steps of a full batch at evenly spread contexts; no " +
-              std::string("ramp, no preemption (sim/study/offline_run.hpp); kernels tiled as dculab's own")};
+              std::string("ramp, no preemption (sim/study/offline_run.hpp)")};
 }
 
 void compare_study(const config::Scenario& scenario, const std::vector<std::string>& machines, Report& report) {

@@ -58,6 +58,42 @@ TEST_CASE("Opt-GPTQ's requests per second follow from shorter requests, not from
   CHECK(shorter.at("requests_per_second").get<double>() - shorter.at("tokens_per_second").get<double>() > 0.4);
 }
 
+const Json& reported(const Json& point, const std::string& name, const std::string& metric) {
+  for (const Json& each : point.at("reported"))
+    if (each.at("variant") == name && each.at("metric") == metric) return each;
+  throw std::runtime_error("nothing reported of " + name);
+}
+
+bool lies_in(double value, const Json& interval) {
+  return interval.at(0).get<double>() <= value && value <= interval.at(1).get<double>();
+}
+
+TEST_CASE("Opt-GPTQ's time and its change lie inside the interval on the machine that LLM-CoOpt describes") {
+  const Json study = run_for_json({"study", "papers/opt_gptq"});
+  for (const Json& point : study.at("comparisons")) {
+    INFO(point.at("machine"));
+    const Json& latency = reported(point, "Opt-GQA as reported", "total_time");
+    CHECK(lies_in(latency.at("reported_change"), latency.at("change_interval")));
+    CHECK(lies_in(variant(point, "Before").at("total_time"), latency.at("baseline_interval")));
+    if (point.at("machine") == "z100-coopt")
+      CHECK(lies_in(latency.at("reported_baseline"), latency.at("baseline_interval")));
+  }
+}
+
+TEST_CASE("a rate has the interval of its time, turned over") {
+  const Json study = run_for_json({"study", "papers/opt_gptq", "--set", "machine=z100"});
+  const Json& point = study.at("comparisons").at(0);
+  const Json& time = reported(point, "Opt-GQA", "total_time");
+  const Json& rate = reported(point, "Opt-GQA", "requests_per_second");
+  for (const char* interval : {"baseline_interval", "change_interval"}) {
+    const double work = interval == std::string("baseline_interval") ? 22 : 1, plus = 1 - (work > 1);
+    CHECK((rate.at(interval).at(0).get<double>() + plus) * (time.at(interval).at(1).get<double>() + plus) ==
+          Approx(work));
+    CHECK((rate.at(interval).at(1).get<double>() + plus) * (time.at(interval).at(0).get<double>() + plus) ==
+          Approx(work));
+  }
+}
+
 TEST_CASE("several scenarios are studied at once") {
   const Json studies = run_for_json({"study", "papers/opt_gptq", "papers/llm_coopt_requests"}).at("studies");
   REQUIRE(studies.size() == 2);
