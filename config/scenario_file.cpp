@@ -1,6 +1,7 @@
 #include "config/scenario_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "config/compare_reader.hpp"
 #include "config/model_fields.hpp"
@@ -17,6 +18,13 @@ namespace {
 constexpr std::size_t kMostListedPoints = 100'000;
 
 }  // namespace
+
+std::string stack_beside(const std::string& scenario_file, const std::string& name_or_file) {
+  if (!name_or_file.ends_with(".yaml")) return name_or_file;
+  const std::filesystem::path beside = std::filesystem::path(scenario_file).parent_path() / name_or_file;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : name_or_file;
+}
 
 Override parse_override(const std::string& argument) {
   const std::size_t equals = argument.find('=');
@@ -45,6 +53,7 @@ Scenario read_scenario(const std::string& file, const Node& document) {
   if (problems.empty()) read_constraints(scenario, document, problems);
   problems.throw_if_any();
   scenario.file = file;
+  scenario.stack = stack_beside(file, scenario.stack);
   scenario.document = document;
   return scenario;
 }

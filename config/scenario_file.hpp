@@ -143,6 +143,9 @@ struct Scenario {
   Node document;                    // what it was read from, overrides included
 };
 
+// A stack file as a scenario names it: beside the scenario, or as it stands. Names of stacks are left as they are.
+[[nodiscard]] std::string stack_beside(const std::string& scenario_file, const std::string& name_or_file);
+
 // Splits "key=value". Throws InputError that names --set.
 [[nodiscard]] Override parse_override(const std::string& argument);
 

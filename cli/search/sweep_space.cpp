@@ -106,7 +106,8 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
     models_[name] = engine::read_model_shape(folder);
   }
   for (const std::string& name : names_of(scenario_, "stack", {scenario_.stack}))
-    for (const std::filesystem::path& file : study::stack_files_of(name)) identity_ = fingerprint_of(file, identity_);
+    for (const std::filesystem::path& file : study::stack_files_of(config::stack_beside(scenario_.file, name)))
+      identity_ = fingerprint_of(file, identity_);
   if (!scenario_.workload.file.empty()) load_requests(models);
 }
 

@@ -134,6 +134,17 @@ TEST_CASE("a variant runs on the machine and the stack that it says") {
         Approx(alone({"--machine", "z100", "--stack", "vllm-0.3.3-dtk", "--set", "machine.clock=1 GHz"})));
 }
 
+TEST_CASE("a stack file may lie beside the scenario") {
+  const Folder folder;
+  std::string stack = read(DCULAB_SOURCE_DIR "/stacks/vllm-0.3.3-dtk.yaml");
+  stack.replace(stack.find("name: vllm-0.3.3-dtk"), 20, "name: mine");
+  (void)folder.write("mine.yaml", stack);
+  const Json study = run_for_json({"study", folder.write("compare.yaml", stacks_compared("stack: mine.yaml"))});
+  const Json& point = study.at("comparisons").at(0);
+  CHECK(variant(point, "other").at("stack") == "mine");
+  CHECK(variant(point, "other").at("step_time") == variant(point, "vLLM").at("step_time"));
+}
+
 TEST_CASE("a variant that would change no price is refused") {
   const Folder folder;
   const auto refused = [&folder](const std::string& changes, const std::string& why) {
