@@ -127,6 +127,19 @@ std::string shortest(double value) {
   return {buffer.data(), result.ptr};
 }
 
+// What times `factor` is `value`, without the digits that the division adds to it (60 ns / 1 ns = 60.00000000000001);
+// empty where there is no such number.
+std::string number_of(double value, double factor) {
+  std::array<char, 64> buffer{};
+  const auto rounded =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value / factor, std::chars_format::general, 15);
+  double fewer_digits = 0;
+  std::from_chars(buffer.data(), rounded.ptr, fewer_digits);
+  for (const double number : {fewer_digits, value / factor})
+    if (number * factor == value) return shortest(number);
+  return "";
+}
+
 // Reports count bytes in powers of two, everything else in powers of ten.
 bool is_for_reports(const Unit& unit) {
   const bool binary = unit.symbol.find("iB") != std::string_view::npos;
@@ -171,10 +184,8 @@ std::string exact_text(Dimension dimension, double value) {
   std::string best;
   for (const Unit& unit : units()) {
     if (unit.dimension != dimension) continue;
-    const std::string number = shortest(value / unit.factor);
-    double back = 0;
-    std::from_chars(number.data(), number.data() + number.size(), back);
-    if (back * unit.factor != value) continue;
+    const std::string number = number_of(value, unit.factor);
+    if (number.empty()) continue;
     const std::string text = number + " " + std::string(unit.symbol);
     if (best.empty() || text.size() <= best.size()) best = text;
   }
