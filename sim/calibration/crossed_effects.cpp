@@ -30,13 +30,18 @@ struct EffectProblem {
   [[nodiscard]] std::size_t figures() const { return groups.front().sigma.size(); }
   [[nodiscard]] Eigen::Index size() const { return 1 + *std::ranges::max_element(entry_of); }
 
+  [[nodiscard]] std::vector<double> theta(std::size_t row, const Vector& x) const {
+    std::vector<double> sum(figures(), 0.0);
+    for (const std::size_t group : members[row])
+      for (std::size_t figure = 0; figure < figures(); ++figure)
+        if (const auto entry = entry_of[group * figures() + figure]; entry >= 0)
+          sum[figure] += x[entry] * groups[group].sigma[figure];
+    return sum;
+  }
+
   [[nodiscard]] std::vector<RowSlope> rows(const Vector& x, double step) const {
-    std::vector<std::vector<double>> thetas(members.size(), std::vector<double>(figures(), 0.0));
-    for (std::size_t row = 0; row < members.size(); ++row)
-      for (const std::size_t group : members[row])
-        for (std::size_t figure = 0; figure < figures(); ++figure)
-          if (const auto entry = entry_of[group * figures() + figure]; entry >= 0)
-            thetas[row][figure] += x[entry] * groups[group].sigma[figure];
+    std::vector<std::vector<double>> thetas;
+    for (std::size_t row = 0; row < members.size(); ++row) thetas.push_back(theta(row, x));
     return values(thetas, step);
   }
 
@@ -65,6 +70,23 @@ struct EffectProblem {
     for (std::size_t row = 0; row < rows.size(); ++row)
       slopes.row(at(row)) = std::sqrt(rows[row].count * huber_weight(rows[row].residual)) * spread(row, rows[row]);
     return Matrix::Identity(size(), size()) + slopes.transpose() * slopes;
+  }
+
+  // One Newton step from the optimum of all rows to that without some; nuisances at 0.
+  [[nodiscard]] Vector without(const std::vector<std::size_t>& left_out, const std::vector<RowSlope>& rows,
+                               Matrix curvature, Vector x) const {
+    Vector gradient = Vector::Zero(size());
+    for (const std::size_t row : left_out) {
+      const Vector slope = spread(row, rows[row]);
+      const double scale = rows[row].count * huber_weight(rows[row].residual);
+      curvature.selfadjointView<Eigen::Lower>().rankUpdate(slope, -scale);
+      gradient += scale * rows[row].residual * slope;
+    }
+    x += Eigen::LLT<Matrix>(curvature).solve(gradient);
+    for (std::size_t group = 0; group < groups.size(); ++group)
+      for (std::size_t figure = 0; groups[group].is_nuisance && figure < figures(); ++figure)
+        if (const auto entry = entry_of[group * figures() + figure]; entry >= 0) x[entry] = 0;
+    return x;
   }
 };
 
@@ -153,35 +175,25 @@ std::vector<double> CrossedEffects::deviations(std::size_t index) const {
   return deviations;
 }
 
-double CrossedEffects::nuisance(std::size_t row) const {
-  double added = 0;
-  for (const std::size_t group : members_[row])
-    for (std::size_t figure = 0; groups_[group].is_nuisance && figure < figures_; ++figure)
-      added += rows_[row].slope[figure] * effects_.at(groups_[group].name)[figure];
-  return added;
-}
-
-CrossedEffects::LeftOut CrossedEffects::leave_out(std::size_t index) const {
-  const RowValues none;
-  const EffectProblem problem{groups_, members_, none, entry_of_};
-  LeftOut left;
-  Matrix curvature = Eigen::Map<const Matrix>(curvature_.data(), problem.size(), problem.size());
-  Vector gradient = Vector::Zero(problem.size());
-  for (std::size_t row = 0; row < members_.size(); ++row) {
-    if (std::ranges::find(members_[row], index) == members_[row].end()) continue;
-    left.rows.push_back(row);
-    const Vector slope = problem.spread(row, rows_[row]);
-    const double scale = rows_[row].count * huber_weight(rows_[row].residual);
-    curvature.selfadjointView<Eigen::Lower>().rankUpdate(slope, -scale);
-    gradient += scale * rows_[row].residual * slope;
+std::map<std::size_t, double> CrossedEffects::leave_out(const std::vector<std::size_t>& groups,
+                                                        const RowValues& values) const {
+  const EffectProblem problem{groups_, members_, values, entry_of_};
+  const Eigen::Map<const Matrix> curvature(curvature_.data(), problem.size(), problem.size());
+  std::map<std::size_t, double> residuals;
+  std::vector<std::vector<double>> thetas(members_.size(), std::vector<double>(figures_, 0.0));
+  for (const std::size_t left_out : groups) {
+    std::vector<std::size_t> its_rows;
+    for (std::size_t row = 0; row < members_.size(); ++row)
+      if (std::ranges::find(members_[row], left_out) != members_[row].end()) its_rows.push_back(row);
+    const Vector x = problem.without(its_rows, rows_, curvature, problem.begin_at(effects_));
+    for (const std::size_t row : its_rows) {
+      thetas[row] = problem.theta(row, x);
+      residuals[row] = 0;
+    }
   }
-  Vector moved = Eigen::LLT<Matrix>(curvature).solve(gradient);  // x without the rows - x with them
-  for (std::size_t group = 0; group < groups_.size(); ++group)
-    for (std::size_t figure = 0; groups_[group].is_nuisance && figure < figures_; ++figure)
-      if (const auto entry = entry_of_[group * figures_ + figure]; entry >= 0) moved[entry] = 0;
-  for (const std::size_t row : left.rows)
-    left.residual.push_back(rows_[row].residual - nuisance(row) + problem.spread(row, rows_[row]).dot(moved));
-  return left;
+  const std::vector<RowSlope> rows = values(thetas, 0);
+  for (auto& [row, residual] : residuals) residual = rows[row].residual;
+  return residuals;
 }
 
 std::vector<double> CrossedEffects::residuals() const {

@@ -52,20 +52,15 @@ class CrossedEffects {
   // depends on it.
   [[nodiscard]] std::vector<double> deviations(std::size_t index) const;
 
-  // Residuals of predictions of the rows of group `index`, in sigmas, had the fit not seen them, to first order. Rows
-  // in ascending order.
-  struct LeftOut {
-    std::vector<std::size_t> rows;
-    std::vector<double> residual;
-  };
-  [[nodiscard]] LeftOut leave_out(std::size_t index) const;
+  // By row: the residual of its prediction, in sigmas, had the fit not seen the rows of its group among `groups`, of
+  // which it belongs to one at most. What groups add is then taken to be one Newton step away. `values`: as in the fit.
+  [[nodiscard]] std::map<std::size_t, double> leave_out(const std::vector<std::size_t>& groups,
+                                                        const RowValues& values) const;
 
   // Residuals of all rows at the optimum, in sigmas.
   [[nodiscard]] std::vector<double> residuals() const;
 
  private:
-  [[nodiscard]] double nuisance(std::size_t row) const;  // that groups of that kind add to a residual
-
   Effects effects_;
   std::vector<CrossedGroup> groups_;
   std::vector<std::vector<std::size_t>> members_;

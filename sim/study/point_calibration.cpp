@@ -152,16 +152,6 @@ struct Grouped {
   return grouped;
 }
 
-[[nodiscard]] std::shared_ptr<const CrossedEffects> fit_points(std::span<const MeasuredPoint> points,
-                                                               const Grouped& grouped,
-                                                               const std::vector<double>& sigmas,
-                                                               const Effects& start) {
-  const auto values = [&](const std::vector<std::vector<double>>& thetas, double step) {
-    return rows_at(points, sigmas, thetas, step);
-  };
-  return std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values, start);
-}
-
 [[nodiscard]] std::vector<double> stated_sigmas(std::span<const MeasuredPoint> points) {
   std::vector<double> sigmas;
   for (const MeasuredPoint& point : points) sigmas.push_back(std::hypot(kModelLogSigma, point.spread));
@@ -213,16 +203,15 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
 }
 
 [[nodiscard]] IntervalTable score_left_out(std::span<const MeasuredPoint> points, const Grouped& grouped,
-                                           const CrossedEffects& fit, const std::vector<double>& sigmas) {
+                                           const CrossedEffects& fit, const RowValues& values,
+                                           const std::vector<double>& sigmas) {
   IntervalTable table;
-  for (std::size_t index = 0; index < grouped.groups.size(); ++index) {
-    if (!grouped.distances[index]) continue;
-    const CrossedEffects::LeftOut left = fit.leave_out(index);
-    for (std::size_t at = 0; at < left.rows.size(); ++at) {
-      const MeasuredPoint& point = points[left.rows[at]];
-      table.add(*grouped.distances[index], vendor_of(*point.machine), kind_of(*point.recipe),
-                left.residual[at] * sigmas[left.rows[at]]);
-    }
+  for (const Distance distance : kDistances) {
+    std::vector<std::size_t> left_out;
+    for (std::size_t group = 0; group < grouped.groups.size(); ++group)
+      if (grouped.distances[group] == distance) left_out.push_back(group);
+    for (const auto& [row, residual] : fit.leave_out(left_out, values))
+      table.add(distance, vendor_of(*points[row].machine), kind_of(*points[row].recipe), residual * sigmas[row]);
   }
   return table;
 }
@@ -236,10 +225,13 @@ PointCalibration::PointCalibration(std::span<const MeasuredPoint> measured) {
     point.machine = &machines.try_emplace(point.machine, with_host(*point.machine)).first->second;
   const Grouped grouped = group_points(points);
   std::vector<double> sigmas = stated_sigmas(points);
-  fit_ = fit_points(points, grouped, sigmas, {});
-  widen_by_source(points, *fit_, sigmas);
-  fit_ = fit_points(points, grouped, sigmas, fit_->effects());
-  table_ = score_left_out(points, grouped, *fit_, sigmas);
+  const RowValues values = [&](const std::vector<std::vector<double>>& thetas, double step) {
+    return rows_at(points, sigmas, thetas, step);
+  };
+  const CrossedEffects first(grouped.groups, grouped.members, values);
+  widen_by_source(points, first, sigmas);
+  fit_ = std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values, first.effects());
+  table_ = score_left_out(points, grouped, *fit_, values, sigmas);
   points_ = static_cast<int>(points.size());
   for (const MeasuredPoint& point : points) {
     if (point.recipe->probe) continue;
