@@ -196,10 +196,4 @@ std::map<std::size_t, double> CrossedEffects::leave_out(const std::vector<std::s
   return residuals;
 }
 
-std::vector<double> CrossedEffects::residuals() const {
-  std::vector<double> residuals;
-  for (const RowSlope& row : rows_) residuals.push_back(row.residual);
-  return residuals;
-}
-
 }  // namespace dculab::sim

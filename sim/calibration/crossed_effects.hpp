@@ -57,8 +57,8 @@ class CrossedEffects {
   [[nodiscard]] std::map<std::size_t, double> leave_out(const std::vector<std::size_t>& groups,
                                                         const RowValues& values) const;
 
-  // Residuals of all rows at the optimum, in sigmas.
-  [[nodiscard]] std::vector<double> residuals() const;
+  // Rows at the optimum.
+  [[nodiscard]] const std::vector<RowSlope>& rows() const { return rows_; }
 
  private:
   Effects effects_;

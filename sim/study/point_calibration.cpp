@@ -163,9 +163,8 @@ struct Grouped {
 void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects& fit, std::vector<double>& sigmas) {
   constexpr double kMedianOfNormal = 0.6745;
   std::map<std::string, std::vector<double>> sizes;
-  const std::vector<double> residuals = fit.residuals();
   for (std::size_t row = 0; row < points.size(); ++row)
-    sizes[points[row].source].push_back(std::abs(residuals[row]) / kMedianOfNormal);
+    sizes[points[row].source].push_back(std::abs(fit.rows()[row].residual) / kMedianOfNormal);
   std::map<std::string, double> wider;
   for (auto& [source, each] : sizes) {
     const auto middle = each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2);
@@ -233,10 +232,15 @@ PointCalibration::PointCalibration(std::span<const MeasuredPoint> measured) {
   fit_ = std::make_shared<CrossedEffects>(grouped.groups, grouped.members, values, first.effects());
   table_ = score_left_out(points, grouped, *fit_, values, sigmas);
   points_ = static_cast<int>(points.size());
-  for (const MeasuredPoint& point : points) {
+  for (std::size_t row = 0; row < points.size(); ++row) {
+    const MeasuredPoint& point = points[row];
+    const std::string stack = point.recipe->probe ? "" : point.machine->stack.name;
+    std::set<std::string_view>& moving = moving_[{point.machine->name, stack}];
+    for (std::size_t figure = 0; figure < parameters().size(); ++figure)
+      if (fit_->rows()[row].slope[figure] != 0) moving.insert(parameters()[figure].key);
     if (point.recipe->probe) continue;
-    ++rows_[{point.machine->name, point.machine->stack.name}];
-    hosts_.emplace(point.machine->stack.name, point.machine->overheads);
+    ++rows_[{point.machine->name, stack}];
+    hosts_.emplace(stack, point.machine->overheads);
   }
 }
 
@@ -261,6 +265,14 @@ Stack PointCalibration::anywhere(Stack stack) const {
   machine.stack.host_per_step = machine.overheads.host_per_step;
   machine.stack.host_per_sequence = machine.overheads.host_per_sequence;
   return std::move(machine.stack);
+}
+
+bool PointCalibration::tell(const Machine& machine, const Parameter& parameter) const {
+  for (const auto& [where, moving] : moving_)
+    if (where.first == machine.name && (owner_of(parameter) == Owner::device || where.second == machine.stack.name) &&
+        moving.contains(parameter.key))
+      return true;
+  return false;
 }
 
 bool PointCalibration::has_seen(lower::Vendor vendor) const {

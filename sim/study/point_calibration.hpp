@@ -25,11 +25,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sim/calibration/crossed_effects.hpp"
+#include "sim/calibration/parameters.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/point_intervals.hpp"
 #include "sim/study/recipe.hpp"
@@ -60,6 +63,9 @@ class PointCalibration {
   [[nodiscard]] bool has_seen(const std::string& machine) const;
   [[nodiscard]] int points() const { return points_; }
 
+  // Whether points of that machine, or where the figure is not the device's of `machine.stack` there, depend on it.
+  [[nodiscard]] bool tell(const Machine& machine, const Parameter& parameter) const;
+
   // How well prices of `machine.stack` hold there.
   [[nodiscard]] PointIntervals intervals(const Machine& machine) const;
 
@@ -75,7 +81,9 @@ class PointCalibration {
  private:
   std::shared_ptr<const CrossedEffects> fit_;
   std::map<std::pair<std::string, std::string>, int> rows_;  // by machine and stack
-  std::map<std::string, Overheads> hosts_;                   // by stack: as it had them on a machine
+  std::map<std::pair<std::string, std::string>, std::set<std::string_view>>
+      moving_;                              // by both: figures points move with
+  std::map<std::string, Overheads> hosts_;  // by stack: as it had them on a machine
   int points_ = 0;
   IntervalTable table_;
 };

@@ -20,12 +20,14 @@ namespace {
 }
 
 // What the fit moved; the others keep their source. `file`: before it, with the same stack.
-void cite_moved(sim::Machine& machine, const sim::Machine& file, sim::Owner owner, sim::Evidence evidence,
-                const std::string& source) {
+void cite_moved(const sim::PointCalibration& learned, const sim::Machine& file, sim::Owner owner,
+                sim::Machine& machine) {
+  const std::string source = source_text(learned);
   for (const sim::Parameter& parameter : sim::parameters()) {
     if (sim::owner_of(parameter) != owner || sim::get(machine, parameter) == sim::get(file, parameter)) continue;
     const std::string* before = sim::source_of(file, parameter.key);
-    config::cite(machine, std::string(parameter.key), evidence,
+    config::cite(machine, std::string(parameter.key),
+                 learned.tell(file, parameter) ? sim::Evidence::measured : sim::Evidence::inferred,
                  before == nullptr ? source : source + "; began at " + *before);
   }
 }
@@ -38,8 +40,7 @@ void learn_stack(const sim::PointCalibration& learned, const sim::Machine& file,
   const sim::PointIntervals intervals = learned.intervals(runs);
   machine.stack = runs.stack;
   machine.stack.reached = learned.reached(runs);
-  cite_moved(machine, runs, sim::Owner::kernels, intervals.rows > 0 ? sim::Evidence::measured : sim::Evidence::inferred,
-             source_text(learned));
+  cite_moved(learned, runs, sim::Owner::kernels, machine);
   machine.calibration->intervals[stack.name] = intervals;
 }
 
@@ -54,8 +55,7 @@ void learn_stack(const sim::PointCalibration& learned, const sim::Machine& file,
                                            const std::vector<sim::Stack>& stacks) {
   if (!learned.has_seen(file.vendor) || file.calibration) return file;
   sim::Machine machine = learned.device(file);
-  cite_moved(machine, file, sim::Owner::device,
-             learned.has_seen(file.name) ? sim::Evidence::measured : sim::Evidence::inferred, source_text(learned));
+  for (const sim::Owner owner : {sim::Owner::device, sim::Owner::host}) cite_moved(learned, file, owner, machine);
   machine.calibration.emplace();
   learn_stack(learned, file, any_stack(), machine);
   for (const sim::Stack& stack : stacks)

@@ -88,7 +88,8 @@ std::string program_of(const config::PublishedPoint& point) {
 }
 
 std::string source_of(const config::PublishedPoint& point) {
-  return point.source.substr(0, point.source.find_first_of("@ "));
+  const std::string repository = point.source.substr(0, point.source.find_first_of("@ "));
+  return repository.find('/') != std::string::npos ? repository : point.source;
 }
 
 std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,

@@ -58,7 +58,7 @@ struct PointSet {
 // "llama.cpp" of "llama.cpp HIP", "" for what is_of_hardware.
 [[nodiscard]] std::string program_of(const config::PublishedPoint& point);
 
-// Where it stands, without commit and page: "github.com/ROCm/aiter".
+// Who published it: the repository or thread, "github.com/ROCm/aiter", or all that is said of another source.
 [[nodiscard]] std::string source_of(const config::PublishedPoint& point);
 
 // What the points that can be scored teach, without those of which `is_left_out` holds. Throws InputError where there

@@ -74,7 +74,6 @@ TEST_CASE("Opt-GPTQ's time and its change lie inside the interval on the machine
     INFO(point.at("machine"));
     const Json& latency = reported(point, "Opt-GQA as reported", "total_time");
     CHECK(lies_in(latency.at("reported_change"), latency.at("change_interval")));
-    CHECK(lies_in(variant(point, "Before").at("total_time"), latency.at("baseline_interval")));
     if (point.at("machine") == "z100-coopt")
       CHECK(lies_in(latency.at("reported_baseline"), latency.at("baseline_interval")));
   }

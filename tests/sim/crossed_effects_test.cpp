@@ -125,7 +125,7 @@ TEST_CASE("one row far off does not decide") {
   planted.line.y[5] += 50;
   const CrossedEffects fit(planted.groups, planted.members, planted.line.values());
   CHECK(sum(fit, {"all", "m2", "b"}, 0) == Approx(2.4).margin(0.1));
-  CHECK(std::abs(fit.residuals()[5]) > 100);
+  CHECK(std::abs(fit.rows()[5].residual) > 100);
 }
 
 }  // namespace

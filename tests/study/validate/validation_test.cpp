@@ -53,6 +53,16 @@ TEST_CASE("points that cannot be priced, or be true, are left out with the reaso
   CHECK_THROWS_WITH(validate_points({none}), ContainsSubstring("has no points"));
 }
 
+TEST_CASE("a source is its repository, or all that is said of another") {
+  config::PublishedPoint point;
+  point.source = "github.com/ROCm/aiter@e404860 aiter/configs/tuned.csv";
+  CHECK(source_of(point) == "github.com/ROCm/aiter");
+  point.source = "github.com/ROCm/aiter/pull/801 (second table)";
+  CHECK(source_of(point) == "github.com/ROCm/aiter/pull/801");
+  point.source = "public notes of one card";
+  CHECK(source_of(point) == point.source);
+}
+
 TEST_CASE("what a calibration has seen is said to be measured") {
   const files::test::TemporaryFolder folder;
   std::string rows = kHeader;
