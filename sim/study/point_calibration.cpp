@@ -1,89 +1,41 @@
 #include "sim/study/point_calibration.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "sim/calibration/confidence.hpp"
-#include "sim/calibration/parameters.hpp"
 #include "sim/study/ordered_chunks.hpp"
+#include "sim/study/point_groups.hpp"
 
 namespace dculab::sim {
 namespace {
 
-constexpr double kLeastKernelSigma = 0.5;
-constexpr double kHalf = 0.5;  // of a prior's width
-constexpr double kSourceTimeSigma = 0.1;
 constexpr double kRowsOfPrior = 5;  // that kModelLogSigma counts as where a source's spread is estimated
-
-[[nodiscard]] std::size_t figures() { return parameters().size() + 1; }
-
-// Shares of the priors' widths, by whose figure it is.
-struct Widths {
-  double device = 0, kernels = 0, host = 0;
-  double least = 0;  // that a share is taken of
-  double time = 0;
-};
-
-[[nodiscard]] CrossedGroup group(std::string name, const Widths& widths) {
-  CrossedGroup result{std::move(name), {}};
-  for (const Parameter& parameter : parameters()) {
-    const Owner owner = owner_of(parameter);
-    const double share =
-        owner == Owner::device ? widths.device : (owner == Owner::kernels ? widths.kernels : widths.host);
-    result.sigma.push_back(share * std::max(widths.least, parameter.log_sigma));
-  }
-  result.sigma.push_back(widths.time);
-  result.is_nuisance = widths.time > 0;
-  return result;
-}
-
-[[nodiscard]] std::string vendor_of(const Machine& machine) { return std::string(lower::name(machine.vendor)); }
-
-[[nodiscard]] std::string program_on_vendor(const Machine& machine) {
-  return machine.stack.program + " on " + vendor_of(machine);
-}
-
-// A group, and what a prediction does not share with the points when it is left out.
-struct PointGroup {
-  CrossedGroup group;
-  std::optional<Distance> distance{};
-};
-
-[[nodiscard]] CrossedGroup group_of_all() { return group("all", {.device = 1, .kernels = kHalf, .host = 1}); }
-
-[[nodiscard]] CrossedGroup group_of_program(const Stack& stack) {
-  return group("program " + stack.program, {.kernels = kHalf, .host = 1, .least = kLeastKernelSigma});
-}
-
-[[nodiscard]] CrossedGroup group_of_stack(const Stack& stack) {
-  return group("stack " + stack.name, {.kernels = kHalf, .host = kHalf, .least = kLeastKernelSigma});
-}
-
-[[nodiscard]] std::vector<PointGroup> groups_of_device(const Machine& machine) {
-  return {{group_of_all()},
-          {group("vendor " + vendor_of(machine), {.device = kHalf, .kernels = kHalf}), Distance::vendor},
-          {group("family " + family_of(machine), {.device = kHalf})},
-          {group("machine " + machine.name, {.device = kHalf}), Distance::machine}};
-}
-
-// Of the device and of the stack that runs there.
-[[nodiscard]] std::vector<PointGroup> groups_of(const Machine& machine) {
-  const Stack& stack = machine.stack;
-  std::vector<PointGroup> groups = groups_of_device(machine);
-  groups.push_back({group_of_program(stack)});
-  groups.push_back({group_of_stack(stack), Distance::stack});
-  groups.push_back(
-      {group(program_on_vendor(machine), {.kernels = kHalf, .least = kLeastKernelSigma}), Distance::program});
-  groups.push_back({group(stack.program + " for " + family_of(machine), {.kernels = 1, .least = kLeastKernelSigma})});
-  return groups;
-}
+constexpr double kAlike = 0.05;     // correlation of errors of rows that one source measured of one kind in one place
 
 [[nodiscard]] std::vector<PointGroup> groups_of(const MeasuredPoint& point) {
-  std::vector<PointGroup> groups = point.recipe->probe ? groups_of_device(*point.machine) : groups_of(*point.machine);
-  groups.push_back({group("source " + point.source, {.time = kSourceTimeSigma}), Distance::source});
+  std::vector<PointGroup> groups =
+      point.recipe->probe ? groups_of_device(*point.machine) : sim::groups_of(*point.machine);
+  groups.push_back(group_of_source(point.source, point.holds_call));
   return groups;
+}
+
+// Measurements that each row counts as: n rows whose errors are alike tell as much as n / (1 + (n - 1) kAlike).
+[[nodiscard]] std::vector<double> counts_of(std::span<const MeasuredPoint> points) {
+  const auto series = [](const MeasuredPoint& point) {
+    return std::tuple(point.source, point.machine->name, point.machine->stack.name, kind_of(*point.recipe));
+  };
+  std::map<decltype(series(points[0])), double> sizes;
+  for (const MeasuredPoint& point : points) ++sizes[series(point)];
+  std::vector<double> counts;
+  for (const MeasuredPoint& point : points) counts.push_back(1 / (1 + (sizes.at(series(point)) - 1) * kAlike));
+  return counts;
 }
 
 [[nodiscard]] Seconds price_at(const Machine& machine, const Recipe& recipe, double log_factor) {
@@ -94,10 +46,10 @@ struct PointGroup {
 [[nodiscard]] std::vector<double> slopes_at(const Machine& base, const std::vector<double>& theta, const Recipe& recipe,
                                             Seconds time, double step) {
   std::vector<double> slopes;
-  Machine machine = with_factors(base, theta);
+  Machine machine = moved(base, theta);
   for (const Parameter& parameter : parameters()) {
     const double value = get(machine, parameter);
-    set(machine, parameter, value * std::exp(-step));
+    set(machine, parameter, value * std::exp(-step * freedom(base, parameter)));
     slopes.push_back(std::log(time / price_at(machine, recipe, theta.back())) / step);
     set(machine, parameter, value);
   }
@@ -105,9 +57,10 @@ struct PointGroup {
   return slopes;
 }
 
-[[nodiscard]] RowSlope row_at(const MeasuredPoint& point, double sigma, const std::vector<double>& theta, double step) {
-  const Seconds time = price_at(with_factors(*point.machine, theta), *point.recipe, theta.back());
-  RowSlope row{std::log(time / point.time) / sigma, {}};
+[[nodiscard]] RowSlope row_at(const MeasuredPoint& point, double sigma, double count, const std::vector<double>& theta,
+                              double step) {
+  const Seconds time = price_at(moved(*point.machine, theta), *point.recipe, theta.back());
+  RowSlope row{std::log(time / point.time) / sigma, {}, count};
   if (step == 0) return row;
   row.slope = slopes_at(*point.machine, theta, *point.recipe, time, step);
   for (double& slope : row.slope) slope /= sigma;
@@ -116,13 +69,14 @@ struct PointGroup {
 
 // Rows are priced on all cores: each is independent of the others.
 [[nodiscard]] std::vector<RowSlope> rows_at(std::span<const MeasuredPoint> points, const std::vector<double>& sigmas,
+                                            const std::vector<double>& counts,
                                             const std::vector<std::vector<double>>& thetas, double step) {
   std::vector<RowSlope> rows(points.size());
   const unsigned workers = std::max(1U, std::thread::hardware_concurrency());
   const auto make_worker = [&]() -> ChunkWorker {
     return [&](std::uint64_t worker) {
       for (std::size_t row = worker; row < points.size(); row += workers)
-        rows[row] = row_at(points[row], sigmas[row], thetas[row], step);
+        rows[row] = row_at(points[row], sigmas[row], counts[row], thetas[row], step);
       return std::string();
     };
   };
@@ -184,21 +138,18 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
   return machine;
 }
 
-// What the groups of that name add, over all of them.
-[[nodiscard]] std::vector<double> sum_of(const Effects& effects, std::span<const std::string> groups) {
-  std::vector<double> sum(figures(), 0.0);
-  for (const std::string& name : groups) {
-    const auto known = effects.find(name);
-    if (known == effects.end()) continue;
-    for (std::size_t figure = 0; figure < sum.size(); ++figure) sum[figure] += known->second[figure];
-  }
-  return sum;
+// No fit knows more digits.
+[[nodiscard]] double four_digits(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return std::strtod(text.data(), nullptr);
 }
 
-[[nodiscard]] std::vector<std::string> names_of(const std::vector<PointGroup>& groups) {
-  std::vector<std::string> names;
-  for (const PointGroup& each : groups) names.push_back(each.group.name);
-  return names;
+[[nodiscard]] Machine learned(const Machine& file, const Effects& effects, const std::vector<PointGroup>& groups) {
+  Machine machine = moved(file, sum_of(effects, groups));
+  for (const Parameter& parameter : parameters())
+    if (get(machine, parameter) != get(file, parameter)) set(machine, parameter, four_digits(get(machine, parameter)));
+  return machine;
 }
 
 [[nodiscard]] IntervalTable score_left_out(std::span<const MeasuredPoint> points, const Grouped& grouped,
@@ -210,7 +161,7 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
     for (std::size_t group = 0; group < grouped.groups.size(); ++group)
       if (grouped.distances[group] == distance) left_out.push_back(group);
     for (const auto& [row, residual] : fit.leave_out(left_out, values))
-      table.add(distance, vendor_of(*points[row].machine), kind_of(*points[row].recipe), residual * sigmas[row]);
+      table.add(distance, vendor_name(*points[row].machine), kind_of(*points[row].recipe), residual * sigmas[row]);
   }
   return table;
 }
@@ -224,8 +175,9 @@ PointCalibration::PointCalibration(std::span<const MeasuredPoint> measured) {
     point.machine = &machines.try_emplace(point.machine, with_host(*point.machine)).first->second;
   const Grouped grouped = group_points(points);
   std::vector<double> sigmas = stated_sigmas(points);
+  const std::vector<double> counts = counts_of(points);
   const RowValues values = [&](const std::vector<std::vector<double>>& thetas, double step) {
-    return rows_at(points, sigmas, thetas, step);
+    return rows_at(points, sigmas, counts, thetas, step);
   };
   const CrossedEffects first(grouped.groups, grouped.members, values);
   widen_by_source(points, first, sigmas);
@@ -245,11 +197,11 @@ PointCalibration::PointCalibration(std::span<const MeasuredPoint> measured) {
 }
 
 Machine PointCalibration::device(const Machine& machine) const {
-  return with_factors(machine, sum_of(effects(), names_of(groups_of_device(machine))));
+  return learned(machine, effects(), groups_of_device(machine));
 }
 
 Reached PointCalibration::reached(const Machine& machine) const {
-  return with_factors(machine, sum_of(effects(), names_of(groups_of(machine)))).stack.reached;
+  return learned(machine, effects(), sim::groups_of(machine)).stack.reached;
 }
 
 Stack PointCalibration::anywhere(Stack stack) const {
@@ -258,9 +210,7 @@ Stack PointCalibration::anywhere(Stack stack) const {
   const auto host = hosts_.find(machine.stack.name);
   if (host != hosts_.end()) machine.overheads = host->second;
   machine = with_host(std::move(machine));
-  const std::vector<std::string> groups{group_of_all().name, group_of_program(machine.stack).name,
-                                        group_of_stack(machine.stack).name};
-  machine = with_factors(machine, sum_of(effects(), groups));
+  machine = learned(machine, effects(), groups_anywhere(machine.stack));
   if (host == hosts_.end()) return std::move(machine.stack);
   machine.stack.host_per_step = machine.overheads.host_per_step;
   machine.stack.host_per_sequence = machine.overheads.host_per_sequence;
@@ -279,16 +229,18 @@ bool PointCalibration::has_seen(lower::Vendor vendor) const {
   return effects().contains("vendor " + std::string(lower::name(vendor)));
 }
 
-bool PointCalibration::has_seen(const Stack& stack) const { return effects().contains("program " + stack.program); }
+bool PointCalibration::has_seen(const Stack& stack) const {
+  return effects().contains(group_of_program(stack).group.name);
+}
 
 bool PointCalibration::has_seen(const std::string& machine) const { return effects().contains("machine " + machine); }
 
 PointIntervals PointCalibration::intervals(const Machine& machine) const {
-  const std::string vendor = vendor_of(machine);
+  const std::string vendor = vendor_name(machine);
   const auto seen = [this](const std::string& group) { return effects().contains(group); };
   Distance distance = Distance::source;
-  if (!seen(group_of_stack(machine.stack).name)) distance = Distance::stack;
-  if (!seen(program_on_vendor(machine))) distance = Distance::program;
+  if (!seen(group_of_stack(machine.stack).group.name)) distance = Distance::stack;
+  if (!seen(group_of_program_on_vendor(machine).group.name)) distance = Distance::program;
   if (!seen("machine " + machine.name)) distance = Distance::machine;
   if (!seen("vendor " + vendor)) distance = Distance::vendor;
   PointIntervals intervals;

@@ -1,23 +1,16 @@
 // What published figures teach of machines and of what runs there, and how far a prediction can then be trusted.
 //
 // A figure of sim/calibration/parameters.hpp is what the files say, times what is learned of the groups that a point
-// belongs to (sim/calibration/crossed_effects.hpp):
-//
-//            all  vendor  family  machine  program  stack  program on vendor  program for family  source
-//   device   1    1/2     1/2     1/2
-//   kernels  1/2  1/2                      1/2      1/2    1/2                1
-//   host     1                             1        1/2
-//   time                                                                                          0.1
-//
-// in shares of the prior's own width, of what runs at least of 0.5. What a library reaches is mostly a matter of the
-// instruction set that it was written for.
+// belongs to (sim/study/point_groups.hpp).
 //
 // So a machine that no point was measured on is predicted with what is known of its vendor and of the program
 // elsewhere. A source's time (the clock it ran at, how it timed) is of how its rows were measured, and no part of a
 // prediction.
 //
 // A row's residual is in sigmas of its own: what the cost law is taken to leave out (kModelLogSigma), the spread that
-// its publication admits, and, in a second fit, that of its source's rows about the first.
+// its publication admits, and, in a second fit, that of its source's rows about the first. Rows that one source
+// measured of one kind in one place err alike, so that many of them count as few (Kish 1965, "Survey Sampling", design
+// effect).
 //
 // How far a prediction holds: sim/study/point_intervals.hpp.
 #pragma once
@@ -44,7 +37,8 @@ struct MeasuredPoint {
   const Machine* machine = nullptr;  // as its file has it, with the stack that ran
   const Recipe* recipe = nullptr;
   Seconds time;
-  double spread = 0;  // of the measurement, relative, as its publication admits
+  double spread = 0;        // of the measurement, relative, as its publication admits
+  bool holds_call = false;  // the time is that of a call, with what the host and the timer take for it
 };
 
 class PointCalibration {
@@ -69,13 +63,13 @@ class PointCalibration {
   // How well prices of `machine.stack` hold there.
   [[nodiscard]] PointIntervals intervals(const Machine& machine) const;
 
-  // Median |error| of the vendor's rows, each predicted without those of its machine, to first order.
+  // Median |error| of the vendor's rows, each predicted without those of its machine.
   [[nodiscard]] std::optional<double> machine_error(lower::Vendor vendor) const {
     return table_.median_error(Distance::machine, std::string(lower::name(vendor)));
   }
 
-  // By group, "all", "vendor hygon", "family gfx936", "machine NAME", "program NAME", "stack NAME", "NAME on hygon",
-  // "NAME for gfx936", "source NAME": the logarithms added to each of parameters(), and to the time.
+  // By group, "host times", "vendor hygon", "family gfx936", "machine NAME", "program NAME", "stack NAME", "NAME on
+  // hygon", "NAME for gfx936", "source NAME": the logarithms added to each of parameters(), and to the time.
   [[nodiscard]] const Effects& effects() const { return fit_->effects(); }
 
  private:

@@ -98,11 +98,12 @@ std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
   for (const ReadPoint& read : set.points) {
     if (!read.is_scored() || is_left_out(read)) continue;
     require_uncalibrated(set.runs.of(read.point).machine);
-    points.push_back({.source = source_of(read.point),
+    points.push_back({.source = source_of(read.point) + (read.point.clock.empty() ? "" : ", " + read.point.clock),
                       .machine = &set.runs.of(read.point).machine,
                       .recipe = &read.priced.recipe,
                       .time = read.priced.recipe.time(read.point.value),
-                      .spread = published_spread(read.point)});
+                      .spread = published_spread(read.point),
+                      .holds_call = holds_call(read.point)});
   }
   if (points.empty()) throw InputError("no point to learn from can be priced");
   return std::make_shared<const sim::PointCalibration>(points);

@@ -10,8 +10,8 @@ namespace {
 
 // clang-format off
 constexpr auto kSpreads = std::to_array<PublishedSpread>({
-    {"github.com/wangzy0327/hblas-bench", "", "", 0.15, "one timed call after five"},
-    {"github.com/wangzy0327/gemm-bench", "", "", 0.20, "the clock was not recorded; days differ by up to 25 %"},
+    {"github.com/wangzy0327/hblas-bench", "", "", 0.15, "one timed call after five", true},
+    {"github.com/wangzy0327/gemm-bench", "", "", 0.20, "the clock was not recorded; days differ by up to 25 %", true},
     {"github.com/HYGON-AI/hcu-train-simulator", "bus bandwidth", "", 0.30, "if the column is algorithm bandwidth, times are up to 1.75 times shorter"},
     {"github.com/HYGON-AI/hcu-train-simulator", "", "", 0.10, "means of a vendor's profile"},
     {"github.com/IceFerryLing", "", "", 0.15, "the clock was not recorded"},
@@ -30,8 +30,8 @@ constexpr auto kSpreads = std::to_array<PublishedSpread>({
     {"", "low confidence", "", 0.50, "the source doubts it"},
     {"", "overclocked", "", 0.30, "not as the machine's file has it"},
     {"", "host not quiet", "", 0.20, "others ran beside it"},
-    {"", "event-tim", "", 0.50, "no less than the timer of events tells apart"},
-    {"", "floor of the timer", "", 0.50, "no less than the timer of events tells apart"},
+    {"", "event-tim", "", 0.50, "no less than the timer of events tells apart", true},
+    {"", "floor of the timer", "", 0.50, "no less than the timer of events tells apart", true},
     {"", "host wall time", "", 0.50, "of the host, not of the device"},
 });
 // clang-format on
@@ -48,6 +48,13 @@ double published_spread(const config::PublishedPoint& point) {
         point.machine.starts_with(row.machine))
       largest = std::max(largest, row.spread);
   return largest;
+}
+
+bool holds_call(const config::PublishedPoint& point) {
+  const std::string notes = lower_case(point.notes);
+  return std::ranges::any_of(kSpreads, [&](const PublishedSpread& row) {
+    return row.holds_call && point.source.starts_with(row.source) && notes.find(row.says) != std::string::npos;
+  });
 }
 
 }  // namespace dculab::study

@@ -14,11 +14,15 @@ struct PublishedSpread {
   std::string_view machine;  // how machines begin; empty: any
   double spread = 0;         // relative standard deviation
   std::string_view why;
+  bool holds_call = false;  // times are of single calls, with what the host and the timer take for each
 };
 
 [[nodiscard]] std::span<const PublishedSpread> published_spreads();
 
 // The largest of the rows that the point meets; 0 without one.
 [[nodiscard]] double published_spread(const config::PublishedPoint& point);
+
+// Whether one of them says so of its time.
+[[nodiscard]] bool holds_call(const config::PublishedPoint& point);
 
 }  // namespace dculab::study

@@ -94,6 +94,22 @@ TEST_CASE("a planted bandwidth of one machine tells it from another with a progr
         Approx(planted).epsilon(0.05));
 }
 
+TEST_CASE("points tell of figures that their times depend on, where they were measured") {
+  Points known;
+  const Machine file = Points::file("m0", "engine");
+  known.add("m0", "engine", file);
+  const PointCalibration calibration(known.points);
+  const auto told = [&](const Machine& machine, std::string_view key) {
+    return calibration.tell(machine, *std::ranges::find(parameters(), key, &Parameter::key));
+  };
+  CHECK(told(file, "sustained.dram_bandwidth"));
+  CHECK(told(file, "stack.reached.overlap"));
+  CHECK_FALSE(told(file, "sustained.peer_link"));
+  CHECK(told(Points::file("m0", "another"), "sustained.dram_bandwidth"));
+  CHECK_FALSE(told(Points::file("m0", "another"), "stack.reached.overlap"));
+  CHECK_FALSE(told(Points::file("m1", "engine"), "sustained.dram_bandwidth"));
+}
+
 TEST_CASE("how one source measured moves no machine and no program of another") {
   const Machine file = Points::file("m0", "engine");
   const Recipe asked = decode(server_of(file), 8, 2048, 2048);

@@ -84,8 +84,11 @@ TEST_CASE("sources are trusted as far as they say how they measured") {
   CHECK(published_spread(point) == 0);
   point.source = "github.com/argonne-lcf/LLM-Inference-Bench@1234 a.csv";
   CHECK(published_spread(point) == 0.10);
+  CHECK_FALSE(holds_call(point));
   point.machine = "mi250-gcd";
   CHECK(published_spread(point) == 0.50);
+  point.notes = "event-timed kernel";
+  CHECK(holds_call(point));
   point.source = "somewhere";
   point.notes = "Head counts NOT STATED";
   CHECK(published_spread(point) == 0.20);

@@ -1,0 +1,108 @@
+#include "sim/study/point_groups.hpp"
+
+#include <utility>
+
+#include "sim/hardware/figure.hpp"
+
+namespace dculab::sim {
+namespace {
+
+constexpr double kHalf = 0.5;  // of a prior's width
+constexpr double kSourceTimeSigma = 0.15;
+constexpr double kCallSigma = 1;  // of the logarithm of a launch
+constexpr double kMeasuredFreedom = 0.7;
+// A workgroup starts in some hundreds of clocks: its time may not stand for what else a kernel's price lacks.
+constexpr double kWorkgroupStartShare = 0.3;
+
+// Shares of the priors' widths, by whose figure it is.
+struct Widths {
+  double device = 0, kernels = 0, host = 0;
+  double time = 0;
+};
+
+[[nodiscard]] CrossedGroup group(std::string name, const Widths& widths) {
+  CrossedGroup result{std::move(name), {}};
+  for (const Parameter& parameter : parameters()) {
+    const Owner owner = owner_of(parameter);
+    const double share =
+        owner == Owner::device ? widths.device : (owner == Owner::kernels ? widths.kernels : widths.host);
+    const bool starts = parameter.key == "overheads.workgroup_start";
+    result.sigma.push_back(share * parameter.log_sigma * (starts ? kWorkgroupStartShare : 1));
+  }
+  result.sigma.push_back(widths.time);
+  result.is_nuisance = widths.time > 0;
+  return result;
+}
+
+[[nodiscard]] PointGroup group_of_hosts() { return {group("host times", {.host = 1})}; }
+
+[[nodiscard]] std::string program_of(const Stack& stack) {
+  return stack.age > 0 ? stack.program + " of old" : stack.program;
+}
+
+}  // namespace
+
+std::string vendor_name(const Machine& machine) { return std::string(lower::name(machine.vendor)); }
+
+PointGroup group_of_program(const Stack& stack) {
+  return {group("program " + program_of(stack), {.kernels = kHalf, .host = 1})};
+}
+
+PointGroup group_of_program_on_vendor(const Machine& machine) {
+  return {group(program_of(machine.stack) + " on " + vendor_name(machine), {.kernels = kHalf}), Distance::program};
+}
+
+PointGroup group_of_stack(const Stack& stack) {
+  return {group("stack " + stack.name, {.kernels = kHalf, .host = kHalf}), Distance::stack};
+}
+
+PointGroup group_of_source(const std::string& source, bool holds_calls) {
+  PointGroup result{group("source " + source + (holds_calls ? ", calls" : ""), {.time = kSourceTimeSigma}),
+                    Distance::source};
+  for (std::size_t figure = 0; holds_calls && figure < parameters().size(); ++figure)
+    if (parameters()[figure].key == "overheads.kernel_launch") result.group.sigma[figure] = kCallSigma;
+  return result;
+}
+
+std::vector<PointGroup> groups_of_device(const Machine& machine) {
+  return {group_of_hosts(),
+          {group("vendor " + vendor_name(machine), {.device = 1, .kernels = kHalf}), Distance::vendor},
+          {group("family " + family_of(machine), {.device = kHalf})},
+          {group("machine " + machine.name, {.device = kHalf}), Distance::machine}};
+}
+
+std::vector<PointGroup> groups_of(const Machine& machine) {
+  std::vector<PointGroup> groups = groups_of_device(machine);
+  groups.push_back(group_of_program(machine.stack));
+  groups.push_back(group_of_stack(machine.stack));
+  groups.push_back(group_of_program_on_vendor(machine));
+  groups.push_back({group(program_of(machine.stack) + " for " + family_of(machine), {.kernels = 1})});
+  return groups;
+}
+
+std::vector<PointGroup> groups_anywhere(const Stack& stack) {
+  return {group_of_hosts(), group_of_program(stack), group_of_stack(stack)};
+}
+
+std::vector<double> sum_of(const Effects& effects, const std::vector<PointGroup>& groups) {
+  std::vector<double> sum(parameters().size() + 1, 0.0);
+  for (const PointGroup& each : groups) {
+    const auto known = effects.find(each.group.name);
+    if (known == effects.end()) continue;
+    for (std::size_t figure = 0; figure < sum.size(); ++figure) sum[figure] += known->second[figure];
+  }
+  return sum;
+}
+
+double freedom(const Machine& machine, const Parameter& parameter) {
+  const std::string* source = source_of(machine, parameter.key);
+  return source != nullptr && source->starts_with("measured") ? kMeasuredFreedom : 1;
+}
+
+Machine moved(const Machine& machine, std::vector<double> theta) {
+  for (std::size_t index = 0; index < parameters().size(); ++index)
+    theta[index] *= freedom(machine, parameters()[index]);
+  return with_factors(machine, theta);
+}
+
+}  // namespace dculab::sim

@@ -1,0 +1,57 @@
+// Which groups of published points share what a fit learns, and how much each may add.
+//
+//            host times  vendor  family  machine  program  stack  program on vendor  program for family  source
+//   device               1       1/2     1/2
+//   kernels              1/2                      1/2      1/2    1/2                1
+//   host     1                                    1        1/2
+//   time                                                                                               0.15
+//   launch, of a source whose times hold the call                                                      1
+//
+// in shares of the prior's own width (sim/calibration/parameters.hpp). Vendors share no figure of their devices: what
+// one vendor's points say moves no other's. What a library reaches is mostly a matter of the instruction set that it
+// was written for, and what an old stack of a program reaches is told apart from today's.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/calibration/crossed_effects.hpp"
+#include "sim/calibration/parameters.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/study/point_intervals.hpp"
+
+namespace dculab::sim {
+
+// A group, and what a prediction does not share with the points when it is left out.
+struct PointGroup {
+  CrossedGroup group;  // [parameters() and the time]
+  std::optional<Distance> distance{};
+};
+
+[[nodiscard]] std::string vendor_name(const Machine& machine);
+
+[[nodiscard]] PointGroup group_of_program(const Stack& stack);
+[[nodiscard]] PointGroup group_of_program_on_vendor(const Machine& machine);
+[[nodiscard]] PointGroup group_of_stack(const Stack& stack);
+// `holds_calls`: its times are of single calls, with what the host and the timer take for each.
+[[nodiscard]] PointGroup group_of_source(const std::string& source, bool holds_calls);
+
+// Of the device; of the device and of `machine.stack` that runs there; of the stack on a device of which nothing is
+// known.
+[[nodiscard]] std::vector<PointGroup> groups_of_device(const Machine& machine);
+[[nodiscard]] std::vector<PointGroup> groups_of(const Machine& machine);
+[[nodiscard]] std::vector<PointGroup> groups_anywhere(const Stack& stack);
+
+// What groups add, over those of them that the fit has.
+[[nodiscard]] std::vector<double> sum_of(const Effects& effects, const std::vector<PointGroup>& groups);
+
+// `machine` with each figure times exp(theta), of one that was measured on the machine itself with a part of theta.
+[[nodiscard]] Machine moved(const Machine& machine, std::vector<double> theta);
+
+// That part: 1 of a figure that was not measured.
+[[nodiscard]] double freedom(const Machine& machine, const Parameter& parameter);
+
+}  // namespace dculab::sim
