@@ -1,5 +1,6 @@
 #include "sim/study/point_groups.hpp"
 
+#include <string_view>
 #include <utility>
 
 #include "sim/hardware/figure.hpp"
@@ -11,8 +12,13 @@ constexpr double kHalf = 0.5;  // of a prior's width
 constexpr double kSourceTimeSigma = 0.15;
 constexpr double kCallSigma = 1;  // of the logarithm of a launch
 constexpr double kMeasuredFreedom = 0.7;
-// A workgroup starts in some hundreds of clocks: its time may not stand for what else a kernel's price lacks.
-constexpr double kWorkgroupStartShare = 0.3;
+
+// Shares of figures that stand for what else a kernel's price lacks where they are free: a workgroup starts in some
+// hundreds of clocks, and what caches sustain was measured on cards of each vendor.
+[[nodiscard]] double share_of(std::string_view key) {
+  if (key == "overheads.workgroup_start") return 0.3;
+  return key == "sustained.cache_bandwidth" ? 0.25 : 1;
+}
 
 // Shares of the priors' widths, by whose figure it is.
 struct Widths {
@@ -26,8 +32,7 @@ struct Widths {
     const Owner owner = owner_of(parameter);
     const double share =
         owner == Owner::device ? widths.device : (owner == Owner::kernels ? widths.kernels : widths.host);
-    const bool starts = parameter.key == "overheads.workgroup_start";
-    result.sigma.push_back(share * parameter.log_sigma * (starts ? kWorkgroupStartShare : 1));
+    result.sigma.push_back(share * parameter.log_sigma * share_of(parameter.key));
   }
   result.sigma.push_back(widths.time);
   result.is_nuisance = widths.time > 0;
