@@ -34,6 +34,7 @@ namespace dculab::sim {
 
 struct MeasuredPoint {
   std::string source;
+  std::string clock{};               // the state that the source tells, "" if none
   const Machine* machine = nullptr;  // as its file has it, with the stack that ran
   const Recipe* recipe = nullptr;
   Seconds time;

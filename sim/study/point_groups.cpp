@@ -9,7 +9,7 @@ namespace dculab::sim {
 namespace {
 
 constexpr double kHalf = 0.5;  // of a prior's width
-constexpr double kSourceTimeSigma = 0.15;
+constexpr double kSourceTimeSigma = 0.07, kClockTimeSigma = 0.3;
 constexpr double kCallSigma = 1;  // of the logarithm of a launch
 constexpr double kMeasuredFreedom = 0.7;
 
@@ -42,7 +42,7 @@ struct Widths {
 [[nodiscard]] PointGroup group_of_hosts() { return {group("host times", {.host = 1})}; }
 
 [[nodiscard]] std::string program_of(const Stack& stack) {
-  return stack.age > 0 ? stack.program + " of old" : stack.program;
+  return stack.age > 0 ? stack.program + " (older)" : stack.program;
 }
 
 }  // namespace
@@ -61,8 +61,9 @@ PointGroup group_of_stack(const Stack& stack) {
   return {group("stack " + stack.name, {.kernels = kHalf, .host = kHalf}), Distance::stack};
 }
 
-PointGroup group_of_source(const std::string& source, bool holds_calls) {
-  PointGroup result{group("source " + source + (holds_calls ? ", calls" : ""), {.time = kSourceTimeSigma}),
+PointGroup group_of_source(const std::string& source, const std::string& clock, bool holds_calls) {
+  PointGroup result{group("source " + source + (clock.empty() ? "" : ", " + clock) + (holds_calls ? ", calls" : ""),
+                          {.time = clock.empty() ? kSourceTimeSigma : kClockTimeSigma}),
                     Distance::source};
   for (std::size_t figure = 0; holds_calls && figure < parameters().size(); ++figure)
     if (parameters()[figure].key == "overheads.kernel_launch") result.group.sigma[figure] = kCallSigma;

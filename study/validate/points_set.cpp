@@ -98,7 +98,8 @@ std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
   for (const ReadPoint& read : set.points) {
     if (!read.is_scored() || is_left_out(read)) continue;
     require_uncalibrated(set.runs.of(read.point).machine);
-    points.push_back({.source = source_of(read.point) + (read.point.clock.empty() ? "" : ", " + read.point.clock),
+    points.push_back({.source = source_of(read.point),
+                      .clock = read.point.clock,
                       .machine = &set.runs.of(read.point).machine,
                       .recipe = &read.priced.recipe,
                       .time = read.priced.recipe.time(read.point.value),

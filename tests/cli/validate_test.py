@@ -87,8 +87,8 @@ with tempfile.TemporaryDirectory() as name:
     before, after = validate("--points", held_out), validate("--points", held_out, "--calibrate-on", fit)
     assert after["summary"]["median_abs_error"] < before["summary"]["median_abs_error"]
     learned = after["fitted"]
-    assert learned["machine a100-40gb"]["sustained.dram_bandwidth"] > 0 and learned["program vLLM"]["overheads.host_per_step"] > 0
-    assert learned["program vLLM"]["sustained.dram_bandwidth"] == 1  # the device's
+    assert learned["machine a100-40gb"]["sustained.dram_bandwidth"] > 0 and learned["program vLLM (older)"]["overheads.host_per_step"] > 0
+    assert learned["program vLLM (older)"]["sustained.dram_bandwidth"] == 1  # the device's
 
     # Kept as files, it is the same for every command.
     kept = folder / "learned"

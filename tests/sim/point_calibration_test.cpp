@@ -43,7 +43,7 @@ struct Points {
       for (const int context : {256, 1024, 4096}) {
         recipes.push_back(decode(server_of(machines.back()), batch, context, context));
         const Recipe& recipe = recipes.back();
-        points.push_back({source, &machines.back(), &recipe, factor * price_recipe(truth, recipe), 0});
+        points.push_back({source, "", &machines.back(), &recipe, factor * price_recipe(truth, recipe), 0});
       }
   }
 };
