@@ -7,7 +7,6 @@
 #include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/study/variant_cost.hpp"
-#include "cli/study/variant_interval.hpp"
 #include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"

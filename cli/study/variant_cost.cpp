@@ -65,6 +65,23 @@ VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machin
   return cost;
 }
 
+FigureInterval interval_of(const VariantCost& cost, const std::string& metric) {
+  const Seconds time = sim::price_recipe(cost.machine, cost.recipe);
+  const sim::Confidence trust = sim::recipe_confidence(cost.machine, cost.recipe, time);
+  const double figure = cost.figures.at(metric);
+  if (metric.ends_with("per_second")) return {figure * (time / trust.high), figure * (time / trust.low)};
+  return {figure * (trust.low / time), figure * (trust.high / time)};
+}
+
+std::optional<FigureInterval> interval_of_change(const VariantCost& baseline, const VariantCost& variant,
+                                                 const std::string& metric) {
+  const std::optional<double> factor =
+      sim::ratio_factor({baseline.machine, baseline.recipe}, {variant.machine, variant.recipe});
+  if (!factor) return std::nullopt;
+  const double ratio = variant.figures.at(metric) / baseline.figures.at(metric);
+  return FigureInterval{ratio / *factor - 1, ratio * *factor - 1};
+}
+
 std::string largest_share(const VariantCost& cost) {
   if (!cost.fits()) return "does not fit";
   const auto largest = std::max_element(cost.shares.begin(), cost.shares.end(),

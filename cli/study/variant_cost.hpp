@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "cli/output/output.hpp"
@@ -26,6 +27,17 @@ struct VariantCost {
 
 // Throws InputError when a context is longer than the model's.
 [[nodiscard]] VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine);
+
+struct FigureInterval {
+  double low = 0;
+  double high = 0;
+};
+
+// At 90 %, of a figure and of variant / baseline - 1; nothing where sim::ratio_factor says nothing. Precondition: what
+// is asked about fits, and has the metric.
+[[nodiscard]] FigureInterval interval_of(const VariantCost& cost, const std::string& metric);
+[[nodiscard]] std::optional<FigureInterval> interval_of_change(const VariantCost& baseline, const VariantCost& variant,
+                                                               const std::string& metric);
 
 // The largest share of the time: "matmul, compute 64 %".
 [[nodiscard]] std::string largest_share(const VariantCost& cost);

@@ -107,4 +107,16 @@ Confidence recipe_confidence(const Machine& machine, const Recipe& recipe, Secon
   return {std::max(predicted / factor, floor), predicted * factor, spread.basis};
 }
 
+std::optional<double> ratio_factor(const PricedRecipe& before, const PricedRecipe& after) {
+  if (before.machine.name != after.machine.name || before.machine.calibration || after.machine.calibration)
+    return std::nullopt;
+  const auto shifts_of = [](const PricedRecipe& priced) {
+    return prior_shifts(priced.machine, [&priced](const Machine& moved) { return price_recipe(moved, priced.recipe); });
+  };
+  const std::vector<double> first = shifts_of(before), second = shifts_of(after);
+  double variance = 0;
+  for (std::size_t index = 0; index < first.size(); ++index) variance += std::pow(second[index] - first[index], 2);
+  return std::exp(kNormalQuantile95 * std::sqrt(variance));
+}
+
 }  // namespace dculab::sim

@@ -57,4 +57,15 @@ struct Recipe {
 // 90 % interval, from how well such prices hold on the machine, or from its priors; never below the floor.
 [[nodiscard]] Confidence recipe_confidence(const Machine& machine, const Recipe& recipe, Seconds predicted);
 
+// What runs where.
+struct PricedRecipe {
+  const Machine& machine;  // with its stack
+  const Recipe& recipe;
+};
+
+// The time of `after` / that of `before` may be so many times larger or smaller, at 90 %: by the differences of what
+// each prior does to the two. Nothing where they are on different machines, or where one was calibrated: its intervals
+// do not say what is common to both.
+[[nodiscard]] std::optional<double> ratio_factor(const PricedRecipe& before, const PricedRecipe& after);
+
 }  // namespace dculab::sim

@@ -163,6 +163,23 @@ TEST_CASE("kernels of one recipe follow each other") {
   CHECK(price_recipe(machine, both) >= 2 * alone);  // and leave each other less cache
 }
 
+TEST_CASE("a ratio of two times is as sure as the priors move both alike") {
+  const Machine machine = test::a100_like();
+  const Recipe four = decode(server_of(test::llama_3_8b(), 2048), 4, 100, 100);
+  const Recipe five = decode(server_of(test::llama_3_8b(), 2048), 5, 100, 100);
+  const Recipe prefill =
+      kernel_recipe(plan_step(test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::prefill, 1, 2048)));
+  CHECK(ratio_factor({machine, four}, {machine, four}) == 1);
+  CHECK(*ratio_factor({machine, four}, {machine, five}) < 1.05);
+  CHECK(*ratio_factor({machine, four}, {machine, prefill}) > 1.2);  // one waits for DRAM, the other computes
+  Machine other = machine;
+  other.name = "another";
+  CHECK_FALSE(ratio_factor({machine, four}, {other, four}));
+  other = machine;
+  other.calibration.emplace();
+  CHECK_FALSE(ratio_factor({machine, four}, {other, four}));
+}
+
 TEST_CASE("weights of a format that is only alike have their own bytes, in the layers alone") {
   Server server = server_of(test::llama_3_8b(), 2048);
   const Recipe as_is = decode(server, 1, 100, 100);
