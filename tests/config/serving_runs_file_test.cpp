@@ -45,9 +45,6 @@ TEST_CASE("served runs are read, stages and rivals as they stand") {
   CHECK(figure.predicted_by.at("b").value() == Approx(3.3305));
 }
 
-TEST_CASE("a served run's requests may ask for the likeliest tokens alone") {
-}
-
 TEST_CASE("the shipped served runs are read whole") {
   CHECK(read_serving_runs_file(DCULAB_SOURCE_DIR "/tests/data/serving_runs.csv").size() == 147);
 }
