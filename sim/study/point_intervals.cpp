@@ -50,7 +50,15 @@ std::optional<double> IntervalTable::factor_at(Distance distance, const std::str
   return std::nullopt;
 }
 
+bool IntervalTable::has_seen(const std::string& vendor, PriceKind kind) const {
+  const auto rows = errors_.find({Distance::source, kind});
+  if (rows == errors_.end()) return false;
+  const auto of_vendor = rows->second.find(vendor);
+  return of_vendor != rows->second.end() && of_vendor->second.size() >= kFewestRows;
+}
+
 double IntervalTable::factor(Distance distance, const std::string& vendor, PriceKind kind) const {
+  if (!has_seen(vendor, kind)) distance = Distance::vendor;
   std::optional<double> widest;
   for (const Distance nearer : kDistances)
     if (const auto factor = factor_at(nearer, vendor, kind); factor && nearer <= distance)

@@ -34,6 +34,15 @@ TEST_CASE("a vendor with few rows borrows those of the others, a kind with few t
   CHECK(table.factor(Distance::source, "hygon", PriceKind::exchange) == Approx(std::exp(0.20)));
 }
 
+TEST_CASE("a kind that was hardly seen of a vendor is as far as another vendor") {
+  IntervalTable table;
+  add_rows(table, Distance::source, "amd", PriceKind::product, 0.10);
+  add_rows(table, Distance::vendor, "amd", PriceKind::product, 0.60);
+  table.add(Distance::source, "hygon", PriceKind::product, 0.2);
+  CHECK(table.factor(Distance::source, "amd", PriceKind::product) == Approx(std::exp(0.19)));
+  CHECK(table.factor(Distance::source, "hygon", PriceKind::product) == Approx(std::exp(0.69)));
+}
+
 TEST_CASE("what is farther is never narrower, and nothing is narrower than releases of a program differ") {
   IntervalTable table;
   add_rows(table, Distance::source, "amd", PriceKind::step, 0.30);
