@@ -35,7 +35,8 @@ std::vector<double> prior_shifts(const Machine& machine, const std::function<Sec
   for (const Parameter& parameter : parameters()) {
     Machine moved = machine;
     set(moved, parameter, get(machine, parameter) * std::exp(-kStep));
-    shifts.push_back(std::log(time(moved) / predicted) / kStep * parameter.log_sigma);
+    const double sigma = is_known(machine, parameter) ? 0 : parameter.log_sigma;
+    shifts.push_back(std::log(time(moved) / predicted) / kStep * sigma);
   }
   return shifts;
 }

@@ -32,7 +32,7 @@ std::vector<std::string> assumed_keys(const Machine& machine) {
     if (source.starts_with("inferred: ") || source.starts_with("assumed: "))
       keys.push_back(std::string(kOfStack) + key);
   for (const Parameter& parameter : parameters())
-    if (source_of(machine, parameter.key) == nullptr) keys.emplace_back(parameter.key);
+    if (source_of(machine, parameter.key) == nullptr && !is_known(machine, parameter)) keys.emplace_back(parameter.key);
   return keys;
 }
 

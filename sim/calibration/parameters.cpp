@@ -13,7 +13,7 @@ constexpr double kLongestTime = 1e-2;    // s
 constexpr double kSmallestPrior = 1e-7;  // s, of times whose machine file says 0
 
 // Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
-constexpr std::array<Parameter, 15> kParameters{{
+constexpr std::array<Parameter, 17> kParameters{{
     {"stack.reached.matmul_compute", &Reached::matmul_compute, 0.30, kLeastShare, 1},
     {"stack.reached.attention_compute", &Reached::attention_compute, 0.50, kLeastShare, 1},
     {"stack.reached.elementwise_compute", &Reached::elementwise_compute, 0.70, kLeastShare, 1},
@@ -23,10 +23,12 @@ constexpr std::array<Parameter, 15> kParameters{{
     {"stack.reached.cache_bandwidth", &Reached::cache_bandwidth, 0.20, kLeastShare, 1},
     {"stack.reached.overlap", &Reached::overlap, 0.50, kLeastShare, 1},
     {"stack.reached.block_lookup", &Reached::block_lookup, 1.00, kLeastTime, kLongestTime},
+    {"stack.reached.counted_kernels", &Reached::counted_kernels, 0.50, kLeastShare, 1},
     {"sustained.refill_bandwidth", &Sustained::refill_bandwidth, 0.50, kLeastShare, 1},
     {"sustained.peer_link", &Sustained::peer_link, 0.30, kLeastShare, 1},
     {"overheads.kernel_launch", &Overheads::kernel_launch, 0.70, kLeastTime, kLongestTime},
     {"overheads.workgroup_start", &Overheads::workgroup_start, 1.00, kLeastTime, kLongestTime},
+    {"overheads.timed_call", &Overheads::timed_call, 0.70, kLeastTime, kLongestTime},
     {"overheads.host_per_step", &Overheads::host_per_step, 1.00, kLeastTime, kLongestTime},
     {"overheads.host_per_sequence", &Overheads::host_per_sequence, 1.00, kLeastTime, kLongestTime},
 }};
@@ -63,12 +65,19 @@ void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
 std::span<const Parameter> parameters() { return kParameters; }
 
 Owner owner_of(const Parameter& parameter) {
+  if (parameter.key == "stack.reached.counted_kernels") return Owner::program;
   if (parameter.key.starts_with("stack.")) return Owner::kernels;
   const auto* time = std::get_if<Seconds Overheads::*>(&parameter.member);
   return time != nullptr && is_host_time(*time) ? Owner::host : Owner::device;
 }
 
+bool is_known(const Machine& machine, const Parameter& parameter) {
+  return owner_of(parameter) == Owner::program && machine.stack.is_own();
+}
+
 bool matters(const Machine& machine, const Parameter& parameter) {
+  const auto* time = std::get_if<Seconds Overheads::*>(&parameter.member);
+  if (owner_of(parameter) == Owner::program || (time != nullptr && *time == &Overheads::timed_call)) return false;
   const auto* share = std::get_if<double Sustained::*>(&parameter.member);
   if (share != nullptr && *share == &Sustained::peer_link) return machine.peer_link.has_value();
   return share == nullptr || *share != &Sustained::refill_bandwidth ||

@@ -23,11 +23,16 @@ struct Parameter {
 
 [[nodiscard]] std::span<const Parameter> parameters();
 
-// Whose figure it is: the device's, whatever runs there; its kernels'; or the program's, whatever it runs on.
-enum class Owner : std::uint8_t { device, kernels, host };
+// Whose figure it is: the device's, whatever runs there; its kernels'; the program's, whatever it runs on; or the time
+// that a host takes for it.
+enum class Owner : std::uint8_t { device, kernels, program, host };
 [[nodiscard]] Owner owner_of(const Parameter& parameter);
 
-// Whether a price on this machine can depend on it: nothing is fetched again where no cache is shared with strangers.
+// Whether it is no belief but known: of our own engine each kernel is counted.
+[[nodiscard]] bool is_known(const Machine& machine, const Parameter& parameter);
+
+// Whether steps of this machine tell of it: nothing is fetched again where no cache is shared with strangers, nothing
+// is timed alone, and no step tells the kernels that a program launches from the time of a launch.
 [[nodiscard]] bool matters(const Machine& machine, const Parameter& parameter);
 
 [[nodiscard]] double get(const Machine& machine, const Parameter& parameter);

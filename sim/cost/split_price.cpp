@@ -15,7 +15,7 @@ constexpr double kPower = 4;
 [[nodiscard]] Seconds starting(const Lowered& lowered, double rounds, double parts) {
   const Machine& machine = lowered.machine;
   const int kernels = lowered.launch.kernels + (parts > 1 ? 1 : 0);
-  return kernels * machine.stack.kernels_per_op * machine.overheads.kernel_launch +
+  return kernels * machine.stack.launches_per_kernel() * machine.overheads.kernel_launch +
          rounds * machine.overheads.workgroup_start;
 }
 

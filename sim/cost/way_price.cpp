@@ -49,7 +49,7 @@ void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, 
   const int launches =
       price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 && !launch.adds_in_place ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
-  price.kernels = launches * machine.stack.kernels_per_op;
+  price.kernels = launches * machine.stack.launches_per_kernel();
   price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
 

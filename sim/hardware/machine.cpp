@@ -128,7 +128,8 @@ void check_fitted(Problems& found, const Machine& machine) {
   for (const auto& [key, value] : {std::pair{"overheads.kernel_launch", times.kernel_launch},
                                    {"overheads.host_per_step", times.host_per_step},
                                    {"overheads.host_per_sequence", times.host_per_sequence},
-                                   {"overheads.workgroup_start", times.workgroup_start}})
+                                   {"overheads.workgroup_start", times.workgroup_start},
+                                   {"overheads.timed_call", times.timed_call}})
     require_not_negative(found, key, value.value());
   check_reached(found, machine.stack.reached);
 }

@@ -111,6 +111,9 @@ struct Overheads {
   Seconds host_per_sequence;  // the same, per sequence of the batch
   // A workgroup's (on a CPU: a task's) prologue and epilogue: arguments, first dependent loads, dispatch.
   Seconds workgroup_start{100e-9};
+  // What is timed beside a kernel where each call is timed alone: from the event before to the kernel's start, and from
+  // its end to the event after. No part of a step.
+  Seconds timed_call{5e-6};
 };
 
 // Shares of the peaks that streams through memory reach, each in (0, 1]: of the hardware, whatever runs there. Defaults

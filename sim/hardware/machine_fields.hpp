@@ -22,11 +22,12 @@ struct Field {
   Necessity necessity = Necessity::optional;
 };
 
-inline constexpr std::array<Field<Overheads>, 4> kOverheads{{
+inline constexpr std::array<Field<Overheads>, 5> kOverheads{{
     {"kernel_launch", &Overheads::kernel_launch, Necessity::required},
     {"host_per_step", &Overheads::host_per_step},
     {"host_per_sequence", &Overheads::host_per_sequence},
     {"workgroup_start", &Overheads::workgroup_start},
+    {"timed_call", &Overheads::timed_call},
 }};
 
 inline constexpr std::array<Field<Sustained>, 4> kSustained{{

@@ -25,6 +25,8 @@ struct Reached {
   // From an entry of the block table to an address, where that is not hidden: five instructions that wait for one
   // another, of 4 to 5 cycles. The load of the entry: sim/memory/table_look_up.hpp.
   Seconds block_lookup{15e-9};
+  // Of the kernels that the program launches, those that the plan counts: more run where copies, casts and fills do.
+  double counted_kernels = 1;
   // Of a short served step's time, what is not pauses: the law and its fit say how long a typical step takes,
   // `simulate` what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1 where they were
   // not.
@@ -35,7 +37,7 @@ struct ReachedField {
   std::string_view key;
   std::variant<double Reached::*, Seconds Reached::*> member;
 };
-inline constexpr std::array<ReachedField, 8> kReached{{
+inline constexpr std::array<ReachedField, 9> kReached{{
     {"matmul_compute", &Reached::matmul_compute},
     {"attention_compute", &Reached::attention_compute},
     {"elementwise_compute", &Reached::elementwise_compute},
@@ -43,6 +45,7 @@ inline constexpr std::array<ReachedField, 8> kReached{{
     {"cache_bandwidth", &Reached::cache_bandwidth},
     {"overlap", &Reached::overlap},
     {"block_lookup", &Reached::block_lookup},
+    {"counted_kernels", &Reached::counted_kernels},
     {"undisturbed", &Reached::undisturbed},
 }};
 

@@ -22,7 +22,7 @@ constexpr double kAlike = 0.05;     // correlation of errors of rows that one so
 [[nodiscard]] std::vector<PointGroup> groups_of(const MeasuredPoint& point) {
   std::vector<PointGroup> groups =
       point.recipe->probe ? groups_of_device(*point.machine) : sim::groups_of(*point.machine);
-  groups.push_back(group_of_source(point.source, point.clock, point.holds_call));
+  groups.push_back(group_of_source(point.source, point.clock));
   return groups;
 }
 

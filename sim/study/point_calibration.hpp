@@ -38,8 +38,7 @@ struct MeasuredPoint {
   const Machine* machine = nullptr;  // as its file has it, with the stack that ran
   const Recipe* recipe = nullptr;
   Seconds time;
-  double spread = 0;        // of the measurement, relative, as its publication admits
-  bool holds_call = false;  // the time is that of a call, with what the host and the timer take for it
+  double spread = 0;  // of the measurement, relative, as its publication admits
 };
 
 class PointCalibration {

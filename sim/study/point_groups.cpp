@@ -10,29 +10,41 @@ namespace {
 
 constexpr double kHalf = 0.5;  // of a prior's width
 constexpr double kSourceTimeSigma = 0.07, kClockTimeSigma = 0.3;
-constexpr double kCallSigma = 1;  // of the logarithm of a launch
 constexpr double kMeasuredFreedom = 0.7;
 
 // Shares of figures that stand for what else a kernel's price lacks where they are free: a workgroup starts in some
-// hundreds of clocks, and what caches sustain was measured on cards of each vendor.
+// hundreds of clocks; what caches sustain, and how long after a kernel the next one starts, was measured on cards of
+// two vendors.
 [[nodiscard]] double share_of(std::string_view key) {
-  if (key == "overheads.workgroup_start") return 0.3;
+  if (key == "overheads.workgroup_start" || key == "overheads.kernel_launch") return 0.3;
   return key == "sustained.cache_bandwidth" ? 0.25 : 1;
 }
 
 // Shares of the priors' widths, by whose figure it is.
 struct Widths {
-  double device = 0, kernels = 0, host = 0;
+  double device = 0, kernels = 0, program = 0, host = 0;
+
+  [[nodiscard]] double of(Owner owner) const {
+    switch (owner) {
+      case Owner::device:
+        return device;
+      case Owner::kernels:
+        return kernels;
+      case Owner::program:
+        return program;
+      case Owner::host:
+        return host;
+    }
+    return 0;
+  }
+
   double time = 0;
 };
 
 [[nodiscard]] CrossedGroup group(std::string name, const Widths& widths) {
   CrossedGroup result{std::move(name), {}};
   for (const Parameter& parameter : parameters()) {
-    const Owner owner = owner_of(parameter);
-    const double share =
-        owner == Owner::device ? widths.device : (owner == Owner::kernels ? widths.kernels : widths.host);
-    result.sigma.push_back(share * parameter.log_sigma * share_of(parameter.key));
+    result.sigma.push_back(widths.of(owner_of(parameter)) * parameter.log_sigma * share_of(parameter.key));
   }
   result.sigma.push_back(widths.time);
   result.is_nuisance = widths.time > 0;
@@ -50,7 +62,7 @@ struct Widths {
 std::string vendor_name(const Machine& machine) { return std::string(lower::name(machine.vendor)); }
 
 PointGroup group_of_program(const Stack& stack) {
-  return {group("program " + program_of(stack), {.kernels = kHalf, .host = 1})};
+  return {group("program " + program_of(stack), {.kernels = kHalf, .program = 1, .host = 1})};
 }
 
 PointGroup group_of_program_on_vendor(const Machine& machine) {
@@ -58,16 +70,13 @@ PointGroup group_of_program_on_vendor(const Machine& machine) {
 }
 
 PointGroup group_of_stack(const Stack& stack) {
-  return {group("stack " + stack.name, {.kernels = kHalf, .host = kHalf}), Distance::stack};
+  return {group("stack " + stack.name, {.kernels = kHalf, .program = kHalf, .host = kHalf}), Distance::stack};
 }
 
-PointGroup group_of_source(const std::string& source, const std::string& clock, bool holds_calls) {
-  PointGroup result{group("source " + source + (clock.empty() ? "" : ", " + clock) + (holds_calls ? ", calls" : ""),
-                          {.time = clock.empty() ? kSourceTimeSigma : kClockTimeSigma}),
-                    Distance::source};
-  for (std::size_t figure = 0; holds_calls && figure < parameters().size(); ++figure)
-    if (parameters()[figure].key == "overheads.kernel_launch") result.group.sigma[figure] = kCallSigma;
-  return result;
+PointGroup group_of_source(const std::string& source, const std::string& clock) {
+  return {group("source " + source + (clock.empty() ? "" : ", " + clock),
+                {.time = clock.empty() ? kSourceTimeSigma : kClockTimeSigma}),
+          Distance::source};
 }
 
 std::vector<PointGroup> groups_of_device(const Machine& machine) {

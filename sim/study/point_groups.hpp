@@ -5,7 +5,6 @@
 //   kernels              1/2                      1/2      1/2    1/2                1
 //   host     1                                    1        1/2
 //   time, of a source that tells clock states                                                          0.07, 0.3
-//   launch, of a source whose times hold the call                                                      1
 //
 // in shares of the prior's own width (sim/calibration/parameters.hpp). Vendors share no figure of their devices: what
 // one vendor's points say moves no other's. What a library reaches is mostly a matter of the instruction set that it
@@ -36,9 +35,8 @@ struct PointGroup {
 [[nodiscard]] PointGroup group_of_program(const Stack& stack);
 [[nodiscard]] PointGroup group_of_program_on_vendor(const Machine& machine);
 [[nodiscard]] PointGroup group_of_stack(const Stack& stack);
-// `clock`: the state that the source tells, "" if none. `holds_calls`: its times are of single calls, with what the
-// host and the timer take for each.
-[[nodiscard]] PointGroup group_of_source(const std::string& source, const std::string& clock, bool holds_calls);
+// `clock`: the state that the source tells, "" if none.
+[[nodiscard]] PointGroup group_of_source(const std::string& source, const std::string& clock);
 
 // Of the device; of the device and of `machine.stack` that runs there; of the stack on a device of which nothing is
 // known.

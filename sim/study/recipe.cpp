@@ -28,6 +28,10 @@ namespace {
   return total;
 }
 
+[[nodiscard]] Seconds call_time(const Machine& machine, const Recipe& recipe) {
+  return recipe.holds_call ? machine.overheads.timed_call : Seconds{};
+}
+
 // Time by what bounds it.
 using Shares = std::map<std::string, Seconds>;
 
@@ -39,6 +43,7 @@ using Shares = std::map<std::string, Seconds>;
     const OpPrice price = price_op(machine, plan, op, footprint);
     shares[std::string(name(price.bound, machine))] += price.seconds;
   }
+  shares["launch"] += call_time(machine, recipe);
   return shares;
 }
 
@@ -73,8 +78,8 @@ Recipe kernel_recipe(StepPlan kernels) {
 }
 
 Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
-  if (recipe.probe) return probe_time(machine, *recipe.probe);
-  if (recipe.timed != Timed::engine) return price_alone(machine, recipe);
+  if (recipe.probe) return probe_time(machine, *recipe.probe) + call_time(machine, recipe);
+  if (recipe.timed != Timed::engine) return price_alone(machine, recipe) + call_time(machine, recipe);
   Seconds total;
   StepPrice price;
   for (const RecipeStep& step : recipe.steps) {

@@ -3,6 +3,7 @@
 //   time  = sum over steps of times * price_step                  an engine that serves
 //         = price_op with what the kernels touch as footprint     a kernel in a loop
 //         = probe_time                                            a benchmark of the hardware alone
+//         + overheads.timed_call                                  where each call was timed alone
 //   floor = the same sum over step_floor, or probe_floor
 //   rate  = amount / time
 #pragma once
@@ -33,6 +34,7 @@ struct Recipe {
   Timed timed = Timed::engine;
   std::vector<RecipeStep> steps;
   std::optional<MachineProbe> probe{};  // there are no steps then
+  bool holds_call = false;              // each kernel or probe was timed alone, with what its call takes
   double amount = 0;                    // published is amount / time: tokens, GB, FLOP; 0: the time itself
 
   // Turns a time into the published figure, and back.

@@ -40,7 +40,7 @@ void learn_stack(const sim::PointCalibration& learned, const sim::Machine& file,
   const sim::PointIntervals intervals = learned.intervals(runs);
   machine.stack = runs.stack;
   machine.stack.reached = learned.reached(runs);
-  cite_moved(learned, runs, sim::Owner::kernels, machine);
+  for (const sim::Owner owner : {sim::Owner::kernels, sim::Owner::program}) cite_moved(learned, runs, owner, machine);
   machine.calibration->intervals[stack.name] = intervals;
 }
 

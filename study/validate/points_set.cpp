@@ -40,6 +40,7 @@ void require_priced(const config::PublishedPoint& point) {
     require_priced(read.point);
     const RunBy& run = runs.of(read.point);
     read.priced = price_as(read.point, run.machine, run.software);
+    read.priced.recipe.holds_call = holds_call(read.point);
     read.refused = below_floor(run.machine, read);
   } catch (const files::ReservedFileError&) {
     throw;
@@ -103,8 +104,7 @@ std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
                       .machine = &set.runs.of(read.point).machine,
                       .recipe = &read.priced.recipe,
                       .time = read.priced.recipe.time(read.point.value),
-                      .spread = published_spread(read.point),
-                      .holds_call = holds_call(read.point)});
+                      .spread = published_spread(read.point)});
   }
   if (points.empty()) throw InputError("no point to learn from can be priced");
   return std::make_shared<const sim::PointCalibration>(points);

@@ -53,6 +53,8 @@ void require_link(const PublishedPoint& point, const sim::Machine& machine) {
     case PointKind::cache_latency:
       return {.kind = sim::ProbeKind::cache_chase, .bytes = needed_bytes(point)};
     case PointKind::launch_overhead:
+      if (lower_case(point.notes).find("host wall time") != std::string::npos)
+        throw InputError("the host's time of a synchronised call is not priced");
       return {.kind = sim::ProbeKind::copy, .bytes = point.bytes ? needed_bytes(point) : Bytes{}};
     default:
       return peak_probe(point);

@@ -81,11 +81,13 @@ with tempfile.TemporaryDirectory() as name:
     assert "no-such-model" in result["not_priced"][0]["reason"]
     assert "no-such-machine" in result["not_priced"][1]["reason"]
 
-    # Fitted to one half of a machine's points, the other half is predicted better than from the data sheet.
+    # Fitted to one half of a machine's points, the worst of the other half are predicted better than from the data
+    # sheet.
     same = [row for row in rows if row["machine"] == "a100-40gb"]
     fit, held_out = write(folder / "fit.csv", same[::2]), write(folder / "held_out.csv", same[1::2])
     before, after = validate("--points", held_out), validate("--points", held_out, "--calibrate-on", fit)
-    assert after["summary"]["median_abs_error"] < before["summary"]["median_abs_error"]
+    assert after["summary"]["p90_abs_error"] < 0.8 * before["summary"]["p90_abs_error"]
+    assert after["summary"]["median_abs_error"] < 0.06  # by the data sheet it is 4 % already
     learned = after["fitted"]
     assert learned["machine a100-40gb"]["sustained.dram_bandwidth"] > 0 and learned["program vLLM (older)"]["overheads.host_per_step"] > 0
     assert learned["program vLLM (older)"]["sustained.dram_bandwidth"] == 1  # the device's

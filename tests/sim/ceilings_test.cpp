@@ -116,7 +116,7 @@ TEST_CASE("a larger batch and a longer context take more FLOP and no less time, 
                    .lds_per_unit = Bytes(either(1, 0x1p50)),
                    .lds_granule = Bytes(either(1, 0x1p50))};
   machine.overheads = {Seconds(either(0, 1e3)), Seconds(either(0, 1e3)), Seconds(either(0, 1e3)),
-                       Seconds(either(0, 1e3))};
+                       Seconds(either(0, 1e3)), Seconds(either(0, 1e3))};
   for (const ReachedField& field : kReached)
     if (const auto* share = std::get_if<double Reached::*>(&field.member))
       machine.stack.reached.** share = either(1e-4, 1);

@@ -46,6 +46,20 @@ struct Points {
         points.push_back({source, "", &machines.back(), &recipe, factor * price_recipe(truth, recipe), 0});
       }
   }
+
+  // Four of its attention kernels, the shortest last.
+  void add_kernels(const std::string& machine, const std::string& program, const Machine& truth,
+                   bool holds_call = false) {
+    machines.push_back(file(machine, program));
+    for (const int context : {1024, 512, 256, 128}) {
+      StepPlan plan = plan_step(test::llama_3_8b(), {}, uniform_batch(Phase::decode, 1, context));
+      std::erase_if(plan.ops, [](const Op& op) { return op.kind != OpKind::attention_decode; });
+      recipes.push_back(kernel_recipe(plan));
+      recipes.back().holds_call = holds_call;
+      const Recipe& recipe = recipes.back();
+      points.push_back({"a kernel's paper", "", &machines.back(), &recipe, price_recipe(truth, recipe), 0});
+    }
+  }
 };
 
 // `machine` as learned, running `program`.
@@ -89,9 +103,40 @@ TEST_CASE("a planted bandwidth of one machine tells it from another with a progr
   const Recipe asked = decode(server_of(file), 8, 2048, 2048);
   const double planted = price_recipe(worn, asked) / price_recipe(file, asked);
   CHECK(planted > 1.2);
-  CHECK(price_recipe(learned(calibration, "worn", "four"), asked) /
-            price_recipe(learned(calibration, "fresh", "four"), asked) ==
-        Approx(planted).epsilon(0.05));
+  const double found = price_recipe(learned(calibration, "worn", "four"), asked) /
+                       price_recipe(learned(calibration, "fresh", "four"), asked);
+  // Not all of it, since so slow a memory is not expected of one machine.
+  CHECK(found < 1.02 * planted);
+  CHECK(std::log(found) > 0.66 * std::log(planted));
+}
+
+// Kernels timed one by one say nothing of the steps in which they run.
+TEST_CASE("what a call adds where each is timed alone is no launch of a step") {
+  Points known;
+  const Machine file = Points::file("m0", "engine");
+  Machine timed = file;
+  timed.overheads.timed_call = Seconds(12e-6);
+  known.add("m0", "engine", file);
+  known.add_kernels("m0", "engine", timed, true);
+  CHECK(recipe_bound(timed, known.recipes.back()) == "launch");
+  const Machine found = learned(PointCalibration(known.points), "m0", "engine");
+  CHECK(found.overheads.timed_call.value() == Approx(12e-6).epsilon(0.15));
+  CHECK(found.overheads.kernel_launch.value() == Approx(file.overheads.kernel_launch.value()).epsilon(0.05));
+  const Recipe step = decode(server_of(file), 1, 256, 256);
+  CHECK(price_recipe(timed, step) == price_recipe(file, step));
+}
+
+TEST_CASE("a program that launches more kernels than the plan counts is told from a slow launch") {
+  Points known;
+  Machine busy = Points::file("m0", "busy");
+  busy.stack.reached.counted_kernels = 0.3;
+  for (const char* machine : {"m0", "m1"}) {
+    known.add_kernels(machine, "busy", busy);
+    known.add_kernels(machine, "spare", Points::file(machine, "spare"));
+  }
+  const PointCalibration calibration(known.points);
+  CHECK(learned(calibration, "m2", "busy").stack.reached.counted_kernels < 0.5);
+  CHECK(learned(calibration, "m2", "spare").stack.reached.counted_kernels > 0.85);
 }
 
 TEST_CASE("points tell of figures that their times depend on, where they were measured") {

@@ -89,6 +89,9 @@ TEST_CASE("sources are trusted as far as they say how they measured") {
   CHECK(published_spread(point) == 0.50);
   point.notes = "event-timed kernel";
   CHECK(holds_call(point));
+  point.source = "github.com/ai-dynamo/aiconfigurator@1234 a.txt";
+  point.notes = "";
+  CHECK(holds_call(point));
   point.source = "somewhere";
   point.notes = "Head counts NOT STATED";
   CHECK(published_spread(point) == 0.20);

@@ -126,8 +126,9 @@ TEST_CASE("pairs of block sizes are in order, and apart as measured", "[once]") 
                      "request-latency-c32002d5, request-latency-c652c36a",
                      "request-latency-c32002d5, request-latency-f14666c7",
                      "request-latency-a5114917, request-latency-97efbc8c",
-                     // Single tokens measured 3 and 5 % faster than blocks of 16, of kernels of 12 to 15 us; at other
-                     // lengths alike.
+                     // Single tokens measured 3 and 5 % faster than blocks of 16, of kernels of 12 to 15 us, and 0.7 %
+                     // slower, a tenth of a microsecond; at other lengths alike.
+                     "attention-decode-ccb3fc7d, attention-decode-647ae25a",
                      "attention-decode-bc8b5bf1, attention-decode-ca54da16",
                      "attention-decode-aef84a3f, attention-decode-efcc9768",
                      // CK's prefill of single tokens takes 15 % longer than of blocks of 16, here 1: its rows have
@@ -155,7 +156,7 @@ TEST_CASE("groups of other sizes are apart as measured", "[once]") {
   CHECK(errors.size() == 24);
   std::ranges::nth_element(errors, errors.begin() + std::ssize(errors) / 2);
   CAPTURE(errors[errors.size() / 2]);
-  CHECK(errors[errors.size() / 2] < 0.14);  // 0.07 is wanted
+  CHECK(errors[errors.size() / 2] < 0.10);  // 0.07 is wanted
 }
 
 }  // namespace

@@ -54,6 +54,20 @@ TEST_CASE("points of the hardware are its figures") {
   CHECK_THAT(unpriced("cache_latency,mi210,1,,,,,,,,,,,,,,,1,s,,"), ContainsSubstring("column m is missing"));
 }
 
+TEST_CASE("a call that was timed alone takes its own time too, and a host's is not the device's") {
+  const files::test::TemporaryFolder folder;
+  const std::string row = ",launch_overhead,bw1000,1,8e-6,s,a test,";
+  const Scores scores =
+      validate_points({folder.write("points.csv", "id,kind,machine,devices,value,unit,source,notes\na" + row + "\nb" +
+                                                      row + "event-timed\nc" + row + "host wall time of one call\n")})
+          .scores;
+  REQUIRE(scores.rows.size() == 2);
+  const Seconds call = resolve_machine("bw1000").overheads.timed_call;
+  CHECK(scores.rows[1].predicted - scores.rows[0].predicted == Approx(call.value()));
+  REQUIRE(scores.unpriced.size() == 1);
+  CHECK_THAT(scores.unpriced[0].reason, ContainsSubstring("host"));
+}
+
 TEST_CASE("an all_reduce is the exchange of its library") {
   sim::Machine machine = resolve_machine("bw1000");
   machine.stack = resolve_stack("vllm-dtk", machine);  // by RCCL too
