@@ -137,6 +137,8 @@ void run_on_points(const CalibrateChoices& choices) {
   const auto learned = study::learn_from(set);
   study::Catalog catalog = study::learned_catalog(learned);
   add_effects(*learned, report);
+  study::Runs runs(learned);
+  add_fitted_errors(set, runs, report);
   const std::vector<std::filesystem::path> files = catalog.write(folder.path());
   folder.keep();
   add_measured(catalog, report);

@@ -180,6 +180,26 @@ void add_scores(const study::Scores& scores, int worst, Format format, Report& r
   add_summary(study::summarize(scores.rows), report);
 }
 
+void add_fitted_errors(study::PointSet& set, study::Runs& runs, Report& report) {
+  const study::ScoreSummary before = study::summarize(study::score_points(set, set.runs, {}).rows);
+  const study::ScoreSummary after = study::summarize(study::score_points(set, runs, {}).rows);
+  Table table;
+  table.title = "Errors of the points that were fitted, which are no forecast of others'";
+  table.columns = {"kind", "rows", "median |error|", "after the fit", "bias", "after the fit"};
+  const auto add = [&](const std::string& kind, const study::Score& first, const study::Score& second) {
+    table.rows.push_back({kind, Cell(std::to_string(first.error.count)), percent_cell(first.error.median_abs_error),
+                          percent_cell(second.error.median_abs_error), percent_cell(first.error.bias),
+                          percent_cell(second.error.bias)});
+    report.json["before"][kind] = to_json(first);
+    report.json["after"][kind] = to_json(second);
+  };
+  for (std::size_t group = 0; group < before.groups.size(); ++group)
+    if (before.groups[group].by == "kind")
+      add(before.groups[group].name, before.groups[group].score, after.groups[group].score);
+  add("all", before.all, after.all);
+  report.tables.push_back(std::move(table));
+}
+
 void add_effects(const sim::PointCalibration& calibration, Report& report) {
   Json& groups = report.json["fitted"] = Json::object();
   for (const auto& [name, added] : calibration.effects()) {

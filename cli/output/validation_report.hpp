@@ -22,6 +22,10 @@ void add_scores(const study::Scores& scores, int worst, Format format, Report& r
 // as study::predict_left_out.
 void add_left_out_scores(study::PointSet& set, const std::vector<std::string>& by, Report& report);
 
+// Errors of the points that were fitted, by kind, as the files that were calibrated have the machines and as `runs` has
+// them: `before` and `after` of the JSON. They are no forecast.
+void add_fitted_errors(study::PointSet& set, study::Runs& runs, Report& report);
+
 // What a calibration learned of each group, as factors: `fitted` of the JSON.
 void add_effects(const sim::PointCalibration& calibration, Report& report);
 

@@ -96,6 +96,7 @@ with tempfile.TemporaryDirectory() as name:
     kept = folder / "learned"
     written = subprocess.run([program, "calibrate", "--points", fit, "--output", kept], capture_output=True, text=True)
     assert written.returncode == 0 and f"DCULAB_DATA={kept}" in written.stdout, written
+    assert "Errors of the points that were fitted" in written.stdout and "request_latency" in written.stdout
     environment = dict(os.environ, DCULAB_DATA=str(kept))
     read_back = json.loads(subprocess.run([program, "validate", "--points", held_out, "--format", "json"],
                                           capture_output=True, text=True, env=environment, check=True).stdout)
