@@ -150,7 +150,9 @@ std::string exact_number(double value) {
 std::string percent(double share, int digits) { return number(100 * share, digits) + " %"; }
 
 std::string signed_percent(double share, int digits) {
-  return (share < 0 ? "−" : "+") + percent(std::abs(share), digits);
+  constexpr double kLeast = 1e-4;  // 0.01 %: less is no difference
+  const double shown = std::abs(share) < kLeast ? 0 : share;
+  return (shown < 0 ? "−" : "+") + percent(std::abs(shown), digits);
 }
 
 }  // namespace dculab::cli
