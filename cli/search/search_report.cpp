@@ -6,6 +6,7 @@
 #include "cli/output/axis_title.hpp"
 #include "cli/output/op_report.hpp"
 #include "cli/search/search_sensitivity.hpp"
+#include "cli/search/served_block_sizes.hpp"
 #include "cli/search/told_points.hpp"
 #include "cli/serving/serving_interval.hpp"
 #include "config/unit_text.hpp"
@@ -199,6 +200,7 @@ void report_search(const SweepSpace& space, const SearchSummary& summary, const 
   const Search search{space, summary, told, trusts};
   report_counts(space, summary, report);
   report_best(search, report);
+  if (!summary.best().empty()) report_served_block_sizes(space, summary.best().front(), options.workers(), report);
   report_values(search, report);
   report_pairs(search, report);
   report_front(search, report);

@@ -8,8 +8,6 @@
 
 #include "cli/scenario/objective.hpp"
 #include "cli/serving/measured_serving.hpp"
-#include "sim/study/ordered_chunks.hpp"
-#include "study/decide/drawn_requests.hpp"
 #include "study/decide/step_choices.hpp"
 #include "study/scenario/request_workload.hpp"
 
@@ -50,40 +48,26 @@ namespace {
 
 }  // namespace
 
-std::optional<BlockSizeVerdict> block_size_verdict(const std::vector<SimulatedPoint>& asked,
-                                                   const std::vector<Simulation>& all, std::size_t best,
-                                                   const config::Objective& objective, int threads) {
+std::optional<study::DrawnVerdict> block_size_verdict(const std::vector<SimulatedPoint>& asked,
+                                                      const std::vector<Simulation>& all, std::size_t best,
+                                                      const config::Objective& objective, int threads) {
   const std::vector<std::size_t> rivals = rivals_of(all, best);
   if (rivals.size() < 2) return std::nullopt;
   const auto draws_for = [&](std::size_t rival) {
     return study::draws_of(study::resolve_requests(asked[rival].point->scenario, all[rival].server.model));
   };
-  const std::size_t draws = draws_for(rivals.front()).size();
-  std::vector<std::vector<double>> figures(rivals.size(), std::vector<double>(draws));
-  const auto make_worker = [&]() -> sim::ChunkWorker {
-    return [&](std::uint64_t chunk) {
-      const std::size_t place = chunk / draws, draw = chunk % draws, rival = rivals[place];
-      const Simulation& known = all[rival];
-      if (draw == 0) {
-        figures[place][draw] = figure_of(known.figures, objective);
-        return std::string();
-      }
-      const sim::ServingRun run = sim::simulate(known.server, draws_for(rival)[draw], known.slo);
-      figures[place][draw] = figure_of(compared_figures(run.metrics, run.num_steps), objective);
-      return std::string();
-    };
+  const auto figure = [&](std::size_t place, std::size_t draw) {
+    const std::size_t rival = rivals[place];
+    const Simulation& known = all[rival];
+    if (draw == 0) return figure_of(known.figures, objective);
+    const sim::ServingRun run = sim::simulate(known.server, draws_for(rival)[draw], known.slo);
+    return figure_of(compared_figures(run.metrics, run.num_steps), objective);
   };
+  std::vector<std::string> sizes;
+  for (const std::size_t rival : rivals) sizes.push_back(std::to_string(all[rival].server.options.block_size));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  sim::work_in_order({0, rivals.size() * draws}, threads > 0 ? threads : cores, make_worker,
-                     [](std::uint64_t, const std::string&) {});
-  BlockSizeVerdict result;
-  for (std::size_t place = 0; place < rivals.size(); ++place)
-    result.evaluated.push_back(
-        study::over_draws(std::to_string(all[rivals[place]].server.options.block_size), figures[place]));
-  const auto verdict = study::decide(result.evaluated, {.resolution = study::kServedResolution, .given_up = 0});
-  if (!verdict) return std::nullopt;
-  result.verdict = *verdict;
-  return result;
+  return study::decide_over_draws(
+      sizes, draws_for(rivals.front()).size(), [&figure] { return figure; }, threads > 0 ? threads : cores);
 }
 
 }  // namespace dculab::cli

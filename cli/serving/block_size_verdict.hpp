@@ -5,19 +5,15 @@
 #include <vector>
 
 #include "cli/serving/simulation.hpp"
-#include "study/decide/preference.hpp"
+#include "study/decide/drawn_requests.hpp"
 
 namespace dculab::cli {
 
-struct BlockSizeVerdict {
-  std::vector<study::Evaluated> evaluated;  // by the objective, the preferred size first
-  study::Verdict verdict;
-};
-
 // Of the points that are as `best` but for the block size, by the objective over several draws of the requests.
 // Nothing where block sizes are not swept or no point meets the objective's limits.
-[[nodiscard]] std::optional<BlockSizeVerdict> block_size_verdict(const std::vector<SimulatedPoint>& asked,
-                                                                 const std::vector<Simulation>& all, std::size_t best,
-                                                                 const config::Objective& objective, int threads);
+[[nodiscard]] std::optional<study::DrawnVerdict> block_size_verdict(const std::vector<SimulatedPoint>& asked,
+                                                                    const std::vector<Simulation>& all,
+                                                                    std::size_t best,
+                                                                    const config::Objective& objective, int threads);
 
 }  // namespace dculab::cli

@@ -7,6 +7,7 @@
 
 #include "cli/output/verdict_text.hpp"
 #include "cli/serving/block_size_verdict.hpp"
+#include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/scenario/resolve.hpp"

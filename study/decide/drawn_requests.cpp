@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/study/ordered_chunks.hpp"
+
 namespace dculab::study {
 namespace {
 
@@ -35,6 +37,25 @@ Evaluated over_draws(std::string value, std::span<const double> figures) {
   if (figures.size() > 1)
     for (const double figure : figures)
       result.shifts.push_back(kFewDraws * (std::log(figure) - mean) / std::sqrt(count * (count - 1)));
+  return result;
+}
+
+std::optional<DrawnVerdict> decide_over_draws(const std::vector<std::string>& choices, std::size_t draws,
+                                              const std::function<DrawnFigure()>& make_figure, int threads) {
+  std::vector<std::vector<double>> figures(choices.size(), std::vector<double>(draws));
+  const auto make_worker = [&]() -> sim::ChunkWorker {
+    return [&, figure = make_figure()](std::uint64_t chunk) {
+      figures[chunk / draws][chunk % draws] = figure(chunk / draws, chunk % draws);
+      return std::string();
+    };
+  };
+  sim::work_in_order({0, choices.size() * draws}, threads, make_worker, [](std::uint64_t, const std::string&) {});
+  DrawnVerdict result;
+  for (std::size_t choice = 0; choice < choices.size(); ++choice)
+    result.evaluated.push_back(over_draws(choices[choice], figures[choice]));
+  const auto verdict = decide(result.evaluated, {.resolution = kServedResolution, .given_up = 0});
+  if (!verdict) return std::nullopt;
+  result.verdict = *verdict;
   return result;
 }
 

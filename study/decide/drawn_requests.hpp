@@ -1,7 +1,9 @@
 // Figures of served requests: the same workload drawn several times says what is in a difference and what is chance.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,5 +20,20 @@ namespace dculab::study {
 // Of choices that served the same draws the difference is then one of pairs, and as uncertain as the mean of its pairs.
 // A figure that is not positive: cannot be had.
 [[nodiscard]] Evaluated over_draws(std::string value, std::span<const double> figures);
+
+// Which of several choices, the preferred first, by what they come to over the draws.
+struct DrawnVerdict {
+  std::vector<Evaluated> evaluated;
+  Verdict verdict;
+};
+
+// The figure of a choice with a draw: more is better; 0: cannot be had.
+using DrawnFigure = std::function<double(std::size_t choice, std::size_t draw)>;
+
+// Each of `threads` threads takes figures from a function of its own, from `make_figure`. Nothing where no choice can
+// be had.
+[[nodiscard]] std::optional<DrawnVerdict> decide_over_draws(const std::vector<std::string>& choices, std::size_t draws,
+                                                            const std::function<DrawnFigure()>& make_figure,
+                                                            int threads);
 
 }  // namespace dculab::study

@@ -5,27 +5,11 @@
 
 #include "tests/cli/generous_cpu.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/cli/recommendations.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::cli::test {
 namespace {
-
-Arguments recommend(const std::string& machine, const Arguments& more) {
-  Arguments arguments{"recommend", "--model", "llama-3-8b", "--machine", machine};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
-Json recommendation(const std::string& machine, const Arguments& more = {}) {
-  const Json report = run_for_json(recommend(machine, more));
-  CHECK(report.at("schema") == "dculab/recommend/1");
-  return report.at("recommendations").at(0);
-}
-
-const Json& decision(const Json& recommendation, const std::string& key) {
-  const Json& all = recommendation.at("decisions");
-  return *std::find_if(all.begin(), all.end(), [&key](const Json& each) { return each.at("key") == key; });
-}
 
 // What `predict` says of a decode step with this KV dtype.
 double step_seconds(const std::string& machine, const std::string& dtype, int batch, int context) {
@@ -235,44 +219,6 @@ TEST_CASE("KV heads change only when they may, and what others would bring is sh
   CHECK(own.at("kv_heads").size() == 6);  // 32, 16, 8, 4, 2, 1
   const Json any = recommendation("z100", {"--any-kv-heads", "--prompt-tokens", "6000", "--output-tokens", "2000"});
   CHECK(std::stoi(decision(any, "model.num_key_value_heads").at("choice").get<std::string>()) < 8);
-}
-
-TEST_CASE("block sizes are a set that cannot be told apart and what the others cost, one for all three commands") {
-  const Json blocks = decision(recommendation("bw1000"), "kv_cache.block_size");
-  CHECK(blocks.at("indistinguishable").size() >= 3);
-  for (const Json& cost : blocks.at("costs")) {
-    CHECK(cost.at("interval")[0] <= cost.at("cost"));
-    CHECK(cost.at("cost") <= cost.at("interval")[1]);
-  }
-  CHECK_THAT(run_dculab(recommend("bw1000", {})).out, ContainsSubstring("→ bw1000, 8 KV heads: block size 16; ") &&
-                                                          ContainsSubstring("cannot be told apart") &&
-                                                          ContainsSubstring("no number of KV heads is recommended"));
-}
-
-// 13.5 of 14.4 GiB are weights, and lengths vary: `simulate` judges free slots and preemptions as `recommend` does.
-TEST_CASE("where memory is short, simulate and recommend choose one block size for the same requests") {
-  const Folder folder;
-  const std::string file = folder.write(
-      "short.yaml",
-      "schema: dculab/scenario/1\nquestion: Which block size?\nmodel: llama-2-7b\nmachine: mi50\nweights: f16\n"
-      "engine: {max_num_seqs: 64}\n"
-      "workload: {requests: 64, prompt_tokens: {distribution: lognormal, median: 300, sigma: 0.9, max: 2048},\n"
-      "  output_tokens: {distribution: lognormal, median: 150, sigma: 0.7, max: 512}}\n"
-      "sweep: {kv_cache.block_size: [4, 16, 32, 128, 256]}\nobjective: {maximize: output_tokens_per_second}\n");
-  const Json served = run_for_json({"simulate", file}).at("block_sizes").at(0);
-  const Json found = run_for_json({"recommend", file, "--kv-cache-dtype", "f16"}).at("recommendations").at(0);
-  const Json& recommended = decision(found, "kv_cache.block_size");
-  CHECK(recommended.at("by") == "served requests");
-  CHECK(served.at("choice") == recommended.at("choice"));
-  const auto costs_of = [](const Json& verdict, const std::string& value) {
-    for (const Json& cost : verdict.at("costs"))
-      if (cost.at("value") == value) return cost.at("cost").get<double>();
-    return 0.0;
-  };
-  for (const Json* verdict : std::initializer_list<const Json*>{&served, &recommended}) {
-    CHECK(costs_of(*verdict, "128") > 0.02);
-    CHECK(costs_of(*verdict, "256") > costs_of(*verdict, "128"));
-  }
 }
 
 // The lines of a trace with other times, by the steps' block size.
