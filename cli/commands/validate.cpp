@@ -1,5 +1,6 @@
 // `dculab validate`: predicted against measured, for published points, served runs and traces.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -13,11 +14,14 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/validate/leave_one_out.hpp"
+#include "study/validate/served_fit.hpp"
 #include "study/validate/served_runs.hpp"
 #include "study/validate/validation.hpp"
 
 namespace dculab::cli {
 namespace {
+
+constexpr const char* kExperiment = "experiment";  // left out of served runs
 
 struct ValidateChoices {
   std::vector<std::string> traces;
@@ -57,11 +61,26 @@ void add_leanings_of(std::map<std::string, study::PricedOn>& priced, Report& rep
   return study::validate_traces(choices.traces, study::resolve_machine(choices.machine));
 }
 
+// Which groups can be left out depends on what is validated.
+void check_left_out(const ValidateChoices& choices) {
+  if (choices.leave_one_out.empty()) return;
+  const bool of_runs = std::ranges::find(choices.leave_one_out, kExperiment) != choices.leave_one_out.end();
+  if (choices.points.empty() && choices.serving.empty())
+    throw InputError("--leave-one-out: give --points FILE or --serving FILE");
+  if (choices.serving.empty() ? of_runs : !of_runs || choices.leave_one_out.size() > 1)
+    throw InputError("--leave-one-out: experiment is of --serving, and all that it leaves out");
+}
+
 void run_validate(const ValidateChoices& choices) {
+  check_left_out(choices);
   Report report{"dculab/validate/1", {}, {}, Json::object()};
   if (!choices.serving.empty()) {
     const auto figures = config::read_serving_runs_file(choices.serving);
-    add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format, report);
+    if (choices.leave_one_out.empty())
+      add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format, report);
+    else
+      add_served_left_out(study::leave_experiments_out(figures, choices.served), choices.served, choices.output.format,
+                          report);
   } else if (!choices.leave_one_out.empty()) {
     study::PointSet set = study::read_point_set(choices.points);
     add_left_out_scores(set, choices.leave_one_out, report);
@@ -71,6 +90,12 @@ void run_validate(const ValidateChoices& choices) {
     add_leanings_of(validation.priced, report);
   }
   show(report, choices.output);
+}
+
+[[nodiscard]] std::vector<std::string> known_groups() {
+  std::vector<std::string> groups = study::left_out_groups();
+  groups.emplace_back(kExperiment);
+  return groups;
 }
 
 CLI::Option* add_serving_options(CLI::App& command, ValidateChoices& choices) {
@@ -115,10 +140,9 @@ void add_validate(CLI::App& app) {
           ->add_option("--leave-one-out", choices->leave_one_out,
                        "Predict the points of each machine, family of machines, vendor, source, "
                        "stack or program from those of all others: machine, family, vendor, "
-                       "source, stack, software")
+                       "source, stack, software; with --serving: experiment")
           ->delimiter(',')
-          ->check(CLI::IsMember(study::left_out_groups()))
-          ->needs(points)
+          ->check(CLI::IsMember(known_groups()))
           ->excludes(calibrate_on);
   CLI::Option* worst = command->add_option("--worst", choices->worst, "Rows in the table, the worst first; 0 = all")
                            ->check(CLI::NonNegativeNumber)

@@ -172,6 +172,27 @@ void add_unpriced(const study::ServedRuns& served, Report& report) {
   }
 }
 
+[[nodiscard]] Table fit_table(const std::vector<study::FittedWithout>& fits) {
+  Table table;
+  table.title = "What the other experiments teach of each one's server, beside the stack's file";
+  table.columns = {"without", "host.per_request", "sampler.per_step", "sampler.per_logit"};
+  const auto factor = [](double value) { return Cell(number(value) + " x", value); };
+  for (const auto& [experiment, figures] : fits)
+    table.rows.push_back({experiment, Cell("+ " + config::short_text(figures.per_request), figures.per_request.value()),
+                          factor(figures.sampler_step), factor(figures.sampler_logit)});
+  return table;
+}
+
+[[nodiscard]] Json fits_json(const std::vector<study::FittedWithout>& fits) {
+  Json json = Json::array();
+  for (const auto& [experiment, figures] : fits)
+    json.push_back({{"without", experiment},
+                    {"host.per_request", figures.per_request.value()},
+                    {"sampler.per_step", figures.sampler_step},
+                    {"sampler.per_logit", figures.sampler_logit}});
+  return json;
+}
+
 }  // namespace
 
 void add_served(const study::ServedRuns& served, const study::ServedChoices& choices, Format format, Report& report) {
@@ -191,6 +212,13 @@ void add_served(const study::ServedRuns& served, const study::ServedChoices& cho
   report.tables.push_back(score_table(served));
   if (!served.common.empty()) report.tables.push_back(common_table(served));
   report.tables.push_back(run_table(served));
+}
+
+void add_served_left_out(const study::ServedLeftOut& left_out, const study::ServedChoices& choices, Format format,
+                         Report& report) {
+  add_served(left_out.runs, choices, format, report);
+  report.json["fitted_without"] = fits_json(left_out.fits);
+  if (format != Format::csv) report.tables.push_back(fit_table(left_out.fits));
 }
 
 }  // namespace dculab::cli

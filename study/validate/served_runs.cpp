@@ -55,11 +55,12 @@ void add_stage(Seconds begin, const ServedLoad& load, double rate, std::mt19937_
   return options;
 }
 
-[[nodiscard]] sim::SimulatedServer server_of(const ServedLoad& load, const std::string& stack) {
+[[nodiscard]] sim::SimulatedServer server_of(const ServedLoad& load, const ServedChoices& choices) {
   const auto file = try_find_machine(load.machine);
   if (!file) throw InputError("no machine '" + load.machine + "' under hwmodels");
   sim::Machine machine = config::read_machine_file(*file);
-  machine.stack = resolve_stack(stack, machine);
+  machine.stack = resolve_stack(choices.stack, machine);
+  if (choices.change) choices.change(machine.stack);
   const EngineOptions options = options_of(load, machine);
   sim::SimulatedServer server{std::move(machine), engine::read_model_shape(find_model(shipped_model(load.model))),
                               options};
@@ -73,7 +74,7 @@ void simulate(LoadRun& run, const ServedChoices& choices) {
   try {
     RequestWorkload workload = requests_of(*run.load, choices);
     workload.sampling = default_sampling(run.load->model);
-    run.metrics = sim::simulate(server_of(*run.load, choices.stack), workload).metrics;
+    run.metrics = sim::simulate(server_of(*run.load, choices), workload).metrics;
   } catch (const files::ReservedFileError&) {
     throw;
   } catch (const InputError& error) {

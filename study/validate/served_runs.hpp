@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include "config/serving_runs_file.hpp"
 #include "core/workload.hpp"
 #include "sim/calibration/errors.hpp"
+#include "sim/hardware/stack.hpp"
 #include "study/validate/scores.hpp"
 
 namespace dculab::study {
@@ -24,7 +26,8 @@ struct ServedChoices {
   int prompts = 45;                    // 9 system prompts for 5 users each, as inference-sim's example has it
   std::optional<int> prefix_tokens{};  // of a prompt, that repeat; absent: the whole prompt does
   std::uint64_t seed = 1;
-  int threads = 0;  // 0: all cores
+  int threads = 0;                            // 0: all cores
+  std::function<void(sim::Stack&)> change{};  // of what the stack's file says
 };
 
 struct ServedRow {

@@ -1,8 +1,11 @@
 #include "study/validate/served_runs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 #include "core/error.hpp"
+#include "study/validate/served_fit.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::study {
@@ -101,6 +104,43 @@ TEST_CASE("a rival is compared where both predict, and a run's stages are not co
   CHECK(common[0].ours.median_abs_error == 0.25);
   CHECK(common[0].theirs.median_abs_error == 0.5);
   CHECK(score_served(rows, std::vector{figure, alone, stage}).front().error.count == 2);
+}
+
+// Three loads, measured as a server takes them whose requests are 9 ms on their way.
+TEST_CASE("what experiments have in common is learned from the others of each") {
+  std::vector<ServedFigure> figures;
+  for (const char* rates : {"2", "5", "8"})
+    for (const ServedMetric metric : {ServedMetric::e2e_mean, ServedMetric::itl_mean, ServedMetric::ttft_mean}) {
+      figures.push_back(served_figure(metric, 1));
+      figures.back().experiment = rates;
+      figures.back().load.requests_per_second = {std::stod(rates)};
+    }
+  const ServerFigures truth{.per_request = Seconds(9e-3), .sampler_step = 1, .sampler_logit = 1};
+  ServedChoices choices;
+  choices.change = [truth](sim::Stack& stack) { truth.apply_to(stack); };
+  const std::vector<ServedRow> true_rows = validate_served(figures, choices).rows;
+  REQUIRE(true_rows.size() == figures.size());
+  for (std::size_t row = 0; row < figures.size(); ++row) figures[row].measured = true_rows[row].predicted;
+
+  const ServedLeftOut found = leave_experiments_out(figures, {});
+  REQUIRE(found.fits.size() == 3);
+  CHECK(found.runs.rows.size() == figures.size());
+  for (const FittedWithout& each : found.fits) {
+    CAPTURE(each.experiment);
+    CHECK(each.figures.per_request.value() == Approx(9e-3).epsilon(0.15));
+    CHECK(each.figures.sampler_step == Approx(1).epsilon(0.1));
+    CHECK(each.figures.sampler_logit == Approx(1).epsilon(0.1));
+  }
+  const std::vector<ServedRow> as_files = validate_served(figures, {}).rows;
+  for (std::size_t row = 0; row < figures.size(); ++row) {
+    const double error = std::abs(found.runs.rows[row].error());
+    if (figures[row].metric == ServedMetric::ttft_mean)
+      CHECK(error < 0.25 * std::abs(as_files[row].error()));
+    else
+      CHECK(error < 0.01);
+  }
+  figures.resize(6);
+  CHECK_THROWS_WITH(leave_experiments_out(figures, {}), ContainsSubstring("at least 3 experiments"));
 }
 
 }  // namespace
