@@ -68,7 +68,7 @@ void check_left_out(const ValidateChoices& choices) {
   if (choices.points.empty() && choices.serving.empty())
     throw InputError("--leave-one-out: give --points FILE or --serving FILE");
   if (choices.serving.empty() ? of_runs : !of_runs || choices.leave_one_out.size() > 1)
-    throw InputError("--leave-one-out: experiment is of --serving, and all that it leaves out");
+    throw InputError("--leave-one-out: experiment needs --serving, and --serving takes no other group");
 }
 
 void run_validate(const ValidateChoices& choices) {

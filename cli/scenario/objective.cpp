@@ -13,6 +13,12 @@ bool is_admissible(const config::Objective& objective, const FigureOf& figure_of
   });
 }
 
+double merit(const config::Objective& objective, const FigureOf& figure_of) {
+  const double figure = figure_of(objective.metric);
+  if (!is_admissible(objective, figure_of) || !(figure > 0)) return 0;
+  return objective.goal == config::Goal::maximize ? figure : 1 / figure;
+}
+
 double cost(config::Goal goal, double figure) { return goal == config::Goal::minimize ? figure : -figure; }
 
 std::vector<double> costs(const std::vector<config::Aim>& aims, const FigureOf& figure_of) {

@@ -15,6 +15,10 @@ using FigureOf = std::function<double(const std::string& metric)>;
 // Whether a point meets objective.subject_to.
 [[nodiscard]] bool is_admissible(const config::Objective& objective, const FigureOf& figure_of);
 
+// The objective's metric of a point as a figure of which more is better; 0 where the point does not meet
+// objective.subject_to or lacks it.
+[[nodiscard]] double merit(const config::Objective& objective, const FigureOf& figure_of);
+
 // A figure as a cost: less is better, whatever the goal.
 [[nodiscard]] double cost(config::Goal goal, double figure);
 

@@ -200,7 +200,7 @@ void report_search(const SweepSpace& space, const SearchSummary& summary, const 
   const Search search{space, summary, told, trusts};
   report_counts(space, summary, report);
   report_best(search, report);
-  if (!summary.best().empty()) report_served_block_sizes(space, summary.best().front(), options.workers(), report);
+  report_served_block_sizes(space, summary, options.workers(), report);
   report_values(search, report);
   report_pairs(search, report);
   report_front(search, report);

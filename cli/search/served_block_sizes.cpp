@@ -3,81 +3,107 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/output/verdict_text.hpp"
+#include "cli/scenario/objective.hpp"
 #include "cli/search/search_point.hpp"
 #include "core/error.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/drawn_requests.hpp"
 #include "study/decide/step_choices.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
 
-// By block size, points that have what `best` has of all other axes.
-[[nodiscard]] std::map<int, std::uint64_t> points_by_block(const SweepSpace& space, std::uint64_t best) {
-  const auto axis = std::ranges::find(space.axes(), "kv_cache.block_size", &config::SweepAxis::key);
-  std::map<int, std::uint64_t> points;
-  if (axis == space.axes().end() || axis->draws) return points;
-  const auto at = static_cast<std::size_t>(axis - space.axes().begin());
+constexpr const char* kBlockSize = "kv_cache.block_size";
+constexpr const char* kKvHeads = "model.num_key_value_heads";
+
+[[nodiscard]] std::optional<std::size_t> axis_of(const SweepSpace& space, const std::string& key) {
+  const auto axis = std::ranges::find(space.axes(), key, &config::SweepAxis::key);
+  if (axis == space.axes().end() || axis->draws) return std::nullopt;
+  return static_cast<std::size_t>(axis - space.axes().begin());
+}
+
+// Points that have what `base` has of all axes but one, by their value of that one.
+[[nodiscard]] std::map<std::string, std::uint64_t> points_along(const SweepSpace& space, std::uint64_t base,
+                                                                std::size_t axis) {
+  std::map<std::string, std::uint64_t> points;
   std::vector<std::uint64_t> wanted, found;
-  config::positions_at(space.axes(), best, wanted);
+  config::positions_at(space.axes(), base, wanted);
   for (std::uint64_t point = 0; point < space.size(); ++point) {
     config::positions_at(space.axes(), point, found);
-    const std::uint64_t value = found[at];
-    found[at] = wanted[at];
-    if (found == wanted) points.emplace(std::stoi(axis->value(value)), point);
+    const std::uint64_t value = found[axis];
+    found[axis] = wanted[axis];
+    if (found == wanted) points.emplace(space.axes()[axis].value(value), point);
+  }
+  return points;
+}
+
+// The best point of each machine, with the model's own KV heads where others are swept, too.
+[[nodiscard]] std::vector<std::uint64_t> best_by_machine(const SweepSpace& space, const SearchSummary& summary) {
+  std::vector<std::uint64_t> points;
+  const auto machines = axis_of(space, "machine");
+  for (const BestOfValue& each : summary.best_of_values())
+    if (machines && each.axis == *machines && each.best) points.push_back(each.best->number);
+  if (points.empty()) points.push_back(summary.best().front().number);
+  const auto heads = axis_of(space, kKvHeads);
+  if (!heads) return points;
+  const std::string own = std::to_string(study::resolve_model(space.scenario()).num_key_value_heads);
+  for (std::uint64_t& point : points) {
+    const auto along = points_along(space, point, *heads);
+    if (const auto found = along.find(own); found != along.end()) point = found->second;
   }
   return points;
 }
 
 // More is better; 0 where there can be no such server, or where it does not meet the constraints.
-[[nodiscard]] double figure_of(const SweepSpace& space, PointPricer& points, CasePricer& pricer, std::uint64_t point,
-                               std::size_t draw) {
+[[nodiscard]] double merit_of(const SweepSpace& space, PointPricer& points, CasePricer& pricer, std::uint64_t point,
+                              std::size_t draw) {
   try {
     SweepCase asked = points.at(point);
     asked.requests = study::draws_of(asked.requests)[draw];
     const CaseFigures& priced = pricer.price(asked, asked.machine);
-    const config::Objective& objective = space.scenario().objective;
-    const double figure = priced.figures[space.metric(objective.metric)];
-    if (!meets_constraints(space, asked, priced.figures) || !(figure > 0)) return 0;
-    return objective.goal == config::Goal::maximize ? figure : 1 / figure;
+    if (!meets_constraints(space, asked, priced.figures)) return 0;
+    return merit(space.scenario().objective,
+                 [&](const std::string& metric) { return priced.figures[space.metric(metric)]; });
   } catch (const InputError&) {
     return 0;
   }
 }
 
-}  // namespace
-
-void report_served_block_sizes(const SweepSpace& space, const KeptPoint& best, int threads, Report& report) {
-  if (!space.is_served()) return;
-  const std::map<int, std::uint64_t> points = points_by_block(space, best.number);
-  if (points.size() < 2) return;
+void report_along(const SweepSpace& space, std::uint64_t best, std::size_t axis, int threads, Report& report) {
+  const std::map<std::string, std::uint64_t> points = points_along(space, best, axis);
   PointPricer first(space);
-  const SweepCase& asked = first.at(best.number);
+  const SweepCase& asked = first.at(best);
   std::vector<int> swept;
-  for (const auto& [size, point] : points) swept.push_back(size);
-  std::vector<std::string> names;
-  std::vector<std::uint64_t> numbers;
-  for (const int size : study::by_preference(swept, asked.machine.stack.defaults.block_size)) {
-    names.push_back(std::to_string(size));
-    numbers.push_back(points.at(size));
-  }
+  for (const auto& [size, point] : points) swept.push_back(std::stoi(size));
+  std::vector<std::string> sizes;
+  for (const int size : study::by_preference(swept, asked.machine.stack.defaults.block_size))
+    sizes.push_back(std::to_string(size));
   const auto make_figure = [&]() -> study::DrawnFigure {
-    return [&space, &numbers, points = PointPricer(space), pricer = CasePricer()](std::size_t choice,
-                                                                                  std::size_t draw) mutable {
-      return figure_of(space, points, pricer, numbers[choice], draw);
+    return [&, pricing = PointPricer(space), pricer = CasePricer()](std::size_t choice, std::size_t draw) mutable {
+      return merit_of(space, pricing, pricer, points.at(sizes[choice]), draw);
     };
   };
-  const auto blocks = study::decide_over_draws(names, study::draws_of(asked.requests).size(), make_figure, threads);
+  const auto blocks = study::decide_over_draws(sizes, study::draws_of(asked.requests).size(), make_figure, threads);
   if (!blocks) return;
   report.heading.push_back("→ " + asked.machine.name + ", " + study::heads_text(asked.model.num_key_value_heads) +
                            ": block size " + blocks->evaluated[blocks->verdict.chosen].value + "; " +
                            costs_text(blocks->evaluated, blocks->verdict));
   report.json["block_sizes"].push_back(costs_json(blocks->evaluated, blocks->verdict));
   report.json["block_sizes"].back()["machine"] = asked.machine.name;
+}
+
+}  // namespace
+
+void report_served_block_sizes(const SweepSpace& space, const SearchSummary& summary, int threads, Report& report) {
+  const auto axis = axis_of(space, kBlockSize);
+  if (!space.is_served() || !axis || space.axes()[*axis].size() < 2 || summary.best().empty()) return;
+  for (const std::uint64_t best : best_by_machine(space, summary)) report_along(space, best, *axis, threads, report);
 }
 
 }  // namespace dculab::cli

@@ -7,9 +7,9 @@
 
 namespace dculab::cli {
 
-// Says which of the points that are as `best` but for the block size to take, by the objective over several draws of
-// the requests, as `simulate` does: a line of the heading, and `block_sizes` of the JSON. Nothing where requests are
-// not served or block sizes not swept.
-void report_served_block_sizes(const SweepSpace& space, const KeptPoint& best, int threads, Report& report);
+// Of each machine, which of the points that are as its best but for the block size to take, by the objective over
+// several draws of the requests, as `simulate` does: a line of the heading, and `block_sizes` of the JSON. Nothing
+// where requests are not served or block sizes not swept.
+void report_served_block_sizes(const SweepSpace& space, const SearchSummary& summary, int threads, Report& report);
 
 }  // namespace dculab::cli

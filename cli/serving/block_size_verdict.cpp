@@ -35,15 +35,11 @@ namespace {
   return rivals;
 }
 
-// More is better; 0 where the limits are not met.
-[[nodiscard]] double figure_of(const std::map<std::string, double>& figures, const config::Objective& objective) {
-  const auto of = [&figures](const std::string& metric) {
+[[nodiscard]] double merit_of(const std::map<std::string, double>& figures, const config::Objective& objective) {
+  return merit(objective, [&figures](const std::string& metric) {
     const auto found = figures.find(metric);
     return found == figures.end() ? 0 : found->second;
-  };
-  const double figure = of(objective.metric);
-  if (!is_admissible(objective, of) || !(figure > 0)) return 0;
-  return objective.goal == config::Goal::maximize ? figure : 1 / figure;
+  });
 }
 
 }  // namespace
@@ -59,9 +55,9 @@ std::optional<study::DrawnVerdict> block_size_verdict(const std::vector<Simulate
   const auto figure = [&](std::size_t place, std::size_t draw) {
     const std::size_t rival = rivals[place];
     const Simulation& known = all[rival];
-    if (draw == 0) return figure_of(known.figures, objective);
+    if (draw == 0) return merit_of(known.figures, objective);
     const sim::ServingRun run = sim::simulate(known.server, draws_for(rival)[draw], known.slo);
-    return figure_of(compared_figures(run.metrics, run.num_steps), objective);
+    return merit_of(compared_figures(run.metrics, run.num_steps), objective);
   };
   std::vector<std::string> sizes;
   for (const std::size_t rival : rivals) sizes.push_back(std::to_string(all[rival].server.options.block_size));

@@ -28,7 +28,7 @@ struct Parameter {
 enum class Owner : std::uint8_t { device, kernels, program, host };
 [[nodiscard]] Owner owner_of(const Parameter& parameter);
 
-// Whether it is no belief but known: of our own engine each kernel is counted.
+// Whether the value is known, not a prior: each kernel of our own engine is counted.
 [[nodiscard]] bool is_known(const Machine& machine, const Parameter& parameter);
 
 // Whether steps of this machine tell of it: nothing is fetched again where no cache is shared with strangers, nothing

@@ -84,7 +84,7 @@ struct Stack {
     return host_per_request + static_cast<double>(prompt_tokens) * host_per_prompt_token;
   }
 
-  // That run for one which the plan counts.
+  // Launches for one of the plan's kernels.
   [[nodiscard]] double launches_per_kernel() const { return kernels_per_op / reached.counted_kernels; }
 
   // Our own kernels: what they do not serve is priced as if they did, and said.

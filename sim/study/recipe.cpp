@@ -43,7 +43,7 @@ using Shares = std::map<std::string, Seconds>;
     const OpPrice price = price_op(machine, plan, op, footprint);
     shares[std::string(name(price.bound, machine))] += price.seconds;
   }
-  shares["launch"] += call_time(machine, recipe);
+  shares["call"] += call_time(machine, recipe);
   return shares;
 }
 

@@ -53,7 +53,8 @@ struct Recipe {
 // The least time in which the machine could do it.
 [[nodiscard]] Seconds recipe_floor(const Machine& machine, const Recipe& recipe);
 
-// What takes the largest share of the time: "compute", "latency", "launch", a memory level, "host" or "exchange".
+// What takes the largest share of the time: "compute", "latency", "launch", "call", a memory level, "host" or
+// "exchange".
 [[nodiscard]] std::string recipe_bound(const Machine& machine, const Recipe& recipe);
 
 // 90 % interval, from how well such prices hold on the machine, or from its priors; never below the floor.

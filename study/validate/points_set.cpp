@@ -34,13 +34,19 @@ void require_priced(const config::PublishedPoint& point) {
   if (point.kind == config::PointKind::fused_moe) throw InputError("fused_moe is not priced yet");
 }
 
+void set_timing(const config::PublishedPoint& point, sim::Recipe& recipe) {
+  if (recipe.timed == sim::Timed::engine) return;
+  recipe.holds_call = holds_call(point);
+  if (starts_cold(point)) recipe.timed = sim::Timed::cold_kernel;
+}
+
 [[nodiscard]] ReadPoint read_point(config::PublishedPoint point, Runs& runs) {
   ReadPoint read{std::move(point), {}, "", ""};
   try {
     require_priced(read.point);
     const RunBy& run = runs.of(read.point);
     read.priced = price_as(read.point, run.machine, run.software);
-    read.priced.recipe.holds_call = holds_call(read.point);
+    set_timing(read.point, read.priced.recipe);
     read.refused = below_floor(run.machine, read);
   } catch (const files::ReservedFileError&) {
     throw;

@@ -23,6 +23,8 @@ constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "vllm 0.2.", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.3", .engine = "vLLM", .stacks = {"vllm-0.3.3-dtk", "vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.4", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm 0.6.0", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm 0.6.1", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.5", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.19.1 gfx906", .engine = "vLLM-Triton", .stacks = {"vllm-triton"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm-triton", .engine = "vLLM-Triton", .stacks = {"vllm-triton"}, .timing = KernelTiming::after_cache_write},

@@ -1,4 +1,4 @@
-// How far a published measurement is to be trusted, by what its source says of how it was taken: one table.
+// How a published measurement was taken and how far it is to be trusted, by what its source says: one table.
 #pragma once
 
 #include <span>
@@ -14,7 +14,8 @@ struct PublishedSpread {
   std::string_view machine;  // how machines begin; empty: any
   double spread = 0;         // relative standard deviation
   std::string_view why;
-  bool holds_call = false;  // times are of single calls, with what the host and the timer take for each
+  bool holds_call = false;   // each call, or graph of one layer, was timed with what it takes beside its kernels
+  bool starts_cold = false;  // and begins with nothing of its own in a cache
 };
 
 [[nodiscard]] std::span<const PublishedSpread> published_spreads();
@@ -24,5 +25,6 @@ struct PublishedSpread {
 
 // Whether one of them says so of its time.
 [[nodiscard]] bool holds_call(const config::PublishedPoint& point);
+[[nodiscard]] bool starts_cold(const config::PublishedPoint& point);
 
 }  // namespace dculab::study

@@ -19,9 +19,7 @@ constexpr double kRequestStep = 2e-3, kFactorStep = 0.2;    // of the slopes
 const Figures kSigmas(kRequestSigma, kFactorSigma, kFactorSigma);
 const Figures kSteps(kRequestStep, kFactorStep, kFactorStep);
 
-[[nodiscard]] ServerFigures figures_at(const Figures& x) {
-  return {Seconds(std::max(0.0, x[0])), std::exp(x[1]), std::exp(x[2])};
-}
+[[nodiscard]] ServerFigures figures_at(const Figures& x) { return {Seconds(x[0]), std::exp(x[1]), std::exp(x[2])}; }
 
 [[nodiscard]] ServedRuns runs_at(const Figures& x, const std::vector<config::ServedFigure>& figures,
                                  ServedChoices choices) {
@@ -63,7 +61,7 @@ class Linear {
       moved[index] += kSteps[index];
       const Errors other = errors_at(moved, figures, choices);
       for (std::size_t row = 0; row < slopes_.size(); ++row)
-        slopes_[row][index] = (other.logs[row] - base_.logs[row]) / kSteps[index];
+        slopes_[row][index] = (other.logs.at(row) - base_.logs[row]) / kSteps[index];
     }
   }
 
@@ -78,7 +76,12 @@ class Linear {
       matrix += slopes_[row] * slopes_[row].transpose() / (kRowSigma * kRowSigma);
       right -= slopes_[row] * at_zero / (kRowSigma * kRowSigma);
     }
-    return matrix.ldlt().solve(right);
+    const Figures free = matrix.ldlt().solve(right);
+    if (free[0] >= 0) return free;
+    // No request arrives before it was sent: the factors where it takes no time.
+    Figures bound = Figures::Zero();
+    bound.tail<2>() = matrix.bottomRightCorner<2, 2>().ldlt().solve(right.tail<2>());
+    return bound;
   }
 
  private:
@@ -116,6 +119,7 @@ ServedLeftOut leave_experiments_out(const std::vector<config::ServedFigure>& fig
                          [&](const config::ServedFigure& figure) { return figure.experiment == experiment; });
     for (ServedRow& row : runs_at(x, own, choices).rows) left_out.runs.rows.push_back(std::move(row));
   }
+  left_out.runs.unpriced = validate_served(figures, choices).unpriced;
   left_out.runs.scores = score_served(left_out.runs.rows, figures);
   left_out.runs.common = score_common(left_out.runs.rows);
   return left_out;

@@ -1,14 +1,14 @@
-// What served runs teach of their server that nobody published: how long a request takes to reach the engine, and what
-// its sampler costs. Each experiment is predicted with what the others teach.
+// Fits unpublished overheads of a server to served runs: how long a request takes to reach the engine, and what its
+// sampler costs. Each experiment is predicted with what the others teach.
 //
-//   x     = (per_request, log of the factors of per_step and of per_logit), about what the stack's file says
-//   least = sum over others' mean latencies of (log(predicted / measured) / 0.1)^2 + sum over x of (x / sigma)^2
+//   x = (per_request, log of the factors of per_step and of per_logit), about what the stack's file says
+//   minimised: sum over the others' mean latencies of (log(predicted / measured) / 0.1)^2
+//            + sum over x of (x / sigma)^2, sigma 5 ms, 0.5, 0.5; per_request >= 0
 //
-// Slopes are differences; the second of two linearisations is solved. Two runs of one load differ by 3 to 20 %: hence
-// 0.1.
+// 0.1, since two runs of one load differ by 3 to 20 %. Slopes are differences, taken twice: about the file, and about
+// the fit of all experiments. They are the only thing that an experiment that is left out has a part in.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +20,9 @@ namespace dculab::study {
 
 // Beside what a stack's file says.
 struct ServerFigures {
-  Seconds per_request;      // more than there
-  double sampler_step = 1;  // times what is there
-  double sampler_logit = 1;
+  Seconds per_request;       // s, added to Stack::host_per_request
+  double sampler_step = 1;   // factor of Stack::sampler_per_step
+  double sampler_logit = 1;  // factor of Stack::sampler_per_logit
 
   void apply_to(sim::Stack& stack) const;
 };

@@ -37,6 +37,15 @@ TEST_CASE("where memory is short, simulate, study and recommend choose one block
   CHECK(recommended.at("by") == "served requests");
   CHECK(served.at("choice") == recommended.at("choice"));
   CHECK(run_for_json({"study", file}).at("block_sizes").at(0) == served);
+  const Arguments both{"--set", "sweep={machine: [mi50, mi50-32gb], kv_cache.block_size: [16, 256]}"};
+  const auto asked_of = [&](const char* command) {
+    Arguments arguments{command, file};
+    arguments.insert(arguments.end(), both.begin(), both.end());
+    return run_for_json(arguments).at("block_sizes");
+  };
+  const Json of_both = asked_of("simulate");
+  CHECK(of_both.size() == 2);
+  CHECK(asked_of("study") == of_both);
   const auto costs_of = [](const Json& verdict, const std::string& value) {
     for (const Json& cost : verdict.at("costs"))
       if (cost.at("value") == value) return cost.at("cost").get<double>();

@@ -118,7 +118,7 @@ TEST_CASE("what a call adds where each is timed alone is no launch of a step") {
   timed.overheads.timed_call = Seconds(12e-6);
   known.add("m0", "engine", file);
   known.add_kernels("m0", "engine", timed, true);
-  CHECK(recipe_bound(timed, known.recipes.back()) == "launch");
+  CHECK(recipe_bound(timed, known.recipes.back()) == "call");
   const Machine found = learned(PointCalibration(known.points), "m0", "engine");
   CHECK(found.overheads.timed_call.value() == Approx(12e-6).epsilon(0.15));
   CHECK(found.overheads.kernel_launch.value() == Approx(file.overheads.kernel_launch.value()).epsilon(0.05));

@@ -126,9 +126,11 @@ TEST_CASE("pairs of block sizes are in order, and apart as measured", "[once]") 
                      "request-latency-c32002d5, request-latency-c652c36a",
                      "request-latency-c32002d5, request-latency-f14666c7",
                      "request-latency-a5114917, request-latency-97efbc8c",
-                     // Single tokens measured 3 and 5 % faster than blocks of 16, of kernels of 12 to 15 us, and 0.7 %
-                     // slower, a tenth of a microsecond; at other lengths alike.
+                     // Single tokens measured 3 and 5 % faster than blocks of 16, of kernels of 12 to 15 us; at other
+                     // lengths alike, or slower by a tenth of a microsecond, the last digit: 0.6 to 0.7 %, 0.1 here.
                      "attention-decode-ccb3fc7d, attention-decode-647ae25a",
+                     "attention-decode-344ac39f, attention-decode-f11b0aa6",
+                     "attention-decode-c7c03674, attention-decode-3e0d376a",
                      "attention-decode-bc8b5bf1, attention-decode-ca54da16",
                      "attention-decode-aef84a3f, attention-decode-efcc9768",
                      // CK's prefill of single tokens takes 15 % longer than of blocks of 16, here 1: its rows have

@@ -45,6 +45,10 @@ TEST_CASE("the longest row that has something for the machine counts") {
   CHECK(stack_of("vLLM 0.18.1+das tuned", "bw1000") == "vllm-dtk");
   CHECK(stack_of("vLLM 0.18.1+das tuned", "mi300x") == "vllm-rocm");
   CHECK(stack_of("vLLM", "h100-sxm") == "vllm-0.5-cuda");
+  CHECK(stack_of("vLLM 0.20.1", "h100-sxm") == "vllm-cuda");
+  CHECK(stack_of("vLLM 0.2.7", "h100-sxm") == "vllm-0.5-cuda");
+  CHECK(stack_of("vLLM 0.6.1", "mi300x") == "vllm-0.5-rocm");
+  CHECK(stack_of("vLLM 0.6.3", "mi300x") == "vllm-rocm");
   CHECK(stack_of("vLLM", "z100") == "vllm-0.3.3-dtk");
   CHECK(stack_of("", "h100-sxm") == "unnamed kernels");
   CHECK(stack_of("PyTorch 2", "h100-sxm") == "pytorch");
