@@ -1,23 +1,22 @@
 #include "study/validate/served_fit.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/error.hpp"
+#include "sim/calibration/ridge.hpp"
 
 namespace dculab::study {
 namespace {
 
-using Figures = Eigen::Vector3d;
+// per_request in s, then the logarithms of both factors.
+using Figures = std::array<double, 3>;
 
 constexpr double kRowSigma = 0.1;
-constexpr double kRequestSigma = 5e-3, kFactorSigma = 0.5;  // s; of a logarithm
-constexpr double kRequestStep = 2e-3, kFactorStep = 0.2;    // of the slopes
-
-const Figures kSigmas(kRequestSigma, kFactorSigma, kFactorSigma);
-const Figures kSteps(kRequestStep, kFactorStep, kFactorStep);
+constexpr Figures kPriors{5e-3, 0.5, 0.5};
+constexpr Figures kSteps{2e-3, 0.2, 0.2};  // of the slopes
+constexpr double kHeld = 1e-9;             // a prior that holds a figure where it is
 
 [[nodiscard]] ServerFigures figures_at(const Figures& x) { return {Seconds(x[0]), std::exp(x[1]), std::exp(x[2])}; }
 
@@ -51,43 +50,43 @@ struct Errors {
   return errors;
 }
 
-// Errors near a place.
+// Errors near a place, of which experiment each.
 class Linear {
  public:
-  Linear(const Figures& at, const std::vector<config::ServedFigure>& figures, const ServedChoices& choices)
-      : at_(at), base_(errors_at(at, figures, choices)), slopes_(base_.logs.size()) {
-    for (Eigen::Index index = 0; index < at.size(); ++index) {
+  Linear(const Figures& at, const std::vector<config::ServedFigure>& figures, const ServedChoices& choices) {
+    const Errors base = errors_at(at, figures, choices);
+    experiments_ = base.experiments;
+    for (const double error : base.logs) rows_.push_back({error, {}, kRowSigma});
+    for (std::size_t index = 0; index < at.size(); ++index) {
       Figures moved = at;
       moved[index] += kSteps[index];
       const Errors other = errors_at(moved, figures, choices);
-      for (std::size_t row = 0; row < slopes_.size(); ++row)
-        slopes_[row][index] = (other.logs.at(row) - base_.logs[row]) / kSteps[index];
+      for (std::size_t row = 0; row < rows_.size(); ++row) {
+        const double slope = (other.logs.at(row) - base.logs[row]) / kSteps[index];
+        rows_[row].slope.push_back(slope);
+        rows_[row].error -= slope * at[index];
+      }
     }
   }
 
-  [[nodiscard]] const std::vector<std::string>& experiments() const { return base_.experiments; }
+  [[nodiscard]] const std::vector<std::string>& experiments() const { return experiments_; }
 
   [[nodiscard]] Figures fit(const std::string& left_out = "") const {
-    Eigen::Matrix3d matrix = kSigmas.cwiseInverse().cwiseAbs2().asDiagonal();
-    Figures right = Figures::Zero();
-    for (std::size_t row = 0; row < slopes_.size(); ++row) {
-      if (base_.experiments[row] == left_out) continue;
-      const double at_zero = base_.logs[row] - slopes_[row].dot(at_);
-      matrix += slopes_[row] * slopes_[row].transpose() / (kRowSigma * kRowSigma);
-      right -= slopes_[row] * at_zero / (kRowSigma * kRowSigma);
+    std::vector<sim::LinearRow> others;
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      if (experiments_[row] != left_out) others.push_back(rows_[row]);
+    Figures priors = kPriors;
+    std::vector<double> x = sim::ridge(others, priors);
+    if (x[0] < 0) {  // no request arrives before it was sent
+      priors[0] = kHeld;
+      x = sim::ridge(others, priors);
     }
-    const Figures free = matrix.ldlt().solve(right);
-    if (free[0] >= 0) return free;
-    // No request arrives before it was sent: the factors where it takes no time.
-    Figures bound = Figures::Zero();
-    bound.tail<2>() = matrix.bottomRightCorner<2, 2>().ldlt().solve(right.tail<2>());
-    return bound;
+    return {std::max(0.0, x[0]), x[1], x[2]};
   }
 
  private:
-  Figures at_;
-  Errors base_;
-  std::vector<Figures> slopes_;
+  std::vector<std::string> experiments_;
+  std::vector<sim::LinearRow> rows_;
 };
 
 [[nodiscard]] std::vector<std::string> distinct(const std::vector<std::string>& experiments) {
@@ -106,7 +105,7 @@ void ServerFigures::apply_to(sim::Stack& stack) const {
 }
 
 ServedLeftOut leave_experiments_out(const std::vector<config::ServedFigure>& figures, const ServedChoices& choices) {
-  const Linear first(Figures::Zero(), figures, choices);
+  const Linear first({}, figures, choices);
   const Linear second(first.fit(), figures, choices);
   const std::vector<std::string> experiments = distinct(second.experiments());
   if (experiments.size() < 3) throw InputError("at least 3 experiments are needed to leave one out");
