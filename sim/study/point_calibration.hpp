@@ -47,7 +47,7 @@ class PointCalibration {
   explicit PointCalibration(std::span<const MeasuredPoint> points);
 
   // A machine's file with what was learned of the device; what `machine.stack` reaches there; and a stack's file with
-  // its host times and with what it reaches on a device of which nothing is known.
+  // its host times.
   [[nodiscard]] Machine device(const Machine& machine) const;
   [[nodiscard]] Reached reached(const Machine& machine) const;
   [[nodiscard]] Stack anywhere(Stack stack) const;
@@ -69,7 +69,8 @@ class PointCalibration {
   }
 
   // By group, "host times", "vendor hygon", "family gfx936", "machine NAME", "program NAME", "stack NAME", "NAME on
-  // hygon", "NAME for gfx936", "source NAME": the logarithms added to each of parameters(), and to the time.
+  // hygon", "stack NAME on hygon", "NAME for gfx936", "source NAME": the logarithms added to each of parameters(), and
+  // to the time.
   [[nodiscard]] const Effects& effects() const { return fit_->effects(); }
 
  private:

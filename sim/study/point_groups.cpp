@@ -8,7 +8,8 @@
 namespace dculab::sim {
 namespace {
 
-constexpr double kHalf = 0.5;  // of a prior's width
+constexpr double kHalf = 0.5;     // of a prior's width
+constexpr double kProgram = 0.7;  // the same, of what a program's kernels reach
 constexpr double kSourceTimeSigma = 0.07, kClockTimeSigma = 0.3;
 constexpr double kMeasuredFreedom = 0.7;
 
@@ -61,16 +62,19 @@ struct Widths {
 
 std::string vendor_name(const Machine& machine) { return std::string(lower::name(machine.vendor)); }
 
-PointGroup group_of_program(const Stack& stack) {
-  return {group("program " + program_of(stack), {.kernels = kHalf, .program = 1, .host = 1})};
-}
+PointGroup group_of_program(const Stack& stack) { return {group("program " + program_of(stack), {.host = 1})}; }
 
 PointGroup group_of_program_on_vendor(const Machine& machine) {
-  return {group(program_of(machine.stack) + " on " + vendor_name(machine), {.kernels = kHalf}), Distance::program};
+  return {group(program_of(machine.stack) + " on " + vendor_name(machine), {.kernels = kProgram, .program = 1}),
+          Distance::program};
 }
 
 PointGroup group_of_stack(const Stack& stack) {
-  return {group("stack " + stack.name, {.kernels = kHalf, .program = kHalf, .host = kHalf}), Distance::stack};
+  return {group("stack " + stack.name, {.host = kHalf}), Distance::stack};
+}
+
+PointGroup group_of_stack_on_vendor(const Machine& machine) {
+  return {group("stack " + machine.stack.name + " on " + vendor_name(machine), {.kernels = kHalf, .program = kHalf})};
 }
 
 PointGroup group_of_source(const std::string& source, const std::string& clock) {
@@ -91,6 +95,7 @@ std::vector<PointGroup> groups_of(const Machine& machine) {
   groups.push_back(group_of_program(machine.stack));
   groups.push_back(group_of_stack(machine.stack));
   groups.push_back(group_of_program_on_vendor(machine));
+  groups.push_back(group_of_stack_on_vendor(machine));
   groups.push_back({group(program_of(machine.stack) + " for " + family_of(machine), {.kernels = 1})});
   return groups;
 }

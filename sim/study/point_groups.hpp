@@ -1,14 +1,17 @@
 // Which groups of published points share what a fit learns, and how much each may add.
 //
-//            host times  vendor  family  machine  program  stack  program on vendor  program for family  source
+//            host times  vendor  family  machine  program  stack  program   stack      program     source
+//                                                                 on vendor  on vendor  for family
 //   device               1       1/2     1/2
-//   kernels              1/2                      1/2      1/2    1/2                1
+//   kernels              1/2                                      0.7        1/2        1
+//   launches                                                      1          1/2
 //   host     1                                    1        1/2
-//   time, of a source that tells clock states                                                          0.07, 0.3
+//   time, of a source that tells clock states                                                       0.07, 0.3
 //
-// in shares of the prior's own width (sim/calibration/parameters.hpp). Vendors share no figure of their devices: what
-// one vendor's points say moves no other's. What a library reaches is mostly a matter of the instruction set that it
-// was written for, and what an old stack of a program reaches is told apart from today's.
+// in shares of the prior's own width (sim/calibration/parameters.hpp). Vendors share no figure of their devices or
+// kernels but those of an instruction set that both make: what one vendor's points say moves no other's. What a library
+// reaches is mostly a matter of the instruction set that it was written for, and what an old stack of a program reaches
+// is told apart from today's.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +38,7 @@ struct PointGroup {
 [[nodiscard]] PointGroup group_of_program(const Stack& stack);
 [[nodiscard]] PointGroup group_of_program_on_vendor(const Machine& machine);
 [[nodiscard]] PointGroup group_of_stack(const Stack& stack);
+[[nodiscard]] PointGroup group_of_stack_on_vendor(const Machine& machine);
 // `clock`: the state that the source tells, "" if none.
 [[nodiscard]] PointGroup group_of_source(const std::string& source, const std::string& clock);
 
