@@ -75,7 +75,7 @@ void show(const Report& report, const OutputOptions& options);
 // 0.1234 -> "12.3 %"
 [[nodiscard]] std::string percent(double share, int digits = 3);
 
-// 0.1234 -> "+12.3 %", -0.1234 -> "−12.3 %"
+// 0.1234 -> "+12.3 %", -0.1234 -> "−12.3 %"; less than 0.01 % is no difference: "+0 %"
 [[nodiscard]] std::string signed_percent(double share, int digits = 3);
 
 }  // namespace dculab::cli

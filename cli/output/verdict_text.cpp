@@ -4,6 +4,8 @@
 #include <charconv>
 #include <vector>
 
+#include "study/decide/attention_difference.hpp"
+
 namespace dculab::cli {
 namespace {
 
@@ -76,6 +78,14 @@ Json costs_json(std::span<const study::Evaluated> choices, const study::Verdict&
   for (std::size_t index = 0; index < choices.size(); ++index)
     if (!verdict.costs[index]) json["impossible"].push_back(choices[index].value);
   return json;
+}
+
+void add_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks, Report& report) {
+  const auto& [evaluated, verdict] = blocks;
+  report.heading.push_back("→ " + machine + ", " + study::heads_text(kv_heads) + ": block size " +
+                           evaluated[verdict.chosen].value + "; " + costs_text(evaluated, verdict));
+  report.json["block_sizes"].push_back(costs_json(evaluated, verdict));
+  report.json["block_sizes"].back()["machine"] = machine;
 }
 
 }  // namespace dculab::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
+#include "study/decide/drawn_requests.hpp"
 #include "study/decide/preference.hpp"
 
 namespace dculab::cli {
@@ -16,6 +17,9 @@ namespace dculab::cli {
 // choice, best, indistinguishable[] (from the best, it included), costs[] of the others: value, cost, interval;
 // impossible[]
 [[nodiscard]] Json costs_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
+
+// Which block size to take of those that served the requests: a line of the heading, and an entry of `block_sizes`.
+void add_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks, Report& report);
 
 // Block sizes of a sweep that a machine's stack does not take.
 [[nodiscard]] std::string left_out_text(const std::string& machine, const std::vector<std::string>& block_sizes);

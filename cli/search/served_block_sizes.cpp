@@ -11,7 +11,6 @@
 #include "cli/scenario/objective.hpp"
 #include "cli/search/search_point.hpp"
 #include "core/error.hpp"
-#include "study/decide/attention_difference.hpp"
 #include "study/decide/drawn_requests.hpp"
 #include "study/decide/step_choices.hpp"
 #include "study/scenario/resolve.hpp"
@@ -90,12 +89,7 @@ void report_along(const SweepSpace& space, std::uint64_t best, std::size_t axis,
     };
   };
   const auto blocks = study::decide_over_draws(sizes, study::draws_of(asked.requests).size(), make_figure, threads);
-  if (!blocks) return;
-  report.heading.push_back("→ " + asked.machine.name + ", " + study::heads_text(asked.model.num_key_value_heads) +
-                           ": block size " + blocks->evaluated[blocks->verdict.chosen].value + "; " +
-                           costs_text(blocks->evaluated, blocks->verdict));
-  report.json["block_sizes"].push_back(costs_json(blocks->evaluated, blocks->verdict));
-  report.json["block_sizes"].back()["machine"] = asked.machine.name;
+  if (blocks) add_block_sizes(asked.machine.name, asked.model.num_key_value_heads, *blocks, report);
 }
 
 }  // namespace

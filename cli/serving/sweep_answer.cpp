@@ -9,27 +9,9 @@
 #include "cli/serving/block_size_verdict.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
-#include "study/decide/attention_difference.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
-
-namespace {
-
-void add_block_sizes(const std::vector<SimulatedPoint>& asked, const std::vector<Simulation>& all, std::size_t best,
-                     const config::Objective& objective, int threads, Report& report) {
-  const auto blocks = block_size_verdict(asked, all, best, objective, threads);
-  if (!blocks) return;
-  const Simulation& simulation = all[best];
-  report.heading.push_back("→ " + simulation.machine + ", " +
-                           study::heads_text(simulation.server.model.num_key_value_heads) + ": block size " +
-                           blocks->evaluated[blocks->verdict.chosen].value + "; " +
-                           costs_text(blocks->evaluated, blocks->verdict));
-  report.json["block_sizes"].push_back(costs_json(blocks->evaluated, blocks->verdict));
-  report.json["block_sizes"].back()["machine"] = simulation.machine;
-}
-
-}  // namespace
 
 void add_choice(const std::vector<SimulatedPoint>& asked, const std::vector<Simulation>& all,
                 const config::Scenario& scenario, int threads, Report& report) {
@@ -51,7 +33,9 @@ void add_choice(const std::vector<SimulatedPoint>& asked, const std::vector<Simu
     const auto found = best(all, objective, [&](const Simulation& other) {
       return other.machine == each.machine && (!keeps_own || has_own(other));
     });
-    if (found) add_block_sizes(asked, all, *found, objective, threads, report);
+    if (!found) continue;
+    if (const auto blocks = block_size_verdict(asked, all, *found, objective, threads))
+      add_block_sizes(each.machine, all[*found].server.model.num_key_value_heads, *blocks, report);
   }
   if (heads_swept)
     report.heading.push_back(

@@ -31,8 +31,8 @@ enum class Owner : std::uint8_t { device, kernels, program, host };
 // Whether the value is known, not a prior: each kernel of our own engine is counted.
 [[nodiscard]] bool is_known(const Machine& machine, const Parameter& parameter);
 
-// Whether steps of this machine tell of it: nothing is fetched again where no cache is shared with strangers, nothing
-// is timed alone, and no step tells the kernels that a program launches from the time of a launch.
+// Whether steps measured on this machine can identify it: refills only where strangers share a cache, the overhead of
+// calls that are timed alone never, nor launches per kernel, which look like a longer launch.
 [[nodiscard]] bool matters(const Machine& machine, const Parameter& parameter);
 
 [[nodiscard]] double get(const Machine& machine, const Parameter& parameter);

@@ -111,8 +111,8 @@ struct Overheads {
   Seconds host_per_sequence;  // the same, per sequence of the batch
   // A workgroup's (on a CPU: a task's) prologue and epilogue: arguments, first dependent loads, dispatch.
   Seconds workgroup_start{100e-9};
-  // What a call that is timed alone takes beside its kernels: events around it, or the start of a graph that holds
-  // nothing else. No part of a step.
+  // Overhead in the time of a kernel that was timed on its own: the events around it, or the launch of a graph with
+  // nothing else in it. No part of a step.
   Seconds timed_call{5e-6};
 };
 

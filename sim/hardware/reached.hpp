@@ -25,7 +25,7 @@ struct Reached {
   // From an entry of the block table to an address, where that is not hidden: five instructions that wait for one
   // another, of 4 to 5 cycles. The load of the entry: sim/memory/table_look_up.hpp.
   Seconds block_lookup{15e-9};
-  // Of the kernels that the program launches, those that the plan counts: more run where copies, casts and fills do.
+  // Share of the launched kernels that the plan counts; the others copy, cast and fill.
   double counted_kernels = 1;
   // Of a short served step's time, what is not pauses: the law and its fit say how long a typical step takes,
   // `simulate` what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1 where they were

@@ -8,8 +8,8 @@
 //   host     1                                    1        1/2
 //   time, of a source that tells clock states                                                       0.07, 0.3
 //
-// in shares of the prior's own width (sim/calibration/parameters.hpp). Vendors share no figure of their devices or
-// kernels but those of an instruction set that both make: what one vendor's points say moves no other's. What a library
+// in shares of the prior's own width (sim/calibration/parameters.hpp). Vendors share no figures of devices or
+// kernels, except through an instruction set that both make (gfx906). What a library
 // reaches is mostly a matter of the instruction set that it was written for, and what an old stack of a program reaches
 // is told apart from today's.
 #pragma once

@@ -26,15 +26,15 @@ struct RecipeStep {
   double times = 1;
 };
 
-// What is timed: an engine's steps with its host work, one kernel in a loop, or one kernel in turn with others, which
-// leave no cache with its weights or KV.
+// What is timed: an engine's steps with its host work, one kernel in a loop, or one kernel that finds no weights
+// or KV in a cache, since others ran in between or the caches were flushed.
 enum class Timed : std::uint8_t { engine, kernel, cold_kernel };
 
 struct Recipe {
   Timed timed = Timed::engine;
   std::vector<RecipeStep> steps;
   std::optional<MachineProbe> probe{};  // there are no steps then
-  bool holds_call = false;              // each kernel or probe was timed alone, with what its call takes
+  bool holds_call = false;              // the time includes overheads.timed_call
   double amount = 0;                    // published is amount / time: tokens, GB, FLOP; 0: the time itself
 
   // Turns a time into the published figure, and back.

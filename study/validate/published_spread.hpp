@@ -14,8 +14,8 @@ struct PublishedSpread {
   std::string_view machine;  // how machines begin; empty: any
   double spread = 0;         // relative standard deviation
   std::string_view why;
-  bool holds_call = false;   // each call, or graph of one layer, was timed with what it takes beside its kernels
-  bool starts_cold = false;  // and begins with nothing of its own in a cache
+  bool holds_call = false;   // the time includes the overhead of one call, or of one graph launch
+  bool starts_cold = false;  // the caches were flushed first
 };
 
 [[nodiscard]] std::span<const PublishedSpread> published_spreads();

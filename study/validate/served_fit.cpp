@@ -39,10 +39,9 @@ struct Errors {
   std::vector<double> logs;
 };
 
-[[nodiscard]] Errors errors_at(const Figures& x, const std::vector<config::ServedFigure>& figures,
-                               const ServedChoices& choices) {
+[[nodiscard]] Errors errors_of(const ServedRuns& runs) {
   Errors errors;
-  for (const ServedRow& row : runs_at(x, figures, choices).rows) {
+  for (const ServedRow& row : runs.rows) {
     if (!is_fitted(row.figure)) continue;
     errors.experiments.push_back(row.figure.experiment);
     errors.logs.push_back(std::log(row.predicted / row.figure.measured));
@@ -50,17 +49,18 @@ struct Errors {
   return errors;
 }
 
-// Errors near a place, of which experiment each.
+// Errors near a place, where the runs are `there`, and of which experiment each is.
 class Linear {
  public:
-  Linear(const Figures& at, const std::vector<config::ServedFigure>& figures, const ServedChoices& choices) {
-    const Errors base = errors_at(at, figures, choices);
+  Linear(const Figures& at, const ServedRuns& there, const std::vector<config::ServedFigure>& figures,
+         const ServedChoices& choices) {
+    const Errors base = errors_of(there);
     experiments_ = base.experiments;
     for (const double error : base.logs) rows_.push_back({error, {}, kRowSigma});
     for (std::size_t index = 0; index < at.size(); ++index) {
       Figures moved = at;
       moved[index] += kSteps[index];
-      const Errors other = errors_at(moved, figures, choices);
+      const Errors other = errors_of(runs_at(moved, figures, choices));
       for (std::size_t row = 0; row < rows_.size(); ++row) {
         const double slope = (other.logs.at(row) - base.logs[row]) / kSteps[index];
         rows_[row].slope.push_back(slope);
@@ -105,8 +105,9 @@ void ServerFigures::apply_to(sim::Stack& stack) const {
 }
 
 ServedLeftOut leave_experiments_out(const std::vector<config::ServedFigure>& figures, const ServedChoices& choices) {
-  const Linear first({}, figures, choices);
-  const Linear second(first.fit(), figures, choices);
+  const ServedRuns as_filed = runs_at({}, figures, choices);
+  const Figures near = Linear({}, as_filed, figures, choices).fit();
+  const Linear second(near, runs_at(near, figures, choices), figures, choices);
   const std::vector<std::string> experiments = distinct(second.experiments());
   if (experiments.size() < 3) throw InputError("at least 3 experiments are needed to leave one out");
   ServedLeftOut left_out;
@@ -118,7 +119,7 @@ ServedLeftOut leave_experiments_out(const std::vector<config::ServedFigure>& fig
                          [&](const config::ServedFigure& figure) { return figure.experiment == experiment; });
     for (ServedRow& row : runs_at(x, own, choices).rows) left_out.runs.rows.push_back(std::move(row));
   }
-  left_out.runs.unpriced = validate_served(figures, choices).unpriced;
+  left_out.runs.unpriced = as_filed.unpriced;
   left_out.runs.scores = score_served(left_out.runs.rows, figures);
   left_out.runs.common = score_common(left_out.runs.rows);
   return left_out;

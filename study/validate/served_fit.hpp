@@ -6,7 +6,7 @@
 //            + sum over x of (x / sigma)^2, sigma 5 ms, 0.5, 0.5; per_request >= 0
 //
 // 0.1, since two runs of one load differ by 3 to 20 %. Slopes are differences, taken twice: about the file, and about
-// the fit of all experiments. They are the only thing that an experiment that is left out has a part in.
+// the fit of all experiments. An experiment that is left out influences only the slopes.
 #pragma once
 
 #include <string>

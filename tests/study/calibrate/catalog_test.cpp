@@ -2,8 +2,13 @@
 #include "study/calibrate/catalog.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "study/validate/points_set.hpp"
@@ -75,11 +80,39 @@ TEST_CASE("what nothing was learned of stays as its file has it") {
   CHECK_THROWS_WITH(catalog.machine("none"), ContainsSubstring("no machine 'none' under hwmodels"));
 }
 
+// The rows of published_spreads() as docs/reference/points-file.md has them.
+std::vector<std::string> spread_table() {
+  std::vector<std::string> lines;
+  for (const PublishedSpread& row : published_spreads()) {
+    std::string when;
+    if (!row.says.empty()) when = "notes say \"" + std::string(row.says) + "\"";
+    if (!row.machine.empty()) when += (when.empty() ? "" : ", ") + ("machine `" + std::string(row.machine)) + "…`";
+    std::array<char, 8> spread{};
+    std::snprintf(spread.data(), spread.size(), "%.2f", row.spread);
+    lines.push_back("| " + std::string(row.source.empty() ? "any" : row.source) + " | " + when + " | " + spread.data() +
+                    " | " + std::string(row.why) + " | " + (row.holds_call ? "yes" : "") + " | " +
+                    (row.starts_cold ? "yes" : "") + " |");
+  }
+  return lines;
+}
+
+std::vector<std::string> table_of_page() {
+  std::ifstream page(DCULAB_SOURCE_DIR "/docs/reference/points-file.md");
+  std::vector<std::string> lines;
+  bool in_table = false;
+  for (std::string line; std::getline(page, line);) {
+    if (in_table && line.starts_with("| ")) lines.push_back(line);
+    in_table = in_table || line.starts_with("| source begins with");
+  }
+  return lines;
+}
+
 TEST_CASE("sources are trusted as far as they say how they measured") {
   for (const PublishedSpread& row : published_spreads()) {
     CHECK(row.spread > 0);
     CHECK_FALSE(row.why.empty());
   }
+  CHECK(spread_table() == table_of_page());
   config::PublishedPoint point;
   CHECK(published_spread(point) == 0);
   point.source = "github.com/argonne-lcf/LLM-Inference-Bench@1234 a.csv";
