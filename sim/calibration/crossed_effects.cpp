@@ -72,17 +72,25 @@ struct EffectProblem {
     return Matrix::Identity(size(), size()) + slopes.transpose() * slopes;
   }
 
-  // One Newton step from the optimum of all rows to that without some; nuisances at 0.
+  // Of the loss: x, and what rows add to it. A search ends where it gains little, not where this is 0.
+  [[nodiscard]] Vector gradient(const std::vector<RowSlope>& rows, const Vector& x) const {
+    Vector sum = x;
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      sum += rows[row].count * huber_weight(rows[row].residual) * rows[row].residual * spread(row, rows[row]);
+    return sum;
+  }
+
+  // One Newton step of the loss without some rows; nuisances at 0. Where only those rows depend on an entry it is 0
+  // then, as its prior has it. `curvature` and `gradient`: with all rows.
   [[nodiscard]] Vector without(const std::vector<std::size_t>& left_out, const std::vector<RowSlope>& rows,
-                               Matrix curvature, Vector x) const {
-    Vector gradient = Vector::Zero(size());
+                               Matrix curvature, Vector gradient, Vector x) const {
     for (const std::size_t row : left_out) {
       const Vector slope = spread(row, rows[row]);
       const double scale = rows[row].count * huber_weight(rows[row].residual);
       curvature.selfadjointView<Eigen::Lower>().rankUpdate(slope, -scale);
-      gradient += scale * rows[row].residual * slope;
+      gradient -= scale * rows[row].residual * slope;
     }
-    x += Eigen::LLT<Matrix>(curvature).solve(gradient);
+    x -= Eigen::LLT<Matrix>(curvature).solve(gradient);
     for (std::size_t group = 0; group < groups.size(); ++group)
       for (std::size_t figure = 0; groups[group].is_nuisance && figure < figures(); ++figure)
         if (const auto entry = entry_of[group * figures() + figure]; entry >= 0) x[entry] = 0;
@@ -179,13 +187,14 @@ std::map<std::size_t, double> CrossedEffects::leave_out(const std::vector<std::s
                                                         const RowValues& values) const {
   const EffectProblem problem{groups_, members_, values, entry_of_};
   const Eigen::Map<const Matrix> curvature(curvature_.data(), problem.size(), problem.size());
+  const Vector optimum = problem.begin_at(effects_), gradient = problem.gradient(rows_, optimum);
   std::map<std::size_t, double> residuals;
   std::vector<std::vector<double>> thetas(members_.size(), std::vector<double>(figures_, 0.0));
   for (const std::size_t left_out : groups) {
     std::vector<std::size_t> its_rows;
     for (std::size_t row = 0; row < members_.size(); ++row)
       if (std::ranges::find(members_[row], left_out) != members_[row].end()) its_rows.push_back(row);
-    const Vector x = problem.without(its_rows, rows_, curvature, problem.begin_at(effects_));
+    const Vector x = problem.without(its_rows, rows_, curvature, gradient, optimum);
     for (const std::size_t row : its_rows) {
       thetas[row] = problem.theta(row, x);
       residuals[row] = 0;

@@ -93,6 +93,25 @@ TEST_CASE("leaving a group out to first order is what a fit without it says, whe
   }
 }
 
+// A search ends where it gains little of all the loss, and the last two rows cannot both be right: the others' gradient
+// is not 0 then.
+TEST_CASE("without all of its rows a group is where its prior has it, however far the search came") {
+  const std::vector<double> measured{2, 2, 2, 50, 1e6};
+  const RowValues curved = [&](const std::vector<std::vector<double>>& thetas, double step) {
+    std::vector<RowSlope> rows;
+    for (std::size_t row = 0; row < thetas.size(); ++row) {
+      const double predicted = std::exp(3 * thetas[row][0]);
+      rows.push_back({(predicted - measured[row]) / 0.01, {}});
+      if (step > 0) rows.back().slope = {3 * predicted / 0.01};
+    }
+    return rows;
+  };
+  const CrossedEffects fit({{"one", {0.3}}, {"other", {0.3}}}, {{0}, {0}, {0}, {1}, {1}}, curved);
+  const auto left = fit.leave_out({0}, curved);
+  REQUIRE(left.size() == 3);
+  for (const auto& [row, residual] : left) CHECK(residual == Approx((1 - measured[row]) / 0.01).epsilon(1e-9));
+}
+
 TEST_CASE("what rows owe to how they were measured is no part of a prediction") {
   Planted planted;
   planted.groups.push_back({"clock of m3", {1, 0}, true});
