@@ -13,7 +13,7 @@ constexpr double kLongestTime = 1e-2;    // s
 constexpr double kSmallestPrior = 1e-7;  // s, of times whose machine file says 0
 
 // Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
-constexpr std::array<Parameter, 17> kParameters{{
+constexpr std::array<Parameter, 18> kParameters{{
     {"stack.reached.matmul_compute", &Reached::matmul_compute, 0.30, kLeastShare, 1},
     {"stack.reached.attention_compute", &Reached::attention_compute, 0.50, kLeastShare, 1},
     {"stack.reached.elementwise_compute", &Reached::elementwise_compute, 0.70, kLeastShare, 1},
@@ -21,6 +21,7 @@ constexpr std::array<Parameter, 17> kParameters{{
     {"sustained.dram_bandwidth", &Sustained::dram_bandwidth, 0.15, kLeastShare, 1},
     {"sustained.cache_bandwidth", &Sustained::cache_bandwidth, 0.40, kLeastShare, 1},
     {"stack.reached.cache_bandwidth", &Reached::cache_bandwidth, 0.20, kLeastShare, 1},
+    {"stack.reached.matmul_overlap", &Reached::matmul_overlap, 0.50, kLeastShare, 1},
     {"stack.reached.overlap", &Reached::overlap, 0.50, kLeastShare, 1},
     {"stack.reached.block_lookup", &Reached::block_lookup, 1.00, kLeastTime, kLongestTime},
     {"stack.reached.counted_kernels", &Reached::counted_kernels, 0.50, kLeastShare, 1},

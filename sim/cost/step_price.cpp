@@ -27,6 +27,16 @@ using lower::Launch;
   return price;
 }
 
+// Of the smooth maximum, by whose overlap it is.
+struct Norms {
+  double matmul = 1, others = 1;
+
+  explicit Norms(const Reached& reached)
+      : matmul(norm_of_overlap(reached.matmul_overlap)), others(norm_of_overlap(reached.overlap)) {}
+
+  [[nodiscard]] double of(OpKind kind) const { return kind == OpKind::matmul ? matmul : others; }
+};
+
 // The cheapest way: of splits on a GPU, and on a CPU of all threads and the calling one.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint,
                                double norm) {
@@ -120,12 +130,12 @@ Bytes step_footprint(const StepPlan& plan) {
 }
 
 OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint) {
-  return price_op(machine, plan, op, footprint, norm_of_overlap(machine.stack.reached.overlap));
+  return price_op(machine, plan, op, footprint, Norms(machine.stack.reached).of(op.kind));
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
   const Bytes footprint = step_footprint(plan);
-  const double norm = norm_of_overlap(machine.stack.reached.overlap);
+  const Norms norms(machine.stack.reached);
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
   price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
                sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
@@ -133,7 +143,7 @@ void price_step(const Machine& machine, const StepPlan& plan, double cold_share,
   price.seconds = price.host;
   price.ops.clear();
   for (const Op& op : plan.ops) {
-    OpPrice& priced = price.ops.emplace_back(price_op(machine, plan, op, footprint, norm));
+    OpPrice& priced = price.ops.emplace_back(price_op(machine, plan, op, footprint, norms.of(op.kind)));
     if (cold_share > 0) add_refill(machine, op, cold_share, footprint, priced);
     price.seconds += priced.all_executions();
   }

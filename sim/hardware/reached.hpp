@@ -21,7 +21,8 @@ struct Reached {
   double elementwise_compute = 0.25;
   double conversion_compute = 0.50;  // dequantising and widening weights or KV, of the vector instruction rate
   double cache_bandwidth = 1;        // of what streams through caches sustain
-  double overlap = 0.80;             // share of one resource's time that hides behind another's equal time
+  // Share of one resource's time that hides behind another's equal time: of products, and of all other kernels.
+  double matmul_overlap = 0.80, overlap = 0.80;
   // From an entry of the block table to an address, where that is not hidden: five instructions that wait for one
   // another, of 4 to 5 cycles. The load of the entry: sim/memory/table_look_up.hpp.
   Seconds block_lookup{15e-9};
@@ -37,12 +38,13 @@ struct ReachedField {
   std::string_view key;
   std::variant<double Reached::*, Seconds Reached::*> member;
 };
-inline constexpr std::array<ReachedField, 9> kReached{{
+inline constexpr std::array<ReachedField, 10> kReached{{
     {"matmul_compute", &Reached::matmul_compute},
     {"attention_compute", &Reached::attention_compute},
     {"elementwise_compute", &Reached::elementwise_compute},
     {"conversion_compute", &Reached::conversion_compute},
     {"cache_bandwidth", &Reached::cache_bandwidth},
+    {"matmul_overlap", &Reached::matmul_overlap},
     {"overlap", &Reached::overlap},
     {"block_lookup", &Reached::block_lookup},
     {"counted_kernels", &Reached::counted_kernels},

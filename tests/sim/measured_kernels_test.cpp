@@ -71,7 +71,7 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
   Machine machine = measured_cpu();
   machine.overheads.kernel_launch = Seconds{};
   machine.overheads.workgroup_start = Seconds{};
-  machine.stack.reached.overlap = 1;
+  machine.stack.reached.matmul_overlap = 1;
   machine.sustained.dram_bandwidth = 0.8;
   machine.matmul_dram_shares[{Dtype::int4, ActivationMode::int8}] = {{1, 0.5}, {8, 0.25}};
   const TraceStep step = cpu_grid({Dtype::int4, 128}, ActivationMode::int8, {256, 2000})[4];  // batch 8 is half way up
@@ -96,7 +96,7 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
 TEST_CASE("activations that DRAM serves take its time, not that of weights multiplied by so many rows") {
   Machine machine = measured_cpu();
   machine.overheads.kernel_launch = machine.overheads.workgroup_start = Seconds{};
-  machine.stack.reached.overlap = 1;
+  machine.stack.reached.matmul_overlap = 1;
   machine.stack.reached.matmul_compute = machine.sustained.dram_bandwidth = 1;
   machine.matmul_dram_shares[{Dtype::f16, ActivationMode::exact}] = {{1, 0.9}, {256, 0.01}};
   const TraceStep step = cpu_grid({Dtype::f16, 0}, ActivationMode::exact, {256, 2000})[0];

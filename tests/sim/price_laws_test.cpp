@@ -94,15 +94,31 @@ TEST_CASE("better shares of peaks and smaller overheads are never slower") {
     Machine better = each.machine;
     Reached& reached = better.stack.reached;
     Sustained& sustained = better.sustained;
-    for (double* share :
-         {&reached.matmul_compute, &reached.attention_compute, &reached.elementwise_compute,
-          &reached.conversion_compute, &sustained.dram_bandwidth, &sustained.cache_bandwidth, &reached.overlap})
+    for (double* share : {&reached.matmul_compute, &reached.attention_compute, &reached.elementwise_compute,
+                          &reached.conversion_compute, &sustained.dram_bandwidth, &sustained.cache_bandwidth,
+                          &reached.matmul_overlap, &reached.overlap})
       *share = random.real(*share, 1);
     reached.block_lookup *= random.real(0, 1);
     better.overheads.kernel_launch *= random.real(0, 1);
     better.overheads.workgroup_start *= random.real(0, 1);
     check_no_op_slower(each, better);
   });
+}
+
+TEST_CASE("products hide resources behind each other by one share, all other kernels by another") {
+  int slower = 0;
+  for_random_cases(12, [&slower](const Case& each, RandomCases& random) {
+    const bool products = random.integer(0, 1) == 0;
+    Machine worse = each.machine;
+    worse.stack.reached.*(products ? &Reached::matmul_overlap : &Reached::overlap) = 0.05;
+    const StepPrice after = price_step(worse, each.plan);
+    for (std::size_t op = 0; op < after.ops.size(); ++op) {
+      const bool differs = after.ops[op].seconds != each.price.ops[op].seconds;
+      slower += differs ? 1 : 0;
+      if (differs) CHECK((each.plan.ops[op].kind == OpKind::matmul) == products);
+    }
+  });
+  CHECK(slower > kCases);
 }
 
 TEST_CASE("no price is below its floor") {
@@ -193,7 +209,7 @@ Seconds slowest_of_caches(const OpPrice& price, const Machine& machine) {
 TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are left") {
   for_random_cases(9, [](const Case& each, RandomCases&) {
     Machine machine = each.machine;
-    machine.stack.reached.overlap = 1;
+    machine.stack.reached.matmul_overlap = machine.stack.reached.overlap = 1;
     for (auto& [dtype, peak] : machine.peaks) peak = {FlopsPerSecond(1e40), {}};
     const StepPrice step = price_step(machine, each.plan);
     for (std::size_t index = 0; index < step.ops.size(); ++index) {

@@ -31,7 +31,7 @@ Op product(double m, double n, double k, Dtype weights) {
 // The first of the cheapest of those that keep more units busy than fewer parts do, and of the most that run at once.
 OpPrice cheapest_of_all(const Machine& machine, const Op& op) {
   const lower::Launch launch = lowered(machine, op);
-  const Lowered work{machine, op, launch, kFootprint, norm_of_overlap(machine.stack.reached.overlap)};
+  const Lowered work{machine, op, launch, kFootprint, norm_of_overlap(machine.stack.reached.matmul_overlap)};
   const Parallelism whole = parallelism(machine, op);
   OpPrice cheapest = price_way(work, {whole});
   if (!can_be_split(machine, launch, whole)) return cheapest;
@@ -51,7 +51,7 @@ void check_products(const Machine& machine, Dtype weights) {
   for (const double rows : {2, 16, 129, 200, 700})
     for (const double columns : {1024, 4096, 6144, 14336, 28672, 128256})
       for (const double depth : {512, 4096, 14336, 28672}) {
-        CAPTURE(machine.name, machine.stack.reached.overlap, rows, columns, depth);
+        CAPTURE(machine.name, machine.stack.reached.matmul_overlap, rows, columns, depth);
         const Op op = product(rows, columns, depth, weights);
         const OpPrice chosen = price_op(machine, op, kFootprint), cheapest = cheapest_of_all(machine, op);
         CHECK(chosen.seconds == cheapest.seconds);
@@ -69,7 +69,7 @@ TEST_CASE("a product is split into the parts that are cheapest of all that are t
     for (const lower::MatmulKernel* kernel : {&lower::gemm::kCublas, &lower::gemm::kHipblaslt}) {
       machine.stack.kernels.matmul = {kernel};
       for (const double overlap : {0.3, 0.8, 0.9, 1.0}) {
-        machine.stack.reached.overlap = overlap;
+        machine.stack.reached.matmul_overlap = overlap;
         for (const Dtype weights : {Dtype::f16, Dtype::int4}) check_products(machine, weights);
       }
     }

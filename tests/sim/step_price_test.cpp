@@ -16,7 +16,7 @@ namespace {
 
 // No losses: every share 1, no overheads.
 Machine ideal(Machine machine) {
-  machine.stack.reached = {1, 1, 1, 1, 1, 1, {}, 1};
+  machine.stack.reached = {1, 1, 1, 1, 1, 1, 1, {}, 1};
   machine.sustained = {1, 1, 0.5};
   machine.overheads = {{}, {}, {}, {}};
   return machine;
@@ -66,7 +66,7 @@ TEST_CASE("at the ridge compute and memory agree, on either side the larger is t
   CHECK(at.seconds.value() == Approx(at.memory.value()));
   CHECK(name(price_op(machine, stream_weights(1e9, 0.9 * ridge * 1e9), Bytes(1e14)).bound, machine) == "DRAM");
   CHECK(name(price_op(machine, stream_weights(1e9, 1.1 * ridge * 1e9), Bytes(1e14)).bound, machine) == "compute");
-  machine.stack.reached.overlap = 0.8;
+  machine.stack.reached.matmul_overlap = 0.8;
   machine.memory.erase(machine.memory.begin(), machine.memory.begin() + 2);
   machine.memory[0].latency = Seconds(1e-12);
   const OpPrice smooth = price_op(machine, stream_weights(1e9, ridge * 1e9), Bytes(1e14));
@@ -75,7 +75,7 @@ TEST_CASE("at the ridge compute and memory agree, on either side the larger is t
 
 TEST_CASE("a matmul hides its cache reads behind arithmetic, on Hopper DRAM's too") {
   const auto price = [](Machine machine) {
-    machine.stack.reached.overlap = 0.5;
+    machine.stack.reached.matmul_overlap = 0.5;
     return price_op(with_vendor_gemm(machine), prefill_matmul(), Bytes(1e14));
   };
   Machine slow_cache = a100_like();
