@@ -42,7 +42,8 @@ struct Norms {
                                double norm) {
   const Launch launch = lower::lower(op, plan, machine, machine.stack.kernels);
   if (launch.exchanges.count > 0) return price_exchange(machine, op, launch);
-  const Lowered lowered{machine, op, launch, footprint, norm};
+  const double launches = plan.is_benchmark ? 1 : machine.stack.launches_per_kernel();
+  const Lowered lowered{machine, op, launch, footprint, norm, launches};
   const Parallelism whole = parallelism(machine, launch);
   if (launch.parts > 1) return price_way(lowered, {split_along_k(machine, whole, launch.parts), launch.parts});
   if (launch.parts == 0 && can_be_split(machine, launch, whole)) return price_cheapest_split(lowered, whole);

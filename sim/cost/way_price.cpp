@@ -20,7 +20,7 @@ using lower::Overlap;
 
 // Fills in bytes, hit rates, bandwidths, T_eff and floor; returns each level's time.
 [[nodiscard]] PerLevel<Seconds> price_memory(OpPrice& price, const Lowered& lowered) {
-  const auto& [machine, op, launch, footprint, norm] = lowered;
+  const auto& [machine, op, launch, footprint, norm, launches] = lowered;
   const LevelBytes bytes = level_bytes(machine, op, launch, price.parallel, footprint, CacheStart::in_step);
   const PerLevel<Seconds> latencies = mean_latencies(machine, bytes.arriving);
   const Bytes in_flight = bytes_in_flight(machine, launch, price.parallel);
@@ -42,14 +42,15 @@ using lower::Overlap;
 }
 
 // A second kernel adds up what the parts of a product split along k come to, if they do not themselves.
-void price_starts(OpPrice& price, const Machine& machine, const Launch& launch, double parts) {
+void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
+  const auto& [machine, op, launch, footprint, norm, launches] = lowered;
   price.lookups = launch.waits_for_table * table_look_up(machine, launch.entries_at_once) / price.parallel.concurrent;
   price.chain = (launch.chained_loads + price.parallel.rounds * launch.loads_before) *
                 machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
-  const int launches =
+  const int kernels =
       price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 && !launch.adds_in_place ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
-  price.kernels = launches * machine.stack.launches_per_kernel();
+  price.kernels = kernels * launches;
   price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
 
@@ -113,7 +114,7 @@ BytesPerSecond delivered(const Lowered& lowered, double active_units, std::size_
 }
 
 Resources resources_of(const Lowered& lowered, const OpPrice& price, const PerLevel<Seconds>& levels) {
-  const auto& [machine, op, launch, footprint, norm] = lowered;
+  const auto& [machine, op, launch, footprint, norm, launches] = lowered;
   Resources resources{};
   std::copy(levels.begin(), levels.end(), resources.begin());
   Seconds& compute = resources[kMaxMemoryLevels];
@@ -134,7 +135,7 @@ Resources resources_of(const Lowered& lowered, const OpPrice& price, const PerLe
 }
 
 OpPrice price_way(const Lowered& lowered, const Way& way) {
-  const auto& [machine, op, launch, footprint, norm] = lowered;
+  const auto& [machine, op, launch, footprint, norm, launches] = lowered;
   OpPrice price;
   price.count = op.count;
   price.parallel = way.parallel;
@@ -143,7 +144,7 @@ OpPrice price_way(const Lowered& lowered, const Way& way) {
   price.floor = compute.floor;
   const PerLevel<Seconds> levels = price_memory(price, lowered);
   price.memory = *std::max_element(levels.begin(), levels.end());
-  price_starts(price, machine, launch, way.parts);
+  price_starts(price, lowered, way.parts);
   price.adding = adding_time(machine, launch, way.parts);
   Resources resources = resources_of(lowered, price, levels);
   if (launch.overlap == Overlap::dram_in_turn) price.in_turn = std::exchange(resources[machine.memory.size() - 1], {});

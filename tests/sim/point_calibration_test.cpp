@@ -13,7 +13,9 @@
 namespace dculab::sim {
 namespace {
 
-Server server_of(const Machine& machine) { return {.machine = machine, .model = test::llama_3_8b(), .options = {}}; }
+Server server_of(const Machine& machine, const ModelShape& model = test::llama_3_8b()) {
+  return {.machine = machine, .model = model, .options = {}};
+}
 
 Machine with_host(Machine machine, double seconds) {
   machine.overheads.host_per_step = Seconds(seconds);
@@ -22,6 +24,7 @@ Machine with_host(Machine machine, double seconds) {
 
 // Points of machines m0, m1, ... that are all alike in their files.
 struct Points {
+  ModelShape model = test::llama_3_8b();  // of the points that come next
   std::deque<Machine> machines;
   std::deque<Recipe> recipes;
   std::vector<MeasuredPoint> points;
@@ -41,7 +44,7 @@ struct Points {
     machines.push_back(file(machine, program));
     for (const int batch : {1, 4, 16, 64})
       for (const int context : {256, 1024, 4096}) {
-        recipes.push_back(decode(server_of(machines.back()), batch, context, context));
+        recipes.push_back(decode(server_of(machines.back(), model), batch, context, context));
         const Recipe& recipe = recipes.back();
         points.push_back({source, "", &machines.back(), &recipe, factor * price_recipe(truth, recipe), 0});
       }
@@ -130,13 +133,26 @@ TEST_CASE("a program that launches more kernels than the plan counts is told fro
   Points known;
   Machine busy = Points::file("m0", "busy");
   busy.stack.reached.counted_kernels = 0.3;
-  for (const char* machine : {"m0", "m1"}) {
-    known.add_kernels(machine, "busy", busy);
-    known.add_kernels(machine, "spare", Points::file(machine, "spare"));
+  // By models of few layers and of many: with a given number launches are as good as the host's time of a step.
+  for (const int layers : {4, 16, 64}) {
+    known.model = test::tiny_llama();
+    known.model.num_hidden_layers = layers;
+    known.add("m0", "busy", busy);
+    known.add("m0", "spare", Points::file("m0", "spare"));
   }
   const PointCalibration calibration(known.points);
   CHECK(learned(calibration, "m2", "busy").stack.reached.counted_kernels < 0.5);
   CHECK(learned(calibration, "m2", "spare").stack.reached.counted_kernels > 0.85);
+}
+
+TEST_CASE("kernels that were timed on their own tell nothing of what a program launches beside them") {
+  Points known;
+  Machine busy = Points::file("m0", "busy");
+  busy.stack.reached.counted_kernels = 0.3;
+  busy.stack.kernels_per_op = 2;
+  known.add_kernels("m0", "busy", busy);
+  CHECK(price_recipe(busy, known.recipes.back()) == price_recipe(Points::file("m0", "busy"), known.recipes.back()));
+  CHECK(learned(PointCalibration(known.points), "m0", "busy").stack.reached.counted_kernels == 1);
 }
 
 TEST_CASE("points tell of figures that their times depend on, where they were measured") {
