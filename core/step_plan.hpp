@@ -17,7 +17,6 @@ struct StepPlan {
   AttentionSplit attention_split;  // that is asked of the attention kernels
   // In all rows, where of some only the likeliest can be drawn: samplers filter the rows of a step together.
   std::int64_t filtered_logits = 0;
-  bool is_benchmark = false;  // these kernels alone: a program launches nothing beside them
 };
 
 // Plans the step that advances `batch` by its new tokens. A batch may mix prefills and decodes.

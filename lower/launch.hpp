@@ -70,7 +70,7 @@ struct ProductShape {
 
 // How a kernel that fetches the next tile while it multiplies this one hides memory behind arithmetic.
 enum class Overlap : std::uint8_t {
-  partial,       // each level as much as the machine's `overlap` says
+  partial,       // each level as much as the stack's overlap says
   caches,        // caches wholly
   all,           // DRAM too
   dram_in_turn,  // caches partially, DRAM not at all

@@ -15,7 +15,8 @@ constexpr double kPower = 4;
 [[nodiscard]] Seconds starting(const Lowered& lowered, double rounds, double parts) {
   const Machine& machine = lowered.machine;
   const int kernels = lowered.launch.kernels + (parts > 1 ? 1 : 0);
-  return kernels * lowered.launches * machine.overheads.kernel_launch + rounds * machine.overheads.workgroup_start;
+  return kernels * lowered.launches_per_kernel * machine.overheads.kernel_launch +
+         rounds * machine.overheads.workgroup_start;
 }
 
 // What arithmetic or a level takes, which goes faster with each unit that is busy up to a limit.
@@ -30,7 +31,7 @@ class LeastOfSplits {
   // `any`: the price of one of them.
   LeastOfSplits(const Lowered& lowered, const Parallelism& whole, const OpPrice& any)
       : lowered_(lowered), workgroups_(whole.workgroups) {
-    const auto& [machine, op, launch, footprint, norm, launches] = lowered;
+    const auto& [machine, op, launch, footprint, norm, launches_per_kernel] = lowered;
     OpPrice finest;
     finest.parallel = split_along_k(machine, whole, launch.most_parts);
     const LevelBytes bytes = level_bytes(machine, op, launch, finest.parallel, footprint, CacheStart::in_step);

@@ -27,23 +27,25 @@ using lower::Launch;
   return price;
 }
 
-// Of the smooth maximum, by whose overlap it is.
-struct Norms {
-  double matmul = 1, others = 1;
+// What all ops of a step have in common.
+struct InStep {
+  double matmul_norm, other_norm;  // of the smooth maximum
+  double launches_per_kernel;
 
-  explicit Norms(const Reached& reached)
-      : matmul(norm_of_overlap(reached.matmul_overlap)), others(norm_of_overlap(reached.overlap)) {}
+  InStep(const Reached& reached, double launches)
+      : matmul_norm(norm_of_overlap(reached.matmul_overlap)),
+        other_norm(norm_of_overlap(reached.overlap)),
+        launches_per_kernel(launches) {}
 
-  [[nodiscard]] double of(OpKind kind) const { return kind == OpKind::matmul ? matmul : others; }
+  [[nodiscard]] double norm_of(OpKind kind) const { return kind == OpKind::matmul ? matmul_norm : other_norm; }
 };
 
 // The cheapest way: of splits on a GPU, and on a CPU of all threads and the calling one.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint,
-                               double norm) {
+                               const InStep& step) {
   const Launch launch = lower::lower(op, plan, machine, machine.stack.kernels);
   if (launch.exchanges.count > 0) return price_exchange(machine, op, launch);
-  const double launches = plan.is_benchmark ? 1 : machine.stack.launches_per_kernel();
-  const Lowered lowered{machine, op, launch, footprint, norm, launches};
+  const Lowered lowered{machine, op, launch, footprint, step.norm_of(op.kind), step.launches_per_kernel};
   const Parallelism whole = parallelism(machine, launch);
   if (launch.parts > 1) return price_way(lowered, {split_along_k(machine, whole, launch.parts), launch.parts});
   if (launch.parts == 0 && can_be_split(machine, launch, whole)) return price_cheapest_split(lowered, whole);
@@ -131,12 +133,12 @@ Bytes step_footprint(const StepPlan& plan) {
 }
 
 OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint) {
-  return price_op(machine, plan, op, footprint, Norms(machine.stack.reached).of(op.kind));
+  return price_op(machine, plan, op, footprint, InStep(machine.stack.reached, 1));
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
   const Bytes footprint = step_footprint(plan);
-  const Norms norms(machine.stack.reached);
+  const InStep step(machine.stack.reached, machine.stack.launches_per_kernel());
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
   price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
                sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
@@ -144,7 +146,7 @@ void price_step(const Machine& machine, const StepPlan& plan, double cold_share,
   price.seconds = price.host;
   price.ops.clear();
   for (const Op& op : plan.ops) {
-    OpPrice& priced = price.ops.emplace_back(price_op(machine, plan, op, footprint, norms.of(op.kind)));
+    OpPrice& priced = price.ops.emplace_back(price_op(machine, plan, op, footprint, step));
     if (cold_share > 0) add_refill(machine, op, cold_share, footprint, priced);
     price.seconds += priced.all_executions();
   }

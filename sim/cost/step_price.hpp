@@ -89,7 +89,8 @@ struct StepPrice {
 [[nodiscard]] Bytes step_footprint(const StepPlan& plan);
 
 // One op of `plan`, where `footprint` bytes of weights and KV pass between two executions with the same operands. A
-// kernel that is benchmarked alone: footprint = what it touches. Precondition: problems(machine) is empty.
+// kernel that is benchmarked alone: footprint = what it touches. Nothing is launched beside the plan's kernels, as a
+// program does in its steps (stack.kernels_per_op, .reached.counted_kernels). Precondition: problems(machine) is empty.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint);
 
 // A step that finds `cold_share` (Batch) of what the caches keep between steps gone. Re-uses `price`'s storage.

@@ -20,7 +20,7 @@ using lower::Overlap;
 
 // Fills in bytes, hit rates, bandwidths, T_eff and floor; returns each level's time.
 [[nodiscard]] PerLevel<Seconds> price_memory(OpPrice& price, const Lowered& lowered) {
-  const auto& [machine, op, launch, footprint, norm, launches] = lowered;
+  const auto& [machine, op, launch, footprint, norm, launches_per_kernel] = lowered;
   const LevelBytes bytes = level_bytes(machine, op, launch, price.parallel, footprint, CacheStart::in_step);
   const PerLevel<Seconds> latencies = mean_latencies(machine, bytes.arriving);
   const Bytes in_flight = bytes_in_flight(machine, launch, price.parallel);
@@ -43,14 +43,14 @@ using lower::Overlap;
 
 // A second kernel adds up what the parts of a product split along k come to, if they do not themselves.
 void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
-  const auto& [machine, op, launch, footprint, norm, launches] = lowered;
+  const auto& [machine, op, launch, footprint, norm, launches_per_kernel] = lowered;
   price.lookups = launch.waits_for_table * table_look_up(machine, launch.entries_at_once) / price.parallel.concurrent;
   price.chain = (launch.chained_loads + price.parallel.rounds * launch.loads_before) *
                 machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
   const int kernels =
       price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 && !launch.adds_in_place ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
-  price.kernels = kernels * launches;
+  price.kernels = kernels * launches_per_kernel;
   price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
 
@@ -73,8 +73,8 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
   return bound;
 }
 
-// Levels hand on to each other what a workgroup then waits for and works on: with one workgroup on a unit the three add
-// up; with many, they hide each other as far as the stack's kernels reach.
+// Of attention alone. Levels hand on to each other what a workgroup then waits for and works on: with one workgroup on
+// a unit the three add up; with many, they hide each other as far as the stack's kernels reach.
 [[nodiscard]] Seconds beside_neighbours(const Resources& resources, const Parallelism& parallel, double overlap,
                                         double norm) {
   const double neighbours = std::max(1.0, parallel.concurrent / parallel.active_units);
@@ -114,7 +114,7 @@ BytesPerSecond delivered(const Lowered& lowered, double active_units, std::size_
 }
 
 Resources resources_of(const Lowered& lowered, const OpPrice& price, const PerLevel<Seconds>& levels) {
-  const auto& [machine, op, launch, footprint, norm, launches] = lowered;
+  const auto& [machine, op, launch, footprint, norm, launches_per_kernel] = lowered;
   Resources resources{};
   std::copy(levels.begin(), levels.end(), resources.begin());
   Seconds& compute = resources[kMaxMemoryLevels];
@@ -135,7 +135,7 @@ Resources resources_of(const Lowered& lowered, const OpPrice& price, const PerLe
 }
 
 OpPrice price_way(const Lowered& lowered, const Way& way) {
-  const auto& [machine, op, launch, footprint, norm, launches] = lowered;
+  const auto& [machine, op, launch, footprint, norm, launches_per_kernel] = lowered;
   OpPrice price;
   price.count = op.count;
   price.parallel = way.parallel;

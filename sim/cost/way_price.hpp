@@ -15,9 +15,9 @@ struct Lowered {
   const Machine& machine;
   const Op& op;
   const lower::Launch& launch;
-  Bytes footprint;      // distinct weights and KV of the step
-  double norm = 1;      // of the smooth maximum
-  double launches = 1;  // for each kernel
+  Bytes footprint;             // distinct weights and KV of the step
+  double norm;                 // of the smooth maximum
+  double launches_per_kernel;  // of the program
 };
 
 // How far a product is split along k, and who works on the op.

@@ -72,7 +72,6 @@ PriceKind kind_of(const Recipe& recipe) {
 Recipe kernel_recipe(StepPlan kernels) {
   Recipe recipe;
   recipe.timed = Timed::kernel;
-  kernels.is_benchmark = true;
   for (Op& op : kernels.ops) op.count = 1;
   recipe.steps.push_back({std::move(kernels), 1});
   return recipe;

@@ -87,7 +87,7 @@ TEST_CASE("parts that add to y in memory need no second kernel, and pass through
   launch.parts = 1e4;  // whose sums no cache holds
   const Parallelism whole = sim::parallelism(machine, launch);
   const auto priced = [&] {
-    const Lowered lowered_op{machine, op, launch, kFootprint, 2};
+    const Lowered lowered_op{machine, op, launch, kFootprint, 2, 1};
     return price_way(lowered_op, {split_along_k(machine, whole, launch.parts), launch.parts});
   };
   const OpPrice apart = priced();

@@ -52,6 +52,7 @@ class RandomCases {
     machine.sustained.dram_bandwidth = real(0.3, 1);
     machine.sustained.cache_bandwidth = real(0.3, 1);
     machine.stack.reached.overlap = integer(0, 3) == 0 ? 1 : real(0.05, 1);
+    machine.stack.reached.matmul_overlap = machine.stack.reached.overlap;
     machine.stack.reached.block_lookup = Seconds(magnitude(1e-10, 1e-7));
     return machine;
   }

@@ -31,7 +31,7 @@ Op product(double m, double n, double k, Dtype weights) {
 // The first of the cheapest of those that keep more units busy than fewer parts do, and of the most that run at once.
 OpPrice cheapest_of_all(const Machine& machine, const Op& op) {
   const lower::Launch launch = lowered(machine, op);
-  const Lowered work{machine, op, launch, kFootprint, norm_of_overlap(machine.stack.reached.matmul_overlap)};
+  const Lowered work{machine, op, launch, kFootprint, norm_of_overlap(machine.stack.reached.matmul_overlap), 1};
   const Parallelism whole = parallelism(machine, op);
   OpPrice cheapest = price_way(work, {whole});
   if (!can_be_split(machine, launch, whole)) return cheapest;
