@@ -75,20 +75,41 @@ struct EffectProblem {
   // Of the loss: x, and what rows add to it. A search ends where it gains little, not where this is 0.
   [[nodiscard]] Vector gradient(const std::vector<RowSlope>& rows, const Vector& x) const {
     Vector sum = x;
-    for (std::size_t row = 0; row < rows.size(); ++row)
-      sum += rows[row].count * huber_weight(rows[row].residual) * rows[row].residual * spread(row, rows[row]);
+    for (std::size_t row = 0; row < rows.size(); ++row) sum += pull(row, rows[row]);
     return sum;
   }
 
-  // One Newton step of the loss without some rows; nuisances at 0. Where only those rows depend on an entry it is 0
-  // then, as its prior has it. `curvature` and `gradient`: with all rows.
+  // What one row adds to the gradient.
+  [[nodiscard]] Vector pull(std::size_t row, const RowSlope& value) const {
+    return value.count * huber_weight(value.residual) * value.residual * spread(row, value);
+  }
+
+  // Entries that no row depends on ahead of `x`: shares at the end of their range.
+  [[nodiscard]] std::vector<bool> at_end(const Vector& x) const {
+    Vector depends = Vector::Zero(size());
+    const std::vector<RowSlope> ahead = rows(x, -kFineStep);
+    for (std::size_t row = 0; row < ahead.size(); ++row) depends += spread(row, ahead[row]).cwiseAbs();
+    std::vector<bool> ends;
+    for (const double each : depends) ends.push_back(each == 0);
+    return ends;
+  }
+
+  // One Gauss-Newton step of the loss without some rows; nuisances at 0. Where only those rows depend on an entry it is
+  // 0 then, as its prior has it. Entries at the end of their range stay there if the other rows want them larger still.
+  // `curvature` and `gradient`: with all rows.
   [[nodiscard]] Vector without(const std::vector<std::size_t>& left_out, const std::vector<RowSlope>& rows,
-                               Matrix curvature, Vector gradient, Vector x) const {
+                               Matrix curvature, Vector gradient, const std::vector<bool>& ends, Vector x) const {
     for (const std::size_t row : left_out) {
-      const Vector slope = spread(row, rows[row]);
       const double scale = rows[row].count * huber_weight(rows[row].residual);
-      curvature.selfadjointView<Eigen::Lower>().rankUpdate(slope, -scale);
-      gradient -= scale * rows[row].residual * slope;
+      curvature.selfadjointView<Eigen::Lower>().rankUpdate(spread(row, rows[row]), -scale);
+      gradient -= pull(row, rows[row]);
+    }
+    for (Eigen::Index entry = 0; entry < size(); ++entry) {
+      if (!ends[static_cast<std::size_t>(entry)] || gradient[entry] > 0) continue;
+      curvature.row(entry).setZero();
+      curvature.col(entry).setZero();
+      curvature(entry, entry) = 1;
+      gradient[entry] = 0;
     }
     x -= Eigen::LLT<Matrix>(curvature).solve(gradient);
     for (std::size_t group = 0; group < groups.size(); ++group)
@@ -188,13 +209,14 @@ std::map<std::size_t, double> CrossedEffects::leave_out(const std::vector<std::s
   const EffectProblem problem{groups_, members_, values, entry_of_};
   const Eigen::Map<const Matrix> curvature(curvature_.data(), problem.size(), problem.size());
   const Vector optimum = problem.begin_at(effects_), gradient = problem.gradient(rows_, optimum);
+  const std::vector<bool> ends = problem.at_end(optimum);
   std::map<std::size_t, double> residuals;
   std::vector<std::vector<double>> thetas(members_.size(), std::vector<double>(figures_, 0.0));
   for (const std::size_t left_out : groups) {
     std::vector<std::size_t> its_rows;
     for (std::size_t row = 0; row < members_.size(); ++row)
       if (std::ranges::find(members_[row], left_out) != members_[row].end()) its_rows.push_back(row);
-    const Vector x = problem.without(its_rows, rows_, curvature, gradient, optimum);
+    const Vector x = problem.without(its_rows, rows_, curvature, gradient, ends, optimum);
     for (const std::size_t row : its_rows) {
       thetas[row] = problem.theta(row, x);
       residuals[row] = 0;

@@ -36,7 +36,8 @@ struct RowSlope {
   double count = 1;           // measurements that the row stands for
 };
 
-// What rows see at their thetas. Slopes are differences over `step` of theta; 0 leaves RowSlope::slope empty.
+// What rows see at their thetas. Slopes are differences over `step` behind theta, ahead of it where `step` is negative;
+// 0 leaves RowSlope::slope empty.
 using RowValues = std::function<std::vector<RowSlope>(const std::vector<std::vector<double>>& thetas, double step)>;
 
 class CrossedEffects {
@@ -53,7 +54,8 @@ class CrossedEffects {
   [[nodiscard]] std::vector<double> deviations(std::size_t index) const;
 
   // By row: the residual of its prediction, in sigmas, had the fit not seen the rows of its group among `groups`, of
-  // which it belongs to one at most. What groups add is then taken to be one Newton step away. `values`: as in the fit.
+  // which it belongs to one at most. What groups add is then taken to be one Gauss-Newton step away, with the rows'
+  // weights as they are. `values`: as in the fit.
   [[nodiscard]] std::map<std::size_t, double> leave_out(const std::vector<std::size_t>& groups,
                                                         const RowValues& values) const;
 

@@ -23,8 +23,8 @@ struct Parameter {
 
 [[nodiscard]] std::span<const Parameter> parameters();
 
-// Whose figure it is: the device's, whatever runs there; its kernels'; the program's, whatever it runs on; or the time
-// that a host takes for it.
+// Whose figure it is: the device's, whatever runs there; its kernels'; the program's, on a vendor's devices; or the
+// time that a host takes for it.
 enum class Owner : std::uint8_t { device, kernels, program, host };
 [[nodiscard]] Owner owner_of(const Parameter& parameter);
 

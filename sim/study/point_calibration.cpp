@@ -42,7 +42,7 @@ constexpr double kAlike = 0.05;     // correlation of errors of rows that one so
   return std::exp(log_factor) * price_recipe(machine, recipe);
 }
 
-// d log(time) / d theta, backwards over `step`, so that shares which reach 1 still have one.
+// d log(time) / d theta, behind theta over `step`, where shares that reach 1 still have one.
 [[nodiscard]] std::vector<double> slopes_at(const Machine& base, const std::vector<double>& theta, const Recipe& recipe,
                                             Seconds time, double step) {
   std::vector<double> slopes;
@@ -239,7 +239,7 @@ PointIntervals PointCalibration::intervals(const Machine& machine) const {
   const std::string vendor = vendor_name(machine);
   const auto seen = [this](const std::string& group) { return effects().contains(group); };
   Distance distance = Distance::source;
-  if (!seen(group_of_stack(machine.stack).group.name)) distance = Distance::stack;
+  if (!seen(group_of_stack_on_vendor(machine).group.name)) distance = Distance::stack;
   if (!seen(group_of_program_on_vendor(machine).group.name)) distance = Distance::program;
   if (!seen("machine " + machine.name)) distance = Distance::machine;
   if (!seen("vendor " + vendor)) distance = Distance::vendor;

@@ -3,8 +3,10 @@
 // A figure of sim/calibration/parameters.hpp is what the files say, times what is learned of the groups that a point
 // belongs to (sim/study/point_groups.hpp).
 //
-// So a machine that no point was measured on is predicted with what is known of its vendor and of the program
-// elsewhere. A source's time (the clock it ran at, how it timed) is of how its rows were measured, and no part of a
+// So a machine that no point was measured on is predicted with what is known of its vendor, of the program on others of
+// that vendor, and of host times anywhere.
+//
+// A source's time (the clock it ran at, how it timed) is of how its rows were measured, and no part of a
 // prediction.
 //
 // A row's residual is in sigmas of its own: what the cost law is taken to leave out (kModelLogSigma), the spread that

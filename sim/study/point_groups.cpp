@@ -8,8 +8,8 @@
 namespace dculab::sim {
 namespace {
 
-constexpr double kHalf = 0.5;     // of a prior's width
-constexpr double kProgram = 0.7;  // the same, of what a program's kernels reach
+constexpr double kHalf = 0.5;             // of a prior's width
+constexpr double kProgramOnVendor = 0.7;  // two halves of it, independent of each other: sqrt(1/2)
 constexpr double kSourceTimeSigma = 0.07, kClockTimeSigma = 0.3;
 constexpr double kMeasuredFreedom = 0.7;
 
@@ -65,16 +65,15 @@ std::string vendor_name(const Machine& machine) { return std::string(lower::name
 PointGroup group_of_program(const Stack& stack) { return {group("program " + program_of(stack), {.host = 1})}; }
 
 PointGroup group_of_program_on_vendor(const Machine& machine) {
-  return {group(program_of(machine.stack) + " on " + vendor_name(machine), {.kernels = kProgram, .program = 1}),
+  return {group(program_of(machine.stack) + " on " + vendor_name(machine), {.kernels = kProgramOnVendor, .program = 1}),
           Distance::program};
 }
 
-PointGroup group_of_stack(const Stack& stack) {
-  return {group("stack " + stack.name, {.host = kHalf}), Distance::stack};
-}
+PointGroup group_of_stack(const Stack& stack) { return {group("stack " + stack.name, {.host = kHalf})}; }
 
 PointGroup group_of_stack_on_vendor(const Machine& machine) {
-  return {group("stack " + machine.stack.name + " on " + vendor_name(machine), {.kernels = kHalf, .program = kHalf})};
+  return {group("stack " + machine.stack.name + " on " + vendor_name(machine), {.kernels = kHalf, .program = kHalf}),
+          Distance::stack};
 }
 
 PointGroup group_of_source(const std::string& source, const std::string& clock) {

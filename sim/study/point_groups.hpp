@@ -4,14 +4,13 @@
 //                                                                 on vendor  on vendor  for family
 //   device               1       1/2     1/2
 //   kernels              1/2                                      0.7        1/2        1
-//   launches                                                      1          1/2
+//   program                                                       1          1/2
 //   host     1                                    1        1/2
 //   time, of a source that tells clock states                                                       0.07, 0.3
 //
-// in shares of the prior's own width (sim/calibration/parameters.hpp). Vendors share no figures of devices or
-// kernels, except through an instruction set that both make (gfx906). What a library
-// reaches is mostly a matter of the instruction set that it was written for, and what an old stack of a program reaches
-// is told apart from today's.
+// in shares of the prior's own width (sim/calibration/parameters.hpp). Vendors share host times alone; two that build
+// one instruction set (gfx906) share that family's figures, too. What a library reaches is mostly a matter of the
+// instruction set that it was written for, and what an old stack of a program reaches is told apart from today's.
 #pragma once
 
 #include <cstddef>

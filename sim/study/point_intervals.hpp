@@ -1,11 +1,11 @@
 // How far predictions hold after a fit to published points: grouped conformal residuals.
 //
-// Each source, stack, program on a vendor, machine and vendor is left out of the fit in turn, by one Newton step. Of
-// |log error| over the n rows of a vendor and kind of price the one of rank ceil(0.9 (n + 1)) is the factor of a
-// prediction as far from what was seen. A kind with fewer than 10 rows from a vendor is
-// treated as another vendor's. Where a vendor has too few rows, all vendors' count; what is farther is never narrower.
-// With a handful of groups no guarantee holds, only what docs/reference/accuracy.md counts. Source: Lei et al. 2018,
-// "Distribution-free predictive inference for regression".
+// Each source, stack and program on a vendor, machine and vendor is left out of the fit in turn, by one Gauss-Newton
+// step. Of |log error| over the n rows of a vendor and kind of price the one of rank ceil(0.9 (n + 1)) is the factor of
+// a prediction as far from what was seen. A kind with fewer than 10 rows from a vendor is treated as another vendor's.
+// Where a vendor has too few rows, all vendors' count; what is farther is never narrower. With a handful of groups no
+// guarantee holds, only what docs/reference/accuracy.md counts. Source: Lei et al. 2018, "Distribution-free predictive
+// inference for regression".
 #pragma once
 
 #include <array>

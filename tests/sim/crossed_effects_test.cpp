@@ -20,7 +20,7 @@ struct Line {
       for (std::size_t row = 0; row < y.size(); ++row) {
         RowSlope& each = rows.emplace_back();
         each.residual = (thetas[row][0] + thetas[row][1] * z[row] - y[row]) / kSigma;
-        if (step > 0) each.slope = {1 / kSigma, z[row] / kSigma};
+        if (step != 0) each.slope = {1 / kSigma, z[row] / kSigma};
       }
       return rows;
     };
@@ -102,14 +102,34 @@ TEST_CASE("without all of its rows a group is where its prior has it, however fa
     for (std::size_t row = 0; row < thetas.size(); ++row) {
       const double predicted = std::exp(3 * thetas[row][0]);
       rows.push_back({(predicted - measured[row]) / 0.01, {}});
-      if (step > 0) rows.back().slope = {3 * predicted / 0.01};
+      if (step != 0) rows.back().slope = {3 * predicted / 0.01};
     }
     return rows;
   };
   const CrossedEffects fit({{"one", {0.3}}, {"other", {0.3}}}, {{0}, {0}, {0}, {1}, {1}}, curved);
+  CHECK(std::abs(fit.rows()[0].residual) > 1);  // the search ended before it was done
   const auto left = fit.leave_out({0}, curved);
   REQUIRE(left.size() == 3);
   for (const auto& [row, residual] : left) CHECK(residual == Approx((1 - measured[row]) / 0.01).epsilon(1e-9));
+}
+
+// y = share + own z, the share 0 at most. Rows of z = 0 want it larger, which it cannot be.
+TEST_CASE("a share at the end of its range stays there when rows are left out") {
+  const std::vector<double> z{0, 0, 1, 1, 2}, y{1, 1, 0.4, 0.4, 0.8};
+  const RowValues capped = [&](const std::vector<std::vector<double>>& thetas, double step) {
+    std::vector<RowSlope> rows;
+    for (std::size_t row = 0; row < thetas.size(); ++row) {
+      const double share = thetas[row][0];
+      rows.push_back({(std::min(share, 0.0) + thetas[row][1] * z[row] - y[row]) / kSigma, {}});
+      const bool falls = step > 0 || share < 0;
+      if (step != 0) rows.back().slope = {falls ? 1 / kSigma : 0, z[row] / kSigma};
+    }
+    return rows;
+  };
+  const CrossedEffects fit({{"share", {1, 0}}, {"own", {0, 1}}, {"last", {0, 0}}},
+                           {{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1, 2}}, capped);
+  REQUIRE(fit.effects().at("share")[0] >= 0);
+  CHECK(std::abs(fit.leave_out({2}, capped).at(4)) < 0.2);
 }
 
 TEST_CASE("what rows owe to how they were measured is no part of a prediction") {
