@@ -55,7 +55,7 @@ struct PagedAttentionTiling {
   const int values = 128 / bits(cache);  // in 16 bytes
   PagedAttentionTiling tiling;
   tiling.token_lanes = power_of_two(std::max(32, head_dim) / values);
-  tiling.lane_heads = std::min(power_of_two(heads_per_workgroup), kPagedAttentionLaneSums / values);
+  tiling.lane_heads = std::min(power_of_two(heads_per_workgroup), std::max(1, kPagedAttentionLaneSums / values));
   tiling.team = power_of_two((heads_per_workgroup + tiling.lane_heads - 1) / tiling.lane_heads);
   return tiling;
 }

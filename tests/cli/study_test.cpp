@@ -61,7 +61,8 @@ TEST_CASE("the verdict names the block sizes that cannot be told apart, and says
 
 TEST_CASE("accuracy that the scenario names decides the KV heads of a sweep of steps") {
   const Arguments named = study_with({"--set", "accuracy.model=t5-xxl"});
-  for (const Json& machine : run_for_json(named).at("machines")) {
+  const Json study = run_for_json(named);
+  for (const Json& machine : study.at("machines")) {
     const Json& best = machine.at("recommendation");
     CHECK(best.at("num_key_value_heads") == 4);  // group size 8, as 8 of T5-XXL's 64
     CHECK(best.at("kv_heads_by") == "accuracy");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "lower/lower.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
@@ -72,6 +73,16 @@ TEST_CASE("a context that lies in one block is looked up once") {
   const StepPlan whole = prefill(small_model(), 0, 100);
   const AttentionTile tile{.query_tokens = 64, .query_heads = 2, .look_up = {.tokens = 32}};
   CHECK(walk_of(find(whole, OpKind::attention_prefill), whole, tile).waits_for_table == 2 * (2 + 4));
+}
+
+TEST_CASE("each lane of paged attention serves a query head, however many values of the KV cache lie in 16 bytes") {
+  for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::int8, Dtype::kivi4, Dtype::kivi2})
+    for (const int heads : {1, 4, 7, 32}) {
+      const auto tiling = dculab_gpu::tile_paged_attention(cache, 128, heads);
+      CAPTURE(name(cache), heads);
+      CHECK(tiling.lane_heads >= 1);
+      CHECK(tiling.lane_heads * tiling.team >= heads);
+    }
 }
 
 TEST_CASE("the partial results of split contexts are written and read in F32") {
