@@ -171,7 +171,7 @@ void require_regroupable(const std::filesystem::path& model, const RegroupChoice
     throw InputError(config, "the checkpoint is quantized and cannot be regrouped; regroup the one it was made from");
   engine::ModelWeights names;
   names.shape = engine::read_model_shape(model);
-  if (std::ranges::any_of(engine::weight_slots(names), &engine::WeightSlot::is_part))
+  if (std::ranges::any_of(engine::tensor_slots(names), &engine::TensorSlot::is_part))
     throw InputError(config,
                      "Q, K and V are one tensor in BLOOM and Falcon, whose formats have no other numbers of KV "
                      "heads; Llama, Mistral and Qwen2 can be regrouped");

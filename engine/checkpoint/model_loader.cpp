@@ -29,7 +29,7 @@ std::string hint_for_missing(const Checkpoint& checkpoint, const std::string& na
 }
 
 // A view of the whole tensor as the file has it.
-kernels::WeightView checked_view(const Checkpoint& checkpoint, const WeightSlot& slot) {
+kernels::WeightView checked_view(const Checkpoint& checkpoint, const TensorSlot& slot) {
   const auto [tensor, file] = checkpoint.find(slot.name);
   if (tensor == nullptr)
     throw InputError(file, "tensor '" + slot.name + "' is missing" + hint_for_missing(checkpoint, slot.name));
@@ -46,8 +46,8 @@ kernels::WeightView checked_view(const Checkpoint& checkpoint, const WeightSlot&
 }
 
 // A plan knows one dtype for the matrices. Norms may differ: some exports keep them in F32.
-void require_one_dtype(const Checkpoint& checkpoint, const std::vector<WeightSlot>& slots, Dtype dtype) {
-  for (const WeightSlot& slot : slots)
+void require_one_dtype(const Checkpoint& checkpoint, const std::vector<TensorSlot>& slots, Dtype dtype) {
+  for (const TensorSlot& slot : slots)
     if (slot.columns > 0 && slot.view->dtype != dtype)
       throw InputError(checkpoint.find(slot.name).file,
                        "tensor '" + slot.name + "' is " + std::string(name(slot.view->dtype)) +
@@ -55,11 +55,11 @@ void require_one_dtype(const Checkpoint& checkpoint, const std::vector<WeightSlo
 }
 
 // Moves the slots of matrices that are quantized out of `slots`.
-std::vector<WeightSlot> take_quantized_matrices(const ModelWeights& weights, std::vector<WeightSlot>& slots) {
+std::vector<TensorSlot> take_quantized_matrices(const ModelWeights& weights, std::vector<TensorSlot>& slots) {
   const bool lm_head = weights.shape.quantized_lm_head;
   const auto first = std::stable_partition(
-      slots.begin(), slots.end(), [&](const WeightSlot& slot) { return !is_quantized_matrix(weights, slot, lm_head); });
-  std::vector<WeightSlot> taken(first, slots.end());
+      slots.begin(), slots.end(), [&](const TensorSlot& slot) { return !is_quantized_matrix(weights, slot, lm_head); });
+  std::vector<TensorSlot> taken(first, slots.end());
   slots.erase(first, slots.end());
   return taken;
 }
@@ -67,13 +67,13 @@ std::vector<WeightSlot> take_quantized_matrices(const ModelWeights& weights, std
 std::size_t value_bytes(Dtype dtype) { return static_cast<std::size_t>(bits(dtype)) / 8; }
 
 // What a slot is copied to.
-Dtype copied_dtype(const WeightSlot& slot) { return slot.widened ? Dtype::f32 : slot.view->dtype; }
+Dtype copied_dtype(const TensorSlot& slot) { return slot.widened ? Dtype::f32 : slot.view->dtype; }
 
-std::size_t copied_bytes(const WeightSlot& slot) { return slot.values() * value_bytes(copied_dtype(slot)); }
+std::size_t copied_bytes(const TensorSlot& slot) { return slot.values() * value_bytes(copied_dtype(slot)); }
 
-void require_finite(const Checkpoint& checkpoint, const std::vector<WeightSlot>& slots) {
+void require_finite(const Checkpoint& checkpoint, const std::vector<TensorSlot>& slots) {
   std::string checked;
-  for (const WeightSlot& slot : slots) {
+  for (const TensorSlot& slot : slots) {
     if (std::exchange(checked, slot.name) == slot.name) continue;  // Q, K and V may be parts of one tensor
     const auto [tensor, file] = checkpoint.find(slot.name);
     if (!all_finite(tensor->bytes, slot.view->dtype))
@@ -84,7 +84,7 @@ void require_finite(const Checkpoint& checkpoint, const std::vector<WeightSlot>&
 }
 
 // Kernels read whole values; the format promises no alignment.
-void require_alignment(const WeightSlot& slot, const std::string& file) {
+void require_alignment(const TensorSlot& slot, const std::string& file) {
   if (reinterpret_cast<std::uintptr_t>(slot.view->data) % value_bytes(slot.view->dtype) != 0)
     throw InputError(file, "tensor '" + slot.name +
                                "' is not aligned to its values and cannot be used in place; "
@@ -92,7 +92,7 @@ void require_alignment(const WeightSlot& slot, const std::string& file) {
 }
 
 // Copies the slot's rows out of the tensor that its view shows.
-void copy_slot(const WeightSlot& slot, std::byte* destination) {
+void copy_slot(const TensorSlot& slot, std::byte* destination) {
   const std::size_t row_bytes = static_cast<std::size_t>(std::max(1, slot.columns)) * value_bytes(slot.view->dtype);
   const RowPick pick = slot.is_part() ? slot.pick : RowPick{slot.rows, 0, slot.rows, slot.rows};
   std::vector<std::byte> stored(slot.widened ? static_cast<std::size_t>(slot.rows) * row_bytes : 0);
@@ -106,19 +106,19 @@ void copy_slot(const WeightSlot& slot, std::byte* destination) {
 }
 
 // Mapped weights are used where they lie, except parts of a tensor and what must become F32.
-bool needs_copy(const WeightSlot& slot, WeightMemory memory) {
+bool needs_copy(const TensorSlot& slot, WeightMemory memory) {
   return memory == WeightMemory::huge_pages || slot.is_part() || (slot.widened && slot.view->dtype != Dtype::f32);
 }
 
-std::shared_ptr<const AnonymousMemory> copy_weights(const std::vector<WeightSlot>& slots, WeightMemory kept) {
+std::shared_ptr<const AnonymousMemory> copy_weights(const std::vector<TensorSlot>& slots, WeightMemory kept) {
   std::size_t total = 0;
-  for (const WeightSlot& slot : slots)
+  for (const TensorSlot& slot : slots)
     if (needs_copy(slot, kept)) total += rounded_to_line(copied_bytes(slot));
   require_memory("the model's weights", Bytes(static_cast<double>(total)),
                  "use a smaller model, or one in F16 instead of F32");
   auto memory = std::make_shared<const AnonymousMemory>(total);
   std::byte* next = memory->data();
-  for (const WeightSlot& slot : slots) {
+  for (const TensorSlot& slot : slots) {
     if (!needs_copy(slot, kept)) continue;
     copy_slot(slot, next);
     const std::size_t bytes = rounded_to_line(copied_bytes(slot));
@@ -135,16 +135,16 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   weights.shape = read_model_shape(folder);
   const auto quantization = read_quantization_config(folder);
   auto checkpoint = std::make_shared<const Checkpoint>(folder);
-  std::vector<WeightSlot> slots = weight_slots(weights);
-  std::vector<WeightSlot> quantized_slots;
+  std::vector<TensorSlot> slots = tensor_slots(weights);
+  std::vector<TensorSlot> quantized_slots;
   if (quantization) quantized_slots = take_quantized_matrices(weights, slots);
-  for (const WeightSlot& slot : slots) *slot.view = checked_view(*checkpoint, slot);
+  for (const TensorSlot& slot : slots) *slot.view = checked_view(*checkpoint, slot);
   weights.shape.dtype = weights.embed_tokens.dtype;  // what is stored, whatever config.json says
   require_one_dtype(*checkpoint, slots, weights.shape.dtype);
   require_finite(*checkpoint, slots);
   if (quantization) load_packed_layers(*checkpoint, *quantization, quantized_slots, weights);
   if (memory == WeightMemory::mapped) {
-    for (const WeightSlot& slot : slots)
+    for (const TensorSlot& slot : slots)
       if (!needs_copy(slot, memory)) require_alignment(slot, checkpoint->find(slot.name).file);
     weights.memory.push_back(checkpoint);
   }

@@ -10,7 +10,7 @@ Bias bias_if(bool has_bias) { return has_bias ? Bias::one : Bias::none; }
 // Lists the tensors of a module under its prefix.
 class SlotList {
  public:
-  SlotList(const ModelShape& shape, std::vector<WeightSlot>& slots) : shape_(shape), slots_(slots) {}
+  SlotList(const ModelShape& shape, std::vector<TensorSlot>& slots) : shape_(shape), slots_(slots) {}
 
   void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
@@ -27,10 +27,10 @@ class SlotList {
   }
 
  private:
-  void add(WeightSlot slot) { slots_.push_back(std::move(slot)); }
+  void add(TensorSlot slot) { slots_.push_back(std::move(slot)); }
 
   const ModelShape& shape_;
-  std::vector<WeightSlot>& slots_;
+  std::vector<TensorSlot>& slots_;
   std::string prefix_;
 };
 
@@ -73,14 +73,14 @@ void add_bloom_layer(SlotList& slots, const ModelShape& shape, LayerWeights& lay
 
 }  // namespace
 
-std::vector<WeightSlot> weight_slots(ModelWeights& weights) {
+std::vector<TensorSlot> tensor_slots(ModelWeights& weights) {
   const ModelShape& shape = weights.shape;
   weights.layers.resize(static_cast<std::size_t>(shape.num_hidden_layers));
   // Llama and its kin are those with RMSNorm.
   const bool is_llama = shape.norm == NormKind::rms_norm;
   const std::string model = is_llama ? "model." : "transformer.";
   kernels::WeightView no_bias;
-  std::vector<WeightSlot> list;
+  std::vector<TensorSlot> list;
   SlotList slots(shape, list);
   slots.set_prefix(model);
   slots.matrix(is_llama ? "embed_tokens" : "word_embeddings", shape.vocab_size, shape.hidden_size, weights.embed_tokens,

@@ -55,7 +55,7 @@ struct RowPick {
 enum class SlotKind : std::uint8_t { matrix, norm, bias };
 
 // A tensor that the model needs, or rows of one, and the view that must point to them.
-struct WeightSlot {
+struct TensorSlot {
   std::string name;  // in the checkpoint: "model.layers.0.self_attn.q_proj.weight"
   int rows = 0;
   int columns = 0;  // 0: a vector of `rows` values
@@ -76,7 +76,7 @@ struct WeightSlot {
 };
 
 // All tensors of weights.shape, in the order a step reads them; sizes weights.layers. A tied head is not among them.
-[[nodiscard]] std::vector<WeightSlot> weight_slots(ModelWeights& weights);
+[[nodiscard]] std::vector<TensorSlot> tensor_slots(ModelWeights& weights);
 
 // Lets a tied head be the embedding, once all slots are filled.
 void tie_head(ModelWeights& weights);

@@ -21,7 +21,7 @@ std::string tensor_dtype(Dtype dtype) {
 
 std::vector<TensorToWrite> tensors_of(ModelWeights& weights) {
   std::vector<TensorToWrite> tensors;
-  for (const WeightSlot& slot : weight_slots(weights)) {
+  for (const TensorSlot& slot : tensor_slots(weights)) {
     const std::size_t bytes = slot.values() * static_cast<std::size_t>(bits(slot.view->dtype)) / 8;
     TensorToWrite tensor{slot.name, tensor_dtype(slot.view->dtype), {slot.rows}, {}};
     if (slot.columns > 0) tensor.shape.push_back(slot.columns);
@@ -40,7 +40,7 @@ std::string with_kv_heads(const fs::path& config, int num_key_value_heads) {
 }  // namespace
 
 void write_model(const fs::path& folder, const ModelWeights& weights, const fs::path& source) {
-  ModelWeights written = weights;  // weight_slots wants to be able to set the views
+  ModelWeights written = weights;  // tensor_slots wants to be able to set the views
   make_folder(folder, [&](const fs::path& to) {
     files::write_file_atomically(to / "config.json",
                                  with_kv_heads(source / "config.json", weights.shape.num_key_value_heads));

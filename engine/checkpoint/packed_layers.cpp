@@ -16,16 +16,16 @@ namespace {
 
 using Permutation = std::vector<std::int32_t>;
 
-[[nodiscard]] int group_size_of(const QuantizationConfig& config, const WeightSlot& slot) {
+[[nodiscard]] int group_size_of(const QuantizationConfig& config, const TensorSlot& slot) {
   return config.group_size == -1 ? slot.columns : config.group_size;
 }
 
-[[nodiscard]] std::size_t room_for(const QuantizationConfig& config, const WeightSlot& slot) {
+[[nodiscard]] std::size_t room_for(const QuantizationConfig& config, const TensorSlot& slot) {
   return rounded_to_line(kernels::cpu::packed_bytes(slot.rows, slot.columns, config.bits, group_size_of(config, slot)));
 }
 
 // What pack_weights() serves.
-void require_runnable(const Checkpoint& checkpoint, const QuantizationConfig& config, const WeightSlot& slot) {
+void require_runnable(const Checkpoint& checkpoint, const QuantizationConfig& config, const TensorSlot& slot) {
   constexpr int kMultiple = 8;
   const int group_size = group_size_of(config, slot);
   if (slot.columns % kMultiple == 0 && group_size % kMultiple == 0) return;
@@ -52,12 +52,12 @@ class Permutations {
       std::make_shared<std::vector<std::unique_ptr<const Permutation>>>();
 };
 
-[[nodiscard]] ModuleShape module_of(const WeightSlot& slot) {
+[[nodiscard]] ModuleShape module_of(const TensorSlot& slot) {
   return {module_name(slot), slot.tensor_rows(), slot.columns};
 }
 
 // The rows of a tensor that the slot shows. What belongs to in-features is that of the tensor.
-[[nodiscard]] kernels::QuantizedMatrix picked_rows(const kernels::QuantizedMatrix& tensor, const WeightSlot& slot) {
+[[nodiscard]] kernels::QuantizedMatrix picked_rows(const kernels::QuantizedMatrix& tensor, const TensorSlot& slot) {
   kernels::QuantizedMatrix matrix = tensor;
   matrix.rows = slot.rows;
   const auto pick = [&slot](const auto& from, auto& to, int width) {
@@ -79,16 +79,16 @@ class Permutations {
 
 }  // namespace
 
-bool is_quantized_matrix(const ModelWeights& weights, const WeightSlot& slot, bool lm_head) {
+bool is_quantized_matrix(const ModelWeights& weights, const TensorSlot& slot, bool lm_head) {
   return slot.columns > 0 && slot.view != &weights.embed_tokens && (lm_head || slot.view != &weights.lm_head);
 }
 
-std::string module_name(const WeightSlot& slot) { return slot.name.substr(0, slot.name.rfind('.')); }
+std::string module_name(const TensorSlot& slot) { return slot.name.substr(0, slot.name.rfind('.')); }
 
 void load_packed_layers(const Checkpoint& checkpoint, const QuantizationConfig& config,
-                        const std::vector<WeightSlot>& slots, ModelWeights& weights) {
+                        const std::vector<TensorSlot>& slots, ModelWeights& weights) {
   std::size_t total = 0;
-  for (const WeightSlot& slot : slots) {
+  for (const TensorSlot& slot : slots) {
     require_packable(checkpoint, module_of(slot), config);
     require_runnable(checkpoint, config, slot);
     total += room_for(config, slot);
@@ -99,7 +99,7 @@ void load_packed_layers(const Checkpoint& checkpoint, const QuantizationConfig& 
   std::byte* next = memory->data();
   kernels::QuantizedMatrix tensor;
   std::string read_name;
-  for (const WeightSlot& slot : slots) {
+  for (const TensorSlot& slot : slots) {
     if (std::exchange(read_name, slot.name) != slot.name)  // Q, K and V may be parts of one tensor
       tensor = read_quantized_matrix(checkpoint, module_of(slot), config);
     const kernels::QuantizedMatrix matrix = slot.is_part() ? picked_rows(tensor, slot) : tensor;

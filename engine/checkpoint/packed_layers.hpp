@@ -10,15 +10,15 @@
 namespace dculab::engine {
 
 // Whether the slot is one of the matrices that quantization replaces: those of the layers and, if asked, lm_head.
-[[nodiscard]] bool is_quantized_matrix(const ModelWeights& weights, const WeightSlot& slot, bool lm_head);
+[[nodiscard]] bool is_quantized_matrix(const ModelWeights& weights, const TensorSlot& slot, bool lm_head);
 
 // "model.layers.0.mlp.up_proj" of "model.layers.0.mlp.up_proj.weight".
-[[nodiscard]] std::string module_name(const WeightSlot& slot);
+[[nodiscard]] std::string module_name(const TensorSlot& slot);
 
 // Reads and packs the matrices of `slots`, fills their views and sets weights.shape.quantization to what is packed.
 // Matrices that share an input (Q, K and V; gate and up) may each have an act-order of their own. Throws InputError as
 // read_quantized_matrix() does.
 void load_packed_layers(const Checkpoint& checkpoint, const QuantizationConfig& config,
-                        const std::vector<WeightSlot>& slots, ModelWeights& weights);
+                        const std::vector<TensorSlot>& slots, ModelWeights& weights);
 
 }  // namespace dculab::engine

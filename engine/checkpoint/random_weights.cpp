@@ -24,7 +24,7 @@ std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // A tensor in the form it is stored in.
 struct StoredSlot {
-  WeightSlot slot;
+  TensorSlot slot;
   Dtype dtype = Dtype::f16;
   int group_size = 0;  // packed matrices only
 
@@ -37,7 +37,7 @@ struct StoredSlot {
 };
 
 // shape.quantization holds for the layers' matrices; a group size of -1 makes each row one group.
-StoredSlot stored(const WeightSlot& slot, const ModelWeights& weights) {
+StoredSlot stored(const TensorSlot& slot, const ModelWeights& weights) {
   const std::optional<WeightFormat>& format = weights.shape.quantization;
   if (!format || !is_quantized_matrix(weights, slot, weights.shape.quantized_lm_head))
     return {slot, slot.widened ? Dtype::f32 : weights.shape.dtype, 0};
@@ -49,7 +49,7 @@ StoredSlot stored(const WeightSlot& slot, const ModelWeights& weights) {
   return {slot, format->dtype, group_size};
 }
 
-std::vector<float> pattern_for(const WeightSlot& slot, std::mt19937_64& random) {
+std::vector<float> pattern_for(const TensorSlot& slot, std::mt19937_64& random) {
   std::vector<float> values(std::min(slot.values(), kPatternValues), 1.0F);
   if (slot.kind == SlotKind::norm) return values;
   // Uniform in [-limit, limit] has variance limit^2 / 3.
@@ -62,7 +62,7 @@ std::vector<float> pattern_for(const WeightSlot& slot, std::mt19937_64& random) 
 }
 
 void fill_plain(const StoredSlot& to, std::byte* destination, std::mt19937_64& random) {
-  const WeightSlot& slot = to.slot;
+  const TensorSlot& slot = to.slot;
   const std::vector<float> values = pattern_for(slot, random);
   const std::size_t value_bytes = static_cast<std::size_t>(bits(to.dtype)) / 8;
   std::vector<std::byte> pattern(values.size() * value_bytes);
@@ -120,7 +120,7 @@ ModelWeights random_weights(const ModelShape& shape, std::uint64_t seed) {
   weights.shape = shape;
   std::vector<StoredSlot> slots;
   std::size_t total = 0;
-  for (const WeightSlot& slot : weight_slots(weights)) {
+  for (const TensorSlot& slot : tensor_slots(weights)) {
     slots.push_back(stored(slot, weights));
     total += slots.back().room();
   }

@@ -49,8 +49,8 @@ constexpr int kSequenceTokens = 2048;  // the paper's
 ModelWeights widened_to_f32(const ModelWeights& weights) {
   ModelWeights source = weights;
   ModelWeights result = weights;
-  const std::vector<WeightSlot> from = weight_slots(source);
-  const std::vector<WeightSlot> to = weight_slots(result);
+  const std::vector<TensorSlot> from = tensor_slots(source);
+  const std::vector<TensorSlot> to = tensor_slots(result);
   for (std::size_t i = 0; i < from.size(); ++i) {
     auto values = std::make_shared<std::vector<float>>(from[i].values());
     widen(from[i].view->data, from[i].view->dtype, *values);

@@ -53,8 +53,8 @@ class ModelQuantizer {
   }
 
   void quantize_head() {
-    const std::vector<WeightSlot> slots = weight_slots(calibration_.weights());
-    const auto head = std::ranges::find(slots, &calibration_.weights().lm_head, &WeightSlot::view);
+    const std::vector<TensorSlot> slots = tensor_slots(calibration_.weights());
+    const auto head = std::ranges::find(slots, &calibration_.weights().lm_head, &TensorSlot::view);
     InputStatistics statistics(head->columns);
     calibration_.observe_head(
         [&](const Op&, std::span<const float> input) { statistics.add(calibration_.threads(), input); });
@@ -87,7 +87,7 @@ class ModelQuantizer {
   void quantize_matmul(const LayerMatmul& matmul, const InputStatistics& statistics) {
     const std::vector<float> hessian = statistics.tokens() > 0 ? statistics.hessian() : std::vector<float>();
     std::optional<InverseFactor> factor;
-    for (const std::span<const WeightSlot> tensor : tensors_of(matmul)) {
+    for (const std::span<const TensorSlot> tensor : tensors_of(matmul)) {
       const std::string module = module_name(tensor.front());
       try {
         if (options_.method == QuantizationMethod::gptq && !factor)
@@ -102,9 +102,9 @@ class ModelQuantizer {
   }
 
   // Rows do not know of one another, so a fused tensor is quantized like any other.
-  void quantize_tensor(std::span<const WeightSlot> tensor, std::span<const float> hessian,
+  void quantize_tensor(std::span<const TensorSlot> tensor, std::span<const float> hessian,
                        const InverseFactor* factor) {
-    const WeightSlot& any = tensor.front();
+    const TensorSlot& any = tensor.front();
     const std::vector<float> joined = joined_rows(tensor);
     const WeightMatrix weights{joined, any.tensor_rows(), any.columns};
     const int group_size = options_.config.group_size == -1 ? any.columns : options_.config.group_size;
@@ -115,15 +115,15 @@ class ModelQuantizer {
     module.dead_columns = factor == nullptr ? 0 : factor->dead_columns;
     const std::vector<float> values = dequantized(module.matrix);
     module.relative_error = relative_output_error(weights, values, hessian);
-    for (const WeightSlot& slot : tensor) replace(slot, rows_of(slot, values));
+    for (const TensorSlot& slot : tensor) replace(slot, rows_of(slot, values));
     result_.modules.push_back(std::move(module));
   }
 
-  [[nodiscard]] static WeightMatrix matrix_of(const WeightSlot& slot) {
+  [[nodiscard]] static WeightMatrix matrix_of(const TensorSlot& slot) {
     return {{static_cast<const float*>(slot.view->data), slot.values()}, slot.rows, slot.columns};
   }
 
-  void replace(const WeightSlot& slot, std::vector<float> values) {
+  void replace(const TensorSlot& slot, std::vector<float> values) {
     auto kept = std::make_shared<const std::vector<float>>(std::move(values));
     slot.view->data = kept->data();
     calibration_.weights().memory.push_back(std::move(kept));
@@ -143,9 +143,9 @@ class ModelQuantizer {
 
   void smooth(const LayerMatmul& matmul, const InputStatistics& statistics, kernels::WeightView& norm_view) {
     std::vector<WeightMatrix> matrices;
-    for (const WeightSlot& slot : matmul.slots) matrices.push_back(matrix_of(slot));
-    const std::vector<WeightSlot> slots = weight_slots(calibration_.weights());
-    const WeightSlot norm = *std::ranges::find(slots, &norm_view, &WeightSlot::view);
+    for (const TensorSlot& slot : matmul.slots) matrices.push_back(matrix_of(slot));
+    const std::vector<TensorSlot> slots = tensor_slots(calibration_.weights());
+    const TensorSlot norm = *std::ranges::find(slots, &norm_view, &TensorSlot::view);
     const std::span<const float> values(static_cast<const float*>(norm_view.data), norm.values());
     const std::vector<float> scales =
         smoothing_scales(statistics.largest(), matrices, values, stored_dtype(norm.name), options_.alpha);
@@ -153,7 +153,7 @@ class ModelQuantizer {
     for (std::size_t j = 0; j < folded.size(); ++j) folded[j] /= scales[j];
     result_.changed[norm.name] = folded;
     replace(norm, std::move(folded));
-    for (const WeightSlot& slot : matmul.slots) {
+    for (const TensorSlot& slot : matmul.slots) {
       const WeightMatrix matrix = matrix_of(slot);
       std::vector<float> scaled(matrix.values.begin(), matrix.values.end());
       scale_columns(scaled, scales);
@@ -163,8 +163,8 @@ class ModelQuantizer {
 
   // Of a tensor in the checkpoint.
   [[nodiscard]] Dtype stored_dtype(const std::string& tensor) {
-    const std::vector<WeightSlot> slots = weight_slots(original_);
-    return std::ranges::find(slots, tensor, &WeightSlot::name)->view->dtype;
+    const std::vector<TensorSlot> slots = tensor_slots(original_);
+    return std::ranges::find(slots, tensor, &TensorSlot::name)->view->dtype;
   }
 
   const QuantizeOptions& options_;
@@ -174,7 +174,7 @@ class ModelQuantizer {
   QuantizedModel result_;
 };
 
-void add_size_problems(std::vector<std::string>& found, const QuantizationConfig& config, const WeightSlot& slot) {
+void add_size_problems(std::vector<std::string>& found, const QuantizationConfig& config, const TensorSlot& slot) {
   const auto add = [&](const std::string& what) { found.push_back(module_name(slot) + ": " + what); };
   if (config.group_size > 0 && slot.columns % config.group_size != 0)
     add("groups of " + std::to_string(config.group_size) + " do not divide its " + std::to_string(slot.columns) +
@@ -223,7 +223,7 @@ std::vector<std::string> problems(const QuantizeOptions& options, const ModelWei
     found.push_back("--lm-head: the model's lm_head is its embedding, which stays as it is");
   add_method_problems(found, options, weights.shape);
   ModelWeights copy = weights;
-  for (const WeightSlot& slot : weight_slots(copy)) {
+  for (const TensorSlot& slot : tensor_slots(copy)) {
     const bool is_later_part = slot.pick.first > 0;  // of a tensor that is looked at already
     if (is_quantized_matrix(copy, slot, config.lm_head) && !is_later_part) add_size_problems(found, config, slot);
   }

@@ -34,11 +34,11 @@ constexpr int kShortVocabulary = 256;
   ModelWeights weights;
   weights.shape = model;
   std::size_t most = 0;
-  const std::vector<WeightSlot> slots = weight_slots(weights);
-  for (const WeightSlot& slot : slots) most = std::max(most, slot.values());
+  const std::vector<TensorSlot> slots = tensor_slots(weights);
+  for (const TensorSlot& slot : slots) most = std::max(most, slot.values());
   const int widest = std::max(bits(layer_dtype), bits(model.dtype));  // biases are F32, but far shorter
   auto zeros = std::make_shared<std::vector<std::byte>>(most * static_cast<std::size_t>(widest) / 8);
-  for (const WeightSlot& slot : slots) {
+  for (const TensorSlot& slot : slots) {
     const bool is_outside = slot.view == &weights.embed_tokens || slot.view == &weights.lm_head;
     const bool is_of_layer = slot.kind == SlotKind::matrix && !is_outside;
     *slot.view = {zeros->data(), slot.widened ? Dtype::f32 : is_of_layer ? layer_dtype : model.dtype, slot.rows};

@@ -41,7 +41,7 @@ class Scratch {
   fs::path path_;
 };
 
-std::size_t bytes_of(const WeightSlot& slot) {
+std::size_t bytes_of(const TensorSlot& slot) {
   return slot.values() * static_cast<std::size_t>(bits(slot.view->dtype)) / 8;
 }
 
@@ -76,8 +76,8 @@ TEST_CASE("a model that is written and loaded again has the same shape and bits"
     ModelWeights again = load_weights(scratch / "model");
     REQUIRE(again.shape.dtype == weights.shape.dtype);
     REQUIRE(again.shape.rope_scaling.factor == weights.shape.rope_scaling.factor);
-    const auto before = weight_slots(weights);
-    const auto after = weight_slots(again);
+    const auto before = tensor_slots(weights);
+    const auto after = tensor_slots(again);
     REQUIRE(before.size() == after.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
       REQUIRE(after[i].view->dtype == before[i].view->dtype);

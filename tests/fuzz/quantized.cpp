@@ -17,7 +17,7 @@ namespace {
 
 using engine::Checkpoint;
 using engine::QuantizationConfig;
-using engine::WeightSlot;
+using engine::TensorSlot;
 using kernels::QuantizedMatrix;
 
 template <typename T>
@@ -51,7 +51,7 @@ void read_quantized_model(std::string_view input) {
   engine::ModelWeights weights = engine::load_weights(folder.path(), engine::WeightMemory::mapped);
   const auto config = engine::read_quantization_config(std::filesystem::path(folder.path()));
   const Checkpoint checkpoint(folder.path());
-  for (const WeightSlot& slot : engine::weight_slots(weights)) {
+  for (const TensorSlot& slot : engine::tensor_slots(weights)) {
     require(slot.view->data != nullptr, "a weight that is needed is there");
     if (!config || !engine::is_quantized_matrix(weights, slot, config->lm_head)) continue;
     const engine::ModuleShape module{engine::module_name(slot), slot.tensor_rows(), slot.columns};
