@@ -85,6 +85,8 @@ Op plan_attention(const ModelShape& model, const EngineOptions& options, const B
   Op op;
   op.kind = phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill;
   op.name = phase == Phase::decode ? "attention_decode" : "attention_prefill";
+  op.input = Buffer::qkv;
+  op.output = Buffer::attention;
   op.count = model.num_hidden_layers;
   op.activation_dtype = options.activation_dtype;
   AttentionWork work = empty_work(model, options);
@@ -114,6 +116,7 @@ Op plan_attention_scores(const ModelShape& model, const EngineOptions& options, 
   Op op;
   op.kind = OpKind::attention_scores;
   op.name = "attention_scores";
+  op.input = Buffer::qkv;
   op.count = model.num_hidden_layers;
   op.activation_dtype = options.activation_dtype;
   op.kv_retention = options.kv_retention;

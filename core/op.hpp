@@ -31,6 +31,43 @@ enum class OpKind : std::uint8_t {
 
 enum class OperandRole : std::uint8_t { weight, activation, kv_read, kv_write, block_table, output };
 
+// Which of the model's weights an op reads: those of one module, or of modules that share their input. Of a layer: of
+// the layer that it runs for.
+enum class WeightSlot : std::uint8_t {
+  none,
+  embed_tokens,
+  embed_norm,
+  attention_norm,
+  qkv_proj,
+  o_proj,
+  mlp_norm,
+  up_proj,  // of a gated MLP gate and up
+  down_proj,
+  final_norm,
+  lm_head,
+};
+inline constexpr std::size_t kWeightSlots = 11;
+
+// Each layer has its own.
+[[nodiscard]] constexpr bool is_of_layer(WeightSlot slot) {
+  return slot >= WeightSlot::attention_norm && slot <= WeightSlot::down_proj;
+}
+
+// Activations that ops hand on to each other: [tokens, width] each.
+enum class Buffer : std::uint8_t {
+  none,
+  residual,       // [tokens, hidden_size]
+  normed,         // [tokens, hidden_size]
+  qkv,            // [tokens, query_width + 2 * kv_width]
+  attention,      // [tokens, query_width]
+  projected,      // [tokens, hidden_size]: what the next norm adds to the residual
+  mlp_projected,  // [tokens, hidden_size]: the MLP's, where attention and MLP stand side by side
+  up,             // [tokens, intermediate_size], of a gated MLP twice that: gate and up
+  activated,      // [tokens, intermediate_size]
+  logits,         // [rows of logits, vocab_size]
+};
+inline constexpr std::size_t kBuffers = 10;
+
 inline constexpr std::size_t kMaxOperands = 5;  // of an op
 
 // A tensor that an op reads or writes. How often a kernel asks for each byte is lower::Access's.
@@ -64,6 +101,10 @@ struct Op {
   std::string_view name;  // the Hugging Face module's name where there is one: "qkv_proj", "down_proj", ...
   Stage stage = Stage::layer;
   int count = 1;  // executions in the step; figures below are for one
+  WeightSlot weight = WeightSlot::none;
+  Buffer input = Buffer::none, output = Buffer::none;
+  std::array<Buffer, 2> added{};   // norms: to the residual, before it is normed
+  bool adds_layer_before = false;  // norms: what they add is of the layer before; the first layer has none
   // matmul: y[m, n] = x[m, k] w[n, k]^T (+ bias[n]). Other kinds: m rows of n values, k = 0.
   std::int64_t m = 0, n = 0, k = 0;
   WeightFormat weight_format;                          // matmul and embedding

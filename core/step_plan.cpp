@@ -23,10 +23,20 @@ struct StepSizes {
   return storage(sizes.options.activation_dtype, values);
 }
 
-[[nodiscard]] Op make_op(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows, int columns) {
+// What an op is called, whose weights it reads, and where its input comes from and its output goes.
+struct Place {
+  std::string_view name;
+  WeightSlot weight = WeightSlot::none;
+  Buffer input = Buffer::none, output = Buffer::none;
+};
+
+[[nodiscard]] Op make_op(OpKind kind, const Place& place, const StepSizes& sizes, std::int64_t rows, int columns) {
   Op op;
   op.kind = kind;
-  op.name = name;
+  op.name = place.name;
+  op.weight = place.weight;
+  op.input = place.input;
+  op.output = place.output;
   op.count = sizes.model.num_hidden_layers;
   op.activation_dtype = sizes.options.activation_dtype;
   op.m = rows;
@@ -45,9 +55,9 @@ enum class Bias : std::uint8_t { none, one };
 [[nodiscard]] Bias bias_if(bool has_bias) { return has_bias ? Bias::one : Bias::none; }
 
 // A bias is read with the columns of weights that it belongs to.
-[[nodiscard]] Op plan_matmul(std::string_view name, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows,
+[[nodiscard]] Op plan_matmul(const Place& place, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows,
                              int n, int k, Bias bias = Bias::none) {
-  Op op = make_op(OpKind::matmul, name, sizes, num_rows, n);
+  Op op = make_op(OpKind::matmul, place, sizes, num_rows, n);
   const auto m = static_cast<double>(num_rows);
   op.k = k;
   if (format.group_size < 0) format.group_size = k;
@@ -65,24 +75,36 @@ enum class Bias : std::uint8_t { none, one };
   return op;
 }
 
-// residual += x for each of `added` tensors; out = norm(residual). Reads those and the residual, writes it and out.
+using Added = std::array<Buffer, 2>;
+
+// What the next norm adds to the residual after both halves of a block: the MLP's, or of a parallel block both.
+[[nodiscard]] Added added_after(BlockKind block) {
+  return {Buffer::projected, block == BlockKind::sequential ? Buffer::none : Buffer::mlp_projected};
+}
+
+// residual += x for each of `added`; out = norm(residual). Reads those and the residual, writes it and out.
 // About 3 FLOP a value for rms_norm, and 7 for layer_norm, which subtracts a mean and adds a bias.
-[[nodiscard]] Op plan_norm(std::string_view name, const StepSizes& sizes, std::int64_t rows, int added) {
+[[nodiscard]] Op plan_norm(const Place& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers) {
   const int width = sizes.model.hidden_size;
   const bool layer_norm = sizes.model.norm == NormKind::layer_norm;
-  Op op = make_op(layer_norm ? OpKind::layer_norm : OpKind::rms_norm, name, sizes, rows, width);
+  const auto added = std::ssize(buffers) - std::ranges::count(buffers, Buffer::none);
+  Op op = make_op(layer_norm ? OpKind::layer_norm : OpKind::rms_norm, place, sizes, rows, width);
+  op.added = buffers;
   const double values = static_cast<double>(rows) * width;
   const Bytes weight = storage(sizes.model.dtype, width);
-  op.flops = FlopCount(((layer_norm ? 7.0 : 3.0) + added) * values);
+  op.flops = FlopCount(((layer_norm ? 7.0 : 3.0) + static_cast<double>(added)) * values);
   op.add({OperandRole::weight, weight * (layer_norm ? 2.0 : 1.0), weight});
-  op.add({OperandRole::activation, activations(sizes, (1 + added) * values), activations(sizes, width)});
+  op.add({OperandRole::activation, activations(sizes, static_cast<double>(1 + added) * values),
+          activations(sizes, width)});
   op.add({OperandRole::output, activations(sizes, (added > 0 ? 2 : 1) * values), activations(sizes, width)});
   return op;
 }
 
 [[nodiscard]] Op plan_embedding(const StepSizes& sizes) {
   const int width = sizes.model.hidden_size;
-  Op op = make_op(OpKind::embedding, "embed_tokens", sizes, sizes.tokens, width);
+  Op op = make_op(OpKind::embedding,
+                  {.name = "embed_tokens", .weight = WeightSlot::embed_tokens, .output = Buffer::residual}, sizes,
+                  sizes.tokens, width);
   op.weight_format = {sizes.model.dtype, 0};
   const auto tokens = static_cast<double>(sizes.tokens);
   const double rows = std::min<double>(tokens, sizes.model.vocab_size);
@@ -125,8 +147,8 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
 [[nodiscard]] Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch) {
   const ModelShape& model = sizes.model;
   const auto tokens = static_cast<double>(sizes.tokens);
-  Op op = make_op(OpKind::rope_and_cache, "rope_and_cache", sizes, sizes.tokens,
-                  model.query_width() + 2 * model.kv_width());
+  Op op = make_op(OpKind::rope_and_cache, {.name = "rope_and_cache", .input = Buffer::qkv, .output = Buffer::qkv},
+                  sizes, sizes.tokens, model.query_width() + 2 * model.kv_width());
   op.rotates = model.position == PositionKind::rope;
   const double read = op.rotates ? static_cast<double>(op.n) : 2.0 * model.kv_width();
   op.add({OperandRole::activation, activations(sizes, tokens * read), activations(sizes, model.head_dim)});
@@ -147,7 +169,7 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
 [[nodiscard]] Op plan_shift_sink_keys(const StepSizes& sizes, std::int64_t sequences) {
   const ModelShape& model = sizes.model;
   const std::int64_t rows = sequences * sizes.options.kv_retention.sink_tokens;
-  Op op = make_op(OpKind::shift_sink_keys, "shift_sink_keys", sizes, rows, 2 * model.kv_width());
+  Op op = make_op(OpKind::shift_sink_keys, {.name = "shift_sink_keys"}, sizes, rows, 2 * model.kv_width());
   op.kv_retention = sizes.options.kv_retention;
   const double values = static_cast<double>(rows) * model.kv_width();
   op.flops = FlopCount(3.0 * values);
@@ -175,7 +197,9 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
 [[nodiscard]] Op plan_activation(const StepSizes& sizes) {
   const int width = sizes.model.intermediate_size;
   const bool gated = sizes.model.mlp == MlpKind::gated;
-  Op op = make_op(OpKind::activation_mul, activation_name(sizes.model), sizes, sizes.tokens, width);
+  Op op = make_op(OpKind::activation_mul,
+                  {.name = activation_name(sizes.model), .input = Buffer::up, .output = Buffer::activated}, sizes,
+                  sizes.tokens, width);
   const double values = static_cast<double>(sizes.tokens) * width;
   op.is_plain_gelu = !gated && sizes.model.activation != ActivationKind::silu;
   const double each = sizes.model.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
@@ -188,7 +212,7 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
 // What devices that share the model exchange: Megatron's two sums a layer, that of the embedding, and the logits.
 [[nodiscard]] Op plan_collective(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows,
                                  int width) {
-  Op op = make_op(kind, name, sizes, rows, width);
+  Op op = make_op(kind, {.name = name}, sizes, rows, width);
   op.devices = sizes.model.tensor_parallel_size;
   const double values = static_cast<double>(rows) * width;
   const double gathered = kind == OpKind::all_gather ? op.devices : 1;
@@ -208,9 +232,12 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   const WeightFormat format = sizes.options.weights;
   const std::int64_t tokens = sizes.tokens;
   const int hidden = model.hidden_size;
-  plan.ops.push_back(plan_norm("input_layernorm", sizes, tokens, model.block == BlockKind::sequential ? 1 : 2));
-  plan.ops.push_back(plan_matmul("qkv_proj", sizes, format, tokens, model.query_width() + 2 * model.kv_width(), hidden,
-                                 bias_if(model.qkv_bias)));
+  Op norm = plan_norm({"input_layernorm", WeightSlot::attention_norm, Buffer::residual, Buffer::normed}, sizes, tokens,
+                      added_after(model.block));
+  norm.adds_layer_before = true;
+  plan.ops.push_back(norm);
+  plan.ops.push_back(plan_matmul({"qkv_proj", WeightSlot::qkv_proj, Buffer::normed, Buffer::qkv}, sizes, format, tokens,
+                                 model.query_width() + 2 * model.kv_width(), hidden, bias_if(model.qkv_bias)));
   plan_eviction(plan, sizes);
   plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
@@ -219,8 +246,8 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   }
   if (sizes.options.kv_retention.policy == RetentionPolicy::heavy_hitters)
     plan.ops.push_back(plan_attention_scores(model, sizes.options, plan.batch));
-  plan.ops.push_back(
-      plan_matmul("o_proj", sizes, format, tokens, hidden, model.query_width(), bias_if(model.attention_output_bias)));
+  plan.ops.push_back(plan_matmul({"o_proj", WeightSlot::o_proj, Buffer::attention, Buffer::projected}, sizes, format,
+                                 tokens, hidden, model.query_width(), bias_if(model.attention_output_bias)));
   plan_all_reduce(plan, "attention_all_reduce", sizes);
 }
 
@@ -233,13 +260,16 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
   const int hidden = model.hidden_size, width = model.intermediate_size;
   const bool gated = model.mlp == MlpKind::gated;
   const Bias bias = bias_if(model.mlp_bias);
+  const bool sequential = model.block == BlockKind::sequential;
   if (model.block != BlockKind::parallel)
-    plan.ops.push_back(
-        plan_norm("post_attention_layernorm", sizes, tokens, model.block == BlockKind::sequential ? 1 : 0));
-  plan.ops.push_back(
-      plan_matmul(gated ? "gate_up_proj" : "up_proj", sizes, format, tokens, (gated ? 2 : 1) * width, hidden, bias));
+    plan.ops.push_back(plan_norm({"post_attention_layernorm", WeightSlot::mlp_norm, Buffer::residual, Buffer::normed},
+                                 sizes, tokens, {sequential ? Buffer::projected : Buffer::none}));
+  plan.ops.push_back(plan_matmul({gated ? "gate_up_proj" : "up_proj", WeightSlot::up_proj, Buffer::normed, Buffer::up},
+                                 sizes, format, tokens, (gated ? 2 : 1) * width, hidden, bias));
   plan.ops.push_back(plan_activation(sizes));
-  plan.ops.push_back(plan_matmul("down_proj", sizes, format, tokens, hidden, width, bias));
+  plan.ops.push_back(plan_matmul(
+      {"down_proj", WeightSlot::down_proj, Buffer::activated, sequential ? Buffer::projected : Buffer::mlp_projected},
+      sizes, format, tokens, hidden, width, bias));
   plan_all_reduce(plan, "mlp_all_reduce", sizes);
 }
 
@@ -255,15 +285,18 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   plan.ops.push_back(plan_embedding(sizes));
   plan_all_reduce(plan, "embedding_all_reduce", sizes, Stage::before_layers);
   if (model.embedding_norm)
-    plan.ops.push_back(
-        outside_layers(plan_norm("word_embeddings_layernorm", sizes, sizes.tokens, 0), Stage::before_layers));
+    plan.ops.push_back(outside_layers(
+        plan_norm({"word_embeddings_layernorm", WeightSlot::embed_norm, Buffer::residual, Buffer::residual}, sizes,
+                  sizes.tokens, {}),
+        Stage::before_layers));
   plan_attention_half(plan, sizes);
   plan_mlp_half(plan, sizes);
   if (logits_rows == 0) return;
-  const int added = model.block == BlockKind::sequential ? 1 : 2;
-  plan.ops.push_back(outside_layers(plan_norm("norm", sizes, logits_rows, added), Stage::after_layers));
-  const Op head = plan_matmul("lm_head", sizes, model.head_format(options.weights), logits_rows, model.vocab_size,
-                              model.hidden_size);
+  plan.ops.push_back(outside_layers(plan_norm({"norm", WeightSlot::final_norm, Buffer::residual, Buffer::normed}, sizes,
+                                              logits_rows, added_after(model.block)),
+                                    Stage::after_layers));
+  const Op head = plan_matmul({"lm_head", WeightSlot::lm_head, Buffer::normed, Buffer::logits}, sizes,
+                              model.head_format(options.weights), logits_rows, model.vocab_size, model.hidden_size);
   plan.ops.push_back(outside_layers(head, Stage::after_layers));
   if (model.tensor_parallel_size == 1) return;
   const Op logits = plan_collective(OpKind::all_gather, "logits_all_gather", sizes, logits_rows, model.vocab_size);

@@ -1,6 +1,7 @@
 // The weights of a model, and which tensors of a checkpoint it is made of.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "core/model_shape.hpp"
+#include "core/op.hpp"
 #include "kernels/ops.hpp"
 
 namespace dculab::engine {
@@ -45,6 +47,17 @@ struct ModelWeights {
   std::vector<std::shared_ptr<const void>> memory;
 };
 
+// What an op finds in a weight slot: matrices of `columns` in-features that share their input, or one vector (a
+// norm's), each with its bias.
+struct SlotWeights {
+  std::array<kernels::WeightView, 3> weights, biases;  // null where there is none
+  int count = 0;
+  int columns = 0;  // of a vector 0
+};
+
+// Of `layer` where the slot is a layer's. Nothing where the model has no such weights.
+[[nodiscard]] SlotWeights weights_in(const ModelWeights& weights, WeightSlot slot, int layer);
+
 // Which rows of a tensor: `run` of them from `first` on, and again every `stride` rows. Q, K and V may be fused in one
 // tensor, group by group: [KV heads, group size + 2, head_dim] rows.
 struct RowPick {
@@ -63,6 +76,8 @@ struct TensorSlot {
   SlotKind kind = SlotKind::matrix;
   RowPick pick{};
   bool widened = false;  // to F32: biases, and the weights of LayerNorm
+  WeightSlot slot = WeightSlot::none;
+  int layer = 0;  // of a slot that each layer has
 
   [[nodiscard]] std::size_t values() const {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns == 0 ? 1 : columns);

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "engine/executors/alibi_slopes.hpp"
 #include "engine/executors/layer_requirements.hpp"
-#include "engine/executors/plan_checks.hpp"
+#include "engine/executors/plan_walk.hpp"
 #include "engine/executors/thread_shortage.hpp"
 
 namespace dculab::engine {
@@ -56,15 +56,10 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
 
 void CpuExecutor::make_room(int tokens, int logits_rows) {
   const ModelShape& shape = weights_.shape;
-  grow(activations_.residual, tokens, shape.hidden_size);
-  grow(activations_.normed, tokens, shape.hidden_size);
-  grow(activations_.qkv, tokens, shape.query_width() + 2 * shape.kv_width());
-  grow(activations_.attention, tokens, shape.query_width());
-  grow(activations_.projected, tokens, shape.hidden_size);
-  if (is_parallel()) grow(activations_.mlp_projected, tokens, shape.hidden_size);
-  grow(activations_.gate_up, tokens, (shape.mlp == MlpKind::gated ? 2 : 1) * shape.intermediate_size);
-  grow(activations_.activated, tokens, shape.intermediate_size);
-  grow(activations_.logits, logits_rows, shape.vocab_size);
+  for (std::size_t each = 0; each < kBuffers; ++each) {
+    const auto buffer = static_cast<Buffer>(each);
+    grow(buffers_[each], buffer == Buffer::logits ? logits_rows : tokens, width(shape, buffer));
+  }
 }
 
 StepResult CpuExecutor::run(const StepPlan& plan) {
@@ -93,35 +88,34 @@ void CpuExecutor::run_layer(const StepPlan& plan, int layer) { run_stage(plan, S
 void CpuExecutor::finish(const StepPlan& plan) { run_stage(plan, Stage::after_layers, 0); }
 
 CpuExecutor::HiddenState CpuExecutor::hidden_state() const {
-  const auto values = static_cast<std::ptrdiff_t>(inputs_.num_tokens()) * weights_.shape.hidden_size;
-  const auto copy = [values](const std::vector<float>& from) {
-    return std::vector<float>(from.begin(), from.begin() + values);
+  const auto copy = [this](Buffer buffer) {
+    const std::vector<float>& from = buffers_[index(buffer)];
+    return std::vector<float>(
+        from.begin(), from.begin() + static_cast<std::ptrdiff_t>(inputs_.num_tokens()) * width(weights_.shape, buffer));
   };
-  return {copy(activations_.residual), copy(activations_.projected),
-          is_parallel() ? copy(activations_.mlp_projected) : std::vector<float>()};
+  return {copy(Buffer::residual), copy(Buffer::projected), copy(Buffer::mlp_projected)};
 }
 
 void CpuExecutor::set_hidden_state(const HiddenState& state) {
-  std::ranges::copy(state.residual, activations_.residual.begin());
-  std::ranges::copy(state.projected, activations_.projected.begin());
-  std::ranges::copy(state.mlp_projected, activations_.mlp_projected.begin());
+  std::ranges::copy(state.residual, values(Buffer::residual));
+  std::ranges::copy(state.projected, values(Buffer::projected));
+  std::ranges::copy(state.mlp_projected, values(Buffer::mlp_projected));
 }
 
 void CpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
   auto before = SteadyClock::now();
-  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
-    const Op& op = plan.ops[i];
-    if (op.stage != stage) continue;
-    execute(op, layer);
+  walk_stage(plan, stage, [&](std::size_t index) {
+    execute(plan.ops[index], layer);
     const auto after = SteadyClock::now();
-    op_durations_[i] += between(before, after);
+    op_durations_[index] += between(before, after);
     before = after;
-  }
+  });
 }
 
-void CpuExecutor::observe(const Op& op, int layer, const std::vector<float>& input, std::int64_t width) const {
-  if (observer_ && op.stage == Stage::layer)
-    observer_(op, layer, std::span(input).first(static_cast<std::size_t>(inputs_.num_tokens() * width)));
+void CpuExecutor::observe(const Op& op, int layer) const {
+  if (!observer_) return;
+  const auto count = static_cast<std::size_t>(rows_of(op)) * static_cast<std::size_t>(width(weights_.shape, op.input));
+  observer_(op, layer, std::span(buffers_[index(op.input)]).first(count));
 }
 
 void CpuExecutor::execute(const Op& op, int layer) {
@@ -131,7 +125,7 @@ void CpuExecutor::execute(const Op& op, int layer) {
       require(op.m == inputs_.num_tokens() && op.n == weights_.shape.hidden_size, op, "has another shape");
       return kernels::cpu::embedding(threads_, {.token_ids = inputs_.token_ids().data(),
                                                 .table = weights_.embed_tokens,
-                                                .out = activations_.residual.data(),
+                                                .out = values(op.output),
                                                 .num_tokens = inputs_.num_tokens(),
                                                 .width = weights_.shape.hidden_size});
     case OpKind::rms_norm:
@@ -160,9 +154,9 @@ void CpuExecutor::execute(const Op& op, int layer) {
 void CpuExecutor::execute_rope(const Op& op, int layer) {
   const ModelShape& shape = weights_.shape;
   require(op.m == inputs_.num_tokens() && op.n == shape.query_width() + 2 * shape.kv_width(), op, "has another shape");
-  observe(op, layer, activations_.qkv, op.n);
-  sinks_.keep(layer, activations_.qkv.data());
-  kernels::cpu::rope_and_cache(threads_, {.qkv = activations_.qkv.data(),
+  observe(op, layer);
+  sinks_.keep(layer, values(op.output));
+  kernels::cpu::rope_and_cache(threads_, {.qkv = values(op.output),
                                           .positions = inputs_.positions().data(),
                                           .slot_mapping = inputs_.slot_mapping().data(),
                                           .cos_sin = cos_sin_,
@@ -173,21 +167,6 @@ void CpuExecutor::execute_rope(const Op& op, int layer) {
                                           .head_slots = heavy_hitters_.place(layer)});
   for (const Phase phase : {Phase::prefill, Phase::decode})
     if (is_kivi()) kernels::cpu::quantize_groups(threads_, workspace_, bind_kivi(layer, phase));
-}
-
-void CpuExecutor::execute_matmul(const Op& op, int layer) {
-  kernels::MatmulArgs args = bind_matmul(op, layer);
-  int rows = 0;
-  for (const kernels::WeightView& weight : args.weights) rows += weight.rows;
-  require(op.m == args.m && op.n == rows && op.k == args.k, op, "has another shape than its weights");
-  for (int i = 0; i < args.num_weights; ++i) {
-    const kernels::WeightView& weight = args.weights[static_cast<std::size_t>(i)];
-    require(op.weight_format == WeightFormat{weight.dtype, weight.group_size}, op,
-            "is planned in another format than its weights");
-  }
-  args.activations = op.activations;
-  if (observer_) observer_(op, layer, {args.x, static_cast<std::size_t>(args.m) * static_cast<std::size_t>(args.k)});
-  kernels::cpu::matmul(threads_, workspace_, args);
 }
 
 void CpuExecutor::check_attention(const Op& op, int num_seqs) const {
@@ -204,14 +183,14 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(int layer, Phase phase) 
   const AttentionInputs& inputs = inputs_.attention(phase);
   const int stride = shape.query_width() + 2 * shape.kv_width();
   const auto first = static_cast<std::size_t>(inputs.first_token);
-  return {.q = activations_.qkv.data() + first * static_cast<std::size_t>(stride),
+  return {.q = buffers_[index(Buffer::qkv)].data() + first * static_cast<std::size_t>(stride),
           .q_stride = stride,
           .cache = kv_.layer(layer),
           .block_tables = inputs.block_tables.data(),
           .max_blocks_per_seq = inputs.max_blocks_per_seq,
           .query_start_loc = inputs.query_start_loc.data(),
           .context_lens = inputs.context_lens.data(),
-          .out = activations_.attention.data() + first * static_cast<std::size_t>(shape.query_width()),
+          .out = values(Buffer::attention) + first * static_cast<std::size_t>(shape.query_width()),
           .num_seqs = inputs.num_seqs,
           .num_heads = shape.num_attention_heads,
           .scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim)),
@@ -222,7 +201,7 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(int layer, Phase phase) 
 
 void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   check_attention(op, inputs_.attention(phase).num_seqs);
-  observe(op, layer, activations_.qkv, weights_.shape.query_width() + 2 * weights_.shape.kv_width());
+  observe(op, layer);
   kernels::cpu::paged_attention(threads_, workspace_, bind_attention(layer, phase));
   if (is_kivi()) kernels::cpu::keep_residual(threads_, bind_kivi(layer, phase));
 }
@@ -234,8 +213,8 @@ std::string CpuExecutor::build_name() const {
 }
 
 std::span<const float> CpuExecutor::logits(int row) const {
-  const auto width = static_cast<std::size_t>(weights_.shape.vocab_size);
-  return std::span(activations_.logits).subspan(static_cast<std::size_t>(row) * width, width);
+  const auto columns = static_cast<std::size_t>(weights_.shape.vocab_size);
+  return std::span(buffers_[index(Buffer::logits)]).subspan(static_cast<std::size_t>(row) * columns, columns);
 }
 
 }  // namespace dculab::engine

@@ -12,6 +12,7 @@
 #include "engine/executors/heavy_hitters.hpp"
 #include "engine/executors/kivi_args.hpp"
 #include "engine/executors/model_executor.hpp"
+#include "engine/executors/plan_walk.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "engine/executors/sink_keys.hpp"
 #include "engine/executors/step_inputs.hpp"
@@ -21,8 +22,8 @@
 
 namespace dculab::engine {
 
-// The plan decides what runs: ops in its order, each found by kind and name. After the first step of a size nothing is
-// allocated but the StepResult.
+// The plan decides what runs: ops in its order, each by its kind, its weight slot and its buffers. After the first step
+// of a size nothing is allocated but the StepResult.
 class CpuExecutor final : public ModelExecutor {
  public:
   // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory.
@@ -74,30 +75,9 @@ class CpuExecutor final : public ModelExecutor {
   [[nodiscard]] ModelWeights& weights() { return weights_; }
 
  private:
-  // Activations of a step, F32. tokens = new tokens of all sequences.
-  struct Activations {
-    std::vector<float> residual;       // [tokens, hidden_size]
-    std::vector<float> normed;         // [tokens, hidden_size]
-    std::vector<float> qkv;            // [tokens, query_width + 2 * kv_width]
-    std::vector<float> attention;      // [tokens, query_width]
-    std::vector<float> projected;      // [tokens, hidden_size]: what the next norm adds to the residual
-    std::vector<float> mlp_projected;  // the MLP's, where attention and MLP stand side by side
-    std::vector<float> gate_up;        // [tokens, 2 * intermediate_size]; a plain MLP has up only
-    std::vector<float> activated;      // [tokens, intermediate_size]
-    std::vector<float> logits;         // [logits rows, vocab_size]
-  };
-
-  // What a norm's name stands for.
-  struct NormBinding {
-    kernels::WeightView weight, bias;
-    std::array<const float*, 2> added;  // to the residual before it is normed, or null
-    float* out = nullptr;
-    int rows = 0;
-  };
-
   void make_room(int tokens, int logits_rows);
   void run_stage(const StepPlan& plan, Stage stage, int layer);
-  void observe(const Op& op, int layer, const std::vector<float>& input, std::int64_t width) const;
+  void observe(const Op& op, int layer) const;
   void execute(const Op& op, int layer);
   void execute_norm(const Op& op, int layer);
   void execute_activation(const Op& op);
@@ -110,13 +90,13 @@ class CpuExecutor final : public ModelExecutor {
   void check_attention(const Op& op, int num_seqs) const;
   [[nodiscard]] bool is_kivi() const { return kernels::is_kivi(kv_.options().dtype); }
   [[nodiscard]] kernels::KiviArgs bind_kivi(int layer, Phase phase) const {
-    return kivi_args(weights_.shape, inputs_, phase, activations_.qkv.data(), kv_, layer);
+    return kivi_args(weights_.shape, inputs_, phase, buffers_[index(Buffer::qkv)].data(), kv_, layer);
   }
   [[nodiscard]] kernels::PagedAttentionArgs bind_attention(int layer, Phase phase);
   void keep_logits_rows();
-  [[nodiscard]] NormBinding bind_norm(const Op& op, int layer);
-  [[nodiscard]] kernels::MatmulArgs bind_matmul(const Op& op, int layer);
-  [[nodiscard]] bool is_parallel() const { return weights_.shape.block != BlockKind::sequential; }
+  // [rows, width], F32; null where the model has no use for the buffer.
+  [[nodiscard]] float* values(Buffer buffer) { return buffers_[index(buffer)].data(); }
+  [[nodiscard]] int rows_of(const Op& op) const;
 
   ModelWeights weights_;
   KvStorage kv_;
@@ -127,7 +107,7 @@ class CpuExecutor final : public ModelExecutor {
   StepInputs inputs_;
   SinkKeys sinks_;
   HeavyHitters heavy_hitters_;
-  Activations activations_;
+  std::array<std::vector<float>, kBuffers> buffers_;
   const float* cos_sin_ = nullptr;     // [>= inputs_.num_positions(), head_dim]; null with ALiBi
   std::vector<Seconds> op_durations_;  // of the step so far
   OpObserver observer_;

@@ -1,6 +1,6 @@
 // The parts of the CPU executor that serve retention policies.
 #include "engine/executors/cpu_executor.hpp"
-#include "engine/executors/plan_checks.hpp"
+#include "engine/executors/plan_walk.hpp"
 
 namespace dculab::engine {
 namespace {

@@ -37,11 +37,9 @@ void upload_span(kernels::gpu::Device& device, const DeviceMemory& to, std::span
                        OperandRole::block_table)};
 }
 
-[[nodiscard]] bool is_parallel(const ModelShape& shape) { return shape.block != BlockKind::sequential; }
-
-[[nodiscard]] int up_width(const ModelShape& shape) {
-  return (shape.mlp == MlpKind::gated ? 2 : 1) * shape.intermediate_size;
-}
+// All but the residual and the logits.
+constexpr std::array kOfActivationDtype{Buffer::normed,        Buffer::qkv, Buffer::attention, Buffer::projected,
+                                        Buffer::mlp_projected, Buffer::up,  Buffer::activated};
 
 // Values of a token that are rounded to int8 at once, at most.
 [[nodiscard]] int quantized_width(const ModelShape& shape) {
@@ -60,10 +58,10 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
     return format == Dtype::int4 ? lower::dculab_gpu::gptq_matmul_workspace(m, n, k)
                                  : lower::dculab_gpu::matmul_workspace(m, n, k);
   };
-  const std::pair<int, int> matrices[] = {{shape.query_width() + 2 * shape.kv_width(), hidden},
-                                          {hidden, shape.query_width()},
-                                          {up_width(shape), hidden},
-                                          {hidden, shape.intermediate_size}};
+  const std::pair<int, int> matrices[] = {{width(shape, Buffer::qkv), hidden},
+                                          {hidden, width(shape, Buffer::attention)},
+                                          {width(shape, Buffer::up), hidden},
+                                          {hidden, width(shape, Buffer::activated)}};
   auto floats = static_cast<std::size_t>(lower::dculab_gpu::paged_attention_workspace(
       limits.max_num_seqs, shape.num_attention_heads, shape.head_dim, longest_context, partition_tokens));
   for (int m = 1; m <= limits.max_num_batched_tokens; ++m) {
@@ -77,8 +75,8 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
                       int block_size) {
   const double tokens = limits.max_num_batched_tokens, seqs = limits.max_num_seqs;
   const double longest = shape.max_position_embeddings;
-  const double values = (is_parallel(shape) ? 3.0 : 2.0) * shape.hidden_size + 2.0 * shape.query_width() +
-                        2.0 * shape.kv_width() + up_width(shape) + shape.intermediate_size;
+  double values = 0;
+  for (const Buffer buffer : kOfActivationDtype) values += width(shape, buffer);
   const auto floats =
       static_cast<double>(gpu_workspace_floats(shape, limits, partition_tokens, shape.max_position_embeddings));
   constexpr double kTokenInputs = 4 + 4 + 8;  // id, position, slot
@@ -90,21 +88,15 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
 
 GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& shape, Dtype activation,
                                const GpuStepLimits& limits) {
-  const int tokens = limits.max_num_batched_tokens, hidden = shape.hidden_size;
-  const auto of_tokens = [&](int columns) { return make_tensor(device, activation, tokens, columns); };
-  residual = make_tensor(device, Dtype::f32, tokens, hidden);
-  normed = of_tokens(hidden);
-  qkv = of_tokens(shape.query_width() + 2 * shape.kv_width());
-  attention = of_tokens(shape.query_width());
-  projected = of_tokens(hidden);
-  if (is_parallel(shape)) mlp_projected = of_tokens(hidden);
-  gate_up = of_tokens(up_width(shape));
-  activated = of_tokens(shape.intermediate_size);
-  if (const int width = quantized_width(shape); width > 0) {
-    quantized = make_tensor(device, Dtype::int8, tokens, width);
+  const int tokens = limits.max_num_batched_tokens;
+  for (const Buffer buffer : kOfActivationDtype)
+    buffers[index(buffer)] = make_tensor(device, activation, tokens, width(shape, buffer));
+  buffers[index(Buffer::residual)] = make_tensor(device, Dtype::f32, tokens, width(shape, Buffer::residual));
+  buffers[index(Buffer::logits)] = make_tensor(device, Dtype::f32, limits.max_num_seqs, shape.vocab_size);
+  if (const int columns = quantized_width(shape); columns > 0) {
+    quantized = make_tensor(device, Dtype::int8, tokens, columns);
     quantized_scales = make_tensor(device, Dtype::f32, tokens, 1);
   }
-  logits = make_tensor(device, Dtype::f32, limits.max_num_seqs, shape.vocab_size);
 }
 
 GpuStepInputs::GpuStepInputs(const DevicePointer& device, const GpuStepLimits& limits, int max_blocks_per_seq)

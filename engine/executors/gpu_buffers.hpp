@@ -2,10 +2,12 @@
 // step.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "core/model_shape.hpp"
+#include "engine/executors/plan_walk.hpp"
 #include "engine/executors/step_inputs.hpp"
 #include "engine/memory/device_memory.hpp"
 
@@ -25,22 +27,16 @@ struct GpuStepLimits {
 [[nodiscard]] Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLimits& limits,
                                     int partition_tokens, int block_size);
 
-// Formats: `activation` is f16 or f32; the residual and the logits are always f32.
+// Formats: `activation` is f16 or f32; the residual and the logits are always f32. Rows of logits: max_num_seqs.
 struct GpuActivations {
   GpuActivations(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape, Dtype activation,
                  const GpuStepLimits& limits);
 
-  DeviceMemory residual;          // [tokens, hidden_size]
-  DeviceMemory normed;            // [tokens, hidden_size]
-  DeviceMemory qkv;               // [tokens, query_width + 2 * kv_width]
-  DeviceMemory attention;         // [tokens, query_width]
-  DeviceMemory projected;         // [tokens, hidden_size]: what the next norm adds to the residual
-  DeviceMemory mlp_projected;     // [tokens, hidden_size]: the MLP's, where attention and MLP stand side by side
-  DeviceMemory gate_up;           // [tokens, 2 * intermediate_size]; a plain MLP has up only
-  DeviceMemory activated;         // [tokens, intermediate_size]
+  [[nodiscard]] const DeviceMemory& operator[](Buffer buffer) const { return buffers[index(buffer)]; }
+
+  std::array<DeviceMemory, kBuffers> buffers;
   DeviceMemory quantized;         // [tokens, in-features], int8: what int8 weights are multiplied by
   DeviceMemory quantized_scales;  // [tokens]
-  DeviceMemory logits;            // [max_num_seqs, vocab_size]
 };
 
 // StepInputs on the device.

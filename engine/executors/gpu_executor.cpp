@@ -8,7 +8,7 @@
 #include "engine/executors/alibi_slopes.hpp"
 #include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/gpu_requirements.hpp"
-#include "engine/executors/plan_checks.hpp"
+#include "engine/executors/plan_walk.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "lower/dculab_gpu/kernels.hpp"
 
@@ -90,7 +90,7 @@ StepResult GpuExecutor::run(const StepPlan& plan) {
   if (timing_ == OpTiming::on) record_mark();
   const std::size_t rows = inputs_.logits_tokens().size();
   if (rows > 0)
-    device_->download(logits_.data(), activations_.logits.as(),
+    device_->download(logits_.data(), activations_[Buffer::logits].as(),
                       rows * static_cast<std::size_t>(shape_.vocab_size) * sizeof(float));
   device_->synchronize();
   StepResult result;
@@ -115,12 +115,11 @@ void GpuExecutor::fill_inputs(const StepPlan& plan) {
 }
 
 void GpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
-  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
-    if (plan.ops[i].stage != stage) continue;
+  walk_stage(plan, stage, [&](std::size_t index) {
     if (timing_ == OpTiming::on) record_mark();
-    marked_ops_.push_back(i);
-    execute(plan, plan.ops[i], layer);
-  }
+    marked_ops_.push_back(index);
+    execute(plan, plan.ops[index], layer);
+  });
 }
 
 // The mark before the op that comes next, or after the last.
@@ -145,7 +144,7 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
       require(op.m == tokens && op.n == shape_.hidden_size, op, "has another shape");
       return device_->embedding({.token_ids = device_inputs_.token_ids.as<std::int32_t>(),
                                  .table = weights_.embed_tokens,
-                                 .out = {activations_.residual.as(), Dtype::f32},
+                                 .out = output(op.output),
                                  .num_tokens = tokens,
                                  .width = shape_.hidden_size});
     case OpKind::rms_norm:
@@ -175,14 +174,16 @@ void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
   require(op.m == inputs_.num_tokens() && op.n == width, op, "has another shape");
   const Dtype dtype = options_.activation_dtype;
   if (shape_.position == PositionKind::rope)
-    device_->rotary_embedding({.qkv = {activations_.qkv.as(), dtype},
+    device_->rotary_embedding({.qkv = output(op.output),
                                .positions = device_inputs_.positions.as<std::int32_t>(),
                                .cos_sin = cos_sin_.as<float>(),
                                .num_tokens = inputs_.num_tokens(),
                                .num_heads = shape_.num_attention_heads,
                                .num_kv_heads = shape_.num_key_value_heads,
                                .head_dim = shape_.head_dim});
-  const auto at = [&](int column) { return Input{activations_.qkv.as<std::byte>() + column * bits(dtype) / 8, dtype}; };
+  const auto at = [&](int column) {
+    return Input{activations_[Buffer::qkv].as<std::byte>() + column * bits(dtype) / 8, dtype};
+  };
   device_->reshape_and_cache({.k = at(shape_.query_width()),
                               .v = at(shape_.query_width() + shape_.kv_width()),
                               .kv_stride = width,
@@ -205,8 +206,8 @@ void GpuExecutor::execute_attention(const StepPlan& plan, const Op& op, int laye
                                .cache = kv_.layer(layer),
                                .inputs = inputs,
                                .on_device = phase == Phase::prefill ? device_inputs_.prefill : device_inputs_.decode,
-                               .qkv = activations_.qkv.as<std::byte>(),
-                               .out = activations_.attention.as<std::byte>(),
+                               .qkv = activations_[Buffer::qkv].as<std::byte>(),
+                               .out = activations_[Buffer::attention].as<std::byte>(),
                                .workspace = workspace_.as<float>(),
                                .alibi_slopes = alibi_slopes_.as<float>()};
   if (phase == Phase::decode) return device_->paged_attention(attention.decode());

@@ -48,35 +48,22 @@ class GpuExecutor final : public ModelExecutor {
   [[nodiscard]] std::string build_name() const override;
 
  private:
-  // What an op's name stands for: which weights, where its input comes from and its output goes.
-  struct NormBinding {
-    const GpuNorm* weights = nullptr;
-    std::array<const void*, 2> added{};  // to the residual before it is normed, or null
-    kernels::gpu::Output out;
-    int rows = 0;
-  };
-  struct MatmulBinding {
-    const GpuMatrix* weights = nullptr;
-    kernels::gpu::Input x;
-    kernels::gpu::Output y;
-    int rows = 0;
-  };
-
   void fill_inputs(const StepPlan& plan);
   void run_stage(const StepPlan& plan, Stage stage, int layer);
   void execute(const StepPlan& plan, const Op& op, int layer);
   void execute_norm(const Op& op, int layer);
   void execute_matmul(const Op& op, int layer);
-  void multiply_int8(const MatmulBinding& binding);
+  void multiply_int8(const Op& op, const GpuMatrix& weights);
   void execute_activation(const Op& op);
   void execute_rope_and_cache(const Op& op, int layer);
   void execute_attention(const StepPlan& plan, const Op& op, int layer, Phase phase);
   void keep_logits_rows();
   void record_mark();
   [[nodiscard]] std::vector<Seconds> op_durations(const StepPlan& plan) const;
-  [[nodiscard]] NormBinding bind_norm(const Op& op, int layer) const;
-  [[nodiscard]] MatmulBinding bind_matmul(const Op& op, int layer) const;
-  [[nodiscard]] bool is_parallel() const { return shape_.block != BlockKind::sequential; }
+  [[nodiscard]] int rows_of(const Op& op) const;
+  // Null where the model has no use for the buffer.
+  [[nodiscard]] kernels::gpu::Input input(Buffer buffer) const;
+  [[nodiscard]] kernels::gpu::Output output(Buffer buffer) const;
 
   std::shared_ptr<kernels::gpu::Device> device_;
   ModelShape shape_;

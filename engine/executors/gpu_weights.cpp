@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "engine/executors/gpu_quantized_weights.hpp"
+#include "engine/executors/plan_walk.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -11,39 +12,21 @@ namespace {
 using kernels::WeightView;
 using kernels::gpu::Input;
 
-// Matrices that share their input, and their biases: all have one or none has.
-struct BoundRows {
-  std::vector<WeightView> matrices, biases;
-};
-
 class Uploader {
  public:
   Uploader(const std::shared_ptr<kernels::gpu::Device>& device, GpuWeights& weights)
       : device_(device), weights_(weights) {}
 
-  GpuMatrix matrix(const BoundRows& bound, int columns) {
-    GpuMatrix matrix{.columns = columns, .format = {bound.matrices[0].dtype, bound.matrices[0].group_size}};
-    for (const WeightView& view : bound.matrices) {
-      matrix.rows += view.rows;
-      if (view.dtype != matrix.format.dtype || view.group_size != matrix.format.group_size)
-        throw InputError("the GPU engine needs Q, K and V (and gate and up) in one format");
-      if (view.permutation != bound.matrices[0].permutation)
-        throw InputError("the GPU engine needs one g_idx for Q, K and V (and for gate and up); use the CPU");
-    }
-    if (matrix.format.dtype == Dtype::int4)
-      upload_int4(bound.matrices, matrix);
-    else if (matrix.format.dtype == Dtype::int8)
-      upload_int8(bound.matrices, matrix);
-    else
-      matrix.values = rows(bound.matrices, columns);
-    if (!bound.biases.empty() && bound.biases[0].data != nullptr)
-      matrix.bias = static_cast<const float*>(rows(bound.biases, 1).data);
-    return matrix;
-  }
-
-  GpuNorm norm(const WeightView& weight, const WeightView& bias) {
-    if (weight.data == nullptr) return {};
-    return {rows({&weight, 1}, 1), bias.data == nullptr ? Input{} : rows({&bias, 1}, 1)};
+  GpuSlot slot(const SlotWeights& bound) {
+    const auto count = static_cast<std::size_t>(bound.count);
+    const std::span<const WeightView> weights = std::span(bound.weights).first(count);
+    const std::span<const WeightView> biases = std::span(bound.biases).first(count);
+    if (weights.empty()) return {};
+    const Input bias = biases[0].data == nullptr ? Input{} : rows(biases, 1);
+    if (bound.columns == 0) return {.matrix = {}, .norm = {rows(weights, 1), bias}};
+    GpuSlot slot{.matrix = matrix(weights, bound.columns), .norm = {}};
+    slot.matrix.bias = static_cast<const float*>(bias.data);
+    return slot;
   }
 
   // The rows of all views, one after another; `columns` values each.
@@ -60,6 +43,24 @@ class Uploader {
   }
 
  private:
+  [[nodiscard]] GpuMatrix matrix(std::span<const WeightView> views, int columns) {
+    GpuMatrix matrix{.columns = columns, .format = {views[0].dtype, views[0].group_size}};
+    for (const WeightView& view : views) {
+      matrix.rows += view.rows;
+      if (view.dtype != matrix.format.dtype || view.group_size != matrix.format.group_size)
+        throw InputError("the GPU engine needs Q, K and V (and gate and up) in one format");
+      if (view.permutation != views[0].permutation)
+        throw InputError("the GPU engine needs one g_idx for Q, K and V (and for gate and up); use the CPU");
+    }
+    if (matrix.format.dtype == Dtype::int4)
+      upload_int4(views, matrix);
+    else if (matrix.format.dtype == Dtype::int8)
+      upload_int8(views, matrix);
+    else
+      matrix.values = rows(views, columns);
+    return matrix;
+  }
+
   [[nodiscard]] static std::size_t bytes(const WeightView& view, int columns) {
     return static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(columns) *
            static_cast<std::size_t>(bits(view.dtype)) / 8;
@@ -102,39 +103,29 @@ class Uploader {
   GpuWeights& weights_;
 };
 
-[[nodiscard]] GpuLayerWeights upload_layer(Uploader& uploader, const ModelShape& shape, const LayerWeights& layer) {
-  const int hidden = shape.hidden_size;
-  const BoundRows up = shape.mlp == MlpKind::gated
-                           ? BoundRows{{layer.gate_proj, layer.up_proj}, {layer.gate_bias, layer.up_bias}}
-                           : BoundRows{{layer.up_proj}, {layer.up_bias}};
-  return {
-      .input_layernorm = uploader.norm(layer.input_layernorm, layer.input_layernorm_bias),
-      .qkv_proj = uploader.matrix(
-          {{layer.q_proj, layer.k_proj, layer.v_proj}, {layer.q_bias, layer.k_bias, layer.v_bias}}, hidden),
-      .o_proj = uploader.matrix({{layer.o_proj}, {layer.o_bias}}, shape.query_width()),
-      .post_attention_layernorm = uploader.norm(layer.post_attention_layernorm, layer.post_attention_layernorm_bias),
-      .gate_up_proj = uploader.matrix(up, hidden),
-      .down_proj = uploader.matrix({{layer.down_proj}, {layer.down_bias}}, shape.intermediate_size)};
-}
-
 }  // namespace
 
 GpuWeights upload_weights(const std::shared_ptr<kernels::gpu::Device>& device, const ModelWeights& weights) {
   GpuWeights on_device;
   Uploader uploader(device, on_device);
-  const ModelShape& shape = weights.shape;
-  const int hidden = shape.hidden_size;
-  on_device.embed_tokens = uploader.rows({&weights.embed_tokens, 1}, hidden);
-  on_device.word_embeddings_layernorm =
-      uploader.norm(weights.word_embeddings_layernorm, weights.word_embeddings_layernorm_bias);
-  for (const LayerWeights& layer : weights.layers) on_device.layers.push_back(upload_layer(uploader, shape, layer));
-  on_device.norm = uploader.norm(weights.norm, weights.norm_bias);
-  const bool tied = weights.lm_head.data == weights.embed_tokens.data;
-  on_device.lm_head = tied ? GpuMatrix{.rows = shape.vocab_size,
-                                       .columns = hidden,
-                                       .format = {on_device.embed_tokens.dtype, 0},
-                                       .values = on_device.embed_tokens}
-                           : uploader.matrix({{weights.lm_head}, {}}, hidden);
+  const auto upload = [&](WeightSlot slot, int layer) { return uploader.slot(weights_in(weights, slot, layer)); };
+  on_device.embed_tokens = uploader.rows({&weights.embed_tokens, 1}, weights.shape.hidden_size);
+  on_device.layers.resize(weights.layers.size());
+  for (std::size_t each = 0; each < kWeightSlots; ++each) {
+    const auto slot = static_cast<WeightSlot>(each);
+    for (std::size_t layer = 0; is_of_layer(slot) && layer < weights.layers.size(); ++layer)
+      on_device.layers[layer][each] = upload(slot, static_cast<int>(layer));
+  }
+  for (const WeightSlot slot : {WeightSlot::embed_norm, WeightSlot::final_norm})
+    on_device.outside[index(slot)] = upload(slot, 0);
+  GpuSlot& head = on_device.outside[index(WeightSlot::lm_head)];
+  if (weights.lm_head.data == weights.embed_tokens.data)  // tied
+    head.matrix = {.rows = weights.shape.vocab_size,
+                   .columns = weights.shape.hidden_size,
+                   .format = {on_device.embed_tokens.dtype, 0},
+                   .values = on_device.embed_tokens};
+  else
+    head = upload(WeightSlot::lm_head, 0);
   device->synchronize();
   return on_device;
 }

@@ -1,6 +1,7 @@
 // A model's weights in the memory of a device, as its kernels read them.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -26,23 +27,24 @@ struct GpuNorm {
   kernels::gpu::Input weight, bias;  // [hidden_size]; RMSNorm has no bias
 };
 
-// Matrices that share their input are stored as one: Q, K and V; gate and up.
-struct GpuLayerWeights {
-  GpuNorm input_layernorm;
-  GpuMatrix qkv_proj;  // [query_width + 2 * kv_width, hidden_size]
-  GpuMatrix o_proj;    // [hidden_size, query_width]
-  GpuNorm post_attention_layernorm;
-  GpuMatrix gate_up_proj;  // [2 * intermediate_size, hidden_size]; a plain MLP has up only
-  GpuMatrix down_proj;     // [hidden_size, intermediate_size]
+// What a weight slot holds: a matrix (those that share their input stored as one), or a norm.
+struct GpuSlot {
+  GpuMatrix matrix;
+  GpuNorm norm;
 };
 
+using GpuSlots = std::array<GpuSlot, kWeightSlots>;
+
 struct GpuWeights {
-  kernels::gpu::Input embed_tokens;   // [vocab_size, hidden_size]
-  GpuNorm word_embeddings_layernorm;  // BLOOM only
-  std::vector<GpuLayerWeights> layers;
-  GpuNorm norm;
-  GpuMatrix lm_head;
+  kernels::gpu::Input embed_tokens;  // [vocab_size, hidden_size]
+  std::vector<GpuSlots> layers;      // [num_hidden_layers]
+  GpuSlots outside;                  // the layers
   std::vector<DeviceMemory> memory;
+
+  [[nodiscard]] const GpuSlot& in(WeightSlot slot, int layer) const {
+    const GpuSlots& slots = is_of_layer(slot) ? layers[static_cast<std::size_t>(layer)] : outside;
+    return slots[static_cast<std::size_t>(slot)];
+  }
 };
 
 // Copies everything once. Throws InputError when matrices to be stored as one differ in format, and for quantized

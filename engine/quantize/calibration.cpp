@@ -87,7 +87,7 @@ void Calibration::observe(int layer, const Observer& observer) {
 
 void Calibration::observe_head(const Observer& observer) {
   executor_.observe_ops([&](const Op& op, int, std::span<const float> input) {
-    if (op.name == "lm_head") observer(op, input);
+    if (op.weight == WeightSlot::lm_head) observer(op, input);
   });
   for (std::size_t i = 0; i < plans_.size(); ++i) {
     Batch batch = plans_[i].batch;

@@ -5,21 +5,11 @@
 namespace dculab::engine {
 
 std::vector<LayerMatmul> layer_matmuls(ModelWeights& weights, int layer) {
-  LayerWeights& views = weights.layers[static_cast<std::size_t>(layer)];
-  const bool gated = weights.shape.mlp == MlpKind::gated;
-  std::vector<std::pair<std::string_view, std::vector<const kernels::WeightView*>>> ops{
-      {"qkv_proj", {&views.q_proj, &views.k_proj, &views.v_proj}}, {"o_proj", {&views.o_proj}}};
-  if (gated)
-    ops.push_back({"gate_up_proj", {&views.gate_proj, &views.up_proj}});
-  else
-    ops.push_back({"up_proj", {&views.up_proj}});
-  ops.push_back({"down_proj", {&views.down_proj}});
-  const std::vector<TensorSlot> slots = tensor_slots(weights);
   std::vector<LayerMatmul> matmuls;
-  for (const auto& [op, members] : ops) {
-    LayerMatmul& matmul = matmuls.emplace_back(LayerMatmul{op, {}});
-    for (const kernels::WeightView* view : members)
-      matmul.slots.push_back(*std::ranges::find_if(slots, [&](const TensorSlot& slot) { return slot.view == view; }));
+  for (const TensorSlot& tensor : tensor_slots(weights)) {
+    if (tensor.kind != SlotKind::matrix || !is_of_layer(tensor.slot) || tensor.layer != layer) continue;
+    if (matmuls.empty() || matmuls.back().weight != tensor.slot) matmuls.push_back({tensor.slot, {}});
+    matmuls.back().slots.push_back(tensor);
   }
   return matmuls;
 }

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "engine/checkpoint/model_weights.hpp"
 
 namespace dculab::engine {
 
-// The matrices of one matmul op, named as in the step plan: "qkv_proj" has q_proj, k_proj and v_proj.
+// The matrices that one matmul op finds in its weight slot: Q, K and V.
 struct LayerMatmul {
-  std::string_view op;
+  WeightSlot weight;
   std::vector<TensorSlot> slots;
 };
 

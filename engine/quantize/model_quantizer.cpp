@@ -19,7 +19,7 @@
 namespace dculab::engine {
 namespace {
 
-using Statistics = std::map<std::string_view, InputStatistics>;
+using Statistics = std::map<WeightSlot, InputStatistics>;
 
 [[nodiscard]] GridOptions grid_options(const QuantizeOptions& options) {
   GridOptions grid{.bits = options.config.bits, .kind = GridKind::asymmetric, .lowest_zero = 0};
@@ -58,7 +58,7 @@ class ModelQuantizer {
     InputStatistics statistics(head->columns);
     calibration_.observe_head(
         [&](const Op&, std::span<const float> input) { statistics.add(calibration_.threads(), input); });
-    quantize_matmul({"lm_head", {*head}}, statistics);
+    quantize_matmul({WeightSlot::lm_head, {*head}}, statistics);
   }
 
   [[nodiscard]] QuantizedModel take() { return std::move(result_); }
@@ -66,9 +66,9 @@ class ModelQuantizer {
  private:
   [[nodiscard]] Statistics observe(int layer, std::span<const LayerMatmul> matmuls) {
     Statistics statistics;
-    for (const LayerMatmul& matmul : matmuls) statistics.emplace(matmul.op, matmul.slots.front().columns);
+    for (const LayerMatmul& matmul : matmuls) statistics.emplace(matmul.weight, matmul.slots.front().columns);
     calibration_.observe(layer, [&](const Op& op, std::span<const float> input) {
-      const auto found = statistics.find(op.name);
+      const auto found = statistics.find(op.weight);
       if (found == statistics.end()) return;
       try {
         found->second.add(calibration_.threads(), input);
@@ -81,7 +81,7 @@ class ModelQuantizer {
 
   void quantize_matmuls(int layer, std::span<const LayerMatmul> matmuls) {
     const Statistics statistics = observe(layer, matmuls);
-    for (const LayerMatmul& matmul : matmuls) quantize_matmul(matmul, statistics.at(matmul.op));
+    for (const LayerMatmul& matmul : matmuls) quantize_matmul(matmul, statistics.at(matmul.weight));
   }
 
   void quantize_matmul(const LayerMatmul& matmul, const InputStatistics& statistics) {
@@ -136,8 +136,9 @@ class ModelQuantizer {
     const Statistics statistics = observe(layer, matmuls);
     LayerWeights& views = weights.layers[static_cast<std::size_t>(layer)];
     for (const LayerMatmul& matmul : matmuls) {
-      if (matmul.op == "qkv_proj") smooth(matmul, statistics.at(matmul.op), views.input_layernorm);
-      if (matmul.op == "gate_up_proj") smooth(matmul, statistics.at(matmul.op), views.post_attention_layernorm);
+      if (matmul.weight == WeightSlot::qkv_proj) smooth(matmul, statistics.at(matmul.weight), views.input_layernorm);
+      if (matmul.weight == WeightSlot::up_proj && weights.shape.mlp == MlpKind::gated)
+        smooth(matmul, statistics.at(matmul.weight), views.post_attention_layernorm);
     }
   }
 

@@ -20,10 +20,10 @@ constexpr int kShortVocabulary = 256;
 
 // The layers' ops are alike, but for the norm that begins one: in the first layer it has nothing to add to the
 // residual, so that the second is recorded. Only the head needs the whole vocabulary.
-[[nodiscard]] ModelShape few_layers(ModelShape model, std::string_view op_name) {
-  model.num_hidden_layers = op_name == "input_layernorm" ? 2 : 1;
+[[nodiscard]] ModelShape few_layers(ModelShape model, const Op& op) {
+  model.num_hidden_layers = op.adds_layer_before ? 2 : 1;
   model.quantization.reset();  // see plain_dtype()
-  if (op_name != "lm_head" && op_name != "embed_tokens")
+  if (op.weight != WeightSlot::lm_head && op.weight != WeightSlot::embed_tokens)
     model.vocab_size = std::min(model.vocab_size, kShortVocabulary);
   return model;
 }
@@ -65,7 +65,7 @@ constexpr int kShortVocabulary = 256;
 
 RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
                      std::string_view op_name, int wave_size) {
-  const ModelShape layer = few_layers(model, op_name);
+  const ModelShape layer = few_layers(model, only(plan_step(model, options, batch), op_name).ops.front());
   std::mt19937_64 random(1);
   const int num_blocks = blocks_of(batch, options.block_size);
   const StepPlan plan =

@@ -57,7 +57,7 @@ std::vector<HeadStatistics> observe_heads(const ModelWeights& weights, std::span
   executor.observe_ops([&](const Op& op, int layer, std::span<const float> input) {
     HeadStatistics& heads = statistics[static_cast<std::size_t>(layer)];
     if (op.kind == OpKind::attention_prefill) heads.add_qkv(input);
-    if (op.kind == OpKind::matmul && op.name == "o_proj") heads.add_attention(input);
+    if (op.weight == WeightSlot::o_proj) heads.add_attention(input);
   });
   for (std::size_t start = 0; start < tokens.size(); start += static_cast<std::size_t>(window)) {
     const auto piece = tokens.subspan(start, std::min(tokens.size() - start, static_cast<std::size_t>(window)));

@@ -93,10 +93,12 @@ TEST_CASE("a plan for another model, dtype or KV cache is refused") {
   refused([](StepPlan& plan) { op_named(plan, "embed_tokens").n += 1; }, "another shape");
   refused([](StepPlan& plan) { op_named(plan, "rope_and_cache").n += 1; }, "another shape");
   refused([](StepPlan& plan) { op_named(plan, "o_proj").count = 3; }, "another depth");
-  refused([](StepPlan& plan) { op_named(plan, "o_proj").name = "x_proj"; }, "not a matrix of this model");
-  refused([](StepPlan& plan) { op_named(plan, "norm").name = "layer_norm"; }, "not a norm of this model");
+  refused([](StepPlan& plan) { op_named(plan, "o_proj").weight = WeightSlot::mlp_norm; }, "not a matrix of this model");
+  refused([](StepPlan& plan) { op_named(plan, "norm").weight = WeightSlot::embed_norm; }, "not a norm of this model");
   refused([](StepPlan& plan) { op_named(plan, "norm").kind = OpKind::layer_norm; }, "another kind of norm");
-  refused([](StepPlan& plan) { op_named(plan, "gate_up_proj").name = "up_proj"; }, "not a matrix of this model");
+  refused([](StepPlan& plan) { op_named(plan, "o_proj").input = Buffer::qkv; }, "another shape than its buffers");
+  refused([](StepPlan& plan) { op_named(plan, "down_proj").output = Buffer::mlp_projected; }, "than its buffers");
+  refused([](StepPlan& plan) { op_named(plan, "norm").output = Buffer::none; }, "another shape than its buffers");
   refused([](StepPlan& plan) { op_named(plan, "o_proj").weight_format.dtype = Dtype::f16; }, "another format");
   refused([](StepPlan& plan) { op_named(plan, "attention_prefill").attention.block_size = 32; }, "another KV cache");
   refused([](StepPlan& plan) { op_named(plan, "attention_prefill").attention.num_kv_heads = 1; }, "another shape");

@@ -151,8 +151,10 @@ TEST_CASE("steps beyond the limits and plans for another model are refused by th
   refused([&](StepPlan& plan) { op(plan, "o_proj").weight_format.dtype = Dtype::f16; },
           "plan: op 'o_proj' is planned in another format than its weights");
   refused([&](StepPlan& plan) { op(plan, "o_proj").count = 3; }, "plan: op 'o_proj' is for another depth");
-  refused([&](StepPlan& plan) { op(plan, "norm").name = "layer_norm"; },
-          "plan: op 'layer_norm' is not a norm of this model");
+  refused([&](StepPlan& plan) { op(plan, "norm").weight = WeightSlot::qkv_proj; },
+          "plan: op 'norm' is not a norm of this model");
+  refused([&](StepPlan& plan) { op(plan, "o_proj").input = Buffer::qkv; },
+          "plan: op 'o_proj' has another shape than its buffers");
   refused([&](StepPlan& plan) { op(plan, "silu_and_mul").n += 1; }, "plan: op 'silu_and_mul' has another shape");
   refused([&](StepPlan& plan) { op(plan, "attention_prefill").attention.block_size = 32; },
           "plan: op 'attention_prefill' is planned for another KV cache");
