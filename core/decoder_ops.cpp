@@ -1,0 +1,118 @@
+#include "core/decoder_ops.hpp"
+
+#include <algorithm>
+
+#include "core/activation_mode.hpp"
+
+namespace dculab {
+namespace {
+
+[[nodiscard]] std::string_view activation_name(const ModelShape& model) {
+  const bool gelu = model.activation != ActivationKind::silu;
+  if (model.mlp == MlpKind::gated) return gelu ? "gelu_and_mul" : "silu_and_mul";
+  return gelu ? "gelu" : "activation";
+}
+
+}  // namespace
+
+Bytes activations(const StepSizes& sizes, double values) { return storage(sizes.options.activation_dtype, values); }
+
+Op make_op(OpKind kind, const Place& place, const StepSizes& sizes, std::int64_t rows, int columns) {
+  Op op;
+  op.kind = kind;
+  op.name = place.name;
+  op.weight = place.weight;
+  op.input = place.input;
+  op.output = place.output;
+  op.count = sizes.model.num_hidden_layers;
+  op.activation_dtype = sizes.options.activation_dtype;
+  op.m = rows;
+  op.n = columns;
+  return op;
+}
+
+Op outside_layers(Op op, Stage stage) {
+  op.stage = stage;
+  op.count = 1;
+  return op;
+}
+
+// A bias is read with the columns of weights that it belongs to.
+Op plan_matmul(const Place& place, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows, int n, int k,
+               Bias bias) {
+  Op op = make_op(OpKind::matmul, place, sizes, num_rows, n);
+  const auto m = static_cast<double>(num_rows);
+  op.k = k;
+  if (format.group_size < 0) format.group_size = k;
+  op.weight_format = format;
+  if (takes_activations(format, sizes.options.activations)) op.activations = sizes.options.activations;
+  op.flops = FlopCount(2.0 * m * n * k);
+  op.add({OperandRole::weight, weight_storage(format, static_cast<double>(n) * k), weight_storage(format, k)});
+  op.add({OperandRole::activation, activations(sizes, m * k), activations(sizes, k)});
+  op.add({OperandRole::output, activations(sizes, m * n), activations(sizes, n)});
+  if (bias == Bias::one) {
+    op.flops += FlopCount(m * n);
+    const Bytes values = storage(sizes.model.dtype, n);
+    op.add({OperandRole::weight, values, values});
+  }
+  return op;
+}
+
+// residual += x for each of `added`; out = norm(residual). Reads those and the residual, writes it and out.
+// About 3 FLOP a value for rms_norm, and 7 for layer_norm, which subtracts a mean and adds a bias.
+Op plan_norm(const Place& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers) {
+  const int width = sizes.model.hidden_size;
+  const bool layer_norm = sizes.model.norm == NormKind::layer_norm;
+  const auto added = std::ssize(buffers) - std::ranges::count(buffers, Buffer::none);
+  Op op = make_op(layer_norm ? OpKind::layer_norm : OpKind::rms_norm, place, sizes, rows, width);
+  op.added = buffers;
+  const double values = static_cast<double>(rows) * width;
+  const Bytes weight = storage(sizes.model.dtype, width);
+  op.flops = FlopCount(((layer_norm ? 7.0 : 3.0) + static_cast<double>(added)) * values);
+  op.add({OperandRole::weight, weight * (layer_norm ? 2.0 : 1.0), weight});
+  op.add({OperandRole::activation, activations(sizes, static_cast<double>(1 + added) * values),
+          activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, (added > 0 ? 2 : 1) * values), activations(sizes, width)});
+  return op;
+}
+
+Op plan_embedding(const StepSizes& sizes) {
+  const int width = sizes.model.hidden_size;
+  Op op = make_op(OpKind::embedding,
+                  {.name = "embed_tokens", .weight = WeightSlot::embed_tokens, .output = Buffer::residual}, sizes,
+                  sizes.tokens, width);
+  op.weight_format = {sizes.model.dtype, 0};
+  const auto tokens = static_cast<double>(sizes.tokens);
+  const double rows = std::min<double>(tokens, sizes.model.vocab_size);
+  op.add({OperandRole::weight, storage(sizes.model.dtype, rows * width), storage(sizes.model.dtype, width)});
+  op.add({OperandRole::output, activations(sizes, tokens * width), activations(sizes, width)});
+  return outside_layers(op, Stage::before_layers);
+}
+
+// silu(gate) * up costs about 6 FLOP a value, gelu about 8; another plain activation 1.
+Op plan_activation(const StepSizes& sizes) {
+  const int width = sizes.model.intermediate_size;
+  const bool gated = sizes.model.mlp == MlpKind::gated;
+  Op op = make_op(OpKind::activation_mul,
+                  {.name = activation_name(sizes.model), .input = Buffer::up, .output = Buffer::activated}, sizes,
+                  sizes.tokens, width);
+  const double values = static_cast<double>(sizes.tokens) * width;
+  op.is_plain_gelu = !gated && sizes.model.activation != ActivationKind::silu;
+  const double each = sizes.model.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
+  op.flops = FlopCount(each * values);
+  op.add({OperandRole::activation, activations(sizes, (gated ? 2 : 1) * values), activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, values), activations(sizes, width)});
+  return op;
+}
+
+Op plan_collective(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows, int width) {
+  Op op = make_op(kind, {.name = name}, sizes, rows, width);
+  op.devices = sizes.model.tensor_parallel_size;
+  const double values = static_cast<double>(rows) * width;
+  const double gathered = kind == OpKind::all_gather ? op.devices : 1;
+  op.add({OperandRole::activation, activations(sizes, values), activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, gathered * values), activations(sizes, width)});
+  return op;
+}
+
+}  // namespace dculab

@@ -1,0 +1,66 @@
+// The ops of a decoder, one function each: what each computes and the bytes that it must touch. step_plan.hpp puts them
+// in order; attention's own are in attention_work.hpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "core/batch.hpp"
+#include "core/engine_options.hpp"
+#include "core/model_shape.hpp"
+#include "core/op.hpp"
+
+namespace dculab {
+
+// The sizes of a step that every op needs.
+struct StepSizes {
+  const ModelShape& model;
+  const EngineOptions& options;
+  std::int64_t tokens;       // new tokens of all sequences
+  std::int64_t logits_rows;  // tokens whose logits are wanted
+  std::int64_t unwritten;    // tokens whose K and V are in the cache already
+};
+
+// What an op is called, whose weights it reads, and where its input comes from and its output goes.
+struct Place {
+  std::string_view name;
+  WeightSlot weight = WeightSlot::none;
+  Buffer input = Buffer::none, output = Buffer::none;
+};
+
+// An op of every layer, without work or operands: `rows` of `columns` values.
+[[nodiscard]] Op make_op(OpKind kind, const Place& place, const StepSizes& sizes, std::int64_t rows, int columns);
+
+// The same, executed once.
+[[nodiscard]] Op outside_layers(Op op, Stage stage);
+
+// Bytes of so many activations.
+[[nodiscard]] Bytes activations(const StepSizes& sizes, double values);
+
+enum class Bias : std::uint8_t { none, one };
+
+[[nodiscard]] constexpr Bias bias_if(bool has_bias) { return has_bias ? Bias::one : Bias::none; }
+
+// y[num_rows, n] = x[num_rows, k] w[n, k]^T (+ bias[n]).
+[[nodiscard]] Op plan_matmul(const Place& place, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows,
+                             int n, int k, Bias bias = Bias::none);
+
+// What a norm adds to the residual; none where it adds less.
+using Added = std::array<Buffer, 2>;
+
+// residual += x for each of `added`; out = norm(residual).
+[[nodiscard]] Op plan_norm(const Place& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers);
+
+[[nodiscard]] Op plan_embedding(const StepSizes& sizes);
+[[nodiscard]] Op plan_activation(const StepSizes& sizes);
+
+// What devices that share the model exchange: Megatron's two sums a layer, that of the embedding, and the logits.
+[[nodiscard]] Op plan_collective(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows,
+                                 int width);
+
+// core/cache_ops.cpp: rotates Q and K and writes K and V; moves the first keys of `sequences` sequences.
+[[nodiscard]] Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch);
+[[nodiscard]] Op plan_shift_sink_keys(const StepSizes& sizes, std::int64_t sequences);
+
+}  // namespace dculab
