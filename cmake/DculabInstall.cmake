@@ -1,9 +1,9 @@
-# Installs the program, its data, and the libraries `dculab::core`, `dculab::lower` and `dculab::sim` for find_package(dculab).
+# Installs the program, its data, and the libraries `dculab::core`, `dculab::model`, `dculab::lower` and `dculab::sim` for find_package(dculab).
 include(CMakePackageConfigHelpers)
 
 install(TARGETS dculab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS dculab_core dculab_lower dculab_sim EXPORT dculabTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY core lower sim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dculab FILES_MATCHING PATTERN "*.hpp")
+install(TARGETS dculab_core dculab_model dculab_lower dculab_sim EXPORT dculabTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY core model lower sim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dculab FILES_MATCHING PATTERN "*.hpp")
 install(DIRECTORY hwmodels scenarios stacks DESTINATION ${CMAKE_INSTALL_DATADIR}/dculab)
 install(EXPORT dculabTargets NAMESPACE dculab:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dculab)
 write_basic_package_version_file(dculabConfigVersion.cmake COMPATIBILITY SameMinorVersion)

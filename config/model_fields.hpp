@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::config {
 

@@ -6,8 +6,8 @@
 #include "config/csv_rows.hpp"
 #include "config/map_reader.hpp"
 #include "core/batch.hpp"
-#include "core/model_shape.hpp"
 #include "files/input.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::config {
 namespace {

@@ -14,11 +14,11 @@
 #include "core/batch.hpp"
 #include "core/dtype.hpp"
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "core/serving_metrics.hpp"
 #include "core/units.hpp"
 #include "core/workload.hpp"
 #include "fields/node.hpp"
+#include "model/model_shape.hpp"
 #include "sim/serving/deployment.hpp"
 
 namespace dculab::config {

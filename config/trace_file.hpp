@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 
 namespace dculab::config {
 

@@ -32,14 +32,4 @@ bool takes_activations(WeightFormat weights, ActivationMode mode) {
   return false;
 }
 
-std::string problem(ActivationMode mode, const ModelShape& model) {
-  const std::string stored = "those of " + model.name + " are " + std::string(name(model.layer_format().dtype));
-  if (!takes_activations(model.layer_format(), mode))
-    return mode == ActivationMode::int8 ? "needs quantized weights, and " + stored + "; quantize the model first"
-                                        : "needs BF16 weights, and " + stored + "; use exact";
-  if (mode == ActivationMode::bf16 && (model.hidden_size % 2 != 0 || model.intermediate_size % 2 != 0))
-    return "needs an even hidden_size and intermediate_size, which " + model.name + " has not; use exact";
-  return {};
-}
-
 }  // namespace dculab

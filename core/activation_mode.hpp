@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "core/dtype.hpp"
-#include "core/model_shape.hpp"
 
 namespace dculab {
 
@@ -16,8 +15,5 @@ namespace dculab {
 
 // Whether products with such weights can take activations so. Those of a model that cannot stay exact.
 [[nodiscard]] bool takes_activations(WeightFormat weights, ActivationMode mode);
-
-// Why the layers of `model` cannot take activations so ("needs ..., and ...; what to do"); empty when they can.
-[[nodiscard]] std::string problem(ActivationMode mode, const ModelShape& model);
 
 }  // namespace dculab

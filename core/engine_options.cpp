@@ -82,17 +82,4 @@ std::vector<std::string> problems(const EngineOptions& options) {
   return found;
 }
 
-std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model) {
-  std::vector<std::string> found;
-  const RetentionPolicy policy = options.kv_retention.policy;
-  const std::string kept = "kv_retention " + std::string(name(policy));
-  if (policy == RetentionPolicy::heavy_hitters && model.position == PositionKind::alibi)
-    found.push_back(kept + " cannot serve " + model.name + ": ALiBi needs the keys in the order of their positions");
-  const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
-  if (by_place && model.sliding_window > 0)
-    found.push_back(kept + " cannot serve " + model.name + ": its sliding window of " +
-                    std::to_string(model.sliding_window) + " tokens would hide what is kept; use window");
-  return found;
-}
-
 }  // namespace dculab

@@ -7,7 +7,6 @@
 
 #include "core/dtype.hpp"
 #include "core/kv_retention.hpp"
-#include "core/model_shape.hpp"
 #include "core/units.hpp"
 
 namespace dculab {
@@ -59,8 +58,5 @@ inline constexpr Bytes kLargestSwapSpace = 1024 * 1024 * kGiB;
 
 // Everything that makes the options unusable, one sentence each; empty when they are sound.
 [[nodiscard]] std::vector<std::string> problems(const EngineOptions& options);
-
-// Why `model` cannot be served with the options; empty when it can. Precondition: problems(options) is empty.
-[[nodiscard]] std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model);
 
 }  // namespace dculab

@@ -76,7 +76,7 @@ StepResult ServingLoop::execute(ScheduledStep scheduled) {
   if (!scheduled.swapped_out.empty() || !scheduled.swapped_in.empty())
     parts_.executor.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
   if (!scheduled.copies.empty()) parts_.executor.copy_blocks(scheduled.copies);
-  plan_step_into(plan_, parts_.model, parts_.options);
+  parts_.plan(plan_);
   StepResult result = parts_.executor.run(plan_);
   parts_.clock.step_took(result.duration);
   report_.executor_time += result.duration;

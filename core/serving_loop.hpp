@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/executor.hpp"
-#include "core/model_shape.hpp"
 #include "core/request.hpp"
 #include "core/scheduler.hpp"
 #include "core/step_plan.hpp"
@@ -99,7 +98,7 @@ struct ServingReport {
 
 // What the loop works with; all of it must outlive the loop.
 struct ServingParts {
-  const ModelShape& model;
+  StepPlanner plan;
   const EngineOptions& options;
   Scheduler& scheduler;
   Executor& executor;

@@ -1,11 +1,11 @@
 // The list of operations of one engine step. The engine executes it, the simulator prices it.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "core/op.hpp"
 
 namespace dculab {
@@ -19,12 +19,8 @@ struct StepPlan {
   std::int64_t filtered_logits = 0;
 };
 
-// Plans the step that advances `batch` by its new tokens. A batch may mix prefills and decodes.
-// Preconditions: problems(model) and problems(options) are empty; every slice has num_new_tokens >= 1.
-[[nodiscard]] StepPlan plan_step(const ModelShape& model, const EngineOptions& options, Batch batch);
-
-// Re-uses `plan`'s storage; the same result as plan_step. For sweeps and serving loops that price many steps.
-void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options);
+// Fills in the ops of the step that advances `plan.batch`: model/plan_step.hpp.
+using StepPlanner = std::function<void(StepPlan& plan)>;
 
 [[nodiscard]] FlopCount total_flops(const StepPlan& plan);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention_work.hpp"
+#include "model/attention_work.hpp"
 
 namespace dculab::lower {
 namespace {

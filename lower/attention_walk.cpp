@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/attention_work.hpp"
+#include "model/attention_work.hpp"
 
 namespace dculab::lower {
 namespace {

@@ -12,6 +12,7 @@
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"

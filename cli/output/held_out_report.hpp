@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 

@@ -10,8 +10,8 @@
 #include "cli/search/search_metrics.hpp"
 #include "config/scenario_file.hpp"
 #include "config/scenario_reader.hpp"
-#include "core/step_plan.hpp"
 #include "core/workload.hpp"
+#include "model/plan_step.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/serving/simulated_server.hpp"
 

@@ -7,9 +7,9 @@
 #include "cli/output/output.hpp"
 #include "config/scenario_file.hpp"
 #include "core/engine_options.hpp"
-#include "core/trace.hpp"
 #include "core/workload.hpp"
 #include "engine/generate/serve.hpp"
+#include "model/trace.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {

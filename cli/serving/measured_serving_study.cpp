@@ -14,6 +14,7 @@
 #include "cli/serving/serving_scenario.hpp"
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"

@@ -10,7 +10,7 @@
 #include "cli/output/output.hpp"
 #include "config/chrome_trace.hpp"
 #include "config/scenario_file.hpp"
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/calibration/leanings.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "sim/serving/step_confidence.hpp"

@@ -12,6 +12,7 @@
 #include "cli/study/predicted_study.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"

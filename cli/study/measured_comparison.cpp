@@ -11,6 +11,7 @@
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"

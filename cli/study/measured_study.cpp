@@ -13,6 +13,7 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"

@@ -7,7 +7,7 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "config/scenario_file.hpp"
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {

@@ -10,6 +10,7 @@
 #include "cli/search/sensitivity_report.hpp"
 #include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"

@@ -5,6 +5,7 @@
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "sim/study/offline_run.hpp"
 #include "study/scenario/resolve.hpp"
 

@@ -8,7 +8,7 @@
 #include "config/profile/kernel_map.hpp"
 #include "config/profile/step_search.hpp"
 #include "core/error.hpp"
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/errors.hpp"
 
 namespace dculab::config {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/profile/profile_file.hpp"
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 
 namespace dculab::config {
 

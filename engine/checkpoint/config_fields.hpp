@@ -3,8 +3,8 @@
 
 #include <initializer_list>
 
-#include "core/model_shape.hpp"
 #include "engine/checkpoint/json.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

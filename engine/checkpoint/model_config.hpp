@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/batch.hpp"
-#include "core/model_shape.hpp"
 #include "core/request.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/model_shape.hpp"
 #include "core/op.hpp"
 #include "kernels/ops.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/scheduler.hpp"
 #include "core/serving_loop.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -46,7 +47,8 @@ Seconds median_decode_step(Generator& generator, const DecodeSpeedOptions& optio
   SameToken tokens;
   VirtualClock clock;
   Progress progress;
-  ServingLoop loop({shape, generator.engine_options(), scheduler, generator.executor(), tokens, clock},
+  ServingLoop loop({planner_of(shape, generator.engine_options()), generator.engine_options(), scheduler,
+                    generator.executor(), tokens, clock},
                    {.on_token = [&](const Sequence& each) { progress.started += each.num_generated() == 1 ? 1 : 0; },
                     .on_finished = [&](const Sequence&) { ++progress.finished; }});
   const int max_tokens = options.steps + prefill_steps(options, generator.engine_options().max_num_batched_tokens);

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/scheduler.hpp"
 #include "core/serving_loop.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -100,7 +101,7 @@ void TokenScorer::score_streamed(std::span<const ScoredText> texts, const OnPred
                                 .max_position_embeddings = shape.max_position_embeddings});
   GivenTokens tokens(generator_.executor(), texts, on_prediction);
   VirtualClock clock;
-  ServingLoop loop({shape, options, scheduler, generator_.executor(), tokens, clock});
+  ServingLoop loop({planner_of(shape, options), options, scheduler, generator_.executor(), tokens, clock});
   for (std::size_t index = 0; index < texts.size(); ++index) {
     const ScoredText& text = texts[index];
     const auto refusal = loop.submit({.id = static_cast<SequenceId>(index),

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "core/model_shape.hpp"
 #include "kernels/alibi.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -4,10 +4,10 @@
 #include <cstddef>
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "engine/executors/gpu_buffers.hpp"
 #include "kernels/gpu/args.hpp"
 #include "lower/attention_walk.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

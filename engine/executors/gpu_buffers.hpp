@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "core/model_shape.hpp"
 #include "engine/executors/plan_walk.hpp"
 #include "engine/executors/step_inputs.hpp"
 #include "engine/memory/device_memory.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/dtype.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -13,7 +13,7 @@
 
 #include "core/batch.hpp"
 #include "core/kv_retention.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -1,10 +1,10 @@
 // What the kernels of a kivi4 or kivi2 cache are told about a step.
 #pragma once
 
-#include "core/model_shape.hpp"
 #include "engine/executors/step_inputs.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "kernels/ops.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/executor.hpp"
-#include "core/model_shape.hpp"
 #include "engine/kv/kv_storage.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/model_shape.hpp"
 #include "core/step_plan.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

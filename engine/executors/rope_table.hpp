@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

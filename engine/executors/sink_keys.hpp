@@ -11,8 +11,8 @@
 
 #include "core/batch.hpp"
 #include "core/kv_retention.hpp"
-#include "core/model_shape.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

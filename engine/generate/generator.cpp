@@ -9,6 +9,7 @@
 #include "engine/generate/wall_clock.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "fields/utf8.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -103,7 +104,7 @@ Generation Generator::generate(std::span<const TextRequest> requests, const OnTe
   std::size_t num_completions = 0;
   for (const TextRequest& request : requests) num_completions += static_cast<std::size_t>(std::max(1, request.n));
   TextCollector collector(tokenizer_, num_completions, on_text);
-  ServingLoop loop({executor_->shape(), options_, scheduler, *executor_, tokens, clock},
+  ServingLoop loop({planner_of(executor_->shape(), options_), options_, scheduler, *executor_, tokens, clock},
                    {.on_token = [&](const Sequence& sequence) { collector.add_token(sequence); },
                     .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
   std::size_t completion = 0;

@@ -8,6 +8,7 @@
 
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
+#include "model/model_options.hpp"
 
 namespace dculab::engine {
 namespace {

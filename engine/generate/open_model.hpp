@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -7,6 +7,7 @@
 #include "core/serving_loop.hpp"
 #include "engine/generate/logits_source.hpp"
 #include "engine/generate/wall_clock.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 
@@ -31,8 +32,9 @@ ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, cons
     served.timeline.add(whole);
     if (callbacks.on_step) callbacks.on_step(whole);
   };
-  ServingLoop loop({executor.shape(), options, scheduler, executor, tokens, clock, RequestRecords::drop},
-                   {.on_finished = finish, .on_step = see_step});
+  ServingLoop loop(
+      {planner_of(executor.shape(), options), options, scheduler, executor, tokens, clock, RequestRecords::drop},
+      {.on_finished = finish, .on_step = see_step});
   RequestSource source(workload);
   loop.run(source);
   served.num_steps = loop.report().num_steps;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/executor.hpp"
-#include "core/model_shape.hpp"
 #include "engine/kv/residual_rows.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/ops.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "core/batch.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -11,6 +11,7 @@
 #include "engine/measure/scattered_batch.hpp"
 #include "engine/measure/trace_header.hpp"
 #include "engine/regroup/mean_pool.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/trace.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "model/trace.hpp"
 
 namespace dculab::engine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/serving_loop.hpp"
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 
 namespace dculab::engine {
 

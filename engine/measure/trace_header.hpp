@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/trace.hpp"
 #include "engine/executors/model_executor.hpp"
+#include "model/trace.hpp"
 
 namespace dculab::engine {
 

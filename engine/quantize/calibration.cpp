@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/checkpoint/stored_values.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {

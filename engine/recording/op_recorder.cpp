@@ -12,6 +12,7 @@
 #include "engine/measure/scattered_batch.hpp"
 #include "engine/recording/quantized_matmul.hpp"
 #include "kernels/gpu/open_device.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/address_trace.hpp"
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "core/step_plan.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/step_plan.hpp"
 #include "engine/executors/cpu_executor.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {

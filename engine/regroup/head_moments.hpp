@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "core/model_shape.hpp"
 #include "engine/regroup/head_groups.hpp"
 #include "engine/regroup/head_moments.hpp"
 #include "kernels/ops.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "core/model_shape.hpp"
 #include "engine/regroup/head_groups.hpp"
 #include "engine/regroup/head_maps.hpp"
 #include "engine/regroup/head_moments.hpp"
 #include "kernels/ops.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

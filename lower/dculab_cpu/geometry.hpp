@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/attention_work.hpp"
+#include "model/attention_work.hpp"
 
 namespace dculab::lower::dculab_cpu {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/step_plan.hpp"
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/crossed_effects.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/cost/step_price.hpp"

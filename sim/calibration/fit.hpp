@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/calibration/errors.hpp"
 #include "sim/hardware/machine.hpp"
 

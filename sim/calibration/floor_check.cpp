@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/plan_step.hpp"
 #include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
 

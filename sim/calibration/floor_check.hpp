@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {

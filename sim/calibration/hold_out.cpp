@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 
 namespace dculab::sim {

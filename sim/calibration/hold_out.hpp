@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/calibration/fit.hpp"
 
 namespace dculab::sim {

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
@@ -49,7 +49,7 @@ bool begin_link(Machine& machine, std::string_view key);
 [[nodiscard]] std::optional<DeviceLink> link_among(const Machine& machine, int devices);
 
 // Everything that keeps so many devices from sharing every layer of `model`: no link, or what does not divide
-// (core/shard.hpp). Empty when nothing does.
+// (model/shard.hpp). Empty when nothing does.
 [[nodiscard]] std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model,
                                                         WeightFormat layers, int devices);
 

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "core/units.hpp"
+#include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {

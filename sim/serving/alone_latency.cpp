@@ -1,4 +1,5 @@
 #include "sim/serving/alone_latency.hpp"
+#include "model/plan_step.hpp"
 
 #include <algorithm>
 

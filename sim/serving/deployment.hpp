@@ -1,6 +1,6 @@
 // How many devices serve a model, and how they share the work. Words: vLLM's.
 //
-//   tensor parallel    the devices of a stage share every layer, see core/shard.hpp
+//   tensor parallel    the devices of a stage share every layer, see model/shard.hpp
 //   pipeline parallel  a replica's stages have consecutive layers
 //   data parallel      replicas of the whole model, a router in front
 //   disaggregated      some replicas prefill only, others decode only; the KV cache of a prompt crosses a link between
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/serving/router.hpp"

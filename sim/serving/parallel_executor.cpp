@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/shard.hpp"
+#include "model/shard.hpp"
 
 namespace dculab::sim {
 

@@ -15,7 +15,7 @@
 
 #include "core/engine_options.hpp"
 #include "core/executor.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/driven_out.hpp"

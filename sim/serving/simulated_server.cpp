@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "model/model_options.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/alone_latency.hpp"
 

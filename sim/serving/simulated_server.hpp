@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "core/serving_loop.hpp"
 #include "core/serving_metrics.hpp"
 #include "core/serving_timeline.hpp"
 #include "core/workload.hpp"
+#include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/serving/cluster.hpp"
 #include "sim/serving/deployment.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/shard.hpp"
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
+#include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/serving/step_sample.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 #include "sim/serving/parallel_executor.hpp"
 
 namespace dculab::sim {

@@ -1,4 +1,5 @@
 #include "sim/serving/virtual_engine.hpp"
+#include "model/plan_step.hpp"
 
 #include <stdexcept>
 #include <utility>
@@ -25,8 +26,8 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, StageTimes& stages, Servi
                   .num_host_blocks = parts.num_host_blocks},
                  BatchContents::lengths_only),
       executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages, parts.step_scale),
-      loop_({executor_.planned_model(), parts.options, scheduler_, executor_, token_source(), clock_,
-             RequestRecords::drop,
+      loop_({planner_of(executor_.planned_model(), parts.options), parts.options, scheduler_, executor_, token_source(),
+             clock_, RequestRecords::drop,
              parts.machine.stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps},
             watched(std::move(callbacks))) {}
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/recommend.hpp"
 

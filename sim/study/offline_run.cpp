@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/plan_step.hpp"
 #include "sim/memory/capacity.hpp"
 
 namespace dculab::sim {

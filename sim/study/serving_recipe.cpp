@@ -5,8 +5,9 @@
 
 #include "core/error.hpp"
 #include "core/scheduler.hpp"
-#include "core/shard.hpp"
 #include "core/workload.hpp"
+#include "model/plan_step.hpp"
+#include "model/shard.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "sim/memory/capacity.hpp"
 

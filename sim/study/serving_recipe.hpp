@@ -11,7 +11,7 @@
 #pragma once
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/recipe.hpp"
 

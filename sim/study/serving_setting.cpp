@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/shard.hpp"
+#include "model/plan_step.hpp"
+#include "model/shard.hpp"
 #include "sim/study/offline_run.hpp"
 
 namespace dculab::sim {

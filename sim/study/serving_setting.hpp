@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "core/model_shape.hpp"
 #include "core/units.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::sim {
 

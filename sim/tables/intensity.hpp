@@ -16,8 +16,8 @@
 
 #include "core/batch.hpp"
 #include "core/dtype.hpp"
-#include "core/model_shape.hpp"
 #include "core/units.hpp"
+#include "model/model_shape.hpp"
 #include "sim/tables/lecture.hpp"
 
 namespace dculab::sim {

@@ -1,5 +1,6 @@
 #include "study/calibrate/held_out.hpp"
 
+#include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 
 namespace dculab::study {

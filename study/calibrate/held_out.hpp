@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/calibration/errors.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/study/measured_choices.hpp"

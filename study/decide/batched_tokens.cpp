@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
 

@@ -6,8 +6,9 @@
 #include <tuple>
 
 #include "core/error.hpp"
-#include "core/shard.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
+#include "model/model_options.hpp"
+#include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/measured_choices.hpp"
 #include "study/scenario/request_workload.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/scenario_file.hpp"
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/study/recommend.hpp"
 #include "study/decide/batched_tokens.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/hardware/stack.hpp"
 

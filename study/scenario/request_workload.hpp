@@ -4,8 +4,8 @@
 #include <string>
 
 #include "config/scenario_file.hpp"
-#include "core/model_shape.hpp"
 #include "core/workload.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::study {
 

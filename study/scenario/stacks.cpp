@@ -9,9 +9,10 @@
 #include "config/stack_file.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
-#include "core/attention_work.hpp"
 #include "core/error.hpp"
 #include "core/kivi.hpp"
+#include "model/attention_work.hpp"
+#include "model/plan_step.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "config/scenario_file.hpp"
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/hardware/stack.hpp"
 

@@ -4,9 +4,10 @@
 #include <array>
 #include <bit>
 
-#include "core/attention_work.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "model/attention_work.hpp"
+#include "model/plan_step.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/validate/published_hardware.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace.hpp"
+#include "model/trace.hpp"
 #include "sim/calibration/floor_check.hpp"
 
 namespace dculab::study {

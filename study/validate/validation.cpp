@@ -6,7 +6,7 @@
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "study/validate/point_scores.hpp"

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "core/activation_mode.hpp"
-#include "core/step_plan.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/measure/step_bench.hpp"
@@ -28,6 +27,7 @@
 #include "engine/probe/foreign_load.hpp"
 #include "engine/probe/memory_probe.hpp"
 #include "engine/probe/topology.hpp"
+#include "model/plan_step.hpp"
 
 namespace {
 

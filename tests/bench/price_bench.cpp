@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"

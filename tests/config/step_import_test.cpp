@@ -3,6 +3,7 @@
 
 #include "config/profile/step_search.hpp"
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {

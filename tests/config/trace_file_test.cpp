@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
@@ -54,7 +55,7 @@ struct Server {
   explicit Server(int max_num_batched_tokens = 100, int num_blocks = 64, ServingCallbacks callbacks = {})
       : scheduler((options.max_num_batched_tokens = max_num_batched_tokens, options),
                   {.num_blocks = num_blocks, .max_position_embeddings = model.max_position_embeddings}),
-        loop({model, options, scheduler, executor, tokens, clock}, std::move(callbacks)) {}
+        loop({planner_of(model, options), options, scheduler, executor, tokens, clock}, std::move(callbacks)) {}
 
   ModelShape model = small_model();
   EngineOptions options;

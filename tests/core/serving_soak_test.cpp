@@ -6,6 +6,7 @@
 #include "core/serving_loop.hpp"
 #include "core/serving_timeline.hpp"
 #include "core/workload.hpp"
+#include "model/plan_step.hpp"
 #include "tests/core/requests.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -75,7 +76,7 @@ Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& w
   result.finished.resize(count);
   result.first_step.resize(count);
   result.last_step.resize(count);
-  ServingLoop loop({model, options, scheduler, executor, tokens, clock, RequestRecords::drop},
+  ServingLoop loop({planner_of(model, options), options, scheduler, executor, tokens, clock, RequestRecords::drop},
                    {.on_finished =
                         [&](const Sequence& each) {
                           CHECK(each.num_generated() == each.request.max_tokens);

@@ -7,6 +7,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/thread_shortage.hpp"
 #include "engine/measure/trace_header.hpp"
+#include "model/plan_step.hpp"
 #include "tests/engine/support/allocation_counter.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/stepper.hpp"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "engine/checkpoint/random_weights.hpp"
+#include "model/plan_step.hpp"
 #include "tests/engine/support/small_gpu_model.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "core/step_plan.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/cpu_executor.hpp"
+#include "model/plan_step.hpp"
 #include "tests/engine/support/dense_llama.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "core/kivi.hpp"
-#include "core/step_plan.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/kivi.hpp"
 #include "kernels/number_format.hpp"
+#include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
 

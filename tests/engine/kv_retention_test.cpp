@@ -6,6 +6,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "model/plan_step.hpp"
 #include "tests/engine/support/dense_llama.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/text_scores.hpp"

@@ -9,6 +9,7 @@
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/generate/wall_clock.hpp"
+#include "model/plan_step.hpp"
 #include "tests/engine/support/small_gpu_model.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/seen_step.hpp"
@@ -97,7 +98,8 @@ void check_simulated(const ModelShape& shape, const EngineOptions& options, cons
     Nothing nothing;
     SameToken same;
     ReplayedClock replayed(real.begins);
-    const Schedule simulated = serve({shape, options, scheduler, nothing, same, replayed}, bursts());
+    const Schedule simulated =
+        serve({planner_of(shape, options), options, scheduler, nothing, same, replayed}, bursts());
     CHECK(simulated.preemptions == real.preemptions);
     CHECK(simulated.cached_tokens == real.cached_tokens);
     REQUIRE(simulated.steps.size() == real.steps.size());
@@ -134,7 +136,8 @@ TEST_CASE("with the times of a real run replayed, the simulated schedule equals 
       Scheduler real_scheduler(options, limits);
       FirstLogit greedy(executor);
       WallClock wall_clock;
-      const Schedule real = serve({weights.shape, options, real_scheduler, executor, greedy, wall_clock}, bursts());
+      const Schedule real =
+          serve({planner_of(weights.shape, options), options, real_scheduler, executor, greedy, wall_clock}, bursts());
 
       INFO("prefix caching " << prefix_caching << ", steps " << real.steps.size());
       CHECK(real.preemptions > 0);

@@ -1,6 +1,7 @@
 // A stranger prices a decode step on a machine of his own.
 #include <cstdio>
 
+#include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 
 int main() {

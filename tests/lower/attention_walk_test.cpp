@@ -5,6 +5,7 @@
 
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "lower/lower.hpp"
+#include "model/plan_step.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
-#include "core/step_plan.hpp"
 #include "lower/lower.hpp"
+#include "model/plan_step.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

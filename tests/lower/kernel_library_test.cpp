@@ -14,6 +14,7 @@
 #include "lower/sglang/kernels.hpp"
 #include "lower/vllm/kernels.hpp"
 #include "lower/weight_only/kernels.hpp"
+#include "model/plan_step.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/step_plan.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "lower/gemm/kernels.hpp"
+#include "model/plan_step.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

@@ -1,9 +1,9 @@
 // What a program of Triton's unified attention keeps, counted by hand.
 #include <algorithm>
 
-#include "core/step_plan.hpp"
 #include "lower/lower.hpp"
 #include "lower/vllm/kernels.hpp"
+#include "model/plan_step.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

@@ -8,7 +8,7 @@
 
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/replay_comparison.hpp"
 #include "tests/replay/replay_grid.hpp"

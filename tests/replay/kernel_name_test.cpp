@@ -1,7 +1,7 @@
 // Does the simulator name the kernel that the engine really launches for an op?
-#include "core/step_plan.hpp"
 #include "engine/recording/op_recorder.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
+#include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab {

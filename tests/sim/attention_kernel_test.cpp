@@ -2,9 +2,9 @@
 // which waits.
 #include <algorithm>
 
-#include "core/step_plan.hpp"
 #include "lower/vllm/kernels.hpp"
 #include "lower/vllm/paged_work.hpp"
+#include "model/plan_step.hpp"
 #include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
 #include "tests/sim/lowered.hpp"

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/errors.hpp"
 #include "sim/calibration/fit.hpp"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "lower/lower.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"

@@ -1,7 +1,8 @@
 // Several devices under one virtual clock: tensor, pipeline and data parallel, and disaggregated.
 #include <tuple>
 
-#include "core/shard.hpp"
+#include "model/plan_step.hpp"
+#include "model/shard.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "sim/serving/simulated_server.hpp"

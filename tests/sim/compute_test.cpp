@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/step_plan.hpp"
 #include "lower/gemm/kernels.hpp"
+#include "model/plan_step.hpp"
 #include "sim/compute/peak.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "model/plan_step.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "model/plan_step.hpp"
 #include "sim/calibration/figure_scale.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/serving/simulated_executor.hpp"
 #include "tests/sim/machines.hpp"

@@ -1,7 +1,8 @@
 // What devices that share a model exchange: times by hand, and the collectives of a step.
-#include "core/shard.hpp"
 #include "lower/nccl/kernels.hpp"
 #include "lower/peer_memory/kernels.hpp"
+#include "model/plan_step.hpp"
+#include "model/shard.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "tests/sim/machines.hpp"

@@ -1,7 +1,7 @@
 // The bytes that reach each level when an op runs alone: whole lines, never less than its distinct bytes.
 #include "sim/memory/level_bytes.hpp"
 
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 #include "sim/memory/traffic.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"

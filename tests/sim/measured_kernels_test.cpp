@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/plan_step.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "tests/sim/lowered.hpp"

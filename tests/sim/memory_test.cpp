@@ -2,8 +2,8 @@
 #include <initializer_list>
 #include <limits>
 
-#include "core/step_plan.hpp"
 #include "lower/vllm/kernels.hpp"
+#include "model/plan_step.hpp"
 #include "sim/memory/bandwidth.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/memory/hit_rate.hpp"

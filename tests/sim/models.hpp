@@ -1,7 +1,7 @@
 // Model shapes for tests, from their Hugging Face config.json.
 #pragma once
 
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::sim::test {
 

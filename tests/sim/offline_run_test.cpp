@@ -1,7 +1,7 @@
 // A run of equal requests in closed form: what limits the batch, and the laws its figures obey.
 #include "sim/study/offline_run.hpp"
 
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 #include "sim/memory/capacity.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 
+#include "model/plan_step.hpp"
 #include "sim/study/naive_roofline.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "tests/sim/machines.hpp"

@@ -5,6 +5,7 @@
 
 #include "lower/gemm/kernels.hpp"
 #include "lower/lower.hpp"
+#include "model/plan_step.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/cost/step_price.hpp"
 #include "tests/sim/random_cases.hpp"

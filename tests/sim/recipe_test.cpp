@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "tests/sim/lowered.hpp"

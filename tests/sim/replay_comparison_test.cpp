@@ -1,8 +1,8 @@
 // Replay and closed form of one op side by side, on traces written by hand.
 #include "sim/memory/replay_comparison.hpp"
 
-#include "core/step_plan.hpp"
 #include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "model/plan_step.hpp"
 #include "tests/sim/address_traces.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"

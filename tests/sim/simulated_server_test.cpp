@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"

@@ -5,7 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/shard.hpp"
+#include "model/plan_step.hpp"
+#include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/serving/step_sample.hpp"
 #include "tests/sim/small_servers.hpp"

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "core/shard.hpp"
 #include "lower/gemm/kernels.hpp"
+#include "model/plan_step.hpp"
+#include "model/shard.hpp"
 #include "sim/serving/simulated_executor.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/step_plan.hpp"
-#include "core/trace.hpp"
+#include "model/plan_step.hpp"
+#include "model/trace.hpp"
 #include "sim/cost/step_price.hpp"
 #include "tests/sim/models.hpp"
 

@@ -1,8 +1,8 @@
 // How each family of models says its shape in config.json, and what of it the engine does not run.
 #pragma once
 
-#include "core/model_shape.hpp"
 #include "engine/checkpoint/json.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::engine {
 

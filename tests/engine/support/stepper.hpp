@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/step_plan.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 

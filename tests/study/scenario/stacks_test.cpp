@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "core/attention_work.hpp"
 #include "core/error.hpp"
+#include "model/attention_work.hpp"
 #include "study/scenario/resolve.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"

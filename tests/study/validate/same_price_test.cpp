@@ -1,6 +1,7 @@
 // A published point and a step that a user asks for are priced by one path: the same machine, stack, plan and law.
 #include "config/scenario_file.hpp"
 #include "config/yaml_text.hpp"
+#include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/study/recipe.hpp"
 #include "study/scenario/resolve.hpp"

@@ -1,4 +1,4 @@
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 #include <utility>
 

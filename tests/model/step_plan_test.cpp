@@ -1,10 +1,11 @@
 // The step plan against numbers worked out by hand.
-#include "core/step_plan.hpp"
+#include "model/plan_step.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 #include "core/activation_mode.hpp"
+#include "model/model_options.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab {

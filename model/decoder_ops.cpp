@@ -1,4 +1,4 @@
-#include "core/decoder_ops.hpp"
+#include "model/decoder_ops.hpp"
 
 #include <algorithm>
 

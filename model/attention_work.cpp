@@ -1,4 +1,4 @@
-#include "core/attention_work.hpp"
+#include "model/attention_work.hpp"
 
 #include <algorithm>
 

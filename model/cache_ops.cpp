@@ -1,6 +1,6 @@
 // Ops that write the KV cache.
-#include "core/decoder_ops.hpp"
 #include "core/kivi.hpp"
+#include "model/decoder_ops.hpp"
 
 namespace dculab {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/shard.hpp"
+#include "model/shard.hpp"
 
 #include <algorithm>
 

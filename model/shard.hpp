@@ -1,5 +1,5 @@
 // A device's part of a model that several devices share, by Megatron's split of every layer: heads, KV heads (at least
-// one each), MLP width and vocabulary, each divided by the devices. Its steps (core/step_plan.hpp) have the sums that
+// one each), MLP width and vocabulary, each divided by the devices. Its steps (model/plan_step.hpp) have the sums that
 // the devices exchange as ops: two all-reduces a layer and the embedding's, of tokens x hidden values, and an
 // all-gather of the logits of the rows that are sampled.
 //
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab {
 

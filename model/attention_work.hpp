@@ -4,8 +4,8 @@
 
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "core/op.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab {
 

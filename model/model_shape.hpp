@@ -75,7 +75,7 @@ struct ModelShape {
   double norm_eps = 1e-6;                      // rms_norm_eps, layer_norm_epsilon
   double rope_theta = 10000.0;
   RopeScaling rope_scaling{};
-  int tensor_parallel_size = 1;  // devices that each have such a part of every layer, see core/shard.hpp
+  int tensor_parallel_size = 1;  // devices that each have such a part of every layer, see model/shard.hpp
 
   // Group size: query heads that share one KV head (1 = MHA, num_attention_heads = MQA).
   [[nodiscard]] int group_size() const { return num_attention_heads / num_key_value_heads; }

@@ -1,6 +1,6 @@
-#include "core/model_shape.hpp"
+#include "model/model_shape.hpp"
 
-#include "core/shard.hpp"
+#include "model/shard.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/engine_options.hpp"
-#include "core/model_shape.hpp"
 #include "core/step_plan.hpp"
 #include "core/units.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab {
 

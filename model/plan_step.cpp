@@ -1,0 +1,115 @@
+#include "model/plan_step.hpp"
+
+#include "model/attention_work.hpp"
+#include "model/decoder_ops.hpp"
+
+namespace dculab {
+namespace {
+
+// What the next norm adds to the residual after both halves of a block: the MLP's, or of a parallel block both.
+[[nodiscard]] Added added_after(BlockKind block) {
+  return {Buffer::projected, block == BlockKind::sequential ? Buffer::none : Buffer::mlp_projected};
+}
+
+// What a retention policy does before the new keys and values are written.
+void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
+  if (sizes.options.kv_retention.policy != RetentionPolicy::sinks) return;
+  std::int64_t shifted = 0;
+  for (const SequenceSlice& sequence : plan.batch.sequences) shifted += sequence.num_newly_evicted_tokens > 0 ? 1 : 0;
+  if (shifted > 0) plan.ops.push_back(plan_shift_sink_keys(sizes, shifted));
+}
+
+void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& sizes, Stage stage = Stage::layer) {
+  if (sizes.model.tensor_parallel_size == 1) return;
+  const Op op = plan_collective(OpKind::all_reduce, name, sizes, sizes.tokens, sizes.model.hidden_size);
+  plan.ops.push_back(stage == Stage::layer ? op : outside_layers(op, stage));
+}
+
+void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
+  const ModelShape& model = sizes.model;
+  const WeightFormat format = sizes.options.weights;
+  const std::int64_t tokens = sizes.tokens;
+  const int hidden = model.hidden_size;
+  Op norm = plan_norm({"input_layernorm", WeightSlot::attention_norm, Buffer::residual, Buffer::normed}, sizes, tokens,
+                      added_after(model.block));
+  norm.adds_layer_before = true;
+  plan.ops.push_back(norm);
+  plan.ops.push_back(plan_matmul({"qkv_proj", WeightSlot::qkv_proj, Buffer::normed, Buffer::qkv}, sizes, format, tokens,
+                                 model.query_width() + 2 * model.kv_width(), hidden, bias_if(model.qkv_bias)));
+  plan_eviction(plan, sizes);
+  plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
+  for (const Phase phase : {Phase::prefill, Phase::decode}) {
+    Op attention = plan_attention(model, sizes.options, plan.batch, phase);
+    if (attention.attention.num_sequences > 0) plan.ops.push_back(attention);
+  }
+  if (sizes.options.kv_retention.policy == RetentionPolicy::heavy_hitters)
+    plan.ops.push_back(plan_attention_scores(model, sizes.options, plan.batch));
+  plan.ops.push_back(plan_matmul({"o_proj", WeightSlot::o_proj, Buffer::attention, Buffer::projected}, sizes, format,
+                                 tokens, hidden, model.query_width(), bias_if(model.attention_output_bias)));
+  plan_all_reduce(plan, "attention_all_reduce", sizes);
+}
+
+// A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
+// has one, adds nothing.
+void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
+  const ModelShape& model = sizes.model;
+  const WeightFormat format = sizes.options.weights;
+  const std::int64_t tokens = sizes.tokens;
+  const int hidden = model.hidden_size, width = model.intermediate_size;
+  const bool gated = model.mlp == MlpKind::gated;
+  const Bias bias = bias_if(model.mlp_bias);
+  const bool sequential = model.block == BlockKind::sequential;
+  if (model.block != BlockKind::parallel)
+    plan.ops.push_back(plan_norm({"post_attention_layernorm", WeightSlot::mlp_norm, Buffer::residual, Buffer::normed},
+                                 sizes, tokens, {sequential ? Buffer::projected : Buffer::none}));
+  plan.ops.push_back(plan_matmul({gated ? "gate_up_proj" : "up_proj", WeightSlot::up_proj, Buffer::normed, Buffer::up},
+                                 sizes, format, tokens, (gated ? 2 : 1) * width, hidden, bias));
+  plan.ops.push_back(plan_activation(sizes));
+  plan.ops.push_back(plan_matmul(
+      {"down_proj", WeightSlot::down_proj, Buffer::activated, sequential ? Buffer::projected : Buffer::mlp_projected},
+      sizes, format, tokens, hidden, width, bias));
+  plan_all_reduce(plan, "mlp_all_reduce", sizes);
+}
+
+}  // namespace
+
+void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options) {
+  std::int64_t logits_rows = 0;
+  for (const SequenceSlice& sequence : plan.batch.sequences) logits_rows += sequence.num_logits;
+  const StepSizes sizes{model, options, plan.batch.num_tokens(), logits_rows, plan.batch.num_unwritten_tokens()};
+  plan.ops.clear();
+  plan.attention_split = options.attention_split;
+  plan.filtered_logits = plan.batch.filters_logits ? logits_rows * model.vocab_size * model.tensor_parallel_size : 0;
+  plan.ops.push_back(plan_embedding(sizes));
+  plan_all_reduce(plan, "embedding_all_reduce", sizes, Stage::before_layers);
+  if (model.embedding_norm)
+    plan.ops.push_back(outside_layers(
+        plan_norm({"word_embeddings_layernorm", WeightSlot::embed_norm, Buffer::residual, Buffer::residual}, sizes,
+                  sizes.tokens, {}),
+        Stage::before_layers));
+  plan_attention_half(plan, sizes);
+  plan_mlp_half(plan, sizes);
+  if (logits_rows == 0) return;
+  plan.ops.push_back(outside_layers(plan_norm({"norm", WeightSlot::final_norm, Buffer::residual, Buffer::normed}, sizes,
+                                              logits_rows, added_after(model.block)),
+                                    Stage::after_layers));
+  const Op head = plan_matmul({"lm_head", WeightSlot::lm_head, Buffer::normed, Buffer::logits}, sizes,
+                              model.head_format(options.weights), logits_rows, model.vocab_size, model.hidden_size);
+  plan.ops.push_back(outside_layers(head, Stage::after_layers));
+  if (model.tensor_parallel_size == 1) return;
+  const Op logits = plan_collective(OpKind::all_gather, "logits_all_gather", sizes, logits_rows, model.vocab_size);
+  plan.ops.push_back(outside_layers(logits, Stage::after_layers));
+}
+
+StepPlan plan_step(const ModelShape& model, const EngineOptions& options, Batch batch) {
+  StepPlan plan;
+  plan.batch = std::move(batch);
+  plan_step_into(plan, model, options);
+  return plan;
+}
+
+StepPlanner planner_of(const ModelShape& model, const EngineOptions& options) {
+  return [&model, &options](StepPlan& plan) { plan_step_into(plan, model, options); };
+}
+
+}  // namespace dculab
