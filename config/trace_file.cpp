@@ -9,7 +9,6 @@
 #include "config/weight_format_text.hpp"
 #include "fields/json_text.hpp"
 #include "files/input.hpp"
-#include "model/model_options.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::config {

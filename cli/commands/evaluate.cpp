@@ -22,7 +22,7 @@
 #include "engine/sampling/sampler.hpp"
 #include "fields/node.hpp"
 #include "files/input.hpp"
-#include "model/model_options.hpp"
+#include "model/plan_step.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {

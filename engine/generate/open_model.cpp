@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "core/activation_mode.hpp"
+#include "core/block_pool.hpp"
 #include "core/error.hpp"
-#include "model/model_options.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {

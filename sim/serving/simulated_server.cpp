@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "model/model_options.hpp"
+#include "model/plan_step.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/alone_latency.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
-#include "model/model_options.hpp"
+#include "model/plan_step.hpp"
 #include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/measured_choices.hpp"

@@ -12,7 +12,7 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "files/input.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
-#include "model/model_options.hpp"
+#include "model/plan_step.hpp"
 #include "model/shard.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "study/scenario/locate.hpp"

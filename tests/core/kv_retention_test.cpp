@@ -1,7 +1,6 @@
 // Retention policies in the scheduler: what is kept, when it goes, and what is refused.
 #include "core/kv_retention.hpp"
 
-#include "model/model_options.hpp"
 #include "model/plan_step.hpp"
 #include "tests/core/cached_memory.hpp"
 

@@ -1,5 +1,6 @@
 #include "model/model_shape.hpp"
 
+#include "model/plan_step.hpp"
 #include "model/shard.hpp"
 #include "tests/support/catch.hpp"
 
@@ -176,4 +177,22 @@ TEST_CASE("a shard is the model divided by the devices") {
   uneven.intermediate_size = 11008;
   REQUIRE(shard_problems(uneven, grouped, 4).size() == 1);
   CHECK_THAT(shard_problems(uneven, grouped, 4).front(), ContainsSubstring("down_proj has 2752 in-features on each"));
+}
+
+TEST_CASE("a model says why its layers cannot take activations so") {
+  ModelShape model = llama_3_8b();
+  model.dtype = Dtype::bf16;
+  CHECK(problem(ActivationMode::exact, model).empty());
+  CHECK(problem(ActivationMode::bf16, model).empty());
+  CHECK(problem(ActivationMode::int8, model) ==
+        "needs quantized weights, and those of llama-3-8b are bf16; quantize the model first");
+  model.intermediate_size = 81;
+  CHECK(problem(ActivationMode::bf16, model) ==
+        "needs an even hidden_size and intermediate_size, which llama-3-8b has not; use exact");
+  model.intermediate_size = 80;
+  model.dtype = Dtype::f16;
+  CHECK(problem(ActivationMode::bf16, model) == "needs BF16 weights, and those of llama-3-8b are f16; use exact");
+  model.quantization = WeightFormat{Dtype::int8, -1};
+  CHECK(problem(ActivationMode::int8, model).empty());
+  CHECK_FALSE(problem(ActivationMode::bf16, model).empty());
 }

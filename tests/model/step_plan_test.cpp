@@ -5,39 +5,11 @@
 #include <string_view>
 
 #include "core/activation_mode.hpp"
-#include "model/model_options.hpp"
+#include "tests/model/small_plan.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab {
 namespace {
-
-// Small enough to count by hand: 4 query heads, 2 KV heads.
-ModelShape small_model() {
-  ModelShape model;
-  model.name = "small";
-  model.hidden_size = 32;
-  model.intermediate_size = 80;
-  model.num_hidden_layers = 3;
-  model.num_attention_heads = 4;
-  model.num_key_value_heads = 2;
-  model.head_dim = 8;
-  model.vocab_size = 100;
-  model.max_position_embeddings = 4096;
-  return model;
-}
-
-const Op& find(const StepPlan& plan, std::string_view name) {
-  const auto found = std::find_if(plan.ops.begin(), plan.ops.end(), [&](const Op& op) { return op.name == name; });
-  REQUIRE(found != plan.ops.end());
-  return *found;
-}
-
-const Operand& operand(const Op& op, OperandRole role) {
-  const auto all = op.operands();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Operand& each) { return each.role == role; });
-  REQUIRE(found != all.end());
-  return *found;
-}
 
 TEST_CASE("matmuls take activations as asked where their weights go with it, and exactly elsewhere") {
   ModelShape model = small_model();
@@ -56,24 +28,6 @@ TEST_CASE("matmuls take activations as asked where their weights go with it, and
   CHECK(modes({Dtype::int4, 16}, ActivationMode::int8) == std::pair{ActivationMode::int8, exact});
   model.dtype = Dtype::f16;
   CHECK(modes({Dtype::f16, 0}, ActivationMode::bf16) == std::pair{exact, exact});
-}
-
-TEST_CASE("a model says why its layers cannot take activations so") {
-  ModelShape model = small_model();
-  model.dtype = Dtype::bf16;
-  CHECK(problem(ActivationMode::exact, model).empty());
-  CHECK(problem(ActivationMode::bf16, model).empty());
-  CHECK(problem(ActivationMode::int8, model) ==
-        "needs quantized weights, and those of small are bf16; quantize the model first");
-  model.intermediate_size = 81;
-  CHECK(problem(ActivationMode::bf16, model) ==
-        "needs an even hidden_size and intermediate_size, which small has not; use exact");
-  model.intermediate_size = 80;
-  model.dtype = Dtype::f16;
-  CHECK(problem(ActivationMode::bf16, model) == "needs BF16 weights, and those of small are f16; use exact");
-  model.quantization = WeightFormat{Dtype::int8, -1};
-  CHECK(problem(ActivationMode::int8, model).empty());
-  CHECK_FALSE(problem(ActivationMode::bf16, model).empty());
 }
 
 TEST_CASE("a decode step has every op of a Llama layer, once, with the layer count") {
@@ -118,20 +72,6 @@ TEST_CASE("int4 weights carry their scales and zero points, the head does not sh
   CHECK(operand(find(plan, "lm_head"), OperandRole::weight).unique.value() == 100 * 32 * 2);
 }
 
-TEST_CASE("decode attention reads whole blocks, each token once") {
-  EngineOptions options;
-  options.block_size = 16;
-  const StepPlan plan = plan_step(small_model(), options, uniform_batch(Phase::decode, 2, 100));
-  const AttentionWork& work = find(plan, "attention_decode").attention;
-  CHECK(work.context_tokens == 200);
-  CHECK(work.score_pairs == 200);
-  CHECK(work.kv_blocks == 14);  // ceil(100 / 16) = 7 for each sequence
-  CHECK(work.padded_tokens == 224);
-  const Operand& kv = operand(find(plan, "attention_decode"), OperandRole::kv_read);
-  CHECK(kv.unique.value() == 2.0 * 200 * 2 * 8 * 2);
-  CHECK(kv.contiguous_run.value() == 16 * 8 * 2);
-}
-
 TEST_CASE("a step of the largest batch and the longest context is counted whole: 2^40 tokens") {
   const EngineOptions options;
   const double tokens = 0x1p40;
@@ -152,16 +92,6 @@ TEST_CASE("the sink keys of the largest batch are counted whole") {
   Batch batch = uniform_batch(Phase::decode, 1 << 16, 1 << 24);
   for (SequenceSlice& sequence : batch.sequences) sequence.num_newly_evicted_tokens = 16;
   CHECK(find(plan_step(small_model(), options, batch), "shift_sink_keys").m == std::int64_t{1} << 39);
-}
-
-TEST_CASE("prefill attention is causal") {
-  EngineOptions options;
-  Batch batch;
-  batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = 20, .num_new_tokens = 10}};
-  const StepPlan plan = plan_step(small_model(), options, batch);
-  const Op& op = find(plan, "attention_prefill");
-  CHECK(op.attention.score_pairs == 10 * 20 + 55);
-  CHECK(op.flops.value() == 4.0 * 255 * 32);
 }
 
 TEST_CASE("a mixed step has both attention ops; a chunk without logits has no head") {
@@ -252,6 +182,22 @@ TEST_CASE("a Falcon layer: attention beside the MLP, whose sum the next norm add
   CHECK(operand(second, OperandRole::output).unique.value() == 2 * 32 * 2);
 }
 
+TEST_CASE("every op reads what an op before it wrote") {
+  for (const BlockKind block : {BlockKind::sequential, BlockKind::parallel, BlockKind::parallel_two_norms}) {
+    const StepPlan plan = plan_step(layer_norm_model(block), {}, uniform_batch(Phase::decode, 2, 100));
+    std::vector<Buffer> written;
+    for (const Op& op : plan.ops) {
+      CAPTURE(op.name);
+      const auto holds = [&](Buffer buffer) { return std::ranges::count(written, buffer) > 0; };
+      CHECK((op.input == Buffer::none || holds(op.input)));
+      for (const Buffer added : op.added) CHECK((added == Buffer::none || op.adds_layer_before || holds(added)));
+      REQUIRE(op.output != Buffer::none);
+      written.push_back(op.output);
+    }
+    CHECK(written.back() == Buffer::logits);
+  }
+}
+
 TEST_CASE("a plan reads every weight of the footprint once") {
   for (const BlockKind block : {BlockKind::sequential, BlockKind::parallel, BlockKind::parallel_two_norms}) {
     ModelShape model = layer_norm_model(block);
@@ -262,44 +208,6 @@ TEST_CASE("a plan reads every weight of the footprint once") {
       for (const Operand& each : op.operands())
         if (each.role == OperandRole::weight) weights += each.unique * op.count;
     CHECK(weights == weight_footprint(model, {}));
-  }
-}
-
-TEST_CASE("a sliding window loads the KV tiles that hold it, and no others") {
-  ModelShape model = small_model();
-  model.sliding_window = 100;
-  const EngineOptions options;
-  // The token at 299 sees 200 to 299; the tile that holds 200 begins at 192.
-  const StepPlan decode = plan_step(model, options, uniform_batch(Phase::decode, 2, 300));
-  const AttentionWork& work = find(decode, "attention_decode").attention;
-  CHECK(work.score_pairs == 2 * 100);
-  CHECK(work.context_tokens == 2 * 108);
-  CHECK(work.kv_blocks == 2 * 7);  // of 16: 12 to 18
-
-  Batch batch;
-  batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = 150, .num_new_tokens = 20}};
-  const StepPlan prefill = plan_step(model, options, batch);
-  const Op& op = find(prefill, "attention_prefill");
-  CHECK(op.attention.score_pairs == 20 * 100);
-  CHECK(op.attention.context_tokens == 170);
-}
-
-TEST_CASE("a window longer than the context changes nothing, and its score pairs are those counted one by one") {
-  for (const int window : {1, 7, 30, 64, 200}) {
-    ModelShape model = small_model();
-    model.sliding_window = window;
-    for (const int computed : {0, 3, 40}) {
-      Batch batch;
-      batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = computed, .num_new_tokens = 50}};
-      double pairs = 0;
-      for (int position = computed; position < computed + 50; ++position) pairs += std::min(position + 1, window);
-      const StepPlan plan = plan_step(model, {}, batch);
-      CHECK(find(plan, "attention_prefill").attention.score_pairs == pairs);
-      if (window < computed + 50) continue;
-      const StepPlan all = plan_step(small_model(), {}, batch);
-      CHECK(find(plan, "attention_prefill").unique_bytes() == find(all, "attention_prefill").unique_bytes());
-      CHECK(find(plan, "attention_prefill").flops == find(all, "attention_prefill").flops);
-    }
   }
 }
 

@@ -1,0 +1,40 @@
+// A model whose plan can be worked out by hand, and its ops.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+#include "model/plan_step.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab {
+
+// Small enough to count by hand: 4 query heads, 2 KV heads.
+inline ModelShape small_model() {
+  ModelShape model;
+  model.name = "small";
+  model.hidden_size = 32;
+  model.intermediate_size = 80;
+  model.num_hidden_layers = 3;
+  model.num_attention_heads = 4;
+  model.num_key_value_heads = 2;
+  model.head_dim = 8;
+  model.vocab_size = 100;
+  model.max_position_embeddings = 4096;
+  return model;
+}
+
+inline const Op& find(const StepPlan& plan, std::string_view name) {
+  const auto found = std::find_if(plan.ops.begin(), plan.ops.end(), [&](const Op& op) { return op.name == name; });
+  REQUIRE(found != plan.ops.end());
+  return *found;
+}
+
+inline const Operand& operand(const Op& op, OperandRole role) {
+  const auto all = op.operands();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Operand& each) { return each.role == role; });
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+}  // namespace dculab
