@@ -1,4 +1,4 @@
-// The whole-number fields of a ModelShape by their name in config.json.
+// The fields of a model and of its kinds of layers, by their names in config.json.
 #pragma once
 
 #include <array>
@@ -10,29 +10,43 @@
 
 namespace dculab::config {
 
-inline constexpr std::array<std::pair<std::string_view, int ModelShape::*>, 8> kModelFields{{
-    {"hidden_size", &ModelShape::hidden_size},
-    {"intermediate_size", &ModelShape::intermediate_size},
-    {"num_hidden_layers", &ModelShape::num_hidden_layers},
-    {"num_attention_heads", &ModelShape::num_attention_heads},
-    {"num_key_value_heads", &ModelShape::num_key_value_heads},
-    {"head_dim", &ModelShape::head_dim},
-    {"vocab_size", &ModelShape::vocab_size},
-    {"max_position_embeddings", &ModelShape::max_position_embeddings},
-}};
+inline constexpr std::string_view kLayersField = "num_hidden_layers";
 
-inline constexpr std::array<std::pair<std::string_view, bool ModelShape::*>, 5> kModelFlags{{
-    {"embedding_norm", &ModelShape::embedding_norm},
-    {"qkv_bias", &ModelShape::qkv_bias},
-    {"attention_output_bias", &ModelShape::attention_output_bias},
-    {"mlp_bias", &ModelShape::mlp_bias},
-    {"quantized_lm_head", &ModelShape::quantized_lm_head},
-}};
+// Calls visit(name, value) for every whole number; `Shape` may be const.
+template <class Shape, class Visit>
+void visit_model_sizes(Shape& model, Visit&& visit) {
+  visit("hidden_size", model.hidden_size);
+  visit("vocab_size", model.vocab_size);
+  visit("max_position_embeddings", model.max_position_embeddings);
+}
+
+template <class Kind, class Visit>
+void visit_layer_sizes(Kind& kind, Visit&& visit) {
+  visit("intermediate_size", kind.mlp.intermediate_size);
+  visit("num_attention_heads", kind.attention.heads.num_attention_heads);
+  visit("num_key_value_heads", kind.attention.heads.num_key_value_heads);
+  visit("head_dim", kind.attention.heads.head_dim);
+}
+
+// The same for what is true or false, and false by default.
+template <class Shape, class Visit>
+void visit_model_flags(Shape& model, Visit&& visit) {
+  visit("embedding_norm", model.embedding_norm);
+  visit("quantized_lm_head", model.quantized_lm_head);
+}
+
+template <class Kind, class Visit>
+void visit_layer_flags(Kind& kind, Visit&& visit) {
+  visit("qkv_bias", kind.attention.qkv_bias);
+  visit("attention_output_bias", kind.attention.output_bias);
+  visit("mlp_bias", kind.mlp.bias);
+}
 
 // Words for what tells families of models apart.
 template <class T, std::size_t N>
 using Words = std::array<std::pair<std::string_view, T>, N>;
 
+inline constexpr Words<MlpKind, 2> kMlps{{{"gated", MlpKind::gated}, {"plain", MlpKind::plain}}};
 inline constexpr Words<ActivationKind, 3> kActivations{
     {{"silu", ActivationKind::silu}, {"gelu", ActivationKind::gelu}, {"gelu_tanh", ActivationKind::gelu_tanh}}};
 inline constexpr Words<NormKind, 2> kNorms{{{"rms_norm", NormKind::rms_norm}, {"layer_norm", NormKind::layer_norm}}};
@@ -40,6 +54,8 @@ inline constexpr Words<BlockKind, 3> kBlocks{{{"sequential", BlockKind::sequenti
                                               {"parallel", BlockKind::parallel},
                                               {"parallel_two_norms", BlockKind::parallel_two_norms}}};
 inline constexpr Words<PositionKind, 2> kPositions{{{"rope", PositionKind::rope}, {"alibi", PositionKind::alibi}}};
+inline constexpr Words<RopeScalingKind, 3> kRopeScalings{
+    {{"none", RopeScalingKind::none}, {"linear", RopeScalingKind::linear}, {"llama3", RopeScalingKind::llama3}}};
 
 template <class T, std::size_t N>
 [[nodiscard]] constexpr std::string_view word_of(const Words<T, N>& words, T value) {

@@ -118,10 +118,15 @@ std::vector<SweepPoint> sweep_points(const Scenario& scenario) {
 }
 
 ModelShape resolve_model(ModelShape model, const ModelChoice& choice) {
-  for (const auto& [key, member] : kModelFields)
-    if (const auto change = choice.overrides.find(std::string(key)); change != choice.overrides.end())
-      model.*member = change->second;
-  return model;
+  const auto change = [&choice](std::string_view key, int& value) {
+    if (const auto found = choice.overrides.find(std::string(key)); found != choice.overrides.end())
+      value = found->second;
+  };
+  int num_layers = model.num_layers();
+  change(kLayersField, num_layers);
+  visit_model_sizes(model, change);
+  for (LayerKind& kind : model.kinds) visit_layer_sizes(kind, change);
+  return with_layers(std::move(model), num_layers);
 }
 
 EngineOptions resolve_options(const Scenario& scenario, const ModelShape& model, EngineOptions defaults) {

@@ -35,11 +35,14 @@ void read_model(MapReader& reader, ModelChoice& model) {
   if (node->kind != NodeKind::map) return reader.read(*node, model.name);
   MapReader fields(node, "model", reader.problems());
   fields.required("name", model.name);
-  for (const auto& [key, member] : kModelFields) {
-    int value = 0;
+  const auto read_size = [&](std::string_view key, int value) {
     fields.optional(key, value, between(1, kLargestModelField));
     if (value != 0) model.overrides[std::string(key)] = value;
-  }
+  };
+  const ModelShape none;  // sizes of 0
+  read_size(kLayersField, 0);
+  visit_model_sizes(none, read_size);
+  visit_layer_sizes(none.kinds.front(), read_size);
   fields.finish();
 }
 

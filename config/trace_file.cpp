@@ -4,8 +4,8 @@
 #include <array>
 
 #include "config/map_reader.hpp"
-#include "config/model_fields.hpp"
 #include "config/step_words.hpp"
+#include "config/trace_model.hpp"
 #include "config/weight_format_text.hpp"
 #include "fields/json_text.hpp"
 #include "files/input.hpp"
@@ -20,51 +20,13 @@ constexpr std::size_t kMostSequences = 1 << 16;              // of a step
 constexpr std::size_t kMostSequencesInAll = 1 << 23;         // each takes memory, a run of equal ones is one line
 constexpr double kShortestStep = 1e-18, kLongestStep = 1e6;  // seconds
 
-constexpr auto kMlps = std::to_array<Choice<MlpKind>>({{"gated", MlpKind::gated}, {"plain", MlpKind::plain}});
-constexpr auto kRopeScalings = std::to_array<Choice<RopeScalingKind>>(
-    {{"none", RopeScalingKind::none}, {"linear", RopeScalingKind::linear}, {"llama3", RopeScalingKind::llama3}});
+constexpr auto kSchemas = std::to_array<Choice<TraceSchema>>(
+    {{kTraceSchema, TraceSchema::layer_kinds}, {"dculab/trace/1", TraceSchema::one_kind}});
 
 void read_seconds(MapReader& reader, std::string_view key, Seconds& target, Range range) {
   double value = 0;
   reader.required(key, value, range);
   target = Seconds(value);
-}
-
-RopeScaling read_rope_scaling(MapReader reader) {
-  RopeScaling scaling;
-  reader.required("kind", scaling.kind, kRopeScalings);
-  reader.required("factor", scaling.factor, above(0));
-  reader.required("low_freq_factor", scaling.low_freq_factor, above(0));
-  reader.required("high_freq_factor", scaling.high_freq_factor, above(0));
-  reader.required("original_max_position_embeddings", scaling.original_max_position_embeddings,
-                  between(1, kLargestModelField));
-  reader.finish();
-  return scaling;
-}
-
-// Older traces, and those of Llama, have none of these.
-void read_family(MapReader& reader, ModelShape& model) {
-  reader.optional("activation", model.activation, kActivations);
-  reader.optional("norm", model.norm, kNorms);
-  reader.optional("block", model.block, kBlocks);
-  reader.optional("position", model.position, kPositions);
-  reader.optional("alibi_scale", model.alibi_scale, above(0));
-  for (const auto& [key, member] : kModelFlags) reader.optional(key, model.*member);
-  reader.optional("sliding_window", model.sliding_window, between(1, kLargestModelField));
-}
-
-void read_model(MapReader reader, ModelShape& model) {
-  reader.required("name", model.name);
-  for (const auto& [key, member] : kModelFields) reader.required(key, model.*member, between(1, kLargestModelField));
-  reader.required("tie_word_embeddings", model.tie_word_embeddings);
-  reader.required("mlp", model.mlp, kMlps);
-  read_family(reader, model);
-  reader.required("dtype", model.dtype);
-  reader.required("rms_norm_eps", model.norm_eps, above(0));
-  reader.required("rope_theta", model.rope_theta, above(0));
-  if (reader.optional("rope_scaling") != nullptr)
-    model.rope_scaling = read_rope_scaling(reader.optional_map("rope_scaling"));
-  reader.finish();
 }
 
 void read_weights(MapReader& reader, WeightFormat& weights) {
@@ -173,11 +135,11 @@ void check_ops(const Node& node, const TraceStep& step, ProblemList& list) {
   list.add(node, "ops: must be those that the step runs, in order: " + names + "; or none");
 }
 
-TraceStep read_step(const Node& node, ProblemList& list) {
+TraceStep read_step(const Node& node, TraceSchema schema, ProblemList& list) {
   TraceStep step;
   MapReader reader(&node, "", list);
   reader.required("id", step.id);
-  read_model(reader.required_map("model"), step.model);
+  read_trace_model(reader.required_map("model"), schema, step.model);
   read_options(reader.required_map("options"), step.options);
   read_batch(reader, step.batch);
   read_seconds(reader, "seconds", step.duration, between(kShortestStep, kLongestStep));
@@ -202,11 +164,10 @@ void read_text(MapReader& reader, std::string_view key, std::string& target) {
   if (node != nullptr) reader.read(*node, target);
 }
 
-TraceHeader read_header(const Node& node, ProblemList& list) {
+TraceHeader read_header(const Node& node, TraceSchema& schema, ProblemList& list) {
   TraceHeader header;
   MapReader reader(&node, "", list);
-  std::string schema;
-  reader.required("schema", schema, Choices<std::string>{{kTraceSchema, std::string(kTraceSchema)}});
+  reader.required("schema", schema, kSchemas);
   reader.required("machine", header.machine);
   read_text(reader, "device", header.device);
   read_text(reader, "build", header.build);
@@ -223,6 +184,7 @@ Trace read_trace(const std::string& file, const std::string& text) {
   ProblemList list(file);
   Trace trace;
   bool has_header = false;
+  TraceSchema schema{};
   int line = 0;
   std::size_t sequences = 0;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -233,14 +195,14 @@ Trace read_trace(const std::string& file, const std::string& text) {
     if (record.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Node node = parse_json(file, line, record);
     if (has_header) {
-      trace.steps.push_back(read_step(node, list));
+      trace.steps.push_back(read_step(node, schema, list));
       sequences += trace.steps.back().batch.sequences.size();
       if (sequences > kMostSequencesInAll)
         throw InputError(file, line,
                          "its steps have more than " + std::to_string(kMostSequencesInAll) +
                              " sequences up to here; split the trace");
     } else {
-      trace.header = read_header(node, list);
+      trace.header = read_header(node, schema, list);
       list.throw_if_any();  // not a trace: its lines would all be wrong
       has_header = true;
     }

@@ -1,4 +1,5 @@
-// Traces as JSON Lines: a header with `schema: dculab/trace/1`, then one measured step per line.
+// Traces as JSON Lines: a header with `schema: dculab/trace/2`, then one measured step per line. Those of
+// dculab/trace/1 are read as well.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace dculab::config {
 
-inline constexpr std::string_view kTraceSchema = "dculab/trace/1";
+inline constexpr std::string_view kTraceSchema = "dculab/trace/2";
 
 [[nodiscard]] std::string trace_json_lines(const Trace& trace);
 

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "config/model_fields.hpp"
 #include "config/trace_file.hpp"
+#include "config/trace_model.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/kivi.hpp"
@@ -10,51 +10,6 @@ namespace dculab::config {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string_view word(RopeScalingKind kind) {
-  switch (kind) {
-    case RopeScalingKind::none:
-      return "none";
-    case RopeScalingKind::linear:
-      return "linear";
-    case RopeScalingKind::llama3:
-      return "llama3";
-  }
-  return "";
-}
-
-Json rope_scaling_json(const RopeScaling& scaling) {
-  return {{"kind", word(scaling.kind)},
-          {"factor", scaling.factor},
-          {"low_freq_factor", scaling.low_freq_factor},
-          {"high_freq_factor", scaling.high_freq_factor},
-          {"original_max_position_embeddings", scaling.original_max_position_embeddings}};
-}
-
-// What is as in Llama is left out.
-void add_family(Json& json, const ModelShape& model) {
-  if (model.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, model.activation);
-  if (model.norm != NormKind::rms_norm) json["norm"] = word_of(kNorms, model.norm);
-  if (model.block != BlockKind::sequential) json["block"] = word_of(kBlocks, model.block);
-  if (model.position != PositionKind::rope) json["position"] = word_of(kPositions, model.position);
-  if (model.alibi_scale != 1.0) json["alibi_scale"] = model.alibi_scale;
-  for (const auto& [key, member] : kModelFlags)
-    if (model.*member) json[std::string(key)] = true;
-  if (model.sliding_window != 0) json["sliding_window"] = model.sliding_window;
-}
-
-Json model_json(const ModelShape& model) {
-  Json json{{"name", model.name}};
-  for (const auto& [key, member] : kModelFields) json[std::string(key)] = model.*member;
-  json["tie_word_embeddings"] = model.tie_word_embeddings;
-  json["mlp"] = model.mlp == MlpKind::gated ? "gated" : "plain";
-  add_family(json, model);
-  json["dtype"] = name(model.dtype);
-  json["rms_norm_eps"] = model.norm_eps;
-  json["rope_theta"] = model.rope_theta;
-  if (model.rope_scaling.kind != RopeScalingKind::none) json["rope_scaling"] = rope_scaling_json(model.rope_scaling);
-  return json;
-}
 
 Json retention_json(const KvRetention& retention) {
   return {{"policy", name(retention.policy)},
@@ -120,7 +75,7 @@ Json step_json(const TraceStep& step) {
   for (std::size_t index = 0; index < step.op_names.size(); ++index)
     ops.push_back({{"name", step.op_names[index]}, {"seconds", step.op_durations[index].value()}});
   Json json{{"id", step.id},
-            {"model", model_json(step.model)},
+            {"model", trace_model_json(step.model)},
             {"options", options_json(step.options)},
             {"batch", batch_json(step.batch)},
             {"seconds", step.duration.value()},

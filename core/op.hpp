@@ -100,7 +100,8 @@ struct Op {
   OpKind kind = OpKind::matmul;
   std::string_view name;  // the Hugging Face module's name where there is one: "qkv_proj", "down_proj", ...
   Stage stage = Stage::layer;
-  int count = 1;  // executions in the step; figures below are for one
+  std::uint8_t layer_kind = 0;  // of a layer's op: for which kind of the model's layers
+  int count = 1;                // executions in the step; figures below are for one
   WeightSlot weight = WeightSlot::none;
   Buffer input = Buffer::none, output = Buffer::none;
   std::array<Buffer, 2> added{};   // norms: to the residual, before it is normed

@@ -9,38 +9,38 @@ namespace {
 
 constexpr double kBlockIdBytes = 4;
 
-[[nodiscard]] AttentionWork empty_work(const ModelShape& model, const EngineOptions& options) {
+[[nodiscard]] AttentionWork empty_work(const Gqa& attention, const EngineOptions& options) {
   AttentionWork work;
-  work.num_query_heads = model.num_attention_heads;
-  work.num_kv_heads = model.num_key_value_heads;
-  work.head_dim = model.head_dim;
+  work.num_query_heads = attention.heads.num_attention_heads;
+  work.num_kv_heads = attention.heads.num_key_value_heads;
+  work.head_dim = attention.heads.head_dim;
   work.block_size = options.block_size;
-  work.sliding_window = model.sliding_window;
+  work.sliding_window = attention.sliding_window;
   work.kv_dtype = options.kv_cache_dtype;
-  work.has_alibi = model.position == PositionKind::alibi;
+  work.has_alibi = attention.position.kind == PositionKind::alibi;
   return work;
 }
 
 // (query token, KV token) pairs: query i sees the tokens up to its own, at most a window of them.
-[[nodiscard]] double score_pairs(const ModelShape& model, const SequenceSlice& sequence) {
+[[nodiscard]] double score_pairs(const Gqa& attention, const SequenceSlice& sequence) {
   const double query = sequence.num_new_tokens;
   const double all = query * sequence.num_computed_tokens + query * (query + 1) / 2;
-  if (model.sliding_window == 0) return all;
+  if (attention.sliding_window == 0) return all;
   // Those beyond the window of the query at `position`: position + 1 - window, where that is positive.
-  const double last = sequence.context_tokens() - model.sliding_window;
+  const double last = sequence.context_tokens() - attention.sliding_window;
   if (last <= 0) return all;
-  const double first = std::max(1, sequence.num_computed_tokens + 1 - model.sliding_window);
+  const double first = std::max(1, sequence.num_computed_tokens + 1 - attention.sliding_window);
   return all - (last - first + 1) * (first + last) / 2;
 }
 
-void add_sequence(AttentionWork& work, const ModelShape& model, const SequenceSlice& sequence) {
+void add_sequence(AttentionWork& work, const Gqa& attention, const SequenceSlice& sequence) {
   const int context = sequence.context_tokens();
-  const int begin = first_loaded_token(model.sliding_window, sequence.num_computed_tokens);
+  const int begin = first_loaded_token(attention.sliding_window, sequence.num_computed_tokens);
   const int blocks = blocks_of(begin, context, work.block_size);
   work.num_sequences += 1;
   work.query_tokens += sequence.num_new_tokens;
   work.context_tokens += context - begin;
-  work.score_pairs += score_pairs(model, sequence);
+  work.score_pairs += score_pairs(attention, sequence);
   work.kv_blocks += blocks;
   work.padded_tokens += static_cast<double>(blocks) * work.block_size;
 }
@@ -52,19 +52,19 @@ struct KvBytes {
   Bytes written;              // kivi4, kivi2: the residual
 };
 
-[[nodiscard]] KvBytes kv_bytes(const ModelShape& model, const EngineOptions& options, const Batch& batch, Phase phase,
+[[nodiscard]] KvBytes kv_bytes(const Gqa& attention, const EngineOptions& options, const Batch& batch, Phase phase,
                                double context_tokens) {
   const Dtype dtype = options.kv_cache_dtype;
-  const double row = 2.0 * model.kv_width();
-  if (!is_kivi(dtype)) return {kv_storage(dtype, row * context_tokens, model.head_dim), {}, {}};
+  const double row = 2.0 * attention.heads.kv_width();
+  if (!is_kivi(dtype)) return {kv_storage(dtype, row * context_tokens, attention.heads.head_dim), {}, {}};
   KvBytes bytes;
   for (const SequenceSlice& sequence : batch.sequences) {
     if (sequence.phase != phase) continue;
     const int computed = sequence.num_computed_tokens;
     const KiviTraffic tokens =
-        kivi_traffic(computed, sequence.context_tokens(), first_loaded_token(model.sliding_window, computed),
+        kivi_traffic(computed, sequence.context_tokens(), first_loaded_token(attention.sliding_window, computed),
                      options.kv_residual_tokens);
-    bytes.read += kv_storage(dtype, row * tokens.quantized_read, model.head_dim) +
+    bytes.read += kv_storage(dtype, row * tokens.quantized_read, attention.heads.head_dim) +
                   storage(Dtype::f16, row * tokens.residual_read);
     bytes.read_as_activations += storage(options.activation_dtype, row * sequence.num_new_tokens);
     bytes.written += storage(Dtype::f16, row * tokens.residual_written);
@@ -81,26 +81,27 @@ int first_loaded_token(int sliding_window, int position) {
 
 int blocks_of(int begin, int end, int block_size) { return (end + block_size - 1) / block_size - begin / block_size; }
 
-Op plan_attention(const ModelShape& model, const EngineOptions& options, const Batch& batch, Phase phase) {
+Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batch& batch, Phase phase) {
   Op op;
   op.kind = phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill;
   op.name = phase == Phase::decode ? "attention_decode" : "attention_prefill";
   op.input = Buffer::qkv;
   op.output = Buffer::attention;
-  op.count = model.num_hidden_layers;
   op.activation_dtype = options.activation_dtype;
-  AttentionWork work = empty_work(model, options);
+  AttentionWork work = empty_work(attention, options);
   for (const SequenceSlice& sequence : batch.sequences)
-    if (sequence.phase == phase) add_sequence(work, model, sequence);
+    if (sequence.phase == phase) add_sequence(work, attention, sequence);
 
-  const KvBytes kv = kv_bytes(model, options, batch, phase, work.context_tokens);
+  const KvBytes kv = kv_bytes(attention, options, batch, phase, work.context_tokens);
   const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
-  const double query_values = work.query_tokens * model.query_width();
+  const double query_values = work.query_tokens * attention.heads.query_width();
   op.m = static_cast<std::int64_t>(work.query_tokens);
-  op.n = model.query_width();
-  // Two products; ALiBi adds a multiple of the distance to each score.
-  const double bias_flops = model.position == PositionKind::alibi ? 2.0 * model.num_attention_heads : 0.0;
-  op.flops = FlopCount(work.score_pairs * (4.0 * model.query_width() + bias_flops));
+  op.n = attention.heads.query_width();
+  // Two products; ALiBi adds a multiple of the distance to each score, a soft cap is a tanh of about 8 FLOP.
+  const double bias_flops =
+      attention.position.kind == PositionKind::alibi ? 2.0 * attention.heads.num_attention_heads : 0.0;
+  const double cap_flops = work.has_soft_cap ? 8.0 * attention.heads.num_attention_heads : 0.0;
+  op.flops = FlopCount(work.score_pairs * (4.0 * attention.heads.query_width() + bias_flops + cap_flops));
   op.add({OperandRole::kv_read, kv.read, storage(work.kv_dtype, run_tokens * work.head_dim)});
   op.add({OperandRole::activation, storage(options.activation_dtype, query_values) + kv.read_as_activations,
           storage(options.activation_dtype, work.head_dim)});
@@ -112,23 +113,22 @@ Op plan_attention(const ModelShape& model, const EngineOptions& options, const B
   return op;
 }
 
-Op plan_attention_scores(const ModelShape& model, const EngineOptions& options, const Batch& batch) {
+Op plan_attention_scores(const Gqa& attention, const EngineOptions& options, const Batch& batch) {
   Op op;
   op.kind = OpKind::attention_scores;
   op.name = "attention_scores";
   op.input = Buffer::qkv;
-  op.count = model.num_hidden_layers;
   op.activation_dtype = options.activation_dtype;
   op.kv_retention = options.kv_retention;
-  AttentionWork work = empty_work(model, options);
-  for (const SequenceSlice& sequence : batch.sequences) add_sequence(work, model, sequence);
+  AttentionWork work = empty_work(attention, options);
+  for (const SequenceSlice& sequence : batch.sequences) add_sequence(work, attention, sequence);
   const double row = static_cast<double>(work.head_dim) * work.num_kv_heads;
   const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
-  const double query_values = work.query_tokens * model.query_width();
+  const double query_values = work.query_tokens * attention.heads.query_width();
   const Bytes sums = storage(Dtype::f32, work.context_tokens * work.num_kv_heads);
   op.m = static_cast<std::int64_t>(work.query_tokens);
-  op.n = model.query_width();
-  op.flops = FlopCount(2.0 * work.score_pairs * model.query_width());
+  op.n = attention.heads.query_width();
+  op.flops = FlopCount(2.0 * work.score_pairs * attention.heads.query_width());
   op.add({OperandRole::kv_read, kv_storage(work.kv_dtype, row * work.context_tokens, work.head_dim),
           storage(work.kv_dtype, run_tokens * work.head_dim)});
   op.add({OperandRole::activation, storage(options.activation_dtype, query_values) + sums,

@@ -7,9 +7,9 @@
 namespace dculab {
 namespace {
 
-[[nodiscard]] std::string_view activation_name(const ModelShape& model) {
-  const bool gelu = model.activation != ActivationKind::silu;
-  if (model.mlp == MlpKind::gated) return gelu ? "gelu_and_mul" : "silu_and_mul";
+[[nodiscard]] std::string_view activation_name(const Dense& mlp) {
+  const bool gelu = mlp.activation != ActivationKind::silu;
+  if (mlp.kind == MlpKind::gated) return gelu ? "gelu_and_mul" : "silu_and_mul";
   return gelu ? "gelu" : "activation";
 }
 
@@ -24,15 +24,21 @@ Op make_op(OpKind kind, const Place& place, const StepSizes& sizes, std::int64_t
   op.weight = place.weight;
   op.input = place.input;
   op.output = place.output;
-  op.count = sizes.model.num_hidden_layers;
   op.activation_dtype = sizes.options.activation_dtype;
   op.m = rows;
   op.n = columns;
+  return of_layers(op, sizes);
+}
+
+Op of_layers(Op op, const StepSizes& sizes) {
+  op.layer_kind = static_cast<std::uint8_t>(sizes.kind);
+  op.count = sizes.model.num_layers(sizes.kind);
   return op;
 }
 
 Op outside_layers(Op op, Stage stage) {
   op.stage = stage;
+  op.layer_kind = 0;
   op.count = 1;
   return op;
 }
@@ -91,14 +97,15 @@ Op plan_embedding(const StepSizes& sizes) {
 
 // silu(gate) * up costs about 6 FLOP a value, gelu about 8; another plain activation 1.
 Op plan_activation(const StepSizes& sizes) {
-  const int width = sizes.model.intermediate_size;
-  const bool gated = sizes.model.mlp == MlpKind::gated;
-  Op op = make_op(OpKind::activation_mul,
-                  {.name = activation_name(sizes.model), .input = Buffer::up, .output = Buffer::activated}, sizes,
-                  sizes.tokens, width);
+  const Dense& mlp = sizes.layer().mlp;
+  const int width = mlp.intermediate_size;
+  const bool gated = mlp.kind == MlpKind::gated;
+  Op op =
+      make_op(OpKind::activation_mul, {.name = activation_name(mlp), .input = Buffer::up, .output = Buffer::activated},
+              sizes, sizes.tokens, width);
   const double values = static_cast<double>(sizes.tokens) * width;
-  op.is_plain_gelu = !gated && sizes.model.activation != ActivationKind::silu;
-  const double each = sizes.model.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
+  op.is_plain_gelu = !gated && mlp.activation != ActivationKind::silu;
+  const double each = mlp.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
   op.flops = FlopCount(each * values);
   op.add({OperandRole::activation, activations(sizes, (gated ? 2 : 1) * values), activations(sizes, width)});
   op.add({OperandRole::output, activations(sizes, values), activations(sizes, width)});

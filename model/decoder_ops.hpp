@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -17,9 +18,13 @@ namespace dculab {
 struct StepSizes {
   const ModelShape& model;
   const EngineOptions& options;
+  std::size_t kind;          // of the layers that the op runs for: an index of model.kinds
   std::int64_t tokens;       // new tokens of all sequences
   std::int64_t logits_rows;  // tokens whose logits are wanted
   std::int64_t unwritten;    // tokens whose K and V are in the cache already
+
+  [[nodiscard]] const LayerKind& layer() const { return model.kinds[kind]; }
+  [[nodiscard]] const Heads& heads() const { return layer().attention.heads; }
 };
 
 // What an op is called, whose weights it reads, and where its input comes from and its output goes.
@@ -29,10 +34,13 @@ struct Place {
   Buffer input = Buffer::none, output = Buffer::none;
 };
 
-// An op of every layer, without work or operands: `rows` of `columns` values.
+// An op of every layer of a kind, without work or operands: `rows` of `columns` values.
 [[nodiscard]] Op make_op(OpKind kind, const Place& place, const StepSizes& sizes, std::int64_t rows, int columns);
 
-// The same, executed once.
+// An op of one layer for all layers of the kind.
+[[nodiscard]] Op of_layers(Op op, const StepSizes& sizes);
+
+// An op that is executed once.
 [[nodiscard]] Op outside_layers(Op op, Stage stage);
 
 // Bytes of so many activations.

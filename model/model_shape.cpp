@@ -1,5 +1,6 @@
 #include "model/model_shape.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/kivi.hpp"
@@ -13,67 +14,137 @@ void require_size(std::vector<std::string>& found, const std::string& field, std
     found.push_back(field + " must be at most " + std::to_string(most) + ", not " + std::to_string(value));
 }
 
+void require_sizes(std::vector<std::string>& found, const LayerKind& kind) {
+  const Heads& heads = kind.attention.heads;
+  for (const auto& [field, value] : {std::pair{"intermediate_size", kind.mlp.intermediate_size},
+                                     {"num_attention_heads", heads.num_attention_heads},
+                                     {"num_key_value_heads", heads.num_key_value_heads},
+                                     {"head_dim", heads.head_dim}})
+    require_size(found, field, value, kLargestModelField);
+}
+
+void check_attention(std::vector<std::string>& found, const Gqa& attention) {
+  const Heads& heads = attention.heads;
+  require_size(found, "num_attention_heads * head_dim", std::int64_t{heads.num_attention_heads} * heads.head_dim,
+               kLargestModelField);
+  if (heads.num_attention_heads % heads.num_key_value_heads != 0)
+    found.push_back("num_attention_heads (" + std::to_string(heads.num_attention_heads) +
+                    ") is not a multiple of num_key_value_heads (" + std::to_string(heads.num_key_value_heads) + ")");
+  if (attention.position.kind == PositionKind::rope && heads.head_dim % 2 != 0)
+    found.push_back("head_dim must be even for rotary embedding");
+  if (attention.sliding_window < 0) found.push_back("sliding_window must not be negative");
+}
+
+void check_layers(std::vector<std::string>& found, const ModelShape& model) {
+  require_size(found, "num_hidden_layers", model.num_layers(), kMostLayers);
+  const auto is_known = [&model](std::uint8_t kind) { return kind < model.kinds.size(); };
+  if (!std::ranges::all_of(model.layers, is_known)) found.emplace_back("layers must be of the kinds that there are");
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
+    if (model.num_layers() > 0 && model.num_layers(kind) == 0)
+      found.push_back("no layer is of kind " + std::to_string(kind + 1));
+  const auto differs = [&model](const LayerKind& kind) { return kind.block != model.kinds.front().block; };
+  if (std::ranges::any_of(model.kinds, differs)) found.emplace_back("all layers must have the same block");
+  const auto is_mixed = [](const LayerKind& kind) {
+    return kind.block != BlockKind::sequential && kind.norms != NormPlacement::pre;
+  };
+  if (std::ranges::any_of(model.kinds, is_mixed))
+    found.emplace_back("norms after attention and MLP need a block where one follows the other");
+}
+
+// Norms and biases of a layer.
+[[nodiscard]] double vector_values(const ModelShape& model, const LayerKind& kind) {
+  const double hidden = model.hidden_size;
+  const double norms = kind.block == BlockKind::parallel ? 1 : 2;
+  const Heads& heads = kind.attention.heads;
+  double biases = 0;
+  if (kind.attention.qkv_bias) biases += heads.query_width() + 2.0 * heads.kv_width();
+  if (kind.attention.output_bias) biases += hidden;
+  if (kind.mlp.bias) biases += hidden + kind.mlp.up_width();
+  return norms * hidden * (model.norm == NormKind::layer_norm ? 2 : 1) + biases;
+}
+
 }  // namespace
 
+int ModelShape::num_layers(std::size_t kind) const {
+  return static_cast<int>(std::ranges::count(layers, static_cast<std::uint8_t>(kind)));
+}
+
+bool ModelShape::has_alibi() const {
+  return std::ranges::any_of(kinds,
+                             [](const LayerKind& kind) { return kind.attention.position.kind == PositionKind::alibi; });
+}
+
+void set_layers(ModelShape& model, int count, LayerKind kind) {
+  model.kinds = {std::move(kind)};
+  model.layers.assign(static_cast<std::size_t>(std::max(0, count)), 0);
+}
+
+ModelShape with_layers(ModelShape model, int count) {
+  const std::size_t own = model.layers.size();
+  model.layers.resize(static_cast<std::size_t>(count));
+  for (std::size_t layer = own; own > 0 && layer < model.layers.size(); ++layer)
+    model.layers[layer] = model.layers[layer - own];
+  return without_unused_kinds(std::move(model));
+}
+
 ModelShape with_kv_heads(ModelShape model, int num_key_value_heads) {
-  model.num_key_value_heads = num_key_value_heads;
+  for (LayerKind& kind : model.kinds) kind.attention.heads.num_key_value_heads = num_key_value_heads;
   return model;
+}
+
+bool same_but_for_kv_heads(const ModelShape& a, const ModelShape& b) {
+  return a.hidden_size == b.hidden_size && a.vocab_size == b.vocab_size && a.layers == b.layers &&
+         with_kv_heads(a, 1).kinds == with_kv_heads(b, 1).kinds;
 }
 
 std::vector<std::string> problems(const ModelShape& model) {
   std::vector<std::string> found;
   for (const auto& [field, value] : {std::pair{"hidden_size", model.hidden_size},
-                                     {"intermediate_size", model.intermediate_size},
-                                     {"num_attention_heads", model.num_attention_heads},
-                                     {"num_key_value_heads", model.num_key_value_heads},
-                                     {"head_dim", model.head_dim},
                                      {"vocab_size", model.vocab_size},
                                      {"max_position_embeddings", model.max_position_embeddings}})
     require_size(found, field, value, kLargestModelField);
-  require_size(found, "num_hidden_layers", model.num_hidden_layers, kMostLayers);
+  for (const LayerKind& kind : model.kinds) require_sizes(found, kind);
+  check_layers(found, model);
   if (!found.empty()) return found;
-  require_size(found, "num_attention_heads * head_dim", std::int64_t{model.num_attention_heads} * model.head_dim,
-               kLargestModelField);
   if (model.quantized_lm_head && model.tie_word_embeddings)
     found.push_back("lm_head is quantized, but it is the embedding (tie_word_embeddings), which is not");
-  if (model.num_attention_heads % model.num_key_value_heads != 0)
-    found.push_back("num_attention_heads (" + std::to_string(model.num_attention_heads) +
-                    ") is not a multiple of num_key_value_heads (" + std::to_string(model.num_key_value_heads) + ")");
-  if (model.position == PositionKind::rope && model.head_dim % 2 != 0)
-    found.push_back("head_dim must be even for rotary embedding");
-  if (model.sliding_window < 0) found.push_back("sliding_window must not be negative");
+  for (const LayerKind& kind : model.kinds) check_attention(found, kind.attention);
   return found;
 }
 
-double layer_matrix_values(const ModelShape& model) {
+double layer_matrix_values(const ModelShape& model, const LayerKind& kind) {
   const double hidden = model.hidden_size;
-  const double attention = hidden * (2.0 * model.query_width() + 2.0 * model.kv_width());
-  const double matrices = model.mlp == MlpKind::gated ? 3.0 : 2.0;
-  return attention + matrices * hidden * model.intermediate_size;
+  const Heads& heads = kind.attention.heads;
+  const double attention = hidden * (2.0 * heads.query_width() + 2.0 * heads.kv_width());
+  const double matrices = kind.mlp.kind == MlpKind::gated ? 3.0 : 2.0;
+  return attention + matrices * hidden * kind.mlp.intermediate_size;
 }
 
 double vector_values(const ModelShape& model) {
-  const double layers = model.num_hidden_layers;
-  const double hidden = model.hidden_size;
-  const double norms = layers * (model.block == BlockKind::parallel ? 1 : 2) + (model.embedding_norm ? 2 : 1);
-  double biases = 0;  // of one layer
-  if (model.qkv_bias) biases += model.query_width() + 2.0 * model.kv_width();
-  if (model.attention_output_bias) biases += hidden;
-  if (model.mlp_bias) biases += hidden + (model.mlp == MlpKind::gated ? 2.0 : 1.0) * model.intermediate_size;
-  return norms * hidden * (model.norm == NormKind::layer_norm ? 2 : 1) + layers * biases;
+  const double norms = model.embedding_norm ? 2 : 1;
+  double values = norms * model.hidden_size * (model.norm == NormKind::layer_norm ? 2 : 1);
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
+    values += model.num_layers(kind) * vector_values(model, model.kinds[kind]);
+  return values;
 }
 
 Bytes weight_footprint(const ModelShape& model, WeightFormat format) {
-  const double layers = model.num_hidden_layers;
   const double embedding = static_cast<double>(model.vocab_size) * model.hidden_size;
   const Bytes head = model.tie_word_embeddings ? Bytes() : weight_storage(model.head_format(format), embedding);
   // Each projection is stored apart, but their scales add up as if they were one matrix.
-  return weight_storage(format, layers * layer_matrix_values(model)) + head +
-         storage(model.dtype, embedding + vector_values(model));
+  Bytes layers;
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
+    layers += weight_storage(format, model.num_layers(kind) * layer_matrix_values(model, model.kinds[kind]));
+  return layers + head + storage(model.dtype, embedding + vector_values(model));
 }
 
 Bytes kv_bytes_per_token(const ModelShape& model, Dtype kv_cache_dtype) {
-  return kv_storage(kv_cache_dtype, 2.0 * model.kv_width() * model.num_hidden_layers, model.head_dim);
+  Bytes bytes;
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    const Heads& heads = model.kinds[kind].attention.heads;
+    bytes += kv_storage(kv_cache_dtype, 2.0 * heads.kv_width() * model.num_layers(kind), heads.head_dim);
+  }
+  return bytes;
 }
 
 Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens) {

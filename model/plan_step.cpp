@@ -1,5 +1,7 @@
 #include "model/plan_step.hpp"
 
+#include <algorithm>
+
 #include "model/attention_work.hpp"
 #include "model/decoder_ops.hpp"
 
@@ -26,48 +28,49 @@ void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& siz
 }
 
 void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
-  const ModelShape& model = sizes.model;
+  const Gqa& attention = sizes.layer().attention;
+  const Heads& heads = attention.heads;
   const WeightFormat format = sizes.options.weights;
   const std::int64_t tokens = sizes.tokens;
-  const int hidden = model.hidden_size;
+  const int hidden = sizes.model.hidden_size;
   Op norm = plan_norm({"input_layernorm", WeightSlot::attention_norm, Buffer::residual, Buffer::normed}, sizes, tokens,
-                      added_after(model.block));
+                      added_after(sizes.layer().block));
   norm.adds_layer_before = true;
   plan.ops.push_back(norm);
   plan.ops.push_back(plan_matmul({"qkv_proj", WeightSlot::qkv_proj, Buffer::normed, Buffer::qkv}, sizes, format, tokens,
-                                 model.query_width() + 2 * model.kv_width(), hidden, bias_if(model.qkv_bias)));
+                                 heads.query_width() + 2 * heads.kv_width(), hidden, bias_if(attention.qkv_bias)));
   plan_eviction(plan, sizes);
   plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
-    Op attention = plan_attention(model, sizes.options, plan.batch, phase);
-    if (attention.attention.num_sequences > 0) plan.ops.push_back(attention);
+    const Op op = plan_attention(attention, sizes.options, plan.batch, phase);
+    if (op.attention.num_sequences > 0) plan.ops.push_back(of_layers(op, sizes));
   }
   if (sizes.options.kv_retention.policy == RetentionPolicy::heavy_hitters)
-    plan.ops.push_back(plan_attention_scores(model, sizes.options, plan.batch));
+    plan.ops.push_back(of_layers(plan_attention_scores(attention, sizes.options, plan.batch), sizes));
   plan.ops.push_back(plan_matmul({"o_proj", WeightSlot::o_proj, Buffer::attention, Buffer::projected}, sizes, format,
-                                 tokens, hidden, model.query_width(), bias_if(model.attention_output_bias)));
+                                 tokens, hidden, heads.query_width(), bias_if(attention.output_bias)));
   plan_all_reduce(plan, "attention_all_reduce", sizes);
 }
 
 // A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
 // has one, adds nothing.
 void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
-  const ModelShape& model = sizes.model;
+  const auto& [attention, mlp, block] = sizes.layer();
   const WeightFormat format = sizes.options.weights;
   const std::int64_t tokens = sizes.tokens;
-  const int hidden = model.hidden_size, width = model.intermediate_size;
-  const bool gated = model.mlp == MlpKind::gated;
-  const Bias bias = bias_if(model.mlp_bias);
-  const bool sequential = model.block == BlockKind::sequential;
-  if (model.block != BlockKind::parallel)
+  const int hidden = sizes.model.hidden_size;
+  const bool gated = mlp.kind == MlpKind::gated;
+  const Bias bias = bias_if(mlp.bias);
+  const bool sequential = block == BlockKind::sequential;
+  if (block != BlockKind::parallel)
     plan.ops.push_back(plan_norm({"post_attention_layernorm", WeightSlot::mlp_norm, Buffer::residual, Buffer::normed},
                                  sizes, tokens, {sequential ? Buffer::projected : Buffer::none}));
   plan.ops.push_back(plan_matmul({gated ? "gate_up_proj" : "up_proj", WeightSlot::up_proj, Buffer::normed, Buffer::up},
-                                 sizes, format, tokens, (gated ? 2 : 1) * width, hidden, bias));
+                                 sizes, format, tokens, mlp.up_width(), hidden, bias));
   plan.ops.push_back(plan_activation(sizes));
   plan.ops.push_back(plan_matmul(
       {"down_proj", WeightSlot::down_proj, Buffer::activated, sequential ? Buffer::projected : Buffer::mlp_projected},
-      sizes, format, tokens, hidden, width, bias));
+      sizes, format, tokens, hidden, mlp.intermediate_size, bias));
   plan_all_reduce(plan, "mlp_all_reduce", sizes);
 }
 
@@ -78,7 +81,8 @@ std::string problem(ActivationMode mode, const ModelShape& model) {
   if (!takes_activations(model.layer_format(), mode))
     return mode == ActivationMode::int8 ? "needs quantized weights, and " + stored + "; quantize the model first"
                                         : "needs BF16 weights, and " + stored + "; use exact";
-  if (mode == ActivationMode::bf16 && (model.hidden_size % 2 != 0 || model.intermediate_size % 2 != 0))
+  const auto is_odd = [](const LayerKind& kind) { return kind.mlp.intermediate_size % 2 != 0; };
+  if (mode == ActivationMode::bf16 && (model.hidden_size % 2 != 0 || std::ranges::any_of(model.kinds, is_odd)))
     return "needs an even hidden_size and intermediate_size, which " + model.name + " has not; use exact";
   return {};
 }
@@ -87,19 +91,21 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
   std::vector<std::string> found;
   const RetentionPolicy policy = options.kv_retention.policy;
   const std::string kept = "kv_retention " + std::string(name(policy));
-  if (policy == RetentionPolicy::heavy_hitters && model.position == PositionKind::alibi)
+  if (policy == RetentionPolicy::heavy_hitters && model.has_alibi())
     found.push_back(kept + " cannot serve " + model.name + ": ALiBi needs the keys in the order of their positions");
   const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
-  if (by_place && model.sliding_window > 0)
+  const auto windowed =
+      std::ranges::find_if(model.kinds, [](const LayerKind& kind) { return kind.attention.sliding_window > 0; });
+  if (by_place && windowed != model.kinds.end())
     found.push_back(kept + " cannot serve " + model.name + ": its sliding window of " +
-                    std::to_string(model.sliding_window) + " tokens would hide what is kept; use window");
+                    std::to_string(windowed->attention.sliding_window) + " tokens would hide what is kept; use window");
   return found;
 }
 
 void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options) {
   std::int64_t logits_rows = 0;
   for (const SequenceSlice& sequence : plan.batch.sequences) logits_rows += sequence.num_logits;
-  const StepSizes sizes{model, options, plan.batch.num_tokens(), logits_rows, plan.batch.num_unwritten_tokens()};
+  StepSizes sizes{model, options, 0, plan.batch.num_tokens(), logits_rows, plan.batch.num_unwritten_tokens()};
   plan.ops.clear();
   plan.attention_split = options.attention_split;
   plan.filtered_logits = plan.batch.filters_logits ? logits_rows * model.vocab_size * model.tensor_parallel_size : 0;
@@ -110,11 +116,14 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
         plan_norm({"word_embeddings_layernorm", WeightSlot::embed_norm, Buffer::residual, Buffer::residual}, sizes,
                   sizes.tokens, {}),
         Stage::before_layers));
-  plan_attention_half(plan, sizes);
-  plan_mlp_half(plan, sizes);
+  for (sizes.kind = 0; sizes.kind < model.kinds.size(); ++sizes.kind) {
+    plan_attention_half(plan, sizes);
+    plan_mlp_half(plan, sizes);
+  }
+  sizes.kind = model.layers.back();
   if (logits_rows == 0) return;
   plan.ops.push_back(outside_layers(plan_norm({"norm", WeightSlot::final_norm, Buffer::residual, Buffer::normed}, sizes,
-                                              logits_rows, added_after(model.block)),
+                                              logits_rows, added_after(sizes.layer().block)),
                                     Stage::after_layers));
   const Op head = plan_matmul({"lm_head", WeightSlot::lm_head, Buffer::normed, Buffer::logits}, sizes,
                               model.head_format(options.weights), logits_rows, model.vocab_size, model.hidden_size);

@@ -14,28 +14,39 @@ void require_whole_groups(std::vector<std::string>& found, const char* matrix, i
                   std::to_string(devices) + " devices, no whole groups of " + std::to_string(group) + " weights");
 }
 
+void check_kind(std::vector<std::string>& found, const LayerKind& kind, WeightFormat layers, int devices) {
+  const std::string over = " over " + std::to_string(devices) + " devices";
+  const Heads& heads = kind.attention.heads;
+  const int width = kind.mlp.intermediate_size;
+  if (heads.num_attention_heads % devices != 0)
+    found.push_back(std::to_string(heads.num_attention_heads) + " query heads do not divide" + over);
+  if (heads.num_key_value_heads % devices != 0 && devices % heads.num_key_value_heads != 0)
+    found.push_back(std::to_string(heads.num_key_value_heads) + " KV heads do not divide" + over);
+  if (width % devices != 0) found.push_back("an MLP of width " + std::to_string(width) + " does not divide" + over);
+  if (kind.attention.qk_norm == QkNorm::whole && devices > 1)
+    found.push_back("norms of all of Q and of K need an exchange between " + std::to_string(devices) +
+                    " devices that is not priced");
+  require_whole_groups(found, "o_proj", heads.query_width(), layers.group_size, devices);
+  require_whole_groups(found, "down_proj", width, layers.group_size, devices);
+}
+
 }  // namespace
 
 std::vector<std::string> shard_problems(const ModelShape& model, WeightFormat layers, int devices) {
   std::vector<std::string> found;
-  const std::string over = " over " + std::to_string(devices) + " devices";
-  if (model.num_attention_heads % devices != 0)
-    found.push_back(std::to_string(model.num_attention_heads) + " query heads do not divide" + over);
-  if (model.num_key_value_heads % devices != 0 && devices % model.num_key_value_heads != 0)
-    found.push_back(std::to_string(model.num_key_value_heads) + " KV heads do not divide" + over);
-  if (model.intermediate_size % devices != 0)
-    found.push_back("an MLP of width " + std::to_string(model.intermediate_size) + " does not divide" + over);
-  require_whole_groups(found, "o_proj", model.query_width(), layers.group_size, devices);
-  require_whole_groups(found, "down_proj", model.intermediate_size, layers.group_size, devices);
+  for (const LayerKind& kind : model.kinds) check_kind(found, kind, layers, devices);
   return found;
 }
 
 ModelShape shard(const ModelShape& model, int devices) {
   ModelShape part = model;
   part.tensor_parallel_size = devices;
-  part.num_attention_heads /= devices;
-  part.num_key_value_heads = std::max(1, model.num_key_value_heads / devices);
-  part.intermediate_size /= devices;
+  for (LayerKind& kind : part.kinds) {
+    Heads& heads = kind.attention.heads;
+    heads.num_attention_heads /= devices;
+    heads.num_key_value_heads = std::max(1, heads.num_key_value_heads / devices);
+    kind.mlp.intermediate_size /= devices;
+  }
   part.vocab_size = (model.vocab_size + devices - 1) / devices;
   return part;
 }

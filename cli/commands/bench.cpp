@@ -48,7 +48,7 @@ struct BenchChoices {
   std::vector<engine::BenchPoint> points;
   const bool on_cpu = choices.options.device.kind == engine::DeviceKind::cpu;
   const std::vector<int> all_kv_heads =
-      choices.kv_heads.empty() ? std::vector<int>{model.num_key_value_heads} : choices.kv_heads;
+      choices.kv_heads.empty() ? std::vector<int>{model.heads().num_key_value_heads} : choices.kv_heads;
   for (const std::string& phase : choices.phases)
     for (const int kv_heads : all_kv_heads)
       for (const int block_size : choices.block_sizes)
@@ -96,7 +96,7 @@ struct BenchChoices {
     const SequenceSlice& slice = step.batch.sequences.front();
     const bool decode = slice.phase == Phase::decode;
     const auto batch = static_cast<double>(step.batch.sequences.size());
-    table.rows.push_back({decode ? "decode" : "prefill", std::to_string(step.model.num_key_value_heads),
+    table.rows.push_back({decode ? "decode" : "prefill", std::to_string(step.model.heads().num_key_value_heads),
                           std::to_string(step.options.block_size), std::string(name(step.options.kv_cache_dtype)),
                           std::to_string(slice.context_tokens()), Cell(number(batch), batch),
                           Cell(config::short_text(step.duration), step.duration.value()),
@@ -105,7 +105,7 @@ struct BenchChoices {
     report.json["points"].push_back(
         {{"id", step.id},
          {"phase", decode ? "decode" : "prefill"},
-         {"num_key_value_heads", step.model.num_key_value_heads},
+         {"num_key_value_heads", step.model.heads().num_key_value_heads},
          {"block_size", step.options.block_size},
          {"kv_cache_dtype", name(step.options.kv_cache_dtype)},
          {"context_tokens", slice.context_tokens()},

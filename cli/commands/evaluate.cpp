@@ -210,8 +210,8 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
     }
   }
   if (tasks.decode.steps > 0) row.decode_step = engine::median_decode_step(generator, tasks.decode);
-  row.num_attention_heads = generator.shape().num_attention_heads;
-  row.num_key_value_heads = generator.shape().num_key_value_heads;
+  row.num_attention_heads = generator.shape().heads().num_attention_heads;
+  row.num_key_value_heads = generator.shape().heads().num_key_value_heads;
   row.weight_bytes = weight_footprint(generator.shape(), generator.engine_options().weights);
   row.kv_bytes_per_token = kv_bytes_per_token(generator.shape(), row.kv_cache_dtype);
   row.kv_bytes_per_sequence =

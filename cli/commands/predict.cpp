@@ -161,8 +161,8 @@ struct Prediction {
                   (devices > 1 ? " (tensor parallel; FLOP and bytes are one device's)" : "") + ": " +
                   (slice.phase == Phase::decode ? "decode" : "prefill") + ", batch " +
                   std::to_string(prediction.plan.batch.sequences.size()) + ", context " +
-                  std::to_string(slice.context_tokens()) + ", " + std::to_string(model.num_key_value_heads) +
-                  " KV heads (group size " + std::to_string(model.group_size()) + "), block size " +
+                  std::to_string(slice.context_tokens()) + ", " + std::to_string(model.heads().num_key_value_heads) +
+                  " KV heads (group size " + std::to_string(model.heads().group_size()) + "), block size " +
                   std::to_string(prediction.options.block_size) + ", weights " +
                   config::weight_format_text(prediction.options.weights) +
                   (prediction.options.activations == ActivationMode::exact

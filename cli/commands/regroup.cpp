@@ -139,8 +139,9 @@ struct RegroupChoices {
 
 [[nodiscard]] std::string summary(const RegroupChoices& choices, const ModelShape& before, std::size_t tokens) {
   const std::string grouped = choices.method == "mean" ? "neighbouring heads" : choices.similarity + " similarity";
-  std::string text = std::to_string(before.num_key_value_heads) + " KV heads to " + std::to_string(choices.kv_heads) +
-                     ": groups by " + grouped + ", " + choices.merge + " of each group";
+  std::string text = std::to_string(before.heads().num_key_value_heads) + " KV heads to " +
+                     std::to_string(choices.kv_heads) + ": groups by " + grouped + ", " + choices.merge +
+                     " of each group";
   if (tokens > 0) text += "; compared on " + std::to_string(tokens) + " tokens of " + choices.calibration;
   return text;
 }
@@ -151,7 +152,7 @@ struct RegroupChoices {
   report.heading = {summary(choices, before, tokens), "written to " + choices.folder};
   report.tables.push_back(layers_table(result, choices.similarity));
   report.json = {{"model", before.name},
-                 {"num_key_value_heads_before", before.num_key_value_heads},
+                 {"num_key_value_heads_before", before.heads().num_key_value_heads},
                  {"num_key_value_heads", choices.kv_heads},
                  {"method", choices.method},
                  {"similarity", choices.similarity},

@@ -54,7 +54,7 @@ struct ReplayedPoint {
   const EngineOptions options = study::resolve_options(scenario, model, machine);
   const engine::RecordedOp recorded = engine::record_op(
       model, options, study::resolve_batch(scenario.workload, model, options), op, machine.waves.wave_size);
-  return {model.num_key_value_heads, options.block_size,
+  return {model.heads().num_key_value_heads, options.block_size,
           sim::compare_with_replay(machine, recorded.plan, recorded.launches,
                                    choices.reuse_distances ? sim::ReuseMeasurement::on : sim::ReuseMeasurement::off)};
 }

@@ -88,51 +88,35 @@ void add_value(Report& report, const std::string& key, const std::string& value,
   return "";
 }
 
-[[nodiscard]] std::string bias_text(const ModelShape& model) {
+[[nodiscard]] std::string bias_text(const LayerKind& kind) {
   std::string text;
   const auto add = [&](bool is_there, const char* name) {
     if (is_there) text += (text.empty() ? "" : ", ") + std::string(name);
   };
-  add(model.qkv_bias, "qkv_proj");
-  add(model.attention_output_bias, "o_proj");
-  add(model.mlp_bias, "MLP");
+  add(kind.attention.qkv_bias, "qkv_proj");
+  add(kind.attention.output_bias, "o_proj");
+  add(kind.mlp.bias, "MLP");
   return text.empty() ? "none" : text;
 }
 
 // What tells one family from another.
 void add_family(Report& report, const ModelShape& model) {
   const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "config.json"); };
-  const bool gelu = model.activation != ActivationKind::silu;
-  add("block", block_text(model.block));
+  const auto& [attention, mlp, block] = model.kinds.front();
+  const bool gelu = mlp.activation != ActivationKind::silu;
+  add("block", block_text(block));
   add("norm", model.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm");
-  add("mlp", model.mlp == MlpKind::gated ? "gated, SiLU" : gelu ? "plain, GELU" : "plain");
-  add("biases", bias_text(model));
-  add("position", model.position == PositionKind::alibi ? "ALiBi" : "RoPE");
-  add("sliding_window", model.sliding_window == 0 ? "none" : std::to_string(model.sliding_window));
+  add("mlp", mlp.kind == MlpKind::gated ? "gated, SiLU" : gelu ? "plain, GELU" : "plain");
+  add("biases", bias_text(model.kinds.front()));
+  add("position", attention.position.kind == PositionKind::alibi ? "ALiBi" : "RoPE");
+  add("sliding_window", attention.sliding_window == 0 ? "none" : std::to_string(attention.sliding_window));
 }
 
 [[nodiscard]] Report show_model(const std::filesystem::path& folder) {
   const ModelShape model = engine::read_model_shape(folder);
   Report report = empty_report("model " + folder.string());
-  const auto add = [&](const char* key, const std::string& value, const char* source) {
-    add_value(report, key, value, "", source);
-  };
-  const auto add_count = [&](const char* key, int value) { add(key, std::to_string(value), "config.json"); };
-  add_count("hidden_size", model.hidden_size);
-  add_count("intermediate_size", model.intermediate_size);
-  add_count("num_hidden_layers", model.num_hidden_layers);
-  add_count("num_attention_heads", model.num_attention_heads);
-  add_count("num_key_value_heads", model.num_key_value_heads);
-  add_count("head_dim", model.head_dim);
-  add_count("vocab_size", model.vocab_size);
-  add_count("max_position_embeddings", model.max_position_embeddings);
-  add("tie_word_embeddings", model.tie_word_embeddings ? "true" : "false", "config.json");
-  add("dtype", std::string(name(model.dtype)), "config.json");
-  add_family(report, model);
-  if (model.position == PositionKind::rope) add("rope_theta", exact_number(model.rope_theta), "config.json");
-  add("group size", std::to_string(model.group_size()), "query heads per KV head");
-  add("weights", config::short_text(weight_footprint(model, model.layer_format())), "counted from the shape");
-  add("KV cache per token (f16)", config::short_text(kv_bytes_per_token(model, Dtype::f16)), "counted from the shape");
+  for (const MachineFigure& value : model_values(engine::read_model_shape(folder)))
+    add_value(report, value.key, value.value, value.kind, value.source);
   return report;
 }
 
@@ -173,7 +157,7 @@ void add_kernel_options(Report& report, const EngineOptions& options, const std:
   const ModelShape model = study::resolve_model(scenario);
   const EngineOptions options = options_of(scenario, model);
   const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "effective"); };
-  add("model.num_key_value_heads", std::to_string(model.num_key_value_heads));
+  add("model.num_key_value_heads", std::to_string(model.heads().num_key_value_heads));
   add("weights", config::weight_format_text(options.weights));
   add("kv_cache.block_size", std::to_string(options.block_size));
   add("kv_cache.dtype", std::string(name(options.kv_cache_dtype)));

@@ -34,12 +34,13 @@ struct TableChoices {
 // The lecture's own case: MHA and a plain MLP of width 4D, at this model's D and number of heads.
 [[nodiscard]] ModelShape as_in_the_lecture(ModelShape model) {
   model.name += " as in the lecture (MHA, 4D MLP)";
-  model.num_key_value_heads = model.num_attention_heads;
-  model.head_dim = model.hidden_size / model.num_attention_heads;
-  model.mlp = MlpKind::plain;
-  model.activation = ActivationKind::silu;  // whose plain form stands for the lecture's ReLU
-  model.sliding_window = 0;
-  model.intermediate_size = 4 * model.hidden_size;
+  const int heads = model.heads().num_attention_heads;
+  LayerKind layer = model.kinds.front();
+  layer.attention.heads = {heads, heads, model.hidden_size / heads};
+  layer.attention.sliding_window = 0;
+  // The plain form of SiLU stands for the lecture's ReLU.
+  layer.mlp = {4 * model.hidden_size, MlpKind::plain, ActivationKind::silu, layer.mlp.bias};
+  set_layers(model, model.num_layers(), layer);
   return model;
 }
 
@@ -86,9 +87,9 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
   report.heading = {model.name + ": one layer, " + choices.phase + ", L = " + std::to_string(choices.tokens) +
                     (phase == Phase::decode ? " tokens cached" : " tokens") + ", batch " +
                     std::to_string(choices.batch) + ", " + std::string(name(dtype)) +
-                    "; D = " + std::to_string(model.hidden_size) + ", H = " + std::to_string(model.head_dim) + ", " +
-                    std::to_string(model.num_attention_heads) + " query heads, " +
-                    std::to_string(model.num_key_value_heads) + " KV heads"};
+                    "; D = " + std::to_string(model.hidden_size) + ", H = " + std::to_string(model.heads().head_dim) +
+                    ", " + std::to_string(model.heads().num_attention_heads) + " query heads, " +
+                    std::to_string(model.heads().num_key_value_heads) + " KV heads"};
   report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
   report.tables.front().first_column = Align::right;
   for (const sim::IntensityRow& row : table.rows) add_intensity_row(report, row, false);
@@ -100,10 +101,10 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
 }
 
 void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model) {
-  const bool mha = row.kv_heads == model.num_attention_heads;
+  const bool mha = row.kv_heads == model.heads().num_attention_heads;
   const std::string kind = mha ? "MHA" : row.kv_heads == 1 ? "MQA" : "GQA";
   report.tables.front().rows.push_back(
-      {std::to_string(row.kv_heads), row.kv_heads == model.num_key_value_heads ? kind + " *" : kind,
+      {std::to_string(row.kv_heads), row.kv_heads == model.heads().num_key_value_heads ? kind + " *" : kind,
        Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
        Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
        Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
@@ -131,7 +132,7 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
   table.columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
                    "layer weights", "layer KV", "KV > weights from"};
   report.json = {{"model", model.name},
-                 {"num_key_value_heads", model.num_key_value_heads},
+                 {"num_key_value_heads", model.heads().num_key_value_heads},
                  {"weight_bytes", chosen.weight_bytes.value()},
                  {"kv_bytes", chosen.kv_bytes.value()},
                  {"kv_bytes_per_token", chosen.kv_bytes_per_token.value()},

@@ -27,7 +27,7 @@ namespace {
            (result.accuracy->model == serving.model.name ? "" : "; that of " + serving.model.name + " is not known");
   if (result.any_kv_heads) return "→ " + heads + " by speed alone, as --any-kv-heads asks; accuracy was not weighed";
   return "→ no number of KV heads is recommended, the accuracy of " + serving.model.name +
-         " with others than its own " + std::to_string(serving.model.num_key_value_heads) +
+         " with others than its own " + std::to_string(serving.model.heads().num_key_value_heads) +
          " is not known; this is a front of speed against KV heads kept";
 }
 
@@ -43,12 +43,13 @@ Table group_table(const study::Recommendation& result) {
   for (std::size_t index = 0; index < front.size(); ++index) {
     const study::Candidate& each = result.kv_heads.candidates[index];
     const int heads = each.setting.kv_heads;
-    const int group = own.num_attention_heads / heads;
+    const int group = own.heads().num_attention_heads / heads;
     const bool chosen = heads == result.setting.kv_heads;
     const double gain = each.served.output_tokens_per_second / result.served.output_tokens_per_second - 1;
     const Bytes bytes = kv_bytes_per_token(with_kv_heads(own, heads), each.setting.kv_cache_dtype);
     table.rows.push_back(
-        {each.value + (chosen ? " *" : "") + (heads == own.num_key_value_heads ? " (own)" : ""), std::to_string(group),
+        {each.value + (chosen ? " *" : "") + (heads == own.heads().num_key_value_heads ? " (own)" : ""),
+         std::to_string(group),
          each.served.batch == 0
              ? Cell("does not serve", 0)
              : Cell(number(each.served.output_tokens_per_second) + " tokens/s", each.served.output_tokens_per_second),

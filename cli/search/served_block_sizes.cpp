@@ -51,7 +51,7 @@ constexpr const char* kKvHeads = "model.num_key_value_heads";
   if (points.empty()) points.push_back(summary.best().front().number);
   const auto heads = axis_of(space, kKvHeads);
   if (!heads) return points;
-  const std::string own = std::to_string(study::resolve_model(space.scenario()).num_key_value_heads);
+  const std::string own = std::to_string(study::resolve_model(space.scenario()).heads().num_key_value_heads);
   for (std::uint64_t& point : points) {
     const auto along = points_along(space, point, *heads);
     if (const auto found = along.find(own); found != along.end()) point = found->second;
@@ -89,7 +89,7 @@ void report_along(const SweepSpace& space, std::uint64_t best, std::size_t axis,
     };
   };
   const auto blocks = study::decide_over_draws(sizes, study::draws_of(asked.requests).size(), make_figure, threads);
-  if (blocks) add_block_sizes(asked.machine.name, asked.model.num_key_value_heads, *blocks, report);
+  if (blocks) add_block_sizes(asked.machine.name, asked.model.heads().num_key_value_heads, *blocks, report);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ void add_choice(const std::vector<SimulatedPoint>& asked, const std::vector<Simu
   report.json["best"].push_back(report.json["simulations"].size() + *chosen);
   const bool heads_swept =
       std::ranges::find(scenario.sweep, "model.num_key_value_heads", &config::SweepAxis::key) != scenario.sweep.end();
-  const int own = heads_swept ? study::resolve_model(scenario).num_key_value_heads : 0;
-  const auto has_own = [own](const Simulation& each) { return each.server.model.num_key_value_heads == own; };
+  const int own = heads_swept ? study::resolve_model(scenario).heads().num_key_value_heads : 0;
+  const auto has_own = [own](const Simulation& each) { return each.server.model.heads().num_key_value_heads == own; };
   const bool keeps_own = std::ranges::any_of(all, has_own);
   std::set<std::string> machines;
   for (const Simulation& each : all) {
@@ -35,7 +35,7 @@ void add_choice(const std::vector<SimulatedPoint>& asked, const std::vector<Simu
     });
     if (!found) continue;
     if (const auto blocks = block_size_verdict(asked, all, *found, objective, threads))
-      add_block_sizes(each.machine, all[*found].server.model.num_key_value_heads, *blocks, report);
+      add_block_sizes(each.machine, all[*found].server.model.heads().num_key_value_heads, *blocks, report);
   }
   if (heads_swept)
     report.heading.push_back(

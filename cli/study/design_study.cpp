@@ -68,7 +68,7 @@ struct DecidedDesign {
   point.model = study::resolve_part(scenario, whole, machine);
   point.options = study::resolve_options(scenario, point.model, machine);
   point.batch = study::resolve_batch(scenario.workload, point.model, point.options);
-  point.choice = {whole.num_key_value_heads, point.options.block_size};
+  point.choice = {whole.heads().num_key_value_heads, point.options.block_size};
   return point;
 }
 
@@ -143,7 +143,7 @@ class DesignTable {
     std::vector<Cell>& row = table_.rows.emplace_back();
     for (const config::Override& choice : design.choices) row.emplace_back(value_text(choice, verdict.machine));
     row.emplace_back(std::to_string(verdict.choice.kv_heads));
-    row.emplace_back(std::to_string(verdict.model.group_size()));
+    row.emplace_back(std::to_string(verdict.model.heads().group_size()));
     row.emplace_back(std::to_string(verdict.choice.block_size));
     row.emplace_back(config::short_text(verdict.seconds), verdict.seconds.value());
     row.emplace_back(config::short_text(verdict.trust.low) + " .. " + config::short_text(verdict.trust.high));
@@ -182,7 +182,7 @@ class DesignTable {
     json_["points"].push_back({{"choices", choices},
                                {"figures", figures},
                                {"num_key_value_heads", verdict.choice.kv_heads},
-                               {"group_size", verdict.model.group_size()},
+                               {"group_size", verdict.model.heads().group_size()},
                                {"block_size", verdict.choice.block_size},
                                {"step_seconds", verdict.seconds.value()},
                                {"interval_seconds", {verdict.trust.low.value(), verdict.trust.high.value()}},

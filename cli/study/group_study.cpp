@@ -38,13 +38,14 @@ struct MachineChoices {
 }
 
 [[nodiscard]] const study::GroupAccuracy* accuracy_of(const study::AccuracyCurve& curve, const VariantCost& cost) {
-  const auto found = curve.by_group.find(cost.model.group_size());
+  const auto found = curve.by_group.find(cost.model.heads().group_size());
   return found == curve.by_group.end() ? nullptr : &found->second;
 }
 
 void check_sweep(const config::Scenario& scenario) {
   if (scenario.sweep.size() != 1 || scenario.sweep.front().key != kHeadsKey)
-    throw InputError(scenario.file, "accuracy: weighs KV heads, so sweep must be over model.num_key_value_heads alone");
+    throw InputError(scenario.file,
+                     "accuracy: weighs KV heads, so sweep must be over " + std::string(kHeadsKey) + " alone");
   if (scenario.workload.kind != config::WorkloadKind::serving)
     throw InputError(scenario.file,
                      "accuracy: speed is that of the batch that fits; give workload.requests, "
@@ -84,10 +85,10 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
   for (const config::SweepPoint& point : config::sweep_points(scenario))
     choices.costs.push_back(cost_of(point.scenario, machine));
   std::sort(choices.costs.begin(), choices.costs.end(), [](const VariantCost& a, const VariantCost& b) {
-    return a.model.num_key_value_heads > b.model.num_key_value_heads;
+    return a.model.heads().num_key_value_heads > b.model.heads().num_key_value_heads;
   });
   for (const VariantCost& cost : choices.costs) {
-    study::Evaluated evaluated{.value = std::to_string(cost.model.num_key_value_heads), .figure = 0};
+    study::Evaluated evaluated{.value = std::to_string(cost.model.heads().num_key_value_heads), .figure = 0};
     if (cost.fits()) {
       evaluated.figure = cost.figures.at(kRate);
       evaluated.shifts = sim::prior_shifts(machine, [&cost](const sim::Machine& moved) {
@@ -111,8 +112,8 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
 }
 
 [[nodiscard]] std::string heads_and_group(const VariantCost& cost) {
-  return study::heads_text(cost.model.num_key_value_heads) + " (group size " + std::to_string(cost.model.group_size()) +
-         ")";
+  return study::heads_text(cost.model.heads().num_key_value_heads) + " (group size " +
+         std::to_string(cost.model.heads().group_size()) + ")";
 }
 
 [[nodiscard]] double faster(const MachineChoices& choices, std::size_t index, std::size_t than) {
@@ -137,10 +138,10 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
           " of the fastest, of those that lose at most " + percent(accuracy.tolerance, 2) + " (loses " +
           percent(std::max(0.0, loss), 2) + ")";
   if (verdict.runner_up)
-    text += "; runner-up " + study::heads_text(choices.costs[*verdict.runner_up].model.num_key_value_heads) + ", " +
-            signed_percent(faster(choices, *verdict.runner_up, verdict.chosen)) + " speed";
+    text += "; runner-up " + study::heads_text(choices.costs[*verdict.runner_up].model.heads().num_key_value_heads) +
+            ", " + signed_percent(faster(choices, *verdict.runner_up, verdict.chosen)) + " speed";
   if (choices.refused)
-    text += "; " + study::heads_text(choices.costs[*choices.refused].model.num_key_value_heads) + " would be " +
+    text += "; " + study::heads_text(choices.costs[*choices.refused].model.heads().num_key_value_heads) + " would be " +
             percent(faster(choices, *choices.refused, verdict.chosen), 3) + " faster and lose " +
             percent(*choices.losses[*choices.refused], 3);
   return text;
@@ -158,7 +159,7 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
     const bool chosen = choices.verdict && choices.verdict->chosen == index;
     const double speed = choices.costs.front().fits() ? faster(choices, index, 0) : 0;
     table.rows.push_back({choices.evaluated[index].value + (chosen ? " *" : ""),
-                          std::to_string(cost.model.group_size()),
+                          std::to_string(cost.model.heads().group_size()),
                           cost.fits() ? rate_cell(choices, index) : Cell("no room"),
                           cost.fits() && index > 0 ? Cell(signed_percent(speed), speed) : Cell(""),
                           std::to_string(cost.batch) + (cost.batch_limit == "memory" ? " (memory)" : ""),
@@ -188,7 +189,7 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
                                             signed_percent(faster(choices, *verdict.runner_up, verdict.chosen))
                                       : "none";
     table.rows.push_back({choices.machine, choices.evaluated[verdict.chosen].value,
-                          std::to_string(cost.model.group_size()), rate_cell(choices, verdict.chosen),
+                          std::to_string(cost.model.heads().group_size()), rate_cell(choices, verdict.chosen),
                           choices.costs.front().fits() ? Cell(signed_percent(speed), speed) : Cell("does not fit"),
                           std::to_string(cost.batch),
                           Cell(signed_percent(*choices.losses[verdict.chosen]), *choices.losses[verdict.chosen]),
@@ -202,8 +203,8 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
   Json json{{"machine", choices.machine}, {"points", Json::array()}};
   for (std::size_t index = 0; index < choices.costs.size(); ++index) {
     Json point = cli::to_json(choices.costs[index]);
-    point["num_key_value_heads"] = choices.costs[index].model.num_key_value_heads;
-    point["group_size"] = choices.costs[index].model.group_size();
+    point["num_key_value_heads"] = choices.costs[index].model.heads().num_key_value_heads;
+    point["group_size"] = choices.costs[index].model.heads().group_size();
     point["kv_bytes_per_token"] = kv_bytes(choices.costs[index]).value();
     if (const study::GroupAccuracy* measured = accuracy_of(curve, choices.costs[index])) {
       point[curve.metric] = measured->figure;
@@ -215,10 +216,12 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
   }
   json["reason"] = reason(choices, curve, accuracy);
   if (!choices.verdict) return json;
-  json["recommendation"] = {{"num_key_value_heads", choices.costs[choices.verdict->chosen].model.num_key_value_heads}};
+  json["recommendation"] = {
+      {"num_key_value_heads", choices.costs[choices.verdict->chosen].model.heads().num_key_value_heads}};
   if (choices.verdict->runner_up) {
-    json["runner_up"] = {{"num_key_value_heads", choices.costs[*choices.verdict->runner_up].model.num_key_value_heads},
-                         {"speed", faster(choices, *choices.verdict->runner_up, choices.verdict->chosen)}};
+    json["runner_up"] = {
+        {"num_key_value_heads", choices.costs[*choices.verdict->runner_up].model.heads().num_key_value_heads},
+        {"speed", faster(choices, *choices.verdict->runner_up, choices.verdict->chosen)}};
   }
   return json;
 }

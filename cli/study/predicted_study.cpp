@@ -160,7 +160,7 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim
     point.model = study::resolve_part(each.scenario, whole, own);
     point.options = study::resolve_options(each.scenario, point.model, own);
     point.batch = study::resolve_batch(each.scenario.workload, point.model, point.options);
-    point.choice = {whole.num_key_value_heads, point.options.block_size};
+    point.choice = {whole.heads().num_key_value_heads, point.options.block_size};
     point.workload = workloads.try_emplace(workload_text(each.choices), workloads.size()).first->second;
     points.push_back(std::move(point));
   }

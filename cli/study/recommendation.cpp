@@ -146,8 +146,8 @@ namespace {
 HeadsQuestion heads_question(const config::Scenario& scenario) {
   const ModelShape model = study::resolve_model(scenario);
   HeadsQuestion question{.model = model.name,
-                         .own = model.num_key_value_heads,
-                         .query_heads = model.num_attention_heads,
+                         .own = model.heads().num_key_value_heads,
+                         .query_heads = model.heads().num_attention_heads,
                          .accuracy = {},
                          .tolerance = 0,
                          .speed_tie = 0};

@@ -111,7 +111,7 @@ std::string figure_text(const std::string& metric, double value) {
 Json to_json(const VariantCost& cost) {
   Json json{{"stack", cost.machine.stack.name},
             {"model", cost.model.name},
-            {"num_key_value_heads", cost.model.num_key_value_heads},
+            {"num_key_value_heads", cost.model.heads().num_key_value_heads},
             {"weights", config::weight_format_text(cost.options.weights)},
             {"kv_cache_dtype", name(cost.options.kv_cache_dtype)},
             {"batch", cost.batch}};

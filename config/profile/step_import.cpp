@@ -57,7 +57,7 @@ struct Sample {
   for (const auto& [role, count] : found)
     roles.append(roles.empty() ? "" : ", ").append(role).append(" ").append(std::to_string(count));
   throw InputError(profile.file, "no whole step of " + work.model.name + " (" +
-                                     std::to_string(work.model.num_hidden_layers) + " layers, " +
+                                     std::to_string(work.model.num_layers()) + " layers, " +
                                      std::to_string(plan.ops.size()) + " ops) among " +
                                      std::to_string(profile.kernels.size()) + " kernels (" + roles +
                                      "); give the profiled --model and --phase, or record more steps. "
@@ -186,7 +186,7 @@ void refuse_too_much_other(const Profile& profile, const ImportSummary& summary,
 
 [[nodiscard]] std::string id_of(const ProfiledWork& work, int context) {
   return std::string(work.phase == Phase::decode ? "decode" : "prefill") +
-         " kv_heads=" + std::to_string(work.model.num_key_value_heads) +
+         " kv_heads=" + std::to_string(work.model.heads().num_key_value_heads) +
          " block=" + std::to_string(work.options.block_size) + " kv=" + std::string(name(work.options.kv_cache_dtype)) +
          " context=" + std::to_string(context) + " batch=" + std::to_string(work.batch);
 }

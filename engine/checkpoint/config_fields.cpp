@@ -60,25 +60,27 @@ double read_epsilon(const JsonFields& config, const char* key, double fallback) 
   return epsilon;
 }
 
-int equal_heads(const JsonFields& config, const ModelShape& shape) {
-  if (shape.hidden_size % shape.num_attention_heads != 0)
+int equal_heads(const JsonFields& config, int hidden_size, int num_attention_heads) {
+  if (hidden_size % num_attention_heads != 0)
     config.refuse("hidden_size", "is not a multiple of num_attention_heads, and there is no head_dim");
-  return shape.hidden_size / shape.num_attention_heads;
+  return hidden_size / num_attention_heads;
 }
 
-int classic_mlp_width(const JsonFields& config, const ModelShape& shape) {
-  if (shape.hidden_size > JsonFields::kLimit / 4) config.refuse("hidden_size", "is out of range");
-  return 4 * shape.hidden_size;
+int classic_mlp_width(const JsonFields& config, int hidden_size) {
+  if (hidden_size > JsonFields::kLimit / 4) config.refuse("hidden_size", "is out of range");
+  return 4 * hidden_size;
 }
 
-void read_rope(const JsonFields& config, ModelShape& shape) {
-  shape.rope_theta = config.number("rope_theta", kDefaultRopeTheta);
-  if (const auto scaling = config.object("rope_scaling")) shape.rope_scaling = read_rope_scaling(*scaling);
+Position read_rope(const JsonFields& config) {
+  Position position;
+  position.rope_theta = config.number("rope_theta", kDefaultRopeTheta);
+  if (const auto scaling = config.object("rope_scaling")) position.rope_scaling = read_rope_scaling(*scaling);
   if (const auto parameters = config.object("rope_parameters")) {
-    shape.rope_theta = parameters->number("rope_theta", shape.rope_theta);
-    shape.rope_scaling = read_rope_scaling(*parameters);
+    position.rope_theta = parameters->number("rope_theta", position.rope_theta);
+    position.rope_scaling = read_rope_scaling(*parameters);
   }
-  if (!(shape.rope_theta > 1.0)) config.refuse("rope_theta", "must be larger than 1");
+  if (!(position.rope_theta > 1.0)) config.refuse("rope_theta", "must be larger than 1");
+  return position;
 }
 
 ActivationKind read_gelu(const JsonFields& config, const char* key) {

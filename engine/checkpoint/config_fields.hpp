@@ -20,13 +20,13 @@ namespace dculab::engine {
 [[nodiscard]] double read_epsilon(const JsonFields& config, const char* key, double fallback);
 
 // hidden_size / num_attention_heads, which must divide it.
-[[nodiscard]] int equal_heads(const JsonFields& config, const ModelShape& shape);
+[[nodiscard]] int equal_heads(const JsonFields& config, int hidden_size, int num_attention_heads);
 
 // 4 * hidden_size: the MLP of the classic transformer.
-[[nodiscard]] int classic_mlp_width(const JsonFields& config, const ModelShape& shape);
+[[nodiscard]] int classic_mlp_width(const JsonFields& config, int hidden_size);
 
 // rope_theta and rope_scaling, or the newer rope_parameters.
-void read_rope(const JsonFields& config, ModelShape& shape);
+[[nodiscard]] Position read_rope(const JsonFields& config);
 
 // "gelu", "gelu_new", ...
 [[nodiscard]] ActivationKind read_gelu(const JsonFields& config, const char* key);

@@ -48,12 +48,15 @@ Dtype read_dtype(const JsonFields& config) {
 
 // Sizes whose products overflow an int belong to no model.
 void require_sane_widths(const JsonFields& config, const ModelShape& shape) {
-  const std::int64_t width = std::int64_t{3} * shape.num_attention_heads * shape.head_dim;
-  if (width > std::numeric_limits<int>::max() / 2)
-    config.refuse("num_attention_heads", "times head_dim is out of range");
-  if (shape.intermediate_size > std::numeric_limits<int>::max() / 4)
-    config.refuse("intermediate_size", "is out of range");
-  if (shape.num_hidden_layers > kMaxLayers) config.refuse("num_hidden_layers", "is out of range");
+  for (const LayerKind& kind : shape.kinds) {
+    const std::int64_t width =
+        std::int64_t{3} * kind.attention.heads.num_attention_heads * kind.attention.heads.head_dim;
+    if (width > std::numeric_limits<int>::max() / 2)
+      config.refuse("num_attention_heads", "times head_dim is out of range");
+    if (kind.mlp.intermediate_size > std::numeric_limits<int>::max() / 4)
+      config.refuse("intermediate_size", "is out of range");
+  }
+  if (shape.num_layers() > kMaxLayers) config.refuse("num_hidden_layers", "is out of range");
 }
 
 GenerationConfig merge_generation(GenerationConfig result, const JsonFields& fields) {

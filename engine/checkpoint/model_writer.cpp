@@ -43,7 +43,7 @@ void write_model(const fs::path& folder, const ModelWeights& weights, const fs::
   ModelWeights written = weights;  // tensor_slots wants to be able to set the views
   make_folder(folder, [&](const fs::path& to) {
     files::write_file_atomically(to / "config.json",
-                                 with_kv_heads(source / "config.json", weights.shape.num_key_value_heads));
+                                 with_kv_heads(source / "config.json", weights.shape.heads().num_key_value_heads));
     copy_companion_files(source, to);
     write_safetensors(to / "model.safetensors", tensors_of(written));
   });

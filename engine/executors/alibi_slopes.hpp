@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "kernels/alibi.hpp"
-#include "model/model_shape.hpp"
+#include "model/layer_kind.hpp"
 
 namespace dculab::engine {
 
-// [num_attention_heads], scaled as the model has them; empty with rotary embedding.
-[[nodiscard]] inline std::vector<float> alibi_slopes(const ModelShape& shape) {
-  if (shape.position != PositionKind::alibi) return {};
-  std::vector<float> slopes = kernels::alibi_slopes(shape.num_attention_heads);
-  for (float& slope : slopes) slope *= static_cast<float>(shape.alibi_scale);
+// [num_attention_heads], scaled as the layer has them; empty with rotary embedding.
+[[nodiscard]] inline std::vector<float> alibi_slopes(const Gqa& attention) {
+  if (attention.position.kind != PositionKind::alibi) return {};
+  std::vector<float> slopes = kernels::alibi_slopes(attention.heads.num_attention_heads);
+  for (float& slope : slopes) slope *= static_cast<float>(attention.position.alibi_scale);
   return slopes;
 }
 

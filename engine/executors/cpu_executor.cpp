@@ -25,8 +25,8 @@ Seconds between(SteadyClock::time_point start, SteadyClock::time_point end) {
 
 void require_runnable(const ModelShape& shape) {
   require_known_layers(shape, "the CPU engine");
-  if (shape.head_dim % kHeadDimMultiple != 0)
-    throw InputError("head_dim " + std::to_string(shape.head_dim) +
+  if (shape.heads().head_dim % kHeadDimMultiple != 0)
+    throw InputError("head_dim " + std::to_string(shape.heads().head_dim) +
                      " is not supported: the CPU engine needs a multiple of " + std::to_string(kHeadDimMultiple));
 }
 
@@ -47,10 +47,11 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
     : weights_(runnable(std::move(weights))),
       kv_(weights_.shape, kv_cache),
       threads_(num_threads),
-      rope_(weights_.shape),
-      alibi_slopes_(alibi_slopes(weights_.shape)),
       sinks_(weights_.shape),
       heavy_hitters_(weights_.shape) {
+  for (const LayerKind& kind : weights_.shape.kinds)
+    positions_.push_back({.rope = RopeTable(kind.attention, weights_.shape.max_position_embeddings),
+                          .alibi_slopes = alibi_slopes(kind.attention)});
   report_threads(threads_.num_threads(), num_threads);
 }
 
@@ -65,7 +66,7 @@ void CpuExecutor::make_room(int tokens, int logits_rows) {
 StepResult CpuExecutor::run(const StepPlan& plan) {
   const auto start = SteadyClock::now();
   begin(plan);
-  for (int layer = 0; layer < weights_.shape.num_hidden_layers; ++layer) run_layer(plan, layer);
+  for (int layer = 0; layer < weights_.shape.num_layers(); ++layer) run_layer(plan, layer);
   finish(plan);
   return {.duration = between(start, SteadyClock::now()), .op_durations = op_durations_};
 }
@@ -78,7 +79,8 @@ void CpuExecutor::begin(const StepPlan& plan) {
   begin_retention(plan);
   kv_.begin_step(plan.batch);
   make_room(inputs_.num_tokens(), static_cast<int>(inputs_.logits_tokens().size()));
-  if (weights_.shape.position == PositionKind::rope) cos_sin_ = rope_.rows(inputs_.num_positions());
+  for (Positions& each : positions_)
+    if (each.alibi_slopes.empty()) each.cos_sin = each.rope.rows(inputs_.num_positions());
   op_durations_.assign(plan.ops.size(), Seconds());
   run_stage(plan, Stage::before_layers, 0);
 }
@@ -104,7 +106,7 @@ void CpuExecutor::set_hidden_state(const HiddenState& state) {
 
 void CpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
   auto before = SteadyClock::now();
-  walk_stage(plan, stage, [&](std::size_t index) {
+  walk_stage(plan, weights_.shape, stage, layer, [&](std::size_t index) {
     execute(plan.ops[index], layer);
     const auto after = SteadyClock::now();
     op_durations_[index] += between(before, after);
@@ -119,7 +121,7 @@ void CpuExecutor::observe(const Op& op, int layer) const {
 }
 
 void CpuExecutor::execute(const Op& op, int layer) {
-  require(op.count == (op.stage == Stage::layer ? weights_.shape.num_hidden_layers : 1), op, "is for another depth");
+  require_depth(op, weights_.shape);
   switch (op.kind) {
     case OpKind::embedding:
       require(op.m == inputs_.num_tokens() && op.n == weights_.shape.hidden_size, op, "has another shape");
@@ -152,17 +154,17 @@ void CpuExecutor::execute(const Op& op, int layer) {
 }
 
 void CpuExecutor::execute_rope(const Op& op, int layer) {
-  const ModelShape& shape = weights_.shape;
-  require(op.m == inputs_.num_tokens() && op.n == shape.query_width() + 2 * shape.kv_width(), op, "has another shape");
+  require(op.m == inputs_.num_tokens(), op, "has another shape");
+  require_buffers(op, weights_.shape);
   observe(op, layer);
   sinks_.keep(layer, values(op.output));
   kernels::cpu::rope_and_cache(threads_, {.qkv = values(op.output),
                                           .positions = inputs_.positions().data(),
                                           .slot_mapping = inputs_.slot_mapping().data(),
-                                          .cos_sin = cos_sin_,
+                                          .cos_sin = positions_[op.layer_kind].cos_sin,
                                           .cache = kv_.layer(layer),
                                           .num_tokens = inputs_.num_tokens(),
-                                          .num_heads = shape.num_attention_heads,
+                                          .num_heads = layer_of(op, weights_.shape).attention.heads.num_attention_heads,
                                           .skip_set = inputs_.skip_set(),
                                           .head_slots = heavy_hitters_.place(layer)});
   for (const Phase phase : {Phase::prefill, Phase::decode})
@@ -170,18 +172,20 @@ void CpuExecutor::execute_rope(const Op& op, int layer) {
 }
 
 void CpuExecutor::check_attention(const Op& op, int num_seqs) const {
-  const ModelShape& shape = weights_.shape;
-  require(op.attention.num_sequences == num_seqs && op.attention.num_query_heads == shape.num_attention_heads &&
-              op.attention.num_kv_heads == shape.num_key_value_heads,
+  const Heads& heads = layer_of(op, weights_.shape).attention.heads;
+  require(op.attention.num_sequences == num_seqs && op.attention.num_query_heads == heads.num_attention_heads &&
+              op.attention.num_kv_heads == heads.num_key_value_heads,
           op, "has another shape");
   require(op.attention.block_size == kv_.options().block_size && op.attention.kv_dtype == kv_.options().dtype, op,
           "is planned for another KV cache");
 }
 
-kernels::PagedAttentionArgs CpuExecutor::bind_attention(int layer, Phase phase) {
-  const ModelShape& shape = weights_.shape;
+kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer, Phase phase) {
+  const Gqa& attention = layer_of(op, weights_.shape).attention;
+  const Heads& heads = attention.heads;
+  const std::vector<float>& slopes = positions_[op.layer_kind].alibi_slopes;
   const AttentionInputs& inputs = inputs_.attention(phase);
-  const int stride = shape.query_width() + 2 * shape.kv_width();
+  const int stride = heads.query_width() + 2 * heads.kv_width();
   const auto first = static_cast<std::size_t>(inputs.first_token);
   return {.q = buffers_[index(Buffer::qkv)].data() + first * static_cast<std::size_t>(stride),
           .q_stride = stride,
@@ -190,19 +194,19 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(int layer, Phase phase) 
           .max_blocks_per_seq = inputs.max_blocks_per_seq,
           .query_start_loc = inputs.query_start_loc.data(),
           .context_lens = inputs.context_lens.data(),
-          .out = values(Buffer::attention) + first * static_cast<std::size_t>(shape.query_width()),
+          .out = values(Buffer::attention) + first * static_cast<std::size_t>(heads.query_width()),
           .num_seqs = inputs.num_seqs,
-          .num_heads = shape.num_attention_heads,
-          .scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim)),
+          .num_heads = heads.num_attention_heads,
+          .scale = 1.0F / std::sqrt(static_cast<float>(heads.head_dim)),
           .new_kv = bind_kivi(layer, phase).new_kv,
-          .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data(),
-          .sliding_window = shape.sliding_window};
+          .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
+          .sliding_window = attention.sliding_window};
 }
 
 void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   check_attention(op, inputs_.attention(phase).num_seqs);
   observe(op, layer);
-  kernels::cpu::paged_attention(threads_, workspace_, bind_attention(layer, phase));
+  kernels::cpu::paged_attention(threads_, workspace_, bind_attention(op, layer, phase));
   if (is_kivi()) kernels::cpu::keep_residual(threads_, bind_kivi(layer, phase));
 }
 

@@ -92,7 +92,7 @@ class CpuExecutor final : public ModelExecutor {
   [[nodiscard]] kernels::KiviArgs bind_kivi(int layer, Phase phase) const {
     return kivi_args(weights_.shape, inputs_, phase, buffers_[index(Buffer::qkv)].data(), kv_, layer);
   }
-  [[nodiscard]] kernels::PagedAttentionArgs bind_attention(int layer, Phase phase);
+  [[nodiscard]] kernels::PagedAttentionArgs bind_attention(const Op& op, int layer, Phase phase);
   void keep_logits_rows();
   // [rows, width], F32; null where the model has no use for the buffer.
   [[nodiscard]] float* values(Buffer buffer) { return buffers_[index(buffer)].data(); }
@@ -102,13 +102,17 @@ class CpuExecutor final : public ModelExecutor {
   KvStorage kv_;
   kernels::cpu::ThreadPool threads_;
   kernels::cpu::Workspace workspace_;
-  RopeTable rope_;
-  std::vector<float> alibi_slopes_;  // [num_attention_heads]; empty with rotary embedding
+  // Where tokens stand, for layers of one kind.
+  struct Positions {
+    RopeTable rope;
+    const float* cos_sin = nullptr;   // [>= inputs_.num_positions(), head_dim]; null with ALiBi
+    std::vector<float> alibi_slopes;  // [num_attention_heads]; empty with rotary embedding
+  };
+  std::vector<Positions> positions_;  // [kinds of layers]
   StepInputs inputs_;
   SinkKeys sinks_;
   HeavyHitters heavy_hitters_;
   std::array<std::vector<float>, kBuffers> buffers_;
-  const float* cos_sin_ = nullptr;     // [>= inputs_.num_positions(), head_dim]; null with ALiBi
   std::vector<Seconds> op_durations_;  // of the step so far
   OpObserver observer_;
 };

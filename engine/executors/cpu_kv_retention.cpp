@@ -31,8 +31,8 @@ void CpuExecutor::begin_retention(const StepPlan& plan) {
 }
 
 void CpuExecutor::execute_shift_sink_keys(const Op& op, int layer) {
-  require(op.m == sinks_.num_moving() && op.n == 2 * weights_.shape.kv_width(), op, "has another shape");
-  sinks_.shift(layer, kv_.layer(layer), cos_sin_, threads_);
+  require(op.m == sinks_.num_moving() && op.n == 2 * weights_.shape.heads().kv_width(), op, "has another shape");
+  sinks_.shift(layer, kv_.layer(layer), positions_[op.layer_kind].cos_sin, threads_);
 }
 
 void CpuExecutor::execute_attention_scores(const Op& op, int layer) {
@@ -43,7 +43,7 @@ void CpuExecutor::execute_attention_scores(const Op& op, int layer) {
   const auto add = [&](Phase phase, int first, int count) {
     if (count > 0)
       kernels::cpu::attention_scores(threads_, workspace_,
-                                     {.attention = bind_attention(layer, phase),
+                                     {.attention = bind_attention(op, layer, phase),
                                       .sums = heavy_hitters_.sums(layer, first, count),
                                       .sums_stride = heavy_hitters_.capacity()});
   };

@@ -41,13 +41,13 @@ void CpuExecutor::execute_norm(const Op& op, int layer) {
 }
 
 void CpuExecutor::execute_activation(const Op& op) {
-  const ModelShape& shape = weights_.shape;
-  const int tokens = inputs_.num_tokens(), columns = width(shape, op.output);
+  const Dense& mlp = layer_of(op, weights_.shape).mlp;
+  const int tokens = inputs_.num_tokens(), columns = mlp.intermediate_size;
   require(op.m == tokens && op.n == columns, op, "has another shape");
-  if (shape.mlp == MlpKind::gated)
+  if (mlp.kind == MlpKind::gated)
     return kernels::cpu::silu_mul(
         threads_, {.gate_up = values(op.input), .out = values(op.output), .num_tokens = tokens, .width = columns});
-  const bool tanh = shape.activation == ActivationKind::gelu_tanh;
+  const bool tanh = mlp.activation == ActivationKind::gelu_tanh;
   kernels::cpu::gelu(threads_, {.x = values(op.input),
                                 .out = values(op.output),
                                 .count = std::int64_t{tokens} * columns,

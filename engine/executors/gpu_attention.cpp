@@ -15,7 +15,7 @@ namespace {
 
 }  // namespace
 
-float GpuAttention::scale() const { return 1.0F / std::sqrt(static_cast<float>(shape.head_dim)); }
+float GpuAttention::scale() const { return 1.0F / std::sqrt(static_cast<float>(layer.heads.head_dim)); }
 
 std::byte* GpuAttention::first_row(std::byte* rows, std::int64_t row_values) const {
   return rows + inputs.first_token * row_values * bits(activation_dtype) / 8;
@@ -30,12 +30,12 @@ kernels::gpu::PagedAttention GpuAttention::decode() const {
           .max_blocks_per_seq = inputs.max_blocks_per_seq,
           .context_lens = on_device.context_lens.as<std::int32_t>(),
           .max_context_len = longest == inputs.context_lens.end() ? 0 : *longest,
-          .out = {first_row(out, shape.query_width()), activation_dtype},
+          .out = {first_row(out, layer.heads.query_width()), activation_dtype},
           .num_seqs = inputs.num_seqs,
-          .num_heads = shape.num_attention_heads,
+          .num_heads = layer.heads.num_attention_heads,
           .scale = scale(),
           .alibi_slopes = alibi_slopes,
-          .sliding_window = shape.sliding_window,
+          .sliding_window = layer.sliding_window,
           .heads_per_workgroup = tile.query_heads,
           .partition_tokens = tile.partition_tokens,
           .workspace = workspace};
@@ -50,12 +50,12 @@ kernels::gpu::PrefillAttention GpuAttention::prefill() const {
           .query_start_loc = on_device.query_start_loc.as<std::int32_t>(),
           .context_lens = on_device.context_lens.as<std::int32_t>(),
           .max_query_len = longest_query(inputs),
-          .out = {first_row(out, shape.query_width()), activation_dtype},
+          .out = {first_row(out, layer.heads.query_width()), activation_dtype},
           .num_seqs = inputs.num_seqs,
-          .num_heads = shape.num_attention_heads,
+          .num_heads = layer.heads.num_attention_heads,
           .scale = scale(),
           .alibi_slopes = alibi_slopes,
-          .sliding_window = shape.sliding_window};
+          .sliding_window = layer.sliding_window};
 }
 
 }  // namespace dculab::engine

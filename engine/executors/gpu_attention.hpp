@@ -7,12 +7,12 @@
 #include "engine/executors/gpu_buffers.hpp"
 #include "kernels/gpu/args.hpp"
 #include "lower/attention_walk.hpp"
-#include "model/model_shape.hpp"
+#include "model/layer_kind.hpp"
 
 namespace dculab::engine {
 
 struct GpuAttention {
-  const ModelShape& shape;
+  const Gqa& layer;
   lower::AttentionTile tile;                  // as it was priced
   Dtype activation_dtype = Dtype::f16;        // of Q and of the result
   kernels::KvCacheView cache;                 // of the layer
@@ -27,7 +27,7 @@ struct GpuAttention {
   [[nodiscard]] kernels::gpu::PrefillAttention prefill() const;
 
  private:
-  [[nodiscard]] std::int64_t q_stride() const { return shape.query_width() + 2 * shape.kv_width(); }
+  [[nodiscard]] std::int64_t q_stride() const { return layer.heads.query_width() + 2 * layer.heads.kv_width(); }
   [[nodiscard]] float scale() const;
   // Where the phase's tokens begin in a tensor of `row_values` values per token.
   [[nodiscard]] std::byte* first_row(std::byte* rows, std::int64_t row_values) const;

@@ -44,7 +44,7 @@ constexpr std::array kOfActivationDtype{Buffer::normed,        Buffer::qkv, Buff
 // Values of a token that are rounded to int8 at once, at most.
 [[nodiscard]] int quantized_width(const ModelShape& shape) {
   if (shape.layer_format().dtype != Dtype::int8) return 0;
-  return std::max({shape.hidden_size, shape.query_width(), shape.intermediate_size});
+  return std::max({shape.hidden_size, width(shape, Buffer::attention), width(shape, Buffer::activated)});
 }
 
 }  // namespace
@@ -62,8 +62,9 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
                                           {hidden, width(shape, Buffer::attention)},
                                           {width(shape, Buffer::up), hidden},
                                           {hidden, width(shape, Buffer::activated)}};
-  auto floats = static_cast<std::size_t>(lower::dculab_gpu::paged_attention_workspace(
-      limits.max_num_seqs, shape.num_attention_heads, shape.head_dim, longest_context, partition_tokens));
+  auto floats = static_cast<std::size_t>(
+      lower::dculab_gpu::paged_attention_workspace(limits.max_num_seqs, shape.heads().num_attention_heads,
+                                                   shape.heads().head_dim, longest_context, partition_tokens));
   for (int m = 1; m <= limits.max_num_batched_tokens; ++m) {
     for (const auto& [n, k] : matrices) floats = std::max(floats, of_matrix(layers.dtype, m, n, k));
     floats = std::max(floats, of_matrix(shape.head_format(layers).dtype, m, shape.vocab_size, hidden));
@@ -81,7 +82,7 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
       static_cast<double>(gpu_workspace_floats(shape, limits, partition_tokens, shape.max_position_embeddings));
   constexpr double kTokenInputs = 4 + 4 + 8;  // id, position, slot
   return storage(activation, tokens * values) +
-         storage(Dtype::f32, tokens * shape.hidden_size + seqs * shape.vocab_size + longest * shape.head_dim + floats) +
+         storage(Dtype::f32, tokens * shape.hidden_size + seqs * shape.vocab_size + angles + floats) +
          Bytes(tokens * (kTokenInputs + quantized_width(shape) + sizeof(float)) +
                2 * 4 * seqs * (longest / block_size + 3));
 }

@@ -23,26 +23,35 @@ using SteadyClock = std::chrono::steady_clock;
   return weights;
 }
 
-[[nodiscard]] DeviceMemory upload_rope_table(const std::shared_ptr<kernels::gpu::Device>& device,
-                                             const ModelShape& shape) {
-  if (shape.position != PositionKind::rope) return {};
-  RopeTable table(shape);
-  const float* rows = table.rows(shape.max_position_embeddings);
-  const std::size_t bytes = static_cast<std::size_t>(shape.max_position_embeddings) *
-                            static_cast<std::size_t>(shape.head_dim) * sizeof(float);
+[[nodiscard]] DeviceMemory upload_rope_table(const std::shared_ptr<kernels::gpu::Device>& device, const Gqa& attention,
+                                             int positions) {
+  if (attention.position.kind != PositionKind::rope) return {};
+  RopeTable table(attention, positions);
+  const float* rows = table.rows(positions);
+  const std::size_t bytes =
+      static_cast<std::size_t>(positions) * static_cast<std::size_t>(attention.rotary_dim()) * sizeof(float);
   DeviceMemory memory(device, bytes);
   device->upload(memory.as(), rows, bytes);
   device->synchronize();
   return memory;
 }
 
-[[nodiscard]] DeviceMemory upload_slopes(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape) {
-  const std::vector<float> slopes = alibi_slopes(shape);
+[[nodiscard]] DeviceMemory upload_slopes(const std::shared_ptr<kernels::gpu::Device>& device, const Gqa& attention) {
+  const std::vector<float> slopes = alibi_slopes(attention);
   if (slopes.empty()) return {};
   DeviceMemory memory(device, slopes.size() * sizeof(float));
   device->upload(memory.as(), slopes.data(), slopes.size() * sizeof(float));
   device->synchronize();
   return memory;
+}
+
+[[nodiscard]] std::vector<GpuPositions> upload_positions(const std::shared_ptr<kernels::gpu::Device>& device,
+                                                         const ModelShape& shape) {
+  std::vector<GpuPositions> positions;
+  for (const LayerKind& kind : shape.kinds)
+    positions.push_back({upload_rope_table(device, kind.attention, shape.max_position_embeddings),
+                         upload_slopes(device, kind.attention)});
+  return positions;
 }
 
 [[nodiscard]] int blocks_of_longest(const ModelShape& shape, const KvCacheOptions& kv) {
@@ -68,8 +77,7 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       activations_(device_, shape_, options.activation_dtype, options.limits),
       max_blocks_per_seq_(blocks_of_longest(shape_, kv_cache)),
       device_inputs_(device_, options.limits, max_blocks_per_seq_),
-      cos_sin_(upload_rope_table(device_, shape_)),
-      alibi_slopes_(upload_slopes(device_, shape_)),
+      positions_(upload_positions(device_, shape_)),
       workspace_(device_, workspace_bytes(shape_, options_, kv_cache)),
       logits_(static_cast<std::size_t>(options.limits.max_num_seqs) * static_cast<std::size_t>(shape_.vocab_size)) {}
 
@@ -85,7 +93,7 @@ StepResult GpuExecutor::run(const StepPlan& plan) {
   fill_inputs(plan);
   marked_ops_.clear();
   run_stage(plan, Stage::before_layers, 0);
-  for (int layer = 0; layer < shape_.num_hidden_layers; ++layer) run_stage(plan, Stage::layer, layer);
+  for (int layer = 0; layer < shape_.num_layers(); ++layer) run_stage(plan, Stage::layer, layer);
   run_stage(plan, Stage::after_layers, 0);
   if (timing_ == OpTiming::on) record_mark();
   const std::size_t rows = inputs_.logits_tokens().size();
@@ -115,7 +123,7 @@ void GpuExecutor::fill_inputs(const StepPlan& plan) {
 }
 
 void GpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
-  walk_stage(plan, stage, [&](std::size_t index) {
+  walk_stage(plan, shape_, stage, layer, [&](std::size_t index) {
     if (timing_ == OpTiming::on) record_mark();
     marked_ops_.push_back(index);
     execute(plan, plan.ops[index], layer);
@@ -137,7 +145,7 @@ std::vector<Seconds> GpuExecutor::op_durations(const StepPlan& plan) const {
 }
 
 void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
-  require(op.count == (op.stage == Stage::layer ? shape_.num_hidden_layers : 1), op, "is for another depth");
+  require_depth(op, shape_);
   const int tokens = inputs_.num_tokens();
   switch (op.kind) {
     case OpKind::embedding:
@@ -169,24 +177,44 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
   }
 }
 
+void GpuExecutor::rotate(const Op& op) {
+  const Gqa& attention = layer_of(op, shape_).attention;
+  const Heads& heads = attention.heads;
+  if (attention.position.kind != PositionKind::rope) return;
+  const auto* const positions = device_inputs_.positions.as<std::int32_t>();
+  const auto* const cos_sin = positions_[op.layer_kind].cos_sin.as<float>();
+  const bool neighbours = attention.position.pairs == RopePairs::neighbours;
+  if (!neighbours && attention.rotary_dim() == heads.head_dim)
+    return device_->rotary_embedding({.qkv = output(op.output),
+                                      .positions = positions,
+                                      .cos_sin = cos_sin,
+                                      .num_tokens = inputs_.num_tokens(),
+                                      .num_heads = heads.num_attention_heads,
+                                      .num_kv_heads = heads.num_key_value_heads,
+                                      .head_dim = heads.head_dim});
+  device_->part_rotary_embedding({.qkv = output(op.output),
+                                  .positions = positions,
+                                  .cos_sin = cos_sin,
+                                  .num_tokens = inputs_.num_tokens(),
+                                  .num_heads = heads.num_attention_heads,
+                                  .num_kv_heads = heads.num_key_value_heads,
+                                  .head_dim = heads.head_dim,
+                                  .rotary_dim = attention.rotary_dim(),
+                                  .neighbours = neighbours});
+}
+
 void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
-  const int width = shape_.query_width() + 2 * shape_.kv_width();
-  require(op.m == inputs_.num_tokens() && op.n == width, op, "has another shape");
+  const Heads& heads = layer_of(op, shape_).attention.heads;
+  require(op.m == inputs_.num_tokens(), op, "has another shape");
+  require_buffers(op, shape_);
+  rotate(op);
   const Dtype dtype = options_.activation_dtype;
-  if (shape_.position == PositionKind::rope)
-    device_->rotary_embedding({.qkv = output(op.output),
-                               .positions = device_inputs_.positions.as<std::int32_t>(),
-                               .cos_sin = cos_sin_.as<float>(),
-                               .num_tokens = inputs_.num_tokens(),
-                               .num_heads = shape_.num_attention_heads,
-                               .num_kv_heads = shape_.num_key_value_heads,
-                               .head_dim = shape_.head_dim});
   const auto at = [&](int column) {
     return Input{activations_[Buffer::qkv].as<std::byte>() + column * bits(dtype) / 8, dtype};
   };
-  device_->reshape_and_cache({.k = at(shape_.query_width()),
-                              .v = at(shape_.query_width() + shape_.kv_width()),
-                              .kv_stride = width,
+  device_->reshape_and_cache({.k = at(heads.query_width()),
+                              .v = at(heads.query_width() + heads.kv_width()),
+                              .kv_stride = static_cast<int>(op.n),
                               .slot_mapping = device_inputs_.slot_mapping.as<std::int64_t>(),
                               .cache = kv_.layer(layer),
                               .num_tokens = inputs_.num_tokens()});
@@ -194,13 +222,15 @@ void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
 
 void GpuExecutor::execute_attention(const StepPlan& plan, const Op& op, int layer, Phase phase) {
   const AttentionInputs& inputs = inputs_.attention(phase);
-  require(op.attention.num_sequences == inputs.num_seqs && op.attention.num_query_heads == shape_.num_attention_heads &&
-              op.attention.num_kv_heads == shape_.num_key_value_heads,
+  const Gqa& layer_attention = layer_of(op, shape_).attention;
+  require(op.attention.num_sequences == inputs.num_seqs &&
+              op.attention.num_query_heads == layer_attention.heads.num_attention_heads &&
+              op.attention.num_kv_heads == layer_attention.heads.num_key_value_heads,
           op, "has another shape");
   require(plan.attention_split.partition_tokens == options_.partition_tokens, op, "is split otherwise");
   require(op.attention.block_size == kv_.options().block_size && op.attention.kv_dtype == kv_.options().dtype, op,
           "is planned for another KV cache");
-  const GpuAttention attention{.shape = shape_,
+  const GpuAttention attention{.layer = layer_attention,
                                .tile = lower::dculab_gpu::attention_tile(op, plan.attention_split),
                                .activation_dtype = options_.activation_dtype,
                                .cache = kv_.layer(layer),
@@ -209,7 +239,7 @@ void GpuExecutor::execute_attention(const StepPlan& plan, const Op& op, int laye
                                .qkv = activations_[Buffer::qkv].as<std::byte>(),
                                .out = activations_[Buffer::attention].as<std::byte>(),
                                .workspace = workspace_.as<float>(),
-                               .alibi_slopes = alibi_slopes_.as<float>()};
+                               .alibi_slopes = positions_[op.layer_kind].alibi_slopes.as<float>()};
   if (phase == Phase::decode) return device_->paged_attention(attention.decode());
   device_->prefill_attention(attention.prefill());
 }

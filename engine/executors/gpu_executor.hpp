@@ -22,6 +22,12 @@ struct GpuExecutorOptions {
   GpuStepLimits limits;
 };
 
+// Where tokens stand, for layers of one kind.
+struct GpuPositions {
+  DeviceMemory cos_sin;       // [max_position_embeddings, rotary_dim]; nothing with ALiBi
+  DeviceMemory alibi_slopes;  // [num_attention_heads]; nothing with rotary embedding
+};
+
 // Weights are uploaded once; everything a step needs is allocated when the executor is made. One stream. Ops are timed
 // with the device's events, a whole step with the host's clock.
 class GpuExecutor final : public ModelExecutor {
@@ -73,9 +79,8 @@ class GpuExecutor final : public ModelExecutor {
   GpuActivations activations_;
   int max_blocks_per_seq_;
   GpuStepInputs device_inputs_;
-  DeviceMemory cos_sin_;       // [max_position_embeddings, head_dim]; nothing with ALiBi
-  DeviceMemory alibi_slopes_;  // [num_attention_heads]; nothing with rotary embedding
-  DeviceMemory workspace_;     // of split-k matmuls and of partitioned attention, one after the other
+  std::vector<GpuPositions> positions_;  // [kinds of layers]
+  DeviceMemory workspace_;               // of split-k matmuls and of partitioned attention, one after the other
   StepInputs inputs_;
   std::vector<float> logits_;  // [max_num_seqs, vocab_size]
   OpTiming timing_ = OpTiming::on;

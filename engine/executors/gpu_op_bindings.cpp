@@ -48,12 +48,21 @@ void GpuExecutor::execute_norm(const Op& op, int layer) {
 }
 
 void GpuExecutor::execute_activation(const Op& op) {
-  const int tokens = inputs_.num_tokens(), columns = width(shape_, op.output);
+  const Dense& mlp = layer_of(op, shape_).mlp;
+  const int tokens = inputs_.num_tokens(), columns = mlp.intermediate_size;
   require(op.m == tokens && op.n == columns, op, "has another shape");
-  if (shape_.mlp == MlpKind::gated)
+  const bool gelu = is_gelu(mlp.activation), gated = mlp.kind == MlpKind::gated;
+  require(gelu || (gated && mlp.activation == ActivationKind::silu), op, "has no kernel");
+  if (!gelu)
     return device_->silu_and_mul(
         {.gate_up = input(op.input), .out = output(op.output), .num_tokens = tokens, .width = columns});
-  const bool tanh = shape_.activation == ActivationKind::gelu_tanh;
+  const bool tanh = mlp.activation == ActivationKind::gelu_tanh;
+  if (gated)
+    return device_->gelu_and_mul({.gate_up = input(op.input),
+                                  .out = output(op.output),
+                                  .num_tokens = tokens,
+                                  .width = columns,
+                                  .kind = tanh ? kernels::GeluKind::tanh : kernels::GeluKind::erf});
   device_->gelu({.x = input(op.input),
                  .out = output(op.output),
                  .count = std::int64_t{tokens} * columns,

@@ -27,8 +27,8 @@ void require_gpu_runnable(const ModelShape& shape, Dtype activation_dtype, Activ
   if (activation_dtype != Dtype::f16 && activation_dtype != Dtype::f32)
     throw InputError("activations of " + std::string(name(activation_dtype)) +
                      " are not supported on the GPU; use f16 or f32");
-  if (!lower::dculab_gpu::is_supported_head_dim(shape.head_dim))
-    throw InputError("head_dim " + std::to_string(shape.head_dim) +
+  if (!lower::dculab_gpu::is_supported_head_dim(shape.heads().head_dim))
+    throw InputError("head_dim " + std::to_string(shape.heads().head_dim) +
                      " is not supported on the GPU; use 32, 64, 80, 96, 128 or 256");
 }
 

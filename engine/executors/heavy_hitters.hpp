@@ -20,7 +20,7 @@ namespace dculab::engine {
 class HeavyHitters {
  public:
   explicit HeavyHitters(const ModelShape& shape)
-      : num_layers_(shape.num_hidden_layers), num_kv_heads_(shape.num_key_value_heads) {}
+      : num_layers_(shape.num_layers()), num_kv_heads_(shape.heads().num_key_value_heads) {}
 
   // Of a new step; the batch must outlive it. Throws std::invalid_argument when a sequence is full but was never seen.
   void begin(const Batch& batch, const KvRetention& retention, int block_size);

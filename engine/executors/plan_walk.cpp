@@ -1,8 +1,11 @@
 #include "engine/executors/plan_walk.hpp"
 
+#include <algorithm>
+
 namespace dculab::engine {
 
-int width(const ModelShape& shape, Buffer buffer) {
+int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer) {
+  const Heads& heads = kind.attention.heads;
   switch (buffer) {
     case Buffer::none:
       return 0;
@@ -11,24 +14,37 @@ int width(const ModelShape& shape, Buffer buffer) {
     case Buffer::projected:
       return shape.hidden_size;
     case Buffer::mlp_projected:
-      return shape.block == BlockKind::sequential ? 0 : shape.hidden_size;
+      return kind.block == BlockKind::sequential ? 0 : shape.hidden_size;
     case Buffer::qkv:
-      return shape.query_width() + 2 * shape.kv_width();
+      return heads.query_width() + 2 * heads.kv_width();
     case Buffer::attention:
-      return shape.query_width();
+      return heads.query_width();
     case Buffer::up:
-      return (shape.mlp == MlpKind::gated ? 2 : 1) * shape.intermediate_size;
+      return kind.mlp.up_width();
     case Buffer::activated:
-      return shape.intermediate_size;
+      return kind.mlp.intermediate_size;
     case Buffer::logits:
       return shape.vocab_size;
   }
   return 0;
 }
 
+int width(const ModelShape& shape, Buffer buffer) {
+  int widest = 0;
+  for (const LayerKind& kind : shape.kinds) widest = std::max(widest, width(shape, kind, buffer));
+  return widest;
+}
+
+void require_depth(const Op& op, const ModelShape& shape) {
+  require(op.layer_kind < shape.kinds.size(), op, "is for layers that the model does not have");
+  require(op.count == (op.stage == Stage::layer ? shape.num_layers(op.layer_kind) : 1), op, "is for another depth");
+}
+
 void require_buffers(const Op& op, const ModelShape& shape) {
+  const LayerKind& kind = layer_of(op, shape);
   const auto read = op.k > 0 ? op.k : op.n;
-  require(width(shape, op.input) == read && width(shape, op.output) == op.n, op, "has another shape than its buffers");
+  require(width(shape, kind, op.input) == read && width(shape, kind, op.output) == op.n, op,
+          "has another shape than its buffers");
 }
 
 }  // namespace dculab::engine

@@ -10,8 +10,16 @@
 
 namespace dculab::engine {
 
-// Values of a row of `buffer`; 0 where the model has no use for it. Rows of logits are those that are asked for; every
-// other buffer has one a token.
+// The kind of layer that an op of a plan for `shape` runs for.
+[[nodiscard]] inline const LayerKind& layer_of(const Op& op, const ModelShape& shape) {
+  return shape.kinds[op.layer_kind];
+}
+
+// Values of a row of `buffer` in layers of a kind; 0 where they have no use for it. Rows of logits are those that are
+// asked for; every other buffer has one a token.
+[[nodiscard]] int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer);
+
+// The most over all kinds.
 [[nodiscard]] int width(const ModelShape& shape, Buffer buffer);
 
 [[nodiscard]] constexpr std::size_t index(Buffer buffer) { return static_cast<std::size_t>(buffer); }
@@ -20,12 +28,16 @@ namespace dculab::engine {
 // That the op's buffers have rows of its shape: k values in, or n where k is 0, and n out.
 void require_buffers(const Op& op, const ModelShape& shape);
 
-// Calls execute(index) for the plan's ops of `stage`, in order.
+// Calls execute(index) for the plan's ops of `stage`, in order: where that is a layer, for those of its kind.
 template <class Execute>
-void walk_stage(const StepPlan& plan, Stage stage, Execute&& execute) {
+void walk_stage(const StepPlan& plan, const ModelShape& shape, Stage stage, int layer, Execute&& execute) {
+  const std::uint8_t kind = stage == Stage::layer ? shape.layers[static_cast<std::size_t>(layer)] : 0;
   for (std::size_t index = 0; index < plan.ops.size(); ++index)
-    if (plan.ops[index].stage == stage) execute(index);
+    if (plan.ops[index].stage == stage && plan.ops[index].layer_kind == kind) execute(index);
 }
+
+// That the op is executed as often as the model has layers for it.
+void require_depth(const Op& op, const ModelShape& shape);
 
 // A plan that was not made for an executor's model is a mistake of the program, not of its user. Throws
 // std::invalid_argument: "plan: op 'o_proj' has another shape".

@@ -22,13 +22,15 @@ float scaled_llama3(float frequency, const RopeScaling& scaling) {
 
 }  // namespace
 
-std::vector<float> rope_frequencies(const ModelShape& shape) {
-  std::vector<float> frequencies(static_cast<std::size_t>(shape.head_dim / 2));
+std::vector<float> rope_frequencies(const Gqa& attention) {
+  const int head_dim = attention.heads.head_dim;
+  const auto& [kind, theta, scaling, alibi_scale] = attention.position;
+  std::vector<float> frequencies(static_cast<std::size_t>(head_dim / 2));
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    const float exponent = static_cast<float>(2 * i) / static_cast<float>(shape.head_dim);
-    float frequency = 1.0F / std::pow(static_cast<float>(shape.rope_theta), exponent);
-    if (shape.rope_scaling.kind == RopeScalingKind::linear) frequency /= static_cast<float>(shape.rope_scaling.factor);
-    if (shape.rope_scaling.kind == RopeScalingKind::llama3) frequency = scaled_llama3(frequency, shape.rope_scaling);
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
+    float frequency = 1.0F / std::pow(static_cast<float>(theta), exponent);
+    if (scaling.kind == RopeScalingKind::linear) frequency /= static_cast<float>(scaling.factor);
+    if (scaling.kind == RopeScalingKind::llama3) frequency = scaled_llama3(frequency, scaling);
     frequencies[i] = frequency;
   }
   return frequencies;

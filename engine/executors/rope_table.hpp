@@ -3,21 +3,22 @@
 
 #include <vector>
 
-#include "model/model_shape.hpp"
+#include "model/layer_kind.hpp"
 
 namespace dculab::engine {
 
-// The head_dim / 2 angular frequencies (radians per token), scaled as shape.rope_scaling says.
+// The head_dim / 2 angular frequencies (radians per token), scaled as the position's rope_scaling says.
 // Computed in F32: transformers does (modeling_rope_utils.py), and the model was trained with that rounding.
-[[nodiscard]] std::vector<float> rope_frequencies(const ModelShape& shape);
+[[nodiscard]] std::vector<float> rope_frequencies(const Gqa& attention);
 
 // Beyond max_position_embeddings, where only streams get (EngineOptions::kv_retention), angles are multiplied in F64:
 // there is no F32 model to follow, and their roundings would grow with the position. Rows for the positions seen so
 // far; grows by doubling, so a long maximum context costs nothing until it is used.
 class RopeTable {
  public:
-  explicit RopeTable(const ModelShape& shape)
-      : frequencies_(rope_frequencies(shape)), trained_positions_(shape.max_position_embeddings) {}
+  // trained_positions: the model's max_position_embeddings.
+  RopeTable(const Gqa& attention, int trained_positions)
+      : frequencies_(rope_frequencies(attention)), trained_positions_(trained_positions) {}
 
   // [>= num_positions, head_dim]: cos of head_dim / 2 angles, then sin. Valid until the next call.
   [[nodiscard]] const float* rows(int num_positions);

@@ -8,12 +8,12 @@
 namespace dculab::engine {
 
 SinkKeys::SinkKeys(const ModelShape& shape)
-    : num_layers_(shape.num_hidden_layers),
-      query_width_(shape.query_width()),
-      kv_width_(shape.kv_width()),
-      position_(shape.position),
-      no_rotation_(static_cast<std::size_t>(shape.head_dim), 0.0F) {
-  std::fill_n(no_rotation_.begin(), shape.head_dim / 2, 1.0F);
+    : num_layers_(shape.num_layers()),
+      query_width_(shape.heads().query_width()),
+      kv_width_(shape.heads().kv_width()),
+      position_(shape.kinds.front().attention.position.kind),
+      no_rotation_(static_cast<std::size_t>(shape.heads().head_dim), 0.0F) {
+  std::fill_n(no_rotation_.begin(), shape.heads().head_dim / 2, 1.0F);
 }
 
 void SinkKeys::begin(const Batch& batch, const KvRetention& retention, int block_size) {

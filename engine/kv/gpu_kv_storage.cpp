@@ -23,15 +23,16 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
                            const KvCacheOptions& options)
     : device_(std::move(device)),
       options_(options),
-      num_kv_heads_(model.num_key_value_heads),
-      head_dim_(model.head_dim) {
+      num_kv_heads_(model.heads().num_key_value_heads),
+      head_dim_(model.heads().head_dim) {
+  require_equal_heads(model);
   if (!is_supported(options.dtype))
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
                      " is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2");
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
-  block_bytes_ = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(model.kv_width()) *
+  block_bytes_ = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(model.heads().kv_width()) *
                  static_cast<std::size_t>(bits(options.dtype)) / 8;
-  for (int pool = 0; pool < 2 * model.num_hidden_layers; ++pool)
+  for (int pool = 0; pool < 2 * model.num_layers(); ++pool)
     pools_.emplace_back(device_, block_bytes_ * static_cast<std::size_t>(options.num_blocks), OperandRole::kv_read);
   pairs_ = DeviceMemory(device_, kMaxPairs * 2 * sizeof(std::int32_t));
 }

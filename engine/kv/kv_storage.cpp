@@ -19,9 +19,9 @@ void require_supported(const ModelShape& model, const KvCacheOptions& options) {
   if (bits(options.dtype) < 8 && !kernels::is_kivi(options.dtype))
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
                      " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
-  if (kernels::is_kivi(options.dtype) && model.head_dim % kernels::kKiviGroup != 0)
+  if (kernels::is_kivi(options.dtype) && model.heads().head_dim % kernels::kKiviGroup != 0)
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
-                     " needs a head_dim that is a multiple of 32, not " + std::to_string(model.head_dim) +
+                     " needs a head_dim that is a multiple of 32, not " + std::to_string(model.heads().head_dim) +
                      "; use int8 or fp8_e4m3");
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
 }
@@ -59,9 +59,9 @@ Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype) {
 
 KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     : options_(options),
-      num_layers_(model.num_hidden_layers),
-      num_kv_heads_(model.num_key_value_heads),
-      head_dim_(model.head_dim) {
+      num_layers_(model.num_layers()),
+      num_kv_heads_(model.heads().num_key_value_heads),
+      head_dim_(model.heads().head_dim) {
   require_supported(model, options);
   require_room(model, options);
   const auto heads = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(num_kv_heads_);

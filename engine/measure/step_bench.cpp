@@ -35,7 +35,7 @@ struct Samples {
 };
 
 [[nodiscard]] VariantKey variant_of(const BenchPoint& point) {
-  return {point.model.num_key_value_heads, point.options.block_size, point.options.kv_cache_dtype,
+  return {point.model.heads().num_key_value_heads, point.options.block_size, point.options.kv_cache_dtype,
           point.options.kv_residual_tokens};
 }
 
@@ -133,9 +133,9 @@ Trace measure_steps(const ModelWeights& weights, std::span<const BenchPoint> poi
   Trace trace;
   std::map<int, ModelWeights> regrouped_weights;
   for (const BenchPoint& point : points)
-    if (const int kv_heads = point.model.num_key_value_heads; !regrouped_weights.contains(kv_heads))
-      regrouped_weights.emplace(kv_heads,
-                                kv_heads == weights.shape.num_key_value_heads ? weights : regrouped(weights, kv_heads));
+    if (const int kv_heads = point.model.heads().num_key_value_heads; !regrouped_weights.contains(kv_heads))
+      regrouped_weights.emplace(
+          kv_heads, kv_heads == weights.shape.heads().num_key_value_heads ? weights : regrouped(weights, kv_heads));
   std::mt19937_64 random(options.seed);
   std::vector<Samples> samples(points.size());
   const double total = static_cast<double>(points.size()) * options.repeats;

@@ -137,7 +137,7 @@ class ModelQuantizer {
     LayerWeights& views = weights.layers[static_cast<std::size_t>(layer)];
     for (const LayerMatmul& matmul : matmuls) {
       if (matmul.weight == WeightSlot::qkv_proj) smooth(matmul, statistics.at(matmul.weight), views.input_layernorm);
-      if (matmul.weight == WeightSlot::up_proj && weights.shape.mlp == MlpKind::gated)
+      if (matmul.weight == WeightSlot::up_proj && weights.shape.layer(layer).mlp.kind == MlpKind::gated)
         smooth(matmul, statistics.at(matmul.weight), views.post_attention_layernorm);
     }
   }
@@ -195,8 +195,10 @@ void add_method_problems(std::vector<std::string>& found, const QuantizeOptions&
     found.push_back(method + " has 8 bits and a scale per row (--bits 8 --group-size -1)");
   if (options.method != QuantizationMethod::gptq && config.desc_act)
     found.push_back("--desc-act orders the columns of GPTQ; " + method + " has no such order");
-  if (options.method == QuantizationMethod::smooth_quant &&
-      (shape.norm != NormKind::rms_norm || shape.block != BlockKind::sequential || shape.mlp != MlpKind::gated))
+  const auto is_llama = [&shape](const LayerKind& kind) {
+    return shape.norm == NormKind::rms_norm && kind.block == BlockKind::sequential && kind.mlp.kind == MlpKind::gated;
+  };
+  if (options.method == QuantizationMethod::smooth_quant && !std::ranges::all_of(shape.kinds, is_llama))
     found.push_back("smoothquant folds scales into the two RMS norms of a Llama layer; this model has others");
 }
 
@@ -238,7 +240,7 @@ QuantizedModel quantize_model(const ModelWeights& weights, std::span<const Token
   if (needs_text && tokens.empty())
     throw InputError(std::string(name(options.method)) + " needs calibration text (--calibration FILE)");
   ModelQuantizer quantizer(weights, tokens, options);
-  const int layers = weights.shape.num_hidden_layers;
+  const int layers = weights.shape.num_layers();
   for (int layer = 0; layer < layers; ++layer) {
     if (progress) progress("layer " + std::to_string(layer), static_cast<double>(layer) / layers);
     quantizer.quantize_layer(layer);

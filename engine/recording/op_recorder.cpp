@@ -22,7 +22,7 @@ constexpr int kShortVocabulary = 256;
 // The layers' ops are alike, but for the norm that begins one: in the first layer it has nothing to add to the
 // residual, so that the second is recorded. Only the head needs the whole vocabulary.
 [[nodiscard]] ModelShape few_layers(ModelShape model, const Op& op) {
-  model.num_hidden_layers = op.adds_layer_before ? 2 : 1;
+  set_layers(model, op.adds_layer_before ? 2 : 1, LayerKind(model.kinds[op.layer_kind]));
   model.quantization.reset();  // see plain_dtype()
   if (op.weight != WeightSlot::lm_head && op.weight != WeightSlot::embed_tokens)
     model.vocab_size = std::min(model.vocab_size, kShortVocabulary);

@@ -90,14 +90,14 @@ class MergedTensors {
   void merge(LayerWeights& weights, const LayerMerge& layer) {
     merge_view(weights.k_proj, layer, before_.hidden_size, &GroupMaps::k);
     merge_view(weights.v_proj, layer, before_.hidden_size, &GroupMaps::v);
-    if (before_.qkv_bias) {
+    if (before_.kinds.front().attention.qkv_bias) {
       merge_view(weights.k_bias, layer, 1, &GroupMaps::k);
       merge_view(weights.v_bias, layer, 1, &GroupMaps::v);
     }
     if (!changes_queries(layer)) return;
     const std::vector<int> order = query_order(layer);
     change_queries(weights.q_proj, layer, order, before_.hidden_size);
-    if (before_.qkv_bias) change_queries(weights.q_bias, layer, order, 1);
+    if (before_.kinds.front().attention.qkv_bias) change_queries(weights.q_bias, layer, order, 1);
     change_outputs(weights.o_proj, layer, order);
   }
 
@@ -107,17 +107,17 @@ class MergedTensors {
   // Of a matrix with `columns` columns, or of a bias: one.
   [[nodiscard]] HeadRows heads_of(const kernels::WeightView& view, int columns) const {
     return {static_cast<const std::byte*>(view.data), view.dtype,
-            static_cast<std::size_t>(before_.head_dim) * static_cast<std::size_t>(columns)};
+            static_cast<std::size_t>(before_.heads().head_dim) * static_cast<std::size_t>(columns)};
   }
 
   void merge_view(kernels::WeightView& view, const LayerMerge& layer, int columns, HeadMaps GroupMaps::*kind) {
     const HeadRows rows = heads_of(view, columns);
-    std::byte* const destination = take(view, static_cast<std::size_t>(after_.num_key_value_heads) * rows.head_values);
+    std::byte* const destination = take(view, static_cast<std::size_t>(after_.heads().num_key_value_heads) * rows.head_values);
     if (layer.maps.empty())
       merge_rows(rows, layer, destination);
     else
-      encode_rows(rows, layer, {before_.head_dim, columns, view.dtype}, kind, destination);
-    view = {destination, view.dtype, after_.kv_width()};
+      encode_rows(rows, layer, {before_.heads().head_dim, columns, view.dtype}, kind, destination);
+    view = {destination, view.dtype, after_.heads().kv_width()};
   }
 
   std::byte* take(const kernels::WeightView& view, std::size_t values) {
@@ -130,7 +130,7 @@ class MergedTensors {
   [[nodiscard]] std::vector<int> query_order(const LayerMerge& layer) const {
     std::vector<int> order;
     for (const int head : old_order(layer.groups))
-      for (int i = 0; i < before_.group_size(); ++i) order.push_back(head * before_.group_size() + i);
+      for (int i = 0; i < before_.heads().group_size(); ++i) order.push_back(head * before_.heads().group_size() + i);
     return order;
   }
 
@@ -141,7 +141,7 @@ class MergedTensors {
     reorder_rows(rows, order, queries);
     const std::size_t group_bytes = order.size() / layer.groups.size() * rows.head_bytes();
     for (std::size_t i = 0; i < layer.maps.size(); ++i)
-      decode_queries(layer.maps[i].k, {before_.head_dim, columns, view.dtype}, before_.group_size(),
+      decode_queries(layer.maps[i].k, {before_.heads().head_dim, columns, view.dtype}, before_.heads().group_size(),
                      queries + i * group_bytes);
     view.data = queries;
   }
@@ -157,7 +157,7 @@ class MergedTensors {
       row.data += row_bytes;
     }
     if (!layer.maps.empty())
-      decode_outputs(layer.maps, before_.head_dim, before_.group_size(), before_.hidden_size, view.dtype, outputs);
+      decode_outputs(layer.maps, before_.heads().head_dim, before_.heads().group_size(), before_.hidden_size, view.dtype, outputs);
     view.data = outputs;
   }
 
@@ -176,10 +176,13 @@ std::size_t changed_bytes(const ModelWeights& weights, const ModelShape& after, 
   std::size_t total = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const LayerWeights& layer = weights.layers[i];
-    total += bytes(layer.k_proj, after.kv_width(), hidden) + bytes(layer.v_proj, after.kv_width(), hidden);
+    total +=
+        bytes(layer.k_proj, after.heads().kv_width(), hidden) + bytes(layer.v_proj, after.heads().kv_width(), hidden);
     if (changes_queries(layers[i]))
-      total += bytes(layer.q_proj, after.query_width(), hidden) + bytes(layer.o_proj, after.query_width(), hidden);
-    if (after.qkv_bias) total += bytes(layer.q_bias, after.query_width() + 2 * after.kv_width(), 1);
+      total += bytes(layer.q_proj, after.heads().query_width(), hidden) +
+               bytes(layer.o_proj, after.heads().query_width(), hidden);
+    if (after.kinds.front().attention.qkv_bias)
+      total += bytes(layer.q_bias, after.heads().query_width() + 2 * after.heads().kv_width(), 1);
   }
   return total;
 }
@@ -187,7 +190,7 @@ std::size_t changed_bytes(const ModelWeights& weights, const ModelShape& after, 
 void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> layers) {
   if (shape.quantization)
     throw InputError("the KV heads of a quantized model cannot be merged; regroup the model it was made from");
-  if (shape.position == PositionKind::alibi && std::ranges::any_of(layers, changes_order))
+  if (shape.has_alibi() && std::ranges::any_of(layers, changes_order))
     throw InputError(
         "the heads of a model with ALiBi cannot change places (each has a slope of its own); "
         "merge neighbouring heads instead");
@@ -196,9 +199,9 @@ void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> laye
 }  // namespace
 
 void require_divisor(const ModelShape& shape, int num_key_value_heads) {
-  if (num_key_value_heads < 1 || shape.num_key_value_heads % num_key_value_heads != 0)
-    throw InputError("the model's " + std::to_string(shape.num_key_value_heads) + " KV heads cannot be pooled into " +
-                     std::to_string(num_key_value_heads) + "; choose a divisor");
+  if (num_key_value_heads < 1 || shape.heads().num_key_value_heads % num_key_value_heads != 0)
+    throw InputError("the model's " + std::to_string(shape.heads().num_key_value_heads) +
+                     " KV heads cannot be pooled into " + std::to_string(num_key_value_heads) + "; choose a divisor");
 }
 
 ModelWeights merge_heads(const ModelWeights& weights, std::span<const LayerMerge> layers) {

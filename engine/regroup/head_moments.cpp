@@ -18,10 +18,10 @@ std::size_t square(int size) { return static_cast<std::size_t>(size) * static_ca
 }  // namespace
 
 HeadMoments::HeadMoments(const ModelShape& shape)
-    : query_width(shape.query_width()),
-      kv_width(shape.kv_width()),
-      head_dim(shape.head_dim),
-      q(static_cast<std::size_t>(shape.num_attention_heads) * square(head_dim)),
+    : query_width(shape.heads().query_width()),
+      kv_width(shape.heads().kv_width()),
+      head_dim(shape.heads().head_dim),
+      q(static_cast<std::size_t>(shape.heads().num_attention_heads) * square(head_dim)),
       k(square(kv_width)),
       v(square(kv_width)),
       k_sum(static_cast<std::size_t>(kv_width)) {}

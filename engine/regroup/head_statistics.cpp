@@ -33,12 +33,12 @@ bool all_finite(const std::vector<double>& values) {
 }  // namespace
 
 HeadStatistics::HeadStatistics(const ModelShape& shape, SecondMoments moments)
-    : shape_(shape), norms_(static_cast<std::size_t>(shape.num_key_value_heads)) {
+    : shape_(shape), norms_(static_cast<std::size_t>(shape.heads().num_key_value_heads)) {
   for (PairSums& sums : kv_)
     for (std::vector<double>* values : {&sums.dot, &sums.cosine, &sums.norm_ratio})
       values->resize(norms_.size() * norms_.size());
-  const auto head_dim = static_cast<std::size_t>(shape.head_dim);
-  second_moment_.resize(static_cast<std::size_t>(shape.num_attention_heads) * head_dim * head_dim);
+  const auto head_dim = static_cast<std::size_t>(shape.heads().head_dim);
+  second_moment_.resize(static_cast<std::size_t>(shape.heads().num_attention_heads) * head_dim * head_dim);
   if (moments == SecondMoments::collect) moments_.emplace(shape);
 }
 
@@ -47,20 +47,20 @@ std::size_t HeadStatistics::index(int a, int b) const {
 }
 
 void HeadStatistics::add_qkv(std::span<const float> qkv) {
-  const int width = shape_.query_width() + 2 * shape_.kv_width();
+  const int width = shape_.heads().query_width() + 2 * shape_.heads().kv_width();
   const auto tokens = static_cast<std::int64_t>(qkv.size()) / width;
   for (std::int64_t token = 0; token < tokens; ++token) {
-    const float* const k = qkv.data() + token * width + shape_.query_width();
+    const float* const k = qkv.data() + token * width + shape_.heads().query_width();
     add_heads(kv_[0], k);
-    add_heads(kv_[1], k + shape_.kv_width());
+    add_heads(kv_[1], k + shape_.heads().kv_width());
   }
   num_tokens_ += tokens;
   if (moments_) moments_->add_qkv(qkv);
 }
 
 void HeadStatistics::add_heads(PairSums& sums, const float* heads) {
-  const int size = shape_.head_dim;
-  for (int a = 0; a < shape_.num_key_value_heads; ++a) {
+  const int size = shape_.heads().head_dim;
+  for (int a = 0; a < shape_.heads().num_key_value_heads; ++a) {
     const float* const head = heads + a * size;
     const double norm = std::sqrt(dot(head, head, size));
     norms_[static_cast<std::size_t>(a)] = norm;
@@ -78,8 +78,8 @@ void HeadStatistics::add_heads(PairSums& sums, const float* heads) {
 }
 
 void HeadStatistics::add_attention(std::span<const float> attention) {
-  const auto size = static_cast<std::size_t>(shape_.head_dim);
-  const auto heads = static_cast<std::size_t>(shape_.num_attention_heads);
+  const auto size = static_cast<std::size_t>(shape_.heads().head_dim);
+  const auto heads = static_cast<std::size_t>(shape_.heads().num_attention_heads);
   for (std::size_t start = 0; start + heads * size <= attention.size(); start += heads * size)
     for (std::size_t head = 0; head < heads; ++head) {
       const float* const values = attention.data() + start + head * size;
@@ -95,15 +95,15 @@ double HeadStatistics::similarity_of(const PairSums& sums, HeadSimilarity kind, 
   if (kind == HeadSimilarity::cosine) return sums.cosine[index(a, b)] / tokens;
   if (kind == HeadSimilarity::norm) return sums.norm_ratio[index(a, b)] / tokens;
   double energy = 0;
-  for (int head = 0; head < shape_.num_key_value_heads; ++head) energy += sums.dot[index(head, head)];
-  energy /= shape_.num_key_value_heads;
+  for (int head = 0; head < shape_.heads().num_key_value_heads; ++head) energy += sums.dot[index(head, head)];
+  energy /= shape_.heads().num_key_value_heads;
   const double distance = sums.dot[index(a, a)] + sums.dot[index(b, b)] - 2 * sums.dot[index(a, b)];
   return energy == 0 ? 1.0 : 1 - distance / (2 * energy);
 }
 
 SimilarityMatrix HeadStatistics::similarity(HeadSimilarity kind, const kernels::WeightView& o_proj) const {
   if (kind == HeadSimilarity::svd) return svd_similarity(shape_, *moments_, o_proj);
-  SimilarityMatrix result(shape_.num_key_value_heads);
+  SimilarityMatrix result(shape_.heads().num_key_value_heads);
   for (int a = 0; a < result.size(); ++a) {
     result.set(a, a, 1.0);
     for (int b = 0; b < a; ++b)
@@ -113,17 +113,17 @@ SimilarityMatrix HeadStatistics::similarity(HeadSimilarity kind, const kernels::
 }
 
 std::vector<double> HeadStatistics::importance(const kernels::WeightView& o_proj) const {
-  const auto size = static_cast<std::size_t>(shape_.head_dim);
-  const auto width = static_cast<std::size_t>(shape_.query_width());
+  const auto size = static_cast<std::size_t>(shape_.heads().head_dim);
+  const auto width = static_cast<std::size_t>(shape_.heads().query_width());
   std::vector<float> columns(static_cast<std::size_t>(o_proj.rows) * width);
   widen(o_proj.data, o_proj.dtype, columns);
   std::vector<double> squares(norms_.size());
-  for (int head = 0; head < shape_.num_attention_heads; ++head) {
+  for (int head = 0; head < shape_.heads().num_attention_heads; ++head) {
     const auto at = static_cast<std::size_t>(head);
-    double& sum = squares[static_cast<std::size_t>(head / shape_.group_size())];
+    double& sum = squares[static_cast<std::size_t>(head / shape_.heads().group_size())];
     for (std::size_t row = 0; row < static_cast<std::size_t>(o_proj.rows); ++row)
       sum += quadratic_form(columns.data() + row * width + at * size, second_moment_.data() + at * size * size,
-                            shape_.head_dim);
+                            shape_.heads().head_dim);
   }
   for (double& value : squares) value = std::sqrt(std::max(0.0, value) / static_cast<double>(num_tokens_));
   return squares;

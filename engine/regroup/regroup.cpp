@@ -8,7 +8,7 @@ namespace {
 
 RegroupedLayer plan_layer(const ModelShape& shape, const RegroupOptions& options, const LayerWeights& layer,
                           const HeadStatistics* statistics) {
-  RegroupedLayer result{.groups = neighbour_groups(shape.num_key_value_heads, options.num_key_value_heads),
+  RegroupedLayer result{.groups = neighbour_groups(shape.heads().num_key_value_heads, options.num_key_value_heads),
                         .weights = {},
                         .maps = {},
                         .similarity = {},
@@ -20,7 +20,7 @@ RegroupedLayer plan_layer(const ModelShape& shape, const RegroupOptions& options
     result.groups = similar_groups(similarity, options.num_key_value_heads);
   result.similarity = group_similarity(similarity, result.groups);
   if (options.merge == HeadMerge::weighted) result.weights = statistics->importance(layer.o_proj);
-  if (options.merge == HeadMerge::svd && options.num_key_value_heads < shape.num_key_value_heads)
+  if (options.merge == HeadMerge::svd && options.num_key_value_heads < shape.heads().num_key_value_heads)
     result.maps = svd_maps(shape, statistics->moments(), layer.o_proj, result.groups);
   return result;
 }

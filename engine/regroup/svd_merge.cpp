@@ -132,24 +132,25 @@ using PlaneHeads = WeighedHeads<Complex>;
 
 // [num_key_value_heads] Sum over the query heads of a KV head of O^T O, O their columns of o_proj.
 std::vector<MatrixOf<double>> output_metrics(const ModelShape& shape, const kernels::WeightView& o_proj) {
-  RowMajor outputs(shape.hidden_size, shape.query_width());
+  RowMajor outputs(shape.hidden_size, shape.heads().query_width());
   widen(o_proj.data, o_proj.dtype, {outputs.data(), static_cast<std::size_t>(outputs.size())});
-  std::vector<MatrixOf<double>> metrics(static_cast<std::size_t>(shape.num_key_value_heads),
-                                        MatrixOf<double>::Zero(shape.head_dim, shape.head_dim));
-  for (int head = 0; head < shape.num_attention_heads; ++head) {
-    const MatrixOf<double> columns = outputs.middleCols(head * shape.head_dim, shape.head_dim).cast<double>();
-    metrics[static_cast<std::size_t>(head / shape.group_size())] += columns.transpose() * columns;
+  std::vector<MatrixOf<double>> metrics(static_cast<std::size_t>(shape.heads().num_key_value_heads),
+                                        MatrixOf<double>::Zero(shape.heads().head_dim, shape.heads().head_dim));
+  for (int head = 0; head < shape.heads().num_attention_heads; ++head) {
+    const MatrixOf<double> columns =
+        outputs.middleCols(head * shape.heads().head_dim, shape.heads().head_dim).cast<double>();
+    metrics[static_cast<std::size_t>(head / shape.heads().group_size())] += columns.transpose() * columns;
   }
   return metrics;
 }
 
 // [num_key_value_heads] Sum over the query heads of a KV head of q q^T.
 std::vector<MatrixOf<double>> query_metrics(const ModelShape& shape, const HeadMoments& moments) {
-  const Index size = shape.head_dim;
-  std::vector<MatrixOf<double>> metrics(static_cast<std::size_t>(shape.num_key_value_heads),
+  const Index size = shape.heads().head_dim;
+  std::vector<MatrixOf<double>> metrics(static_cast<std::size_t>(shape.heads().num_key_value_heads),
                                         MatrixOf<double>::Zero(size, size));
-  for (int head = 0; head < shape.num_attention_heads; ++head)
-    metrics[static_cast<std::size_t>(head / shape.group_size())] +=
+  for (int head = 0; head < shape.heads().num_attention_heads; ++head)
+    metrics[static_cast<std::size_t>(head / shape.heads().group_size())] +=
         Eigen::Map<const MatrixOf<double>>(moments.q.data() + head * size * size, size, size);
   return metrics;
 }
@@ -175,16 +176,17 @@ PlaneHeads plane_heads(const MatrixOf<double>& k, const std::vector<MatrixOf<dou
 class LayerHeads {
  public:
   LayerHeads(const ModelShape& shape, const HeadMoments& moments, const kernels::WeightView& o_proj)
-      : head_dim_(shape.head_dim),
-        v_(Eigen::Map<const MatrixOf<double>>(moments.v.data(), shape.kv_width(), shape.kv_width()),
+      : head_dim_(shape.heads().head_dim),
+        v_(Eigen::Map<const MatrixOf<double>>(moments.v.data(), shape.heads().kv_width(), shape.heads().kv_width()),
            output_metrics(shape, o_proj)) {
-    MatrixOf<double> k = Eigen::Map<const MatrixOf<double>>(moments.k.data(), shape.kv_width(), shape.kv_width());
+    MatrixOf<double> k =
+        Eigen::Map<const MatrixOf<double>>(moments.k.data(), shape.heads().kv_width(), shape.heads().kv_width());
     const std::vector<MatrixOf<double>> queries = query_metrics(shape, moments);
-    if (shape.position == PositionKind::rope) {
+    if (!shape.has_alibi()) {
       for (int plane = 0; plane < head_dim_ / 2; ++plane) planes_.push_back(plane_heads(k, queries, plane));
       return;
     }
-    const Eigen::Map<const Eigen::VectorXd> sum(moments.k_sum.data(), shape.kv_width());
+    const Eigen::Map<const Eigen::VectorXd> sum(moments.k_sum.data(), shape.heads().kv_width());
     k -= sum * sum.transpose() / static_cast<double>(moments.num_tokens);
     k_.emplace_back(std::move(k), queries);
   }
@@ -250,7 +252,7 @@ std::vector<GroupMaps> svd_maps(const ModelShape& shape, const HeadMoments& mome
 SimilarityMatrix svd_similarity(const ModelShape& shape, const HeadMoments& moments,
                                 const kernels::WeightView& o_proj) {
   const LayerHeads heads(shape, moments, o_proj);
-  SimilarityMatrix result(shape.num_key_value_heads);
+  SimilarityMatrix result(shape.heads().num_key_value_heads);
   for (int a = 0; a < result.size(); ++a) {
     result.set(a, a, 1.0);
     for (int b = 0; b < a; ++b) result.set(a, b, 1 - heads.lost({b, a}));

@@ -82,7 +82,7 @@ StepFeatures step_features(const ModelShape& model, const EngineOptions& options
   return {.sizes = {{"new_tokens", static_cast<double>(batch.num_tokens())},
                     {"context_tokens", longest},
                     {"sequences", static_cast<double>(batch.sequences.size())},
-                    {"kv_heads", model.num_key_value_heads},
+                    {"kv_heads", model.heads().num_key_value_heads},
                     {"block_size", options.block_size},
                     {"weight_bytes", weight_footprint(model, options.weights).value()}},
           .weights = options.weights.dtype,

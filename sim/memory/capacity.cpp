@@ -6,10 +6,17 @@
 namespace dculab::sim {
 namespace {
 
+// Activations of a token in a layer of a kind.
+[[nodiscard]] double values_per_token(const ModelShape& model, const LayerKind& kind) {
+  const Heads& heads = kind.attention.heads;
+  const double hidden_rows = kind.block == BlockKind::sequential ? 3.0 : 4.0;  // residual, normed, what is to be added
+  const double mlp_inputs = static_cast<double>(kind.mlp.up_width()) + kind.mlp.intermediate_size;
+  return hidden_rows * model.hidden_size + heads.query_width() + 2.0 * heads.kv_width() + mlp_inputs;
+}
+
 [[nodiscard]] Bytes activation_footprint(const ModelShape& model, const EngineOptions& options) {
-  const double mlp_inputs = (model.mlp == MlpKind::gated ? 3.0 : 2.0) * model.intermediate_size;
-  const double hidden_rows = model.block == BlockKind::sequential ? 3.0 : 4.0;  // residual, normed, what is to be added
-  const double per_token = hidden_rows * model.hidden_size + model.query_width() + 2.0 * model.kv_width() + mlp_inputs;
+  double per_token = 0;
+  for (const LayerKind& kind : model.kinds) per_token = std::max(per_token, values_per_token(model, kind));
   const double logits = static_cast<double>(options.max_num_seqs) * model.vocab_size;
   const double all_at_once = static_cast<double>(options.max_num_seqs) * model.max_position_embeddings;
   const double tokens = std::min<double>(options.max_num_batched_tokens, all_at_once);

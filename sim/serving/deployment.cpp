@@ -26,9 +26,8 @@ namespace {
 void find_pipeline_problems(const Deployment& deployment, const Machine& machine, const ModelShape& model,
                             std::vector<std::string>& found) {
   const int stages = deployment.pipeline_parallel_size;
-  if (stages > model.num_hidden_layers)
-    found.push_back(std::to_string(model.num_hidden_layers) + " layers do not make " + std::to_string(stages) +
-                    " stages");
+  if (stages > model.num_layers())
+    found.push_back(std::to_string(model.num_layers()) + " layers do not make " + std::to_string(stages) + " stages");
   for (int stage = 0; stage + 1 < stages; ++stage) {
     const int devices = devices_on_the_way(deployment, machine, stage);
     if (link_among(machine, devices)) continue;
@@ -60,13 +59,11 @@ std::vector<std::string> problems(const Deployment& deployment, const Machine& m
 
 int layers_of_stage(const Deployment& deployment, const ModelShape& model, int stage) {
   const int stages = deployment.pipeline_parallel_size;
-  return model.num_hidden_layers / stages + (stage < model.num_hidden_layers % stages ? 1 : 0);
+  return model.num_layers() / stages + (stage < model.num_layers() % stages ? 1 : 0);
 }
 
 ModelShape part_of_a_device(const Deployment& deployment, const ModelShape& model) {
-  ModelShape part = shard(model, deployment.tensor_parallel_size);
-  part.num_hidden_layers = layers_of_stage(deployment, model, 0);
-  return part;
+  return with_layers(shard(model, deployment.tensor_parallel_size), layers_of_stage(deployment, model, 0));
 }
 
 DeviceLink stage_link(const Deployment& deployment, const Machine& machine, int stage) {

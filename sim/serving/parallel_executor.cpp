@@ -62,7 +62,6 @@ Seconds ParallelExecutor::through_the_stages(const StepPlan& plan, const Work& w
   const int last = deployment_.pipeline_parallel_size - 1;
   Seconds now = clock_.now();
   for (int stage = 0; stage <= last; ++stage) {
-    const double share = static_cast<double>(layers_of_stage(deployment_, model_, stage)) / model_.num_hidden_layers;
     Seconds& free = stages_[static_cast<std::size_t>(stage)];
     if (free > now) time_by_bound_["pipeline"] += free - now;
     Seconds price = share * work.layers;

@@ -12,7 +12,7 @@ bool can_swap(const Machine& machine) {
 SimulatedExecutor::SimulatedExecutor(Machine machine, const ModelShape& model, const EngineOptions& options)
     : machine_(std::move(machine)),
       block_bytes_(kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size),
-      pieces_per_block_(2 * model.num_hidden_layers),
+      pieces_per_block_(2 * model.num_layers()),
       warmth_(machine_) {}
 
 void SimulatedExecutor::copy_blocks(std::span<const BlockCopy> copies) {

@@ -16,9 +16,10 @@ namespace {
   add(name(step.options.kv_cache_dtype));
   add(name(step.options.weights.dtype));
   add(std::to_string(step.batch.cold_share));
-  for (const int size : {model.hidden_size, model.num_hidden_layers, model.num_attention_heads, model.head_dim,
-                         model.intermediate_size, model.vocab_size})
-    add(std::to_string(size));
+  for (const int size : {model.hidden_size, model.num_layers(), model.vocab_size}) add(std::to_string(size));
+  for (const auto& [attention, mlp, block] : model.kinds)
+    for (const int size : {attention.heads.num_attention_heads, attention.heads.head_dim, mlp.intermediate_size})
+      add(std::to_string(size));
   for (const SequenceSlice& slice : step.batch.sequences)
     for (const int tokens : {slice.num_new_tokens, slice.context_tokens()}) add(std::to_string(tokens));
   return text;
@@ -32,7 +33,7 @@ MeasuredChoices measured_choices(const Machine& machine, std::span<const TraceSt
   MeasuredChoices choices;
   for (std::size_t row = 0; row < steps.size(); ++row) {
     const std::size_t workload = workloads.try_emplace(workload_of(steps[row]), workloads.size()).first->second;
-    const Choice choice{steps[row].model.num_key_value_heads, steps[row].options.block_size};
+    const Choice choice{steps[row].model.heads().num_key_value_heads, steps[row].options.block_size};
     choices.predicted.push_back({choice, workload, pairs[row].predicted});
     choices.measured.push_back({choice, workload, pairs[row].measured});
   }

@@ -5,13 +5,13 @@
 namespace dculab::sim {
 
 Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
-  const double layers = model.num_hidden_layers;
+  const double layers = model.num_layers();
   const double embedding = static_cast<double>(model.vocab_size) * model.hidden_size;
   const double kv_tokens = static_cast<double>(request.tokens) * request.batch;
   Footprint result;
-  result.kv_heads = model.num_key_value_heads;
+  result.kv_heads = model.heads().num_key_value_heads;
   result.weight_bytes = weight_footprint(model, request.weights);
-  result.layer_weight_bytes = weight_storage(request.weights, layer_matrix_values(model));
+  result.layer_weight_bytes = weight_storage(request.weights, layer_matrix_values(model, model.kinds.front()));
   result.embedding_bytes = storage(model.dtype, embedding);
   result.head_bytes = model.tie_word_embeddings ? Bytes{} : result.embedding_bytes;
   result.norm_bytes = storage(model.dtype, vector_values(model));
@@ -26,8 +26,9 @@ Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
 
 std::vector<Footprint> footprint_table(const ModelShape& model, const FootprintRequest& request) {
   std::vector<Footprint> rows;
-  for (int kv_heads = model.num_attention_heads; kv_heads >= 1; --kv_heads)
-    if (model.num_attention_heads % kv_heads == 0) rows.push_back(footprint(with_kv_heads(model, kv_heads), request));
+  for (int kv_heads = model.heads().num_attention_heads; kv_heads >= 1; --kv_heads)
+    if (model.heads().num_attention_heads % kv_heads == 0)
+      rows.push_back(footprint(with_kv_heads(model, kv_heads), request));
   return rows;
 }
 

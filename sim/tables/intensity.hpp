@@ -33,8 +33,8 @@ struct IntensityRow {
 };
 
 struct IntensityTable {
-  std::vector<IntensityRow> rows;  // of one layer
-  IntensityRow total;              // of one layer
+  std::vector<IntensityRow> rows;  // of one layer, of the model's first kind
+  IntensityRow total;              // of the same
 };
 
 // Preconditions: problems(model) is empty, tokens >= 1 in prefill and >= 0 in decode, batch >= 1.

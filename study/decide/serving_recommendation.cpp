@@ -78,9 +78,9 @@ template <class Value, class Text>
 [[nodiscard]] std::vector<int> allowed_kv_heads(const RecommendationQuestion& question, const Recommendation& result) {
   const ModelShape& model = result.serving.model;
   const auto& accuracy = question.scenario.accuracy;
-  if (!accuracy && !question.any_kv_heads) return {model.num_key_value_heads};
-  if (!accuracy) return divisors_downwards(model.num_attention_heads);
-  return tolerated_kv_heads(*result.accuracy, model.num_attention_heads, model.num_key_value_heads,
+  if (!accuracy && !question.any_kv_heads) return {model.heads().num_key_value_heads};
+  if (!accuracy) return divisors_downwards(model.heads().num_attention_heads);
+  return tolerated_kv_heads(*result.accuracy, model.heads().num_attention_heads, model.heads().num_key_value_heads,
                             accuracy->tolerance);
 }
 
@@ -91,7 +91,7 @@ template <class Value, class Text>
   if (serving.machine.kind != lower::DeviceKind::gpu) return tokens;
   const ModelShape model = sim::model_of(serving, result.setting);
   const int filling = lower::dculab_gpu::choose_partition_tokens(
-      result.served.batch, model.num_attention_heads, model.group_size(),
+      result.served.batch, model.heads().num_attention_heads, model.heads().group_size(),
       serving.load.prompt_tokens + serving.load.output_tokens, serving.machine.compute_units);
   if (std::ranges::find(tokens, filling) == tokens.end()) tokens.push_back(filling);
   return tokens;
@@ -159,7 +159,8 @@ void decide_all(const RecommendationQuestion& question, const RequestWorkload& w
   const auto with = [&](auto field, const auto& values, auto text) {
     return candidates(serving, result.setting, field, values, text);
   };
-  result.setting = {serving.model.num_key_value_heads, dtypes.front(), blocks.front(), sim::Setting{}.partition_tokens};
+  result.setting = {serving.model.heads().num_key_value_heads, dtypes.front(), blocks.front(),
+                    sim::Setting{}.partition_tokens};
   if (!own.partition_tokens.empty()) result.setting.partition_tokens = own.partition_tokens.front();
   take_kv_heads(result, allowed_kv_heads(question, result), dtypes, speed_tie);
   take(result, {.what = "KV dtype",
@@ -233,12 +234,8 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
   if (trace.header.machine != machine.name)
     throw InputError("--trace", "was measured on '" + trace.header.machine + "', and " + machine.name +
                                     " is asked about; give its own machine file, or leave --trace out");
-  const auto layers = [](const ModelShape& shape) {
-    return std::tuple(shape.hidden_size, shape.num_hidden_layers, shape.num_attention_heads, shape.head_dim,
-                      shape.intermediate_size, shape.vocab_size);
-  };
   for (const TraceStep& step : trace.steps)
-    if (layers(step.model) != layers(model))
+    if (!same_but_for_kv_heads(step.model, model))
       throw InputError("--trace", "was measured with " + step.model.name + ", whose layers are not those of " +
                                       model.name + "; leave --trace out");
 }
@@ -276,8 +273,9 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   const std::vector<StackLimits> stacks = stack_limits(part, serving.options, serving.machine);
   if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
   decide_all(question, workload, stacks.front(), result);
-  result.kv_heads = {.candidates = candidates(serving, result.setting, &sim::Setting::kv_heads,
-                                              divisors_downwards(serving.model.num_attention_heads), size_text)};
+  result.kv_heads = {.candidates =
+                         candidates(serving, result.setting, &sim::Setting::kv_heads,
+                                    divisors_downwards(serving.model.heads().num_attention_heads), size_text)};
   static_cast<void>(decide(serving, result.kv_heads));  // what is chosen serves
   const sim::DecodeStep step = sim::decode_step(serving, result.setting, result.served.batch, serving.mean_context());
   result.step = step.price.seconds;

@@ -38,9 +38,9 @@ namespace {
   return join(names);
 }
 
-// The attention op of one sequence.
-[[nodiscard]] Op attention_of(const ModelShape& model, const EngineOptions& options, Phase phase) {
-  return plan_attention(model, options, uniform_batch(phase, 1, 2), phase);
+// The attention op of one sequence, in a layer of a kind.
+[[nodiscard]] Op attention_of(const LayerKind& kind, const EngineOptions& options, Phase phase) {
+  return plan_attention(kind.attention, options, uniform_batch(phase, 1, 2), phase);
 }
 
 // The products of a step, with enough rows that no kernel for a few of them takes the layers'.
@@ -91,16 +91,18 @@ void require_products(const sim::Machine& machine, const ModelShape& model, cons
 
 void require_attention(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
   const sim::Stack& stack = machine.stack;
-  if (model.position == PositionKind::alibi && !stack.limits.alibi)
+  if (model.has_alibi() && !stack.limits.alibi)
     throw InputError("stack " + stack.name, "ALiBi, which " + model.name + " has, is not served");
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
     const auto& kernels = phase == Phase::prefill ? stack.kernels.attention_prefill : stack.kernels.attention_decode;
-    const std::string why = why_none(kernels, attention_of(model, options, phase), machine);
-    if (why.empty()) continue;
-    throw InputError("stack " + stack.name,
-                     "no kernel serves " + std::string(phase == Phase::prefill ? "prefill" : "decode") +
-                         " attention of " + model.name + " with block_size " + std::to_string(options.block_size) +
-                         " and kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + ": " + why);
+    for (const LayerKind& kind : model.kinds) {
+      const std::string why = why_none(kernels, attention_of(kind, options, phase), machine);
+      if (why.empty()) continue;
+      throw InputError("stack " + stack.name,
+                       "no kernel serves " + std::string(phase == Phase::prefill ? "prefill" : "decode") +
+                           " attention of " + model.name + " with block_size " + std::to_string(options.block_size) +
+                           " and kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + ": " + why);
+    }
   }
 }
 
@@ -108,10 +110,11 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
 void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
   const lower::Kernels& kernels = machine.stack.kernels;
   std::string serving;
-  for (const Phase phase : {Phase::prefill, Phase::decode}) {
-    const std::string name(lower::attention_kernel_of(kernels, attention_of(model, options, phase), machine).name);
-    if (serving != name) serving += (serving.empty() ? "" : " and ") + name;
-  }
+  for (const Phase phase : {Phase::prefill, Phase::decode})
+    for (const LayerKind& kind : model.kinds) {
+      const std::string name(lower::attention_kernel_of(kernels, attention_of(kind, options, phase), machine).name);
+      if (serving.find(name) == serving.npos) serving += (serving.empty() ? "" : " and ") + name;
+    }
   for (const config::StackParameter& each : config::parameters_of(machine.stack)) {
     const std::string kernel = each.key.substr(each.key.find('.') + 1, each.key.rfind('.') - each.key.find('.') - 1);
     if (kernels.parameters[*each.parameter] == each.parameter->standard || serving.find(kernel) != serving.npos)
@@ -144,9 +147,9 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
 [[nodiscard]] std::vector<std::string> unknown_of_others(const sim::Machine& machine, const ModelShape& model,
                                                          const EngineOptions& options) {
   std::vector<std::string> found;
-  if (model.position != PositionKind::alibi) return found;
+  if (!model.has_alibi()) return found;
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
-    const Op op = attention_of(model, options, phase);
+    const Op op = attention_of(model.kinds.front(), options, phase);
     const lower::AttentionKernel& kernel = lower::attention_kernel_of(machine.stack.kernels, op, machine);
     if (kernel.limits.alibi != lower::Alibi::unknown) continue;
     std::string text = "whether " + std::string(kernel.name) + " takes ALiBi's slopes, which " + model.name +

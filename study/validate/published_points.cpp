@@ -59,23 +59,25 @@ constexpr auto kOtherLayers = std::to_array<OtherLayers>({
   return *value;
 }
 
-// ModelShape whose attention is the kernel's; the rest of it is not used.
-[[nodiscard]] ModelShape attention_shape(const PublishedPoint& point) {
-  ModelShape model;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = needed(point.heads, "heads");
-  model.num_key_value_heads = needed(point.kv_heads, "kv_heads");
-  model.head_dim = needed(point.head_size, "head_size");
-  if (model.num_attention_heads % model.num_key_value_heads != 0) throw InputError("heads is no multiple of kv_heads");
+[[nodiscard]] Heads published_heads(const PublishedPoint& point) {
+  const Heads heads{needed(point.heads, "heads"), needed(point.kv_heads, "kv_heads"),
+                    needed(point.head_size, "head_size")};
+  if (heads.num_attention_heads % heads.num_key_value_heads != 0) throw InputError("heads is no multiple of kv_heads");
+  return heads;
+}
+
+// A model of one layer, of whose plan only some ops are used.
+[[nodiscard]] ModelShape one_layer(int hidden_size, const Gqa& attention) {
+  ModelShape model{.hidden_size = hidden_size, .vocab_size = 1};
+  set_layers(model, 1, {.attention = attention, .mlp = {.intermediate_size = 1}});
   return model;
 }
 
 // The kernel that writes new K and V to their slots, rotated already. vLLM's attention layer begins with it, and is
 // timed as a whole (ai-dynamo/aiconfigurator, collector/vllm/collect_attn.py: impl.forward).
-[[nodiscard]] Op cache_write(ModelShape model, const EngineOptions& options, const Batch& batch) {
-  model.position = PositionKind::alibi;
-  model.hidden_size = model.intermediate_size = model.vocab_size = 1;
-  const StepPlan plan = plan_step(model, options, batch);
+[[nodiscard]] Op cache_write(const Heads& heads, const EngineOptions& options, const Batch& batch) {
+  const Gqa rotated{.heads = heads, .position = {.kind = PositionKind::alibi}};
+  const StepPlan plan = plan_step(one_layer(1, rotated), options, batch);
   return *std::ranges::find(plan.ops, OpKind::rope_and_cache, &Op::kind);
 }
 
@@ -100,16 +102,16 @@ constexpr auto kOtherLayers = std::to_array<OtherLayers>({
 
 [[nodiscard]] sim::Recipe attention_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
   const Phase phase = point.kind == PointKind::attention_decode ? Phase::decode : Phase::prefill;
-  const ModelShape model = attention_shape(point);
+  const Heads heads = published_heads(point);
   StepPlan kernels;
   kernels.batch = attention_batch(point, phase);
   EngineOptions options;
   options.block_size = block_size(point, software, kernels.batch);
   options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   options.activation_dtype = bits(options.kv_cache_dtype) >= 16 ? options.kv_cache_dtype : Dtype::bf16;
-  kernels.ops.push_back(plan_attention(model, options, kernels.batch, phase));
+  kernels.ops.push_back(plan_attention({.heads = heads}, options, kernels.batch, phase));
   if (software.timing == KernelTiming::after_cache_write)
-    kernels.ops.push_back(cache_write(model, options, kernels.batch));
+    kernels.ops.push_back(cache_write(heads, options, kernels.batch));
   return sim::kernel_recipe(std::move(kernels));
 }
 
@@ -121,16 +123,12 @@ constexpr auto kOtherLayers = std::to_array<OtherLayers>({
 // y[m, n] = x[m, k] w[n, k]^T is the o_proj of a model with n features and one head of k.
 [[nodiscard]] sim::Recipe matmul_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
   const PublishedWeights weights = published_weights(point.weights);
-  ModelShape model;
-  model.hidden_size = needed(point.n, "n");
-  model.head_dim = needed(point.k, "k");
-  model.num_attention_heads = model.num_key_value_heads = model.num_hidden_layers = 1;
-  model.intermediate_size = model.vocab_size = 1;
+  const ModelShape model = one_layer(needed(point.n, "n"), {.heads = {1, 1, needed(point.k, "k")}});
   EngineOptions options;
   options.weights = weights.format;
   options.activation_dtype = multiplied(weights);
   StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, needed(point.m, "m")));
-  std::erase_if(plan.ops, [](const Op& op) { return op.name != "o_proj"; });
+  std::erase_if(plan.ops, [](const Op& op) { return op.weight != WeightSlot::o_proj; });
   sim::Recipe recipe = sim::kernel_recipe(std::move(plan));
   // It times the products of a layer in turn (vidur/profiling/mlp/mlp_wrapper.py).
   if (software.timing == KernelTiming::in_turn) recipe.timed = sim::Timed::cold_kernel;

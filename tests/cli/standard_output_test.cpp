@@ -60,7 +60,7 @@ TEST_CASE("a full standard output fails commands that have written files") {
   const Folder folder;
   const std::string trace = folder.path("t.jsonl"), journal = folder.path("j");
   check_lost({"bench", "--model", "dculab-tiny", "--context", "8", "--repeats", "1", "--trace", trace});
-  CHECK(read(trace).starts_with("{\"schema\":\"dculab/trace/1\""));
+  CHECK(read(trace).starts_with("{\"schema\":\"dculab/trace/2\""));
   const std::string scenario = folder.write("s.yaml", kSmallSearch);
   check_lost({"study", scenario, "--journal", journal});
   check_lost({"merge", journal});

@@ -13,11 +13,9 @@ ModelShape small_model(int layers = 3) {
   ModelShape model;
   model.name = "small";
   model.hidden_size = 256;
-  model.intermediate_size = 768;
-  model.num_hidden_layers = layers;
-  model.num_attention_heads = 8;
-  model.num_key_value_heads = 8;
-  model.head_dim = 32;
+  model.kinds[0].mlp.intermediate_size = 768;
+  model.layers.assign(layers, 0);
+  model.kinds[0].attention.heads = {8, 8, 32};
   model.vocab_size = 2048;
   model.max_position_embeddings = 1024;
   return model;

@@ -13,19 +13,17 @@ ModelShape small_model() {
   ModelShape model;
   model.name = "tiny \"quoted\"";
   model.hidden_size = 64;
-  model.intermediate_size = 128;
-  model.num_hidden_layers = 2;
-  model.num_attention_heads = 8;
-  model.num_key_value_heads = 2;
-  model.head_dim = 8;
+  model.kinds[0].mlp.intermediate_size = 128;
+  model.layers.assign(2, 0);
+  model.kinds[0].attention.heads = {8, 2, 8};
   model.vocab_size = 1000;
   model.max_position_embeddings = 512;
   model.tie_word_embeddings = true;
-  model.mlp = MlpKind::plain;
+  model.kinds[0].mlp.kind = MlpKind::plain;
   model.dtype = Dtype::bf16;
   model.norm_eps = 1e-5;
-  model.rope_theta = 500000;
-  model.rope_scaling = {RopeScalingKind::llama3, 8, 1, 4, 4096};
+  model.kinds[0].attention.position.rope_theta = 500000;
+  model.kinds[0].attention.position.rope_scaling = {RopeScalingKind::llama3, 8, 1, 4, 4096};
   return model;
 }
 
@@ -55,7 +53,7 @@ Trace small_trace() {
   }
   trace.steps = {step, step};
   trace.steps[1].id = "second";
-  trace.steps[1].model.rope_scaling = {};
+  trace.steps[1].model.kinds[0].attention.position.rope_scaling = {};
   return trace;
 }
 
@@ -90,9 +88,9 @@ TEST_CASE("a trace is written and read back the same") {
   REQUIRE(again.steps.size() == 2);
   const TraceStep& step = again.steps[0];
   CHECK(step.model.name == trace.steps[0].model.name);
-  CHECK(step.model.mlp == MlpKind::plain);
-  CHECK(step.model.rope_scaling.kind == RopeScalingKind::llama3);
-  CHECK(step.model.rope_scaling.original_max_position_embeddings == 4096);
+  CHECK(step.model.kinds[0].mlp.kind == MlpKind::plain);
+  CHECK(step.model.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::llama3);
+  CHECK(step.model.kinds[0].attention.position.rope_scaling.original_max_position_embeddings == 4096);
   CHECK(step.options.weights == WeightFormat{Dtype::int4, 32});
   CHECK(step.options.gpu_memory_utilization == 0.123456789);
   CHECK(step.options.attention_split.partition_tokens == 0);
@@ -106,7 +104,7 @@ TEST_CASE("a trace is written and read back the same") {
   CHECK(step.batch.sequences[4].id == 4);
   CHECK(step.batch.sequences[4].phase == Phase::prefill);
   CHECK(step.batch.sequences[4].num_logits == 0);
-  CHECK(again.steps[1].model.rope_scaling.kind == RopeScalingKind::none);
+  CHECK(again.steps[1].model.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::none);
 }
 
 TEST_CASE("a trace of an older version, which says whether logits were needed, is read") {
@@ -124,24 +122,24 @@ TEST_CASE("a trace keeps what tells a family from Llama, and writes nothing of i
   CHECK(trace_json_lines(trace).find("qkv_bias") == std::string::npos);
   leave_out_ops(trace.steps[0]);
   ModelShape& model = trace.steps[0].model;
-  model.activation = ActivationKind::gelu_tanh;
+  model.kinds[0].mlp.activation = ActivationKind::gelu_tanh;
   model.norm = NormKind::layer_norm;
-  model.block = BlockKind::parallel_two_norms;
-  model.position = PositionKind::alibi;
-  model.alibi_scale = 0.125;
-  model.embedding_norm = model.attention_output_bias = model.quantized_lm_head = true;
-  model.sliding_window = 300;
+  model.kinds[0].block = BlockKind::parallel_two_norms;
+  model.kinds[0].attention.position.kind = PositionKind::alibi;
+  model.kinds[0].attention.position.alibi_scale = 0.125;
+  model.embedding_norm = model.kinds[0].attention.output_bias = model.quantized_lm_head = true;
+  model.kinds[0].attention.sliding_window = 300;
   model.tie_word_embeddings = false;
   const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
   const ModelShape& read = again.steps[0].model;
-  CHECK(read.activation == ActivationKind::gelu_tanh);
+  CHECK(read.kinds[0].mlp.activation == ActivationKind::gelu_tanh);
   CHECK(read.norm == NormKind::layer_norm);
-  CHECK(read.block == BlockKind::parallel_two_norms);
-  CHECK(read.position == PositionKind::alibi);
-  CHECK(read.alibi_scale == 0.125);
-  CHECK((read.embedding_norm && read.attention_output_bias && read.quantized_lm_head));
-  CHECK((!read.qkv_bias && !read.mlp_bias));
-  CHECK(read.sliding_window == 300);
+  CHECK(read.kinds[0].block == BlockKind::parallel_two_norms);
+  CHECK(read.kinds[0].attention.position.kind == PositionKind::alibi);
+  CHECK(read.kinds[0].attention.position.alibi_scale == 0.125);
+  CHECK((read.embedding_norm && read.kinds[0].attention.output_bias && read.quantized_lm_head));
+  CHECK((!read.kinds[0].attention.qkv_bias && !read.kinds[0].mlp.bias));
+  CHECK(read.kinds[0].attention.sliding_window == 300);
   CHECK(again.steps[1].model.norm == NormKind::rms_norm);
 }
 

@@ -11,13 +11,10 @@ namespace {
 
 ModelShape small_model() {
   return {.hidden_size = 64,
-          .intermediate_size = 128,
-          .num_hidden_layers = 2,
-          .num_attention_heads = 4,
-          .num_key_value_heads = 2,
-          .head_dim = 16,
           .vocab_size = 100,
-          .max_position_embeddings = 512};
+          .max_position_embeddings = 512,
+          .kinds = {{.attention = {.heads = {4, 2, 16}}, .mlp = {128}}},
+          .layers = {0, 0}};
 }
 
 // A step takes one second, and a tenth more for each of its tokens.

@@ -57,13 +57,10 @@ struct Soak {
 
 Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& workload, int num_host_blocks = 0) {
   ModelShape model{.hidden_size = 64,
-                   .intermediate_size = 128,
-                   .num_hidden_layers = 2,
-                   .num_attention_heads = 4,
-                   .num_key_value_heads = 2,
-                   .head_dim = 16,
                    .vocab_size = 100,
-                   .max_position_embeddings = 512};
+                   .max_position_embeddings = 512,
+                   .kinds = {{.attention = {.heads = {4, 2, 16}}, .mlp = {128}}},
+                   .layers = {0, 0}};
   Scheduler scheduler(options,
                       {.num_blocks = num_blocks, .max_position_embeddings = 512, .num_host_blocks = num_host_blocks},
                       BatchContents::lengths_only);

@@ -207,18 +207,18 @@ TEST_CASE("a step allocates nothing but its result once it has warmed up") {
 
 TEST_CASE("models that the kernels cannot run are refused") {
   ModelWeights weights = load_weights(kGoldenFolder / "gqa");
-  weights.shape.head_dim = 12;
+  weights.shape.kinds[0].attention.heads.head_dim = 12;
   REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring("needs a multiple of 8"));
-  weights.shape.head_dim = 16;
+  weights.shape.kinds[0].attention.heads.head_dim = 16;
   const ModelShape llama = weights.shape;
   const auto refused = [&](auto change, const char* message) {
     weights.shape = llama;
     change(weights.shape);
     REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring(message));
   };
-  refused([](ModelShape& shape) { shape.mlp = MlpKind::plain; }, "plain with GELU");
-  refused([](ModelShape& shape) { shape.activation = ActivationKind::gelu; }, "gated with SiLU");
-  refused([](ModelShape& shape) { shape.block = BlockKind::parallel; }, "with LayerNorm only");
+  refused([](ModelShape& shape) { shape.kinds[0].mlp.kind = MlpKind::plain; }, "plain with GELU");
+  refused([](ModelShape& shape) { shape.kinds[0].mlp.activation = ActivationKind::gelu; }, "gated with SiLU");
+  refused([](ModelShape& shape) { shape.kinds[0].block = BlockKind::parallel; }, "with LayerNorm only");
   refused([](ModelShape& shape) { shape.embedding_norm = true; }, "with LayerNorm only");
 }
 

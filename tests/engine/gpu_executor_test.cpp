@@ -61,7 +61,7 @@ TEST_CASE("weights are uploaded once, and a step allocates nothing on the device
     shape.tie_word_embeddings = is_tied;
     const auto device = std::make_shared<CountingDevice>(kernels::gpu::open_host_device({}));
     Stepper stepper(device, random_weights(shape, 7), {.kv_dtype = Dtype::f16});
-    const double rope_table = 4.0 * shape.max_position_embeddings * shape.head_dim;
+    const double rope_table = 4.0 * shape.max_position_embeddings * shape.kinds[0].attention.heads.head_dim;
     CHECK(static_cast<double>(device->counts().uploads) ==
           weight_footprint(shape, {Dtype::f16, 0}).value() + rope_table);
 
@@ -111,10 +111,10 @@ TEST_CASE("what the GPU engine does not do is refused in so many words", "[gpu]"
                           " is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2");
   CHECK_THROWS_WITH(make(weights, {.kv_dtype = Dtype::f16, .activation_dtype = Dtype::bf16}),
                     "activations of bf16 are not supported on the GPU; use f16 or f32");
-  ModelWeights plain = weights;
-  plain.shape.mlp = MlpKind::plain;
-  CHECK_THROWS_WITH(make(plain, {.kv_dtype = Dtype::f16}),
-                    "the GPU engine runs MLPs that are gated with SiLU (Llama) or plain with GELU (BLOOM, Falcon)");
+  ModelWeights capped = weights;
+  capped.shape.kinds[0].attention.logit_soft_cap = 50;
+  CHECK_THROWS_WITH(make(capped, {.kv_dtype = Dtype::f16}),
+                    ContainsSubstring("no attention kernel with a soft cap"));
   ModelWeights mixed = weights;
   mixed.layers[1].k_proj.dtype = Dtype::f16;
   CHECK_THROWS_WITH(make(mixed, {.kv_dtype = Dtype::f16}),

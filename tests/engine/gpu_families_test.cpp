@@ -106,7 +106,7 @@ TEST_CASE("int8 weights with 8-bit activations give the CPU's logits on --device
 TEST_CASE("Q, K and V with act-orders of their own are refused on the GPU, which gathers their input once", "[gpu]") {
   ModelShape shape = small_model(2, Dtype::f16);
   shape.hidden_size = 128;
-  shape.intermediate_size = 192;
+  shape.kinds[0].mlp.intermediate_size = 192;
   shape.quantization = WeightFormat{Dtype::int4, 64};
   ModelWeights weights = random_weights(shape, 1);
   std::vector<std::int32_t> order(128);
@@ -120,7 +120,7 @@ TEST_CASE("quantized weights that no GPU kernel serves are refused before anythi
   const auto refusal = [](WeightFormat format, ActivationMode activations) {
     ModelShape shape = small_model(2, Dtype::f16);
     shape.hidden_size = 128;
-    shape.intermediate_size = 192;
+    shape.kinds[0].mlp.intermediate_size = 192;
     shape.quantization = format;
     try {
       Stepper(host_gpu(), random_weights(shape, 1), {.kv_dtype = Dtype::f16, .activations = activations});

@@ -30,7 +30,7 @@ constexpr double unit_roundoff(Dtype dtype) {
 // tensor of a layer that the GPU rounds. RMSNorm divides by the length of the residual, so that relative errors add up
 // from layer to layer and do not grow otherwise. F32 sums in another order are below what one rounding to F16 costs.
 double tolerance(const ModelShape& shape, Dtype activation, Dtype kv) {
-  const double layers = shape.num_hidden_layers;
+  const double layers = shape.num_layers();
   const double f16 = unit_roundoff(Dtype::f16);
   double total = 2 * layers * unit_roundoff(kv);  // K and V
   if (activation == Dtype::f16)
@@ -46,7 +46,7 @@ void check_against_cpu(const ModelWeights& weights, StepperOptions options, int 
   const double difference = relative_difference(ragged_steps(gpu), ragged_steps(cpu));
   INFO(name(weights.shape.dtype) << " weights, " << name(options.activation_dtype) << " activations, "
                                  << name(options.kv_dtype) << " KV, blocks of " << options.block_size << ", waves of "
-                                 << wave_size << ", group size " << weights.shape.group_size());
+                                 << wave_size << ", group size " << weights.shape.heads().group_size());
   CHECK(difference <= tolerance(weights.shape, options.activation_dtype, options.kv_dtype));
 }
 
@@ -73,9 +73,10 @@ TEST_CASE("logits of tied heads and scaled rotary embeddings are the CPU engine'
   ModelShape tied = small_model(2);
   tied.tie_word_embeddings = true;
   ModelShape linear = small_model(2);
-  linear.rope_scaling = {.kind = RopeScalingKind::linear, .factor = 4};
+  linear.kinds[0].attention.position.rope_scaling = {.kind = RopeScalingKind::linear, .factor = 4};
   ModelShape llama3 = small_model(2);
-  llama3.rope_scaling = {.kind = RopeScalingKind::llama3, .factor = 8, .original_max_position_embeddings = 16};
+  llama3.kinds[0].attention.position.rope_scaling = {
+      .kind = RopeScalingKind::llama3, .factor = 8, .original_max_position_embeddings = 16};
   for (const ModelShape& shape : {tied, linear, llama3})
     check_against_cpu(random_weights(shape, 3), {.kv_dtype = Dtype::bf16}, 64);
 }

@@ -108,10 +108,11 @@ class Engine {
                       .block_tables = {blocks_for(retention_, kBlockSize)}};
     hitters_.begin(batch, retention_, kBlockSize);
     std::vector<Positions> seen;
-    for (int layer = 0; layer < shape_.num_hidden_layers; ++layer) {
+    for (int layer = 0; layer < shape_.num_layers(); ++layer) {
       REQUIRE(hitters_.place(layer) != nullptr);
       for (int token = position; token < position + count; ++token) add_attention(layer, token);
-      for (int head = 0; head < shape_.num_key_value_heads; ++head) seen.push_back(kept_by(hitters_, layer, head));
+      for (int head = 0; head < shape_.kinds[0].attention.heads.num_key_value_heads; ++head)
+        seen.push_back(kept_by(hitters_, layer, head));
     }
     return seen;
   }
@@ -121,8 +122,8 @@ class Engine {
 
   void add_attention(int layer, int token) {
     float* sums = hitters_.sums(layer, 0, 1)[0];
-    for (int head = 0; head < shape_.num_attention_heads; ++head) {
-      const int kv_head = head / shape_.group_size();
+    for (int head = 0; head < shape_.kinds[0].attention.heads.num_attention_heads; ++head) {
+      const int kv_head = head / shape_.heads().group_size();
       const auto places = hitters_.positions(7, layer, kv_head);
       Positions seen;
       std::vector<int> at;
@@ -146,7 +147,7 @@ class Engine {
 
 TEST_CASE("H2O sees what the published procedure sees, the token itself counted in the window") {
   for (const int kv_heads : {1, 2, 4}) {
-    const ModelShape shape{.num_hidden_layers = 2, .num_attention_heads = 4, .num_key_value_heads = kv_heads};
+    const ModelShape shape{.kinds = {{.attention = {.heads = {4, kv_heads, 0}}}}, .layers = {0, 0}};
     for (const auto& [hitters, recent] : {std::pair{6, 6}, {1, 20}, {12, 0}, {5, 9}}) {
       INFO(kv_heads << " KV heads, " << hitters << " heavy hitters, " << recent << " recent tokens");
       Engine engine(shape, hitters_of(hitters, recent + 1));
@@ -156,10 +157,11 @@ TEST_CASE("H2O sees what the published procedure sees, the token itself counted 
         const int count = position == 0 ? prompt : 1;
         const std::vector<Positions> seen = engine.step(position, count);
         for (int row = 0; row < 2 * kv_heads; ++row) {
-          const int layer = row / kv_heads, first_head = row % kv_heads * shape.group_size();
+          const int layer = row / kv_heads, first_head = row % kv_heads * shape.heads().group_size();
           Positions expected;
           for (int token = position; token < position + count; ++token)
-            expected = published[static_cast<std::size_t>(row)].step(layer, first_head, shape.group_size(), token);
+            expected =
+                published[static_cast<std::size_t>(row)].step(layer, first_head, shape.heads().group_size(), token);
           INFO("layer " << layer << ", position " << position + count - 1);
           REQUIRE(seen[static_cast<std::size_t>(row)] == expected);
         }
@@ -189,8 +191,8 @@ TEST_CASE("H2O in a model: every layer and KV head keeps what a dense model keep
         (void)dense.step(batch.token_ids.back());
       }
       executor.run(plan_step(weights.shape, options, batch));
-      for (int layer = 0; layer < weights.shape.num_hidden_layers; ++layer) {
-        for (int head = 0; head < weights.shape.num_key_value_heads; ++head) {
+      for (int layer = 0; layer < weights.shape.num_layers(); ++layer) {
+        for (int head = 0; head < weights.shape.kinds[0].attention.heads.num_key_value_heads; ++head) {
           INFO(variant << ", layer " << layer << ", KV head " << head << ", position " << position);
           REQUIRE(kept_by(executor.heavy_hitters(), layer, head) == dense.kept(layer, head));
         }

@@ -25,10 +25,8 @@ constexpr int kHeadDim = 32;
 
 ModelShape one_head(int sliding_window) {
   ModelShape model;
-  model.hidden_size = model.intermediate_size = model.head_dim = kHeadDim;
-  model.num_hidden_layers = model.num_attention_heads = model.num_key_value_heads = 1;
-  model.vocab_size = 8, model.max_position_embeddings = 2048;
-  model.sliding_window = sliding_window;
+  model.hidden_size = kHeadDim, model.vocab_size = 8, model.max_position_embeddings = 2048;
+  set_layers(model, 1, {.attention = {.heads = {1, 1, kHeadDim}, .sliding_window = sliding_window}, .mlp = {kHeadDim}});
   return model;
 }
 

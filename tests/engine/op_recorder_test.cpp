@@ -17,7 +17,7 @@ namespace {
 // Three layers, so that recording one shows; and more words than record_op keeps for ops that need none.
 ModelShape recorded_model(int num_kv_heads) {
   ModelShape shape = small_model(num_kv_heads, Dtype::f16);
-  shape.num_hidden_layers = 3;
+  shape.layers.assign(3, 0);
   shape.vocab_size = 4000;
   return shape;
 }
@@ -129,7 +129,8 @@ TEST_CASE("partitioned decode attention is two launches; the second reads what t
   REQUIRE(recorded.launches.size() == 2);
   CHECK(recorded.launches[0].workgroups == lowered(recorded).grid.workgroups);
   const double partials = 2 * 4;
-  const double numerators = 4 * partials * model.query_width(), sums = 4 * partials * 2 * model.num_attention_heads;
+  const double numerators = 4 * partials * model.heads().query_width(),
+               sums = 4 * partials * 2 * model.kinds[0].attention.heads.num_attention_heads;
   CHECK(distinct_bytes({recorded.launches[1]}, OperandRole::kv_read, AccessKind::load) == 0);
   // The second pass asks for the context lengths, maxima and sums, and the numerators.
   CHECK(distinct_bytes({recorded.launches[1]}, OperandRole::activation, AccessKind::load) == 2 * 4 + sums + numerators);
@@ -169,7 +170,8 @@ TEST_CASE("matmuls touch the bytes of their plan", "[recording]") {
   deep.hidden_size = 1024;
   const RecordedOp split = record_op(deep, options, uniform_batch(Phase::prefill, 1, 20), "qkv_proj", 64);
   CHECK(split.launches.size() == 2);
-  const double partial_sums = 4.0 * 4 * 20 * (model.query_width() + 2 * model.kv_width());  // four parts of 256
+  const double partial_sums =
+      4.0 * 4 * 20 * (model.heads().query_width() + 2 * model.heads().kv_width());  // four parts of 256
   check_bytes(split, {.loaded = partial_sums, .stored = partial_sums});
 }
 
@@ -190,7 +192,9 @@ TEST_CASE("the other ops touch the bytes of their plan, and those it leaves out"
   for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
     check(norm, 1, {.loaded = 2 * values, .stored = 2 * values});
   // Positions, slots and the rotary table's rows of five positions. K is rotated in place before it goes to the cache.
-  check("rope_and_cache", 2, {.loaded = 5.0 * (4 + 8 + 4 * model.head_dim), .stored = 2.0 * 5 * model.kv_width()});
+  check("rope_and_cache", 2,
+        {.loaded = 5.0 * (4 + 8 + 4 * model.kinds[0].attention.heads.head_dim),
+         .stored = 2.0 * 5 * model.heads().kv_width()});
   check("silu_and_mul", 1, {});
 }
 
@@ -220,7 +224,7 @@ TEST_CASE("what cannot be recorded is refused", "[recording]") {
   options.weights = {Dtype::int4, 128};
   CHECK_NOTHROW(record_op(model, options, batch, "attention_decode", 64));
   CHECK_NOTHROW(record_op(model, options, batch, "lm_head", 64));
-  model.head_dim = 40;
+  model.kinds[0].attention.heads.head_dim = 40;
   CHECK_THROWS_AS(record_op(model, options, batch, "attention_decode", 64), InputError);
 }
 

@@ -103,35 +103,37 @@ TEST_CASE("random quantized weights are packed layer matrices that keep the scal
     const ModelWeights weights = random_weights(shape, 5);
     const kernels::WeightView& matrix = weights.layers[0].down_proj;
     REQUIRE(matrix.dtype == dtype);
-    REQUIRE(matrix.group_size == (dtype == Dtype::int4 ? 16 : shape.intermediate_size));
+    REQUIRE(matrix.group_size == (dtype == Dtype::int4 ? 16 : shape.kinds[0].mlp.intermediate_size));
     REQUIRE(weights.embed_tokens.dtype == Dtype::f16);
     REQUIRE(weights.layers[0].input_layernorm.dtype == Dtype::f16);
-    std::vector<float> x(static_cast<std::size_t>(shape.intermediate_size)), y(static_cast<std::size_t>(matrix.rows));
+    std::vector<float> x(static_cast<std::size_t>(shape.kinds[0].mlp.intermediate_size)),
+        y(static_cast<std::size_t>(matrix.rows));
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = i * i % 7 < 3 ? 1.0F : -1.0F;
     kernels::cpu::ThreadPool threads(1);
     kernels::cpu::Workspace workspace;
     kernels::MatmulArgs args;
-    args.x = x.data(), args.y = y.data(), args.m = 1, args.k = shape.intermediate_size, args.weights[0] = matrix;
+    args.x = x.data(), args.y = y.data(), args.m = 1, args.k = shape.kinds[0].mlp.intermediate_size,
+    args.weights[0] = matrix;
     kernels::cpu::matmul(threads, workspace, args);
     double sum_of_squares = 0;
     for (const float value : y) sum_of_squares += static_cast<double>(value) * value;
     REQUIRE_THAT(sum_of_squares / matrix.rows, WithinRel(1.0, 0.5));
   }
   ModelShape shape = small_shape(Dtype::f16);
-  shape.quantization = WeightFormat{Dtype::int4, shape.intermediate_size - 8};
+  shape.quantization = WeightFormat{Dtype::int4, shape.kinds[0].mlp.intermediate_size - 8};
   REQUIRE_THROWS_AS(random_weights(shape, 1), InputError);
 }
 
 TEST_CASE("regrouping averages neighbouring KV heads") {
   const ModelWeights weights = load_weights(kGoldenFolder / "mha");
   const int hidden = weights.shape.hidden_size;
-  const auto head_values = static_cast<std::size_t>(weights.shape.head_dim * hidden);
+  const auto head_values = static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim * hidden);
   for (const int kv_heads : {1, 2}) {
     const ModelWeights pooled = regrouped(weights, kv_heads);
     const int group = 4 / kv_heads;
-    REQUIRE(pooled.shape.num_key_value_heads == kv_heads);
+    REQUIRE(pooled.shape.kinds[0].attention.heads.num_key_value_heads == kv_heads);
     REQUIRE(pooled.layers[0].q_proj.data == weights.layers[0].q_proj.data);
-    REQUIRE(pooled.layers[1].v_proj.rows == kv_heads * weights.shape.head_dim);
+    REQUIRE(pooled.layers[1].v_proj.rows == kv_heads * weights.shape.kinds[0].attention.heads.head_dim);
     const auto before = values_of(weights.layers[1].v_proj, hidden);
     const auto after = values_of(pooled.layers[1].v_proj, hidden);
     for (std::size_t i = 0; i < after.size(); ++i) {
@@ -149,7 +151,7 @@ TEST_CASE("regrouping averages neighbouring KV heads") {
 TEST_CASE("regrouping averages the biases of K and V too") {
   const ModelWeights weights = load_weights(kFamilyFolder / "qwen2");
   const ModelWeights pooled = regrouped(weights, 1);
-  const auto head_dim = static_cast<std::size_t>(weights.shape.head_dim);
+  const auto head_dim = static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim);
   const auto before = values_of(weights.layers[1].k_bias, 1);
   const auto after = values_of(pooled.layers[1].k_bias, 1);
   REQUIRE(after.size() == head_dim);
@@ -163,7 +165,8 @@ TEST_CASE("fused Q, K and V come apart group by group") {
   const ModelWeights weights = load_weights(folder);
   const Checkpoint checkpoint(folder);
   const auto fused = checkpoint.find("transformer.h.1.self_attention.query_key_value.weight").tensor->bytes;
-  const std::size_t head_bytes = static_cast<std::size_t>(weights.shape.head_dim * weights.shape.hidden_size) * 2;
+  const std::size_t head_bytes =
+      static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim * weights.shape.hidden_size) * 2;
   // Heads in the file: two of Q, K, V, and again.
   const auto same = [&](const kernels::WeightView& view, std::size_t head, std::size_t in_file) {
     const auto* const values = static_cast<const std::byte*>(view.data);
@@ -180,7 +183,8 @@ TEST_CASE("fused Q, K and V come apart group by group") {
 TEST_CASE("a model whose KV heads are already alike within a group does not change when regrouped") {
   const GoldenModel golden("mha");
   ModelWeights alike = load_weights(golden.folder());
-  const auto head_bytes = static_cast<std::size_t>(alike.shape.head_dim * alike.shape.hidden_size) * sizeof(float);
+  const auto head_bytes =
+      static_cast<std::size_t>(alike.shape.kinds[0].attention.heads.head_dim * alike.shape.hidden_size) * sizeof(float);
   for (LayerWeights& layer : alike.layers)
     for (kernels::WeightView* view : {&layer.k_proj, &layer.v_proj}) {
       auto* const heads = static_cast<std::byte*>(const_cast<void*>(view->data));  // our own copy of the file

@@ -40,7 +40,7 @@ bool read_as_safetensors(std::string_view input) {
 void read_as_config(std::string_view input) {
   const ModelShape shape = engine::parse_model_shape(std::string(input), "input", "fuzz");
   require(problems(shape).empty(), "an accepted shape has no problems");
-  require(shape.query_width() >= 1 && shape.kv_width() >= 1, "an accepted shape has heads");
+  require(shape.heads().query_width() >= 1 && shape.heads().kv_width() >= 1, "an accepted shape has heads");
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ const CompiledKernel* find_kernel(std::string_view target, std::string_view name
 
 ModelShape model_of(int head_dim, int num_kv_heads, Dtype dtype) {
   ModelShape model = sim::test::llama_3_8b();
-  model.head_dim = head_dim;
-  model.hidden_size = model.num_attention_heads * head_dim;
-  model.num_key_value_heads = num_kv_heads;
+  model.kinds[0].attention.heads.head_dim = head_dim;
+  model.hidden_size = model.kinds[0].attention.heads.num_attention_heads * head_dim;
+  model.kinds[0].attention.heads.num_key_value_heads = num_kv_heads;
   model.dtype = dtype;
   return model;
 }
@@ -50,7 +50,7 @@ void check_all_known(const ModelShape& model, const EngineOptions& options, int 
     machine.kernel_target = target;
     std::set<std::string> unknown;
     for_ops(model, options, m, [&](const Op& op, const StepPlan& plan) {
-      const int heads = plan.attention_split.query_heads_per_workgroup == 0 ? model.group_size() : 1;
+      const int heads = plan.attention_split.query_heads_per_workgroup == 0 ? model.heads().group_size() : 1;
       const std::string wanted = name(kernel_of(op, kWaveSize, heads));
       const CompiledKernel* kernel = find_kernel(target, wanted);
       const KernelResources resources = lower(op, plan, machine).resources;
@@ -98,9 +98,9 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: other fam
     options.kv_cache_dtype = kv;
     ModelShape bloom = model_of(128, 32, Dtype::f16);
     bloom.norm = NormKind::layer_norm;
-    bloom.position = PositionKind::alibi;
-    bloom.mlp = MlpKind::plain;
-    bloom.activation = ActivationKind::gelu_tanh;
+    bloom.kinds[0].attention.position.kind = PositionKind::alibi;
+    bloom.kinds[0].mlp.kind = MlpKind::plain;
+    bloom.kinds[0].mlp.activation = ActivationKind::gelu_tanh;
     check_all_known(bloom, options, 4);
   }
   for (const int m : {1, 9, 100}) {

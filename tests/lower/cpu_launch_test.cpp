@@ -13,11 +13,9 @@ constexpr int kKvHeads = 2, kHeads = 8, kHeadDim = 64;
 
 ModelShape small_model() {
   ModelShape model;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = kHeads;
-  model.num_key_value_heads = kKvHeads;
-  model.head_dim = kHeadDim;
-  model.hidden_size = model.intermediate_size = kHeads * kHeadDim;
+  model.layers.assign(1, 0);
+  model.kinds[0].attention.heads = {kHeads, kKvHeads, kHeadDim};
+  model.hidden_size = model.kinds[0].mlp.intermediate_size = kHeads * kHeadDim;
   model.vocab_size = 256;
   model.max_position_embeddings = 512;
   return model;

@@ -14,11 +14,9 @@ inline ModelShape small_model() {
   ModelShape model;
   model.name = "small";
   model.hidden_size = 32;
-  model.intermediate_size = 80;
-  model.num_hidden_layers = 3;
-  model.num_attention_heads = 4;
-  model.num_key_value_heads = 2;
-  model.head_dim = 8;
+  model.kinds[0].mlp.intermediate_size = 80;
+  model.layers.assign(3, 0);
+  model.kinds[0].attention.heads = {4, 2, 8};
   model.vocab_size = 100;
   model.max_position_embeddings = 4096;
   return model;

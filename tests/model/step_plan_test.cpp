@@ -127,16 +127,17 @@ std::vector<std::string_view> names(const StepPlan& plan) {
 ModelShape layer_norm_model(BlockKind block) {
   ModelShape model = small_model();
   model.norm = NormKind::layer_norm;
-  model.mlp = MlpKind::plain;
-  model.activation = ActivationKind::gelu;
-  model.block = block;
+  model.kinds[0].mlp.kind = MlpKind::plain;
+  model.kinds[0].mlp.activation = ActivationKind::gelu;
+  model.kinds[0].block = block;
   return model;
 }
 
 TEST_CASE("a BLOOM layer: LayerNorm with a bias, biases of matrices, no rotation, a norm after the embedding") {
   ModelShape model = layer_norm_model(BlockKind::sequential);
-  model.position = PositionKind::alibi;
-  model.embedding_norm = model.qkv_bias = model.attention_output_bias = model.mlp_bias = true;
+  model.kinds[0].attention.position.kind = PositionKind::alibi;
+  model.embedding_norm = model.kinds[0].attention.qkv_bias = model.kinds[0].attention.output_bias =
+      model.kinds[0].mlp.bias = true;
   const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 2, 100));
   CHECK(names(plan) == std::vector<std::string_view>{"embed_tokens", "word_embeddings_layernorm", "input_layernorm",
                                                      "qkv_proj", "rope_and_cache", "attention_decode", "o_proj",
@@ -201,7 +202,8 @@ TEST_CASE("every op reads what an op before it wrote") {
 TEST_CASE("a plan reads every weight of the footprint once") {
   for (const BlockKind block : {BlockKind::sequential, BlockKind::parallel, BlockKind::parallel_two_norms}) {
     ModelShape model = layer_norm_model(block);
-    model.qkv_bias = model.attention_output_bias = model.mlp_bias = model.embedding_norm = true;
+    model.kinds[0].attention.qkv_bias = model.kinds[0].attention.output_bias = model.kinds[0].mlp.bias =
+        model.embedding_norm = true;
     const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 100, 10));  // every token once
     Bytes weights;
     for (const Op& op : plan.ops)

@@ -11,12 +11,10 @@ namespace {
 [[nodiscard]] ModelShape llama(const std::string& name, int heads, int kv_heads, int head_dim, int intermediate) {
   ModelShape model;
   model.name = name;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = heads;
-  model.num_key_value_heads = kv_heads;
-  model.head_dim = head_dim;
+  model.layers.assign(1, 0);
+  model.kinds[0].attention.heads = {heads, kv_heads, head_dim};
   model.hidden_size = heads * head_dim;
-  model.intermediate_size = intermediate;
+  model.kinds[0].mlp.intermediate_size = intermediate;
   model.vocab_size = 2000;
   model.max_position_embeddings = 512;
   model.dtype = Dtype::f16;
@@ -28,15 +26,15 @@ namespace {
   ModelShape model = llama("bloom", heads, heads, head_dim, intermediate);
   model.norm = NormKind::layer_norm;
   model.embedding_norm = true;
-  model.position = PositionKind::alibi;
-  model.mlp = MlpKind::plain;
-  model.activation = ActivationKind::gelu_tanh;
-  model.qkv_bias = model.attention_output_bias = model.mlp_bias = true;
+  model.kinds[0].attention.position.kind = PositionKind::alibi;
+  model.kinds[0].mlp.kind = MlpKind::plain;
+  model.kinds[0].mlp.activation = ActivationKind::gelu_tanh;
+  model.kinds[0].attention.qkv_bias = model.kinds[0].attention.output_bias = model.kinds[0].mlp.bias = true;
   return model;
 }
 
 [[nodiscard]] std::vector<std::string> elementwise_ops(const ModelShape& model) {
-  const bool gated = model.mlp == MlpKind::gated;
+  const bool gated = model.kinds[0].mlp.kind == MlpKind::gated;
   std::vector<std::string> ops{
       "embed_tokens", "input_layernorm", "rope_and_cache", "post_attention_layernorm", gated ? "silu_and_mul" : "gelu",
       "norm"};
@@ -45,7 +43,8 @@ namespace {
 }
 
 [[nodiscard]] std::vector<std::string> products(const ModelShape& model) {
-  return {"qkv_proj", "o_proj", model.mlp == MlpKind::gated ? "gate_up_proj" : "up_proj", "down_proj", "lm_head"};
+  return {"qkv_proj", "o_proj", model.kinds[0].mlp.kind == MlpKind::gated ? "gate_up_proj" : "up_proj", "down_proj",
+          "lm_head"};
 }
 
 struct Rows {

@@ -11,11 +11,9 @@ using lower::dculab_gpu::kernel_of;
 
 ModelShape small_model(int head_dim, int kv_heads) {
   ModelShape model;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 4;
-  model.num_key_value_heads = kv_heads;
-  model.head_dim = head_dim;
-  model.hidden_size = model.intermediate_size = 128;
+  model.layers.assign(1, 0);
+  model.kinds[0].attention.heads = {4, kv_heads, head_dim};
+  model.hidden_size = model.kinds[0].mlp.intermediate_size = 128;
   model.vocab_size = 256;
   model.max_position_embeddings = 512;
   model.dtype = Dtype::f16;
@@ -27,7 +25,7 @@ void check_names(const ModelShape& model, const EngineOptions& options, const Ba
     for (const int wave_size : {64, 32}) {
       CAPTURE(op.name, op.m, wave_size, name(op.weight_format.dtype), name(options.kv_cache_dtype));
       const engine::RecordedOp recorded = engine::record_op(model, options, batch, op.name, wave_size);
-      CHECK(recorded.launches.front().kernel == name(kernel_of(recorded.op(), wave_size, model.group_size())));
+      CHECK(recorded.launches.front().kernel == name(kernel_of(recorded.op(), wave_size, model.heads().group_size())));
     }
 }
 
@@ -53,17 +51,17 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
     ModelShape bloom = small_model(32, 4);
     bloom.norm = NormKind::layer_norm;
     bloom.embedding_norm = true;
-    bloom.position = PositionKind::alibi;
-    bloom.mlp = MlpKind::plain;
-    bloom.activation = ActivationKind::gelu_tanh;
-    bloom.qkv_bias = bloom.attention_output_bias = bloom.mlp_bias = true;
+    bloom.kinds[0].attention.position.kind = PositionKind::alibi;
+    bloom.kinds[0].mlp.kind = MlpKind::plain;
+    bloom.kinds[0].mlp.activation = ActivationKind::gelu_tanh;
+    bloom.kinds[0].attention.qkv_bias = bloom.kinds[0].attention.output_bias = bloom.kinds[0].mlp.bias = true;
     ModelShape falcon = bloom;
-    falcon.num_key_value_heads = 1;
-    falcon.position = PositionKind::rope;
+    falcon.kinds[0].attention.heads.num_key_value_heads = 1;
+    falcon.kinds[0].attention.position.kind = PositionKind::rope;
     falcon.embedding_norm = false;
-    falcon.block = GENERATE(BlockKind::parallel, BlockKind::parallel_two_norms);
+    falcon.kinds[0].block = GENERATE(BlockKind::parallel, BlockKind::parallel_two_norms);
     ModelShape mistral = small_model(32, 2);
-    mistral.sliding_window = 3;
+    mistral.kinds[0].attention.sliding_window = 3;
     for (const ModelShape& model : {bloom, falcon, mistral}) {
       check_names(model, options, uniform_batch(Phase::decode, 2, 5));
       check_names(model, options, uniform_batch(Phase::prefill, 1, 5));

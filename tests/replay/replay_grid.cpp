@@ -16,12 +16,10 @@ constexpr double kMostKvBytes = 80e6;  // that the workgroups of a case ask for:
 [[nodiscard]] ModelShape shape_of(const ReplayCase& what) {
   ModelShape model;
   model.name = "grid";
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = what.num_heads;
-  model.num_key_value_heads = what.kv_heads;
-  model.head_dim = what.head_dim;
+  model.layers.assign(1, 0);
+  model.kinds[0].attention.heads = {what.num_heads, what.kv_heads, what.head_dim};
   model.hidden_size = 64;  // no matrix is recorded
-  model.intermediate_size = 64;
+  model.kinds[0].mlp.intermediate_size = 64;
   model.vocab_size = 256;
   model.max_position_embeddings = what.context;
   model.dtype = Dtype::f16;

@@ -137,7 +137,7 @@ TEST_CASE("a program that launches more kernels than the plan counts is told fro
   // By models of few layers and of many: with a given number launches are as good as the host's time of a step.
   for (const int layers : {4, 16, 64}) {
     known.model = test::tiny_llama();
-    known.model.num_hidden_layers = layers;
+    known.model.layers.assign(layers, 0);
     known.add("m0", "busy", busy);
     known.add("m0", "spare", Points::file("m0", "spare"));
   }

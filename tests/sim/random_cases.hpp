@@ -59,15 +59,16 @@ class RandomCases {
 
   [[nodiscard]] ModelShape model() {
     ModelShape model;
-    model.head_dim = 16 << integer(0, 3);
-    model.num_key_value_heads = 1 << integer(0, 3);
-    model.num_attention_heads = model.num_key_value_heads << integer(0, 3);
+    model.kinds[0].attention.heads.head_dim = 16 << integer(0, 3);
+    model.kinds[0].attention.heads.num_key_value_heads = 1 << integer(0, 3);
+    model.kinds[0].attention.heads.num_attention_heads = model.kinds[0].attention.heads.num_key_value_heads
+                                                         << integer(0, 3);
     model.hidden_size = integer(1, 64) * 64;
-    model.intermediate_size = integer(1, 128) * 64;
-    model.num_hidden_layers = integer(1, 40);
+    model.kinds[0].mlp.intermediate_size = integer(1, 128) * 64;
+    model.layers.assign(integer(1, 40), 0);
     model.vocab_size = integer(100, 100000);
     model.max_position_embeddings = 1 << 20;
-    model.mlp = integer(0, 1) == 0 ? MlpKind::gated : MlpKind::plain;
+    model.kinds[0].mlp.kind = integer(0, 1) == 0 ? MlpKind::gated : MlpKind::plain;
     return model;
   }
 

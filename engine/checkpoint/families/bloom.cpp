@@ -8,24 +8,24 @@ namespace dculab::engine {
 void read_bloom(const JsonFields& config, ModelShape& shape) {
   if (config.flag("apply_residual_connection_post_layernorm", false))
     config.refuse("apply_residual_connection_post_layernorm", "is true, which is not supported");
-  shape.hidden_size = read_size(config, {"hidden_size", "n_embed"});
-  shape.num_hidden_layers = read_size(config, {"n_layer", "num_hidden_layers"});
-  shape.num_attention_heads = read_size(config, {"n_head", "num_attention_heads"});
-  shape.num_key_value_heads = shape.num_attention_heads;
-  shape.head_dim = equal_heads(config, shape);
-  shape.intermediate_size = classic_mlp_width(config, shape);
-  if (config.has("n_inner") && config.integer("n_inner") != shape.intermediate_size)
+  const int hidden = shape.hidden_size = read_size(config, {"hidden_size", "n_embed"});
+  const int num_layers = read_size(config, {"n_layer", "num_hidden_layers"});
+  const int heads = read_size(config, {"n_head", "num_attention_heads"});
+  const int inner = classic_mlp_width(config, hidden);
+  if (config.has("n_inner") && config.integer("n_inner") != inner)
     config.refuse("n_inner", "is not 4 * hidden_size, which BLOOM's MLP is");
   shape.vocab_size = read_size(config, {"vocab_size"});
   shape.max_position_embeddings = read_size(config, {"max_position_embeddings", "seq_length"}, 2048);
   shape.tie_word_embeddings = config.flag("tie_word_embeddings", true);
-  shape.mlp = MlpKind::plain;
-  shape.activation = ActivationKind::gelu_tanh;
   shape.norm = NormKind::layer_norm;
   shape.norm_eps = read_epsilon(config, "layer_norm_epsilon", 1e-5);
-  shape.position = PositionKind::alibi;
   shape.embedding_norm = true;
-  shape.qkv_bias = shape.attention_output_bias = shape.mlp_bias = true;
+  set_layers(shape, num_layers,
+             {.attention = {.heads = {heads, heads, equal_heads(config, hidden, heads)},
+                            .position = {.kind = PositionKind::alibi},
+                            .qkv_bias = true,
+                            .output_bias = true},
+              .mlp = {inner, MlpKind::plain, ActivationKind::gelu_tanh, true}});
 }
 
 }  // namespace dculab::engine

@@ -12,42 +12,45 @@ namespace {
 
 // "New decoder architecture": grouped KV heads, and a norm each for attention and MLP unless num_ln_in_parallel_attn
 // says otherwise. Before it: one KV head, or as many as query heads.
-void read_block(const JsonFields& config, ModelShape& shape) {
+void read_block(const JsonFields& config, LayerKind& layer) {
   const bool is_new = config.flag("new_decoder_architecture", false);
   const bool parallel = config.flag("parallel_attn", true);
   const int norms = config.integer("num_ln_in_parallel_attn", is_new ? 2 : 1);
   if (is_new && !parallel) config.refuse("parallel_attn", "is false, which new_decoder_architecture does not have");
   if (norms != 1 && norms != 2) config.refuse("num_ln_in_parallel_attn", "must be 1 or 2");
   if (norms == 2 && !is_new) config.refuse("num_ln_in_parallel_attn", "is 2, which needs new_decoder_architecture");
-  shape.block = !parallel ? BlockKind::sequential : norms == 2 ? BlockKind::parallel_two_norms : BlockKind::parallel;
-  const int heads = shape.num_attention_heads;
-  shape.num_key_value_heads = read_size(config, {"num_kv_heads", "n_head_kv"}, heads);
-  if (!is_new) shape.num_key_value_heads = config.flag("multi_query", true) ? 1 : heads;
+  layer.block = !parallel ? BlockKind::sequential : norms == 2 ? BlockKind::parallel_two_norms : BlockKind::parallel;
+  Heads& heads = layer.attention.heads;
+  heads.num_key_value_heads = read_size(config, {"num_kv_heads", "n_head_kv"}, heads.num_attention_heads);
+  if (!is_new) heads.num_key_value_heads = config.flag("multi_query", true) ? 1 : heads.num_attention_heads;
+}
+
+[[nodiscard]] Position read_position(const JsonFields& config, int head_dim) {
+  if (config.flag("alibi", false))
+    return {.kind = PositionKind::alibi, .alibi_scale = 1.0 / std::sqrt(static_cast<double>(head_dim))};
+  return read_rope(config);
 }
 
 }  // namespace
 
 void read_falcon(const JsonFields& config, ModelShape& shape) {
-  shape.hidden_size = read_size(config, {"hidden_size"});
-  shape.num_hidden_layers = read_size(config, {"num_hidden_layers", "n_layer"});
-  shape.num_attention_heads = read_size(config, {"num_attention_heads", "n_head"});
-  shape.head_dim = equal_heads(config, shape);
-  read_block(config, shape);
-  shape.intermediate_size = read_size(config, {"ffn_hidden_size"}, classic_mlp_width(config, shape));
+  const int hidden = shape.hidden_size = read_size(config, {"hidden_size"});
+  const int num_layers = read_size(config, {"num_hidden_layers", "n_layer"});
+  LayerKind layer;
+  Heads& heads = layer.attention.heads;
+  heads.num_attention_heads = read_size(config, {"num_attention_heads", "n_head"});
+  heads.head_dim = equal_heads(config, hidden, heads.num_attention_heads);
+  read_block(config, layer);
+  layer.mlp = {read_size(config, {"ffn_hidden_size"}, classic_mlp_width(config, hidden)), MlpKind::plain,
+               read_gelu(config, "activation")};
   shape.vocab_size = read_size(config, {"vocab_size"});
   shape.max_position_embeddings = read_size(config, {"max_position_embeddings"}, 2048);
   shape.tie_word_embeddings = config.flag("tie_word_embeddings", true);
-  shape.mlp = MlpKind::plain;
-  shape.activation = read_gelu(config, "activation");
   shape.norm = NormKind::layer_norm;
   shape.norm_eps = read_epsilon(config, "layer_norm_epsilon", 1e-5);
-  shape.qkv_bias = shape.attention_output_bias = shape.mlp_bias = config.flag("bias", false);
-  if (config.flag("alibi", false)) {
-    shape.position = PositionKind::alibi;
-    shape.alibi_scale = 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
-  } else {
-    read_rope(config, shape);
-  }
+  layer.attention.qkv_bias = layer.attention.output_bias = layer.mlp.bias = config.flag("bias", false);
+  layer.attention.position = read_position(config, heads.head_dim);
+  set_layers(shape, num_layers, layer);
 }
 
 }  // namespace dculab::engine

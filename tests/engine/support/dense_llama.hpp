@@ -20,8 +20,9 @@ class DenseLlama {
 
   DenseLlama(const ModelWeights& weights, const KvRetention& retention, int block_size)
       : weights_(weights), shape_(weights.shape), retention_(retention), block_size_(block_size) {
-    layers_.resize(static_cast<std::size_t>(shape_.num_hidden_layers));
-    for (Layer& layer : layers_) layer.kept.resize(static_cast<std::size_t>(shape_.num_key_value_heads));
+    layers_.resize(static_cast<std::size_t>(shape_.num_layers()));
+    for (Layer& layer : layers_)
+      layer.kept.resize(static_cast<std::size_t>(shape_.kinds[0].attention.heads.num_key_value_heads));
   }
 
   // The logits after one more token.
@@ -89,7 +90,7 @@ class DenseLlama {
 
   // One head of `x`, turned by the angles of `position`.
   [[nodiscard]] Vector rotated(const Vector& x, int head, int position) const {
-    const std::vector<float> frequencies = rope_frequencies(shape_);
+    const std::vector<float> frequencies = rope_frequencies(shape_.kinds.front().attention);
     const std::size_t half = frequencies.size(), first = static_cast<std::size_t>(head) * 2 * half;
     Vector result(2 * half);
     for (std::size_t i = 0; i < half; ++i) {
@@ -108,9 +109,9 @@ class DenseLlama {
     layer.keys.push_back(times(weights.k_proj, x));
     layer.values.push_back(times(weights.v_proj, x));
     Vector out;
-    for (int head = 0; head < shape_.num_attention_heads; ++head) {
-      std::vector<Kept>& kept = layer.kept[static_cast<std::size_t>(head / shape_.group_size())];
-      if (head % shape_.group_size() == 0) admit(kept);
+    for (int head = 0; head < shape_.kinds[0].attention.heads.num_attention_heads; ++head) {
+      std::vector<Kept>& kept = layer.kept[static_cast<std::size_t>(head / shape_.heads().group_size())];
+      if (head % shape_.heads().group_size() == 0) admit(kept);
       const Vector one = attend(layer, kept, q, head);
       out.insert(out.end(), one.begin(), one.end());
     }
@@ -138,8 +139,9 @@ class DenseLlama {
 
   Vector attend(const Layer& layer, std::vector<Kept>& kept, const Vector& q, int head) const {
     const bool in_cache = retention_.policy == RetentionPolicy::sinks;
-    const int kv_head = head / shape_.group_size();
-    const auto width = static_cast<std::size_t>(shape_.head_dim), first = static_cast<std::size_t>(kv_head) * width;
+    const int kv_head = head / shape_.heads().group_size();
+    const auto width = static_cast<std::size_t>(shape_.kinds[0].attention.heads.head_dim),
+               first = static_cast<std::size_t>(kv_head) * width;
     const Vector query = rotated(q, head, in_cache ? static_cast<int>(kept.size()) - 1 : time_);
     Vector weights;
     double total = 0;

@@ -21,11 +21,9 @@ inline ModelShape small_model(int num_kv_heads, Dtype dtype = Dtype::f32) {
   ModelShape shape;
   shape.name = "small";
   shape.hidden_size = 64;
-  shape.intermediate_size = 96;
-  shape.num_hidden_layers = 2;
-  shape.num_attention_heads = 8;
-  shape.num_key_value_heads = num_kv_heads;
-  shape.head_dim = 32;
+  shape.kinds[0].mlp.intermediate_size = 96;
+  shape.layers.assign(2, 0);
+  shape.kinds[0].attention.heads = {8, num_kv_heads, 32};
   shape.vocab_size = 96;
   shape.max_position_embeddings = 256;
   shape.dtype = dtype;

@@ -121,8 +121,8 @@ class Widener {
 
 ModelWeights with_wide_heads(const ModelWeights& weights) {
   ModelWeights wide = weights;
-  const int hidden = weights.shape.hidden_size, query_width = weights.shape.query_width();
-  wide.shape.head_dim *= kTimes;
+  const int hidden = weights.shape.hidden_size, query_width = weights.shape.heads().query_width();
+  for (LayerKind& kind : wide.shape.kinds) kind.attention.heads.head_dim *= kTimes;
   Widener widener(wide);
   for (LayerWeights& layer : wide.layers) {
     widener.spread(layer.q_proj, hidden, Spread::rows, kQueryFactor);

@@ -134,10 +134,10 @@ TEST_CASE("weights that our own GPU kernels do not take are said") {
 
 TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is none, and said where nobody knows") {
   ModelShape model = sim::test::llama_3_8b();
-  model.position = PositionKind::alibi;
+  model.kinds[0].attention.position.kind = PositionKind::alibi;
   const EngineOptions options = stored_in({});
   const auto decode_of = [&model, &options](const sim::Machine& machine) {
-    const Op op = plan_attention(model, options, uniform_batch(Phase::decode, 1, 2), Phase::decode);
+    const Op op = plan_attention(model.kinds[0].attention, options, uniform_batch(Phase::decode, 1, 2), Phase::decode);
     return lower::attention_kernel_of(machine.stack.kernels, op, machine).name;
   };
   CHECK(decode_of(running("h100-sxm", "vllm")) == "flash_attention_2");

@@ -1,0 +1,139 @@
+#include "config/trace_model.hpp"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "config/model_fields.hpp"
+
+namespace dculab::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMostKinds = std::numeric_limits<std::uint8_t>::max();
+
+RopeScaling read_rope_scaling(MapReader reader) {
+  RopeScaling scaling;
+  reader.required("kind", scaling.kind, kRopeScalings);
+  reader.required("factor", scaling.factor, above(0));
+  reader.required("low_freq_factor", scaling.low_freq_factor, above(0));
+  reader.required("high_freq_factor", scaling.high_freq_factor, above(0));
+  reader.required("original_max_position_embeddings", scaling.original_max_position_embeddings,
+                  between(1, kLargestModelField));
+  reader.finish();
+  return scaling;
+}
+
+void read_layer_kind(MapReader& reader, LayerKind& kind) {
+  visit_layer_sizes(kind, [&reader](std::string_view key, int& value) {
+    reader.required(key, value, between(1, kLargestModelField));
+  });
+  visit_layer_flags(kind, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
+  reader.optional("sliding_window", kind.attention.sliding_window, between(1, kLargestModelField));
+  reader.required("mlp", kind.mlp.kind, kMlps);
+  reader.optional("activation", kind.mlp.activation, kActivations);
+  reader.optional("block", kind.block, kBlocks);
+  Position& position = kind.attention.position;
+  reader.optional("position", position.kind, kPositions);
+  reader.optional("alibi_scale", position.alibi_scale, above(0));
+  reader.required("rope_theta", position.rope_theta, above(0));
+  if (reader.optional("rope_scaling") != nullptr)
+    position.rope_scaling = read_rope_scaling(reader.optional_map("rope_scaling"));
+}
+
+// Which kind each layer is; absent where there is one kind.
+void read_layers(MapReader& reader, ModelShape& model) {
+  const Node* node = model.kinds.size() > 1 ? reader.required("layers") : reader.optional("layers");
+  if (node == nullptr) return;
+  std::vector<int> kinds;
+  reader.read(*node, kinds, between(0, static_cast<double>(model.kinds.size()) - 1));
+  if (kinds.size() != model.layers.size())
+    return reader.complain(*node, "layers: must have as many entries as num_hidden_layers");
+  model.layers.assign(kinds.begin(), kinds.end());
+}
+
+void read_layer_kinds(MapReader& reader, ModelShape& model) {
+  const Node* list = reader.required("layer_kinds");
+  if (list == nullptr) return;
+  if (list->kind != NodeKind::list || list->children.empty() || list->children.size() > kMostKinds)
+    return reader.complain(*list,
+                           "layer_kinds: must be a list of kinds of layers, at most " + std::to_string(kMostKinds));
+  model.kinds.clear();
+  for (const Node& each : list->children) {
+    MapReader fields(&each, "layer_kinds", reader.problems());
+    read_layer_kind(fields, model.kinds.emplace_back());
+    fields.finish();
+  }
+  read_layers(reader, model);
+}
+
+Json rope_scaling_json(const RopeScaling& scaling) {
+  return {{"kind", word_of(kRopeScalings, scaling.kind)},
+          {"factor", scaling.factor},
+          {"low_freq_factor", scaling.low_freq_factor},
+          {"high_freq_factor", scaling.high_freq_factor},
+          {"original_max_position_embeddings", scaling.original_max_position_embeddings}};
+}
+
+Json layer_kind_json(const LayerKind& kind) {
+  Json json;
+  visit_layer_sizes(kind, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
+  json["mlp"] = word_of(kMlps, kind.mlp.kind);
+  const Position& position = kind.attention.position;
+  if (kind.mlp.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, kind.mlp.activation);
+  if (kind.block != BlockKind::sequential) json["block"] = word_of(kBlocks, kind.block);
+  if (position.kind != PositionKind::rope) json["position"] = word_of(kPositions, position.kind);
+  if (position.alibi_scale != 1.0) json["alibi_scale"] = position.alibi_scale;
+  visit_layer_flags(kind, [&json](std::string_view key, bool value) {
+    if (value) json[std::string(key)] = true;
+  });
+  if (kind.attention.sliding_window != 0) json["sliding_window"] = kind.attention.sliding_window;
+  json["rope_theta"] = position.rope_theta;
+  if (position.rope_scaling.kind != RopeScalingKind::none)
+    json["rope_scaling"] = rope_scaling_json(position.rope_scaling);
+  return json;
+}
+
+}  // namespace
+
+void read_trace_model(MapReader reader, TraceSchema schema, ModelShape& model) {
+  reader.required("name", model.name);
+  visit_model_sizes(model, [&reader](std::string_view key, int& value) {
+    reader.required(key, value, between(1, kLargestModelField));
+  });
+  visit_model_flags(model, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
+  reader.required("tie_word_embeddings", model.tie_word_embeddings);
+  reader.optional("norm", model.norm, kNorms);
+  reader.required("dtype", model.dtype);
+  reader.required("rms_norm_eps", model.norm_eps, above(0));
+  int num_layers = 0;
+  reader.required(kLayersField, num_layers, between(1, kMostLayers));
+  set_layers(model, num_layers, {});
+  if (schema == TraceSchema::one_kind)
+    read_layer_kind(reader, model.kinds.front());
+  else
+    read_layer_kinds(reader, model);
+  reader.finish();
+}
+
+nlohmann::ordered_json trace_model_json(const ModelShape& model) {
+  Json json{{"name", model.name}};
+  visit_model_sizes(model, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
+  visit_model_flags(model, [&json](std::string_view key, bool value) {
+    if (value) json[std::string(key)] = true;
+  });
+  json["tie_word_embeddings"] = model.tie_word_embeddings;
+  if (model.norm != NormKind::rms_norm) json["norm"] = word_of(kNorms, model.norm);
+  json["dtype"] = name(model.dtype);
+  json["rms_norm_eps"] = model.norm_eps;
+  json[std::string(kLayersField)] = model.num_layers();
+  Json kinds = Json::array();
+  for (const LayerKind& kind : model.kinds) kinds.push_back(layer_kind_json(kind));
+  json["layer_kinds"] = std::move(kinds);
+  if (model.kinds.size() > 1) json["layers"] = model.layers;
+  return json;
+}
+
+}  // namespace dculab::config
