@@ -2,8 +2,8 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS dculab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS dculab_core dculab_model dculab_lower dculab_sim EXPORT dculabTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY core model lower sim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dculab FILES_MATCHING PATTERN "*.hpp")
+install(TARGETS dculab_core dculab_fields dculab_model dculab_lower dculab_sim EXPORT dculabTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY core fields model lower sim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dculab FILES_MATCHING PATTERN "*.hpp")
 install(DIRECTORY hwmodels scenarios stacks DESTINATION ${CMAKE_INSTALL_DATADIR}/dculab)
 install(EXPORT dculabTargets NAMESPACE dculab:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dculab)
 write_basic_package_version_file(dculabConfigVersion.cmake COMPATIBILITY SameMinorVersion)

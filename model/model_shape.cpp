@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/kivi.hpp"
+#include "model/weight_shapes.hpp"
 
 namespace dculab {
 namespace {
@@ -49,18 +50,6 @@ void check_layers(std::vector<std::string>& found, const ModelShape& model) {
   };
   if (std::ranges::any_of(model.kinds, is_mixed))
     found.emplace_back("norms after attention and MLP need a block where one follows the other");
-}
-
-// Norms and biases of a layer.
-[[nodiscard]] double vector_values(const ModelShape& model, const LayerKind& kind) {
-  const double hidden = model.hidden_size;
-  const double norms = kind.block == BlockKind::parallel ? 1 : 2;
-  const Heads& heads = kind.attention.heads;
-  double biases = 0;
-  if (kind.attention.qkv_bias) biases += heads.query_width() + 2.0 * heads.kv_width();
-  if (kind.attention.output_bias) biases += hidden;
-  if (kind.mlp.bias) biases += hidden + kind.mlp.up_width();
-  return norms * hidden * (model.norm == NormKind::layer_norm ? 2 : 1) + biases;
 }
 
 }  // namespace
@@ -113,18 +102,17 @@ std::vector<std::string> problems(const ModelShape& model) {
 }
 
 double layer_matrix_values(const ModelShape& model, const LayerKind& kind) {
-  const double hidden = model.hidden_size;
-  const Heads& heads = kind.attention.heads;
-  const double attention = hidden * (2.0 * heads.query_width() + 2.0 * heads.kv_width());
-  const double matrices = kind.mlp.kind == MlpKind::gated ? 3.0 : 2.0;
-  return attention + matrices * hidden * kind.mlp.intermediate_size;
+  double values = 0;
+  for (const WeightShape& weight : layer_weights(model, kind)) values += weight.matrix_values();
+  return values;
 }
 
 double vector_values(const ModelShape& model) {
-  const double norms = model.embedding_norm ? 2 : 1;
-  double values = norms * model.hidden_size * (model.norm == NormKind::layer_norm ? 2 : 1);
+  double values = 0;
+  for (const WeightShape& weight : outer_weights(model)) values += weight.vector_values();
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
-    values += model.num_layers(kind) * vector_values(model, model.kinds[kind]);
+    for (const WeightShape& weight : layer_weights(model, model.kinds[kind]))
+      values += model.num_layers(kind) * weight.vector_values();
   return values;
 }
 

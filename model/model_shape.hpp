@@ -12,6 +12,7 @@
 #include "core/dtype.hpp"
 #include "core/units.hpp"
 #include "model/layer_kind.hpp"
+#include "model/tensor_names.hpp"
 
 namespace dculab {
 
@@ -34,7 +35,8 @@ struct ModelShape {
   Dtype dtype = Dtype::f16;                    // the checkpoint's own; of a quantized one, what is not quantized
   std::optional<WeightFormat> quantization{};  // of the layers' matrices, when the checkpoint is quantized
   bool quantized_lm_head = false;              // lm_head is in the layers' format too, not in dtype
-  int tensor_parallel_size = 1;                // devices that each have such a part of every layer, see model/shard.hpp
+  const TensorNames* tensor_names = &kLlamaTensorNames;  // of its checkpoint
+  int tensor_parallel_size = 1;  // devices that each have such a part of every layer, see model/shard.hpp
   std::vector<LayerKind> kinds = std::vector<LayerKind>(1);  // in the order of their first layers
   std::vector<std::uint8_t> layers{};  // [num_hidden_layers]: of which kind each is, an index of `kinds`
 

@@ -12,15 +12,16 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/model_writer.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/regroup/head_calibration.hpp"
 #include "engine/regroup/head_merge.hpp"
 #include "engine/regroup/regroup.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
+#include "fields/json_fields.hpp"
 #include "files/input.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -168,7 +169,7 @@ struct RegroupChoices {
 // What can be refused from config.json alone is, before weights are loaded.
 void require_regroupable(const std::filesystem::path& model, const RegroupChoices& choices) {
   const std::string config = (model / "config.json").string();
-  if (engine::JsonFields(config, engine::read_text(config)).has("quantization_config"))
+  if (JsonFields(config, engine::read_text(config)).has("quantization_config"))
     throw InputError(config, "the checkpoint is quantized and cannot be regrouped; regroup the one it was made from");
   engine::ModelWeights names;
   names.shape = engine::read_model_shape(model);

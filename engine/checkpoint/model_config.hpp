@@ -16,9 +16,6 @@ namespace dculab::engine {
 // `path` is a folder with config.json, or such a file. Throws InputError: file, line, what is not supported.
 [[nodiscard]] ModelShape read_model_shape(const std::filesystem::path& path);
 
-// The same from text; `file` names it in messages, `name` the model in reports.
-[[nodiscard]] ModelShape parse_model_shape(std::string text, const std::string& file, std::string name);
-
 struct GenerationConfig {
   SamplingParams sampling;             // greedy unless do_sample is true
   std::vector<TokenId> eos_token_ids;  // any of them ends the text

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/json.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "fields/json_text.hpp"
 #include "files/input.hpp"
 #include "files/output.hpp"

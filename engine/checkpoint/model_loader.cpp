@@ -58,7 +58,7 @@ void require_one_dtype(const Checkpoint& checkpoint, const std::vector<TensorSlo
 std::vector<TensorSlot> take_quantized_matrices(const ModelWeights& weights, std::vector<TensorSlot>& slots) {
   const bool lm_head = weights.shape.quantized_lm_head;
   const auto first = std::stable_partition(
-      slots.begin(), slots.end(), [&](const TensorSlot& slot) { return !is_quantized_matrix(weights, slot, lm_head); });
+      slots.begin(), slots.end(), [&](const TensorSlot& slot) { return !is_quantized_matrix(slot, lm_head); });
   std::vector<TensorSlot> taken(first, slots.end());
   slots.erase(first, slots.end());
   return taken;
@@ -139,7 +139,8 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   std::vector<TensorSlot> quantized_slots;
   if (quantization) quantized_slots = take_quantized_matrices(weights, slots);
   for (const TensorSlot& slot : slots) *slot.view = checked_view(*checkpoint, slot);
-  weights.shape.dtype = weights.embed_tokens.dtype;  // what is stored, whatever config.json says
+  weights.shape.dtype =
+      weights.outer[WeightSlot::embed_tokens].weights[0].dtype;  // what is stored, whatever config.json says
   require_one_dtype(*checkpoint, slots, weights.shape.dtype);
   require_finite(*checkpoint, slots);
   if (quantization) load_packed_layers(*checkpoint, *quantization, quantized_slots, weights);

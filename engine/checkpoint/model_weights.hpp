@@ -10,25 +10,27 @@
 
 #include "core/op.hpp"
 #include "kernels/ops.hpp"
-#include "model/model_shape.hpp"
+#include "model/weight_shapes.hpp"
 
 namespace dculab::engine {
 
-// One decoder layer, under the names that Llama's has in Hugging Face. Matrices are [out_features, in_features], norms
-// [hidden_size]; a bias is F32, [out_features], and null where the model has none. Weights of LayerNorm are F32 too.
-struct LayerWeights {
-  kernels::WeightView input_layernorm;
-  kernels::WeightView q_proj;  // [num_attention_heads * head_dim, hidden_size]
-  kernels::WeightView k_proj;  // [num_key_value_heads * head_dim, hidden_size]
-  kernels::WeightView v_proj;  // [num_key_value_heads * head_dim, hidden_size]
-  kernels::WeightView o_proj;  // [hidden_size, num_attention_heads * head_dim]
-  kernels::WeightView post_attention_layernorm;
-  kernels::WeightView gate_proj;  // [intermediate_size, hidden_size]
-  kernels::WeightView up_proj;    // [intermediate_size, hidden_size]
-  kernels::WeightView down_proj;  // [hidden_size, intermediate_size]
-  kernels::WeightView input_layernorm_bias, post_attention_layernorm_bias;
-  kernels::WeightView q_bias, k_bias, v_bias, o_bias;
-  kernels::WeightView gate_bias, up_bias, down_bias;
+// What a weight slot holds: matrices of `columns` in-features that share their input, or one vector (a norm's), each
+// with its bias. Matrices are [out_features, in_features]; a bias is F32, [out_features], and null where there is none,
+// and weights of LayerNorm are F32 too. Parts: model/weight_shapes.hpp.
+struct SlotWeights {
+  std::array<kernels::WeightView, kMostParts> weights, biases;
+  int count = 0;    // of parts; 0 where the model has no such weights
+  int columns = 0;  // of a vector 0
+};
+
+// Of one layer, or outside of the layers: those of other slots are empty.
+class WeightSlots {
+ public:
+  [[nodiscard]] SlotWeights& operator[](WeightSlot slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  [[nodiscard]] const SlotWeights& operator[](WeightSlot slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+
+ private:
+  std::array<SlotWeights, kWeightSlots> slots_;
 };
 
 // The values of a bias or of a LayerNorm's weight; null where there is none.
@@ -39,24 +41,15 @@ struct LayerWeights {
 // A whole model. The views point into `memory`; copies share it.
 struct ModelWeights {
   ModelShape shape;
-  kernels::WeightView embed_tokens;                                               // [vocab_size, hidden_size]
-  kernels::WeightView word_embeddings_layernorm, word_embeddings_layernorm_bias;  // BLOOM only
-  std::vector<LayerWeights> layers;                                               // [num_hidden_layers]
-  kernels::WeightView norm, norm_bias;                                            // [hidden_size]
-  kernels::WeightView lm_head;  // [vocab_size, hidden_size]; embed_tokens when tied
+  WeightSlots outer;                // embed_tokens, embed_norm, final_norm, lm_head: embed_tokens when tied
+  std::vector<WeightSlots> layers;  // [num_hidden_layers]
   std::vector<std::shared_ptr<const void>> memory;
-};
 
-// What an op finds in a weight slot: matrices of `columns` in-features that share their input, or one vector (a
-// norm's), each with its bias.
-struct SlotWeights {
-  std::array<kernels::WeightView, 3> weights, biases;  // null where there is none
-  int count = 0;
-  int columns = 0;  // of a vector 0
+  // Those of `layer` where the slot is a layer's.
+  [[nodiscard]] const SlotWeights& in(WeightSlot slot, int layer) const {
+    return (is_of_layer(slot) ? layers[static_cast<std::size_t>(layer)] : outer)[slot];
+  }
 };
-
-// Of `layer` where the slot is a layer's. Nothing where the model has no such weights.
-[[nodiscard]] SlotWeights weights_in(const ModelWeights& weights, WeightSlot slot, int layer);
 
 // Which rows of a tensor: `run` of them from `first` on, and again every `stride` rows. Q, K and V may be fused in one
 // tensor, group by group: [KV heads, group size + 2, head_dim] rows.
@@ -90,7 +83,8 @@ struct TensorSlot {
   }
 };
 
-// All tensors of weights.shape, in the order a step reads them; sizes weights.layers. A tied head is not among them.
+// All tensors of weights.shape, in the order a step reads them; sizes weights.layers and says how many parts each slot
+// has. A tied head is not among them.
 [[nodiscard]] std::vector<TensorSlot> tensor_slots(ModelWeights& weights);
 
 // Lets a tied head be the embedding, once all slots are filled.

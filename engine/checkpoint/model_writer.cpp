@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_folder.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "fields/json_text.hpp"
 #include "files/output.hpp"

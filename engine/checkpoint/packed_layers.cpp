@@ -79,8 +79,8 @@ class Permutations {
 
 }  // namespace
 
-bool is_quantized_matrix(const ModelWeights& weights, const TensorSlot& slot, bool lm_head) {
-  return slot.columns > 0 && slot.view != &weights.embed_tokens && (lm_head || slot.view != &weights.lm_head);
+bool is_quantized_matrix(const TensorSlot& slot, bool lm_head) {
+  return slot.columns > 0 && slot.slot != WeightSlot::embed_tokens && (lm_head || slot.slot != WeightSlot::lm_head);
 }
 
 std::string module_name(const TensorSlot& slot) { return slot.name.substr(0, slot.name.rfind('.')); }

@@ -3,9 +3,9 @@
 #include <list>
 #include <utility>
 
-#include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/quantized_tensors.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/checkpoint/stored_values.hpp"

@@ -39,7 +39,7 @@ struct StoredSlot {
 // shape.quantization holds for the layers' matrices; a group size of -1 makes each row one group.
 StoredSlot stored(const TensorSlot& slot, const ModelWeights& weights) {
   const std::optional<WeightFormat>& format = weights.shape.quantization;
-  if (!format || !is_quantized_matrix(weights, slot, weights.shape.quantized_lm_head))
+  if (!format || !is_quantized_matrix(slot, weights.shape.quantized_lm_head))
     return {slot, slot.widened ? Dtype::f32 : weights.shape.dtype, 0};
   const int group_size = format->group_size > 0 ? format->group_size : slot.columns;
   if (group_size % 8 != 0 || slot.columns % group_size != 0)

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/json.hpp"
+#include "engine/checkpoint/read_text.hpp"
+#include "fields/json_fields.hpp"
 #include "fields/json_text.hpp"
 #include "fields/printable_text.hpp"
 

@@ -126,7 +126,7 @@ void CpuExecutor::execute(const Op& op, int layer) {
     case OpKind::embedding:
       require(op.m == inputs_.num_tokens() && op.n == weights_.shape.hidden_size, op, "has another shape");
       return kernels::cpu::embedding(threads_, {.token_ids = inputs_.token_ids().data(),
-                                                .table = weights_.embed_tokens,
+                                                .table = weights_.outer[WeightSlot::embed_tokens].weights[0],
                                                 .out = values(op.output),
                                                 .num_tokens = inputs_.num_tokens(),
                                                 .width = weights_.shape.hidden_size});

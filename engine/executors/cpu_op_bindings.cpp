@@ -13,7 +13,7 @@ int CpuExecutor::rows_of(const Op& op) const {
 
 void CpuExecutor::execute_norm(const Op& op, int layer) {
   const ModelShape& shape = weights_.shape;
-  const SlotWeights bound = weights_in(weights_, op.weight, layer);
+  const SlotWeights& bound = weights_.in(op.weight, layer);
   require(bound.count == 1 && bound.columns == 0, op, "is not a norm of this model");
   require(op.m == rows_of(op) && op.n == shape.hidden_size, op, "has another shape");
   require((op.kind == OpKind::layer_norm) == (shape.norm == NormKind::layer_norm), op, "is another kind of norm");
@@ -69,7 +69,7 @@ void CpuExecutor::keep_logits_rows() {
 }
 
 void CpuExecutor::execute_matmul(const Op& op, int layer) {
-  const SlotWeights bound = weights_in(weights_, op.weight, layer);
+  const SlotWeights& bound = weights_.in(op.weight, layer);
   require(bound.count > 0 && bound.columns > 0, op, "is not a matrix of this model");
   kernels::MatmulArgs args;
   args.x = values(op.input);

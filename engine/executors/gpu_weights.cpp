@@ -107,9 +107,10 @@ class Uploader {
 
 GpuWeights upload_weights(const std::shared_ptr<kernels::gpu::Device>& device, const ModelWeights& weights) {
   GpuWeights on_device;
-  Uploader uploader(device, on_device);
-  const auto upload = [&](WeightSlot slot, int layer) { return uploader.slot(weights_in(weights, slot, layer)); };
-  on_device.embed_tokens = uploader.rows({&weights.embed_tokens, 1}, weights.shape.hidden_size);
+  Uploader uploader(device, on_device, weights.shape.unit_offset_norms ? 1.0F : 0.0F);
+  const auto upload = [&](WeightSlot slot, int layer) { return uploader.slot(weights.in(slot, layer)); };
+  const WeightView& embedding = weights.outer[WeightSlot::embed_tokens].weights[0];
+  on_device.embed_tokens = uploader.rows({&embedding, 1}, weights.shape.hidden_size);
   on_device.layers.resize(weights.layers.size());
   for (std::size_t each = 0; each < kWeightSlots; ++each) {
     const auto slot = static_cast<WeightSlot>(each);
@@ -119,7 +120,7 @@ GpuWeights upload_weights(const std::shared_ptr<kernels::gpu::Device>& device, c
   for (const WeightSlot slot : {WeightSlot::embed_norm, WeightSlot::final_norm})
     on_device.outside[index(slot)] = upload(slot, 0);
   GpuSlot& head = on_device.outside[index(WeightSlot::lm_head)];
-  if (weights.lm_head.data == weights.embed_tokens.data)  // tied
+  if (weights.outer[WeightSlot::lm_head].weights[0].data == embedding.data)  // tied
     head.matrix = {.rows = weights.shape.vocab_size,
                    .columns = weights.shape.hidden_size,
                    .format = {on_device.embed_tokens.dtype, 0},

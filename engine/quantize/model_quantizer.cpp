@@ -54,7 +54,7 @@ class ModelQuantizer {
 
   void quantize_head() {
     const std::vector<TensorSlot> slots = tensor_slots(calibration_.weights());
-    const auto head = std::ranges::find(slots, &calibration_.weights().lm_head, &TensorSlot::view);
+    const auto head = std::ranges::find(slots, WeightSlot::lm_head, &TensorSlot::slot);
     InputStatistics statistics(head->columns);
     calibration_.observe_head(
         [&](const Op&, std::span<const float> input) { statistics.add(calibration_.threads(), input); });
@@ -134,11 +134,12 @@ class ModelQuantizer {
     ModelWeights& weights = calibration_.weights();
     const std::vector<LayerMatmul> matmuls = layer_matmuls(weights, layer);
     const Statistics statistics = observe(layer, matmuls);
-    LayerWeights& views = weights.layers[static_cast<std::size_t>(layer)];
+    WeightSlots& views = weights.layers[static_cast<std::size_t>(layer)];
     for (const LayerMatmul& matmul : matmuls) {
-      if (matmul.weight == WeightSlot::qkv_proj) smooth(matmul, statistics.at(matmul.weight), views.input_layernorm);
+      if (matmul.weight == WeightSlot::qkv_proj)
+        smooth(matmul, statistics.at(matmul.weight), views[WeightSlot::attention_norm].weights[0]);
       if (matmul.weight == WeightSlot::up_proj && weights.shape.layer(layer).mlp.kind == MlpKind::gated)
-        smooth(matmul, statistics.at(matmul.weight), views.post_attention_layernorm);
+        smooth(matmul, statistics.at(matmul.weight), views[WeightSlot::mlp_norm].weights[0]);
     }
   }
 
@@ -228,7 +229,7 @@ std::vector<std::string> problems(const QuantizeOptions& options, const ModelWei
   ModelWeights copy = weights;
   for (const TensorSlot& slot : tensor_slots(copy)) {
     const bool is_later_part = slot.pick.first > 0;  // of a tensor that is looked at already
-    if (is_quantized_matrix(copy, slot, config.lm_head) && !is_later_part) add_size_problems(found, config, slot);
+    if (is_quantized_matrix(slot, config.lm_head) && !is_later_part) add_size_problems(found, config, slot);
   }
   return found;
 }

@@ -40,9 +40,8 @@ constexpr int kShortVocabulary = 256;
   const int widest = std::max(bits(layer_dtype), bits(model.dtype));  // biases are F32, but far shorter
   auto zeros = std::make_shared<std::vector<std::byte>>(most * static_cast<std::size_t>(widest) / 8);
   for (const TensorSlot& slot : slots) {
-    const bool is_outside = slot.view == &weights.embed_tokens || slot.view == &weights.lm_head;
-    const bool is_of_layer = slot.kind == SlotKind::matrix && !is_outside;
-    *slot.view = {zeros->data(), slot.widened ? Dtype::f32 : is_of_layer ? layer_dtype : model.dtype, slot.rows};
+    const bool is_layer_matrix = slot.kind == SlotKind::matrix && is_of_layer(slot.slot);
+    *slot.view = {zeros->data(), slot.widened ? Dtype::f32 : is_layer_matrix ? layer_dtype : model.dtype, slot.rows};
   }
   tie_head(weights);
   weights.memory.emplace_back(std::move(zeros));

@@ -87,18 +87,19 @@ class MergedTensors {
         memory_(std::make_shared<const AnonymousMemory>(bytes)),
         next_(memory_->data()) {}
 
-  void merge(LayerWeights& weights, const LayerMerge& layer) {
-    merge_view(weights.k_proj, layer, before_.hidden_size, &GroupMaps::k);
-    merge_view(weights.v_proj, layer, before_.hidden_size, &GroupMaps::v);
+  void merge(WeightSlots& weights, const LayerMerge& layer) {
+    merge_view(weights[WeightSlot::qkv_proj].weights[kK], layer, before_.hidden_size, &GroupMaps::k);
+    merge_view(weights[WeightSlot::qkv_proj].weights[kV], layer, before_.hidden_size, &GroupMaps::v);
     if (before_.kinds.front().attention.qkv_bias) {
-      merge_view(weights.k_bias, layer, 1, &GroupMaps::k);
-      merge_view(weights.v_bias, layer, 1, &GroupMaps::v);
+      merge_view(weights[WeightSlot::qkv_proj].biases[kK], layer, 1, &GroupMaps::k);
+      merge_view(weights[WeightSlot::qkv_proj].biases[kV], layer, 1, &GroupMaps::v);
     }
     if (!changes_queries(layer)) return;
     const std::vector<int> order = query_order(layer);
-    change_queries(weights.q_proj, layer, order, before_.hidden_size);
-    if (before_.kinds.front().attention.qkv_bias) change_queries(weights.q_bias, layer, order, 1);
-    change_outputs(weights.o_proj, layer, order);
+    change_queries(weights[WeightSlot::qkv_proj].weights[kQ], layer, order, before_.hidden_size);
+    if (before_.kinds.front().attention.qkv_bias)
+      change_queries(weights[WeightSlot::qkv_proj].biases[kQ], layer, order, 1);
+    change_outputs(weights[WeightSlot::o_proj].weights[0], layer, order);
   }
 
   [[nodiscard]] std::shared_ptr<const AnonymousMemory> memory() const { return memory_; }
@@ -112,7 +113,8 @@ class MergedTensors {
 
   void merge_view(kernels::WeightView& view, const LayerMerge& layer, int columns, HeadMaps GroupMaps::*kind) {
     const HeadRows rows = heads_of(view, columns);
-    std::byte* const destination = take(view, static_cast<std::size_t>(after_.heads().num_key_value_heads) * rows.head_values);
+    std::byte* const destination =
+        take(view, static_cast<std::size_t>(after_.heads().num_key_value_heads) * rows.head_values);
     if (layer.maps.empty())
       merge_rows(rows, layer, destination);
     else
@@ -157,7 +159,8 @@ class MergedTensors {
       row.data += row_bytes;
     }
     if (!layer.maps.empty())
-      decode_outputs(layer.maps, before_.heads().head_dim, before_.heads().group_size(), before_.hidden_size, view.dtype, outputs);
+      decode_outputs(layer.maps, before_.heads().head_dim, before_.heads().group_size(), before_.hidden_size,
+                     view.dtype, outputs);
     view.data = outputs;
   }
 
@@ -175,14 +178,15 @@ std::size_t changed_bytes(const ModelWeights& weights, const ModelShape& after, 
   const int hidden = after.hidden_size;
   std::size_t total = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const LayerWeights& layer = weights.layers[i];
-    total +=
-        bytes(layer.k_proj, after.heads().kv_width(), hidden) + bytes(layer.v_proj, after.heads().kv_width(), hidden);
+    const WeightSlots& layer = weights.layers[i];
+    total += bytes(layer[WeightSlot::qkv_proj].weights[kK], after.heads().kv_width(), hidden) +
+             bytes(layer[WeightSlot::qkv_proj].weights[kV], after.heads().kv_width(), hidden);
     if (changes_queries(layers[i]))
-      total += bytes(layer.q_proj, after.heads().query_width(), hidden) +
-               bytes(layer.o_proj, after.heads().query_width(), hidden);
+      total += bytes(layer[WeightSlot::qkv_proj].weights[kQ], after.heads().query_width(), hidden) +
+               bytes(layer[WeightSlot::o_proj].weights[0], after.heads().query_width(), hidden);
     if (after.kinds.front().attention.qkv_bias)
-      total += bytes(layer.q_bias, after.heads().query_width() + 2 * after.heads().kv_width(), 1);
+      total +=
+          bytes(layer[WeightSlot::qkv_proj].biases[kQ], after.heads().query_width() + 2 * after.heads().kv_width(), 1);
   }
   return total;
 }

@@ -6,7 +6,7 @@
 namespace dculab::engine {
 namespace {
 
-RegroupedLayer plan_layer(const ModelShape& shape, const RegroupOptions& options, const LayerWeights& layer,
+RegroupedLayer plan_layer(const ModelShape& shape, const RegroupOptions& options, const WeightSlots& layer,
                           const HeadStatistics* statistics) {
   RegroupedLayer result{.groups = neighbour_groups(shape.heads().num_key_value_heads, options.num_key_value_heads),
                         .weights = {},
@@ -14,14 +14,15 @@ RegroupedLayer plan_layer(const ModelShape& shape, const RegroupOptions& options
                         .similarity = {},
                         .neighbours = {}};
   if (statistics == nullptr) return result;
-  const SimilarityMatrix similarity = statistics->similarity(options.similarity, layer.o_proj);
+  const SimilarityMatrix similarity = statistics->similarity(options.similarity, layer[WeightSlot::o_proj].weights[0]);
   result.neighbours = group_similarity(similarity, result.groups);
   if (options.method == GroupingMethod::similarity)
     result.groups = similar_groups(similarity, options.num_key_value_heads);
   result.similarity = group_similarity(similarity, result.groups);
-  if (options.merge == HeadMerge::weighted) result.weights = statistics->importance(layer.o_proj);
+  if (options.merge == HeadMerge::weighted)
+    result.weights = statistics->importance(layer[WeightSlot::o_proj].weights[0]);
   if (options.merge == HeadMerge::svd && options.num_key_value_heads < shape.heads().num_key_value_heads)
-    result.maps = svd_maps(shape, statistics->moments(), layer.o_proj, result.groups);
+    result.maps = svd_maps(shape, statistics->moments(), layer[WeightSlot::o_proj].weights[0], result.groups);
   return result;
 }
 

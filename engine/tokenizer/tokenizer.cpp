@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/json.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/tokenizer/byte_alphabet.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "fields/printable_text.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/json.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/evaluate/choice_evaluation.hpp"
 #include "engine/evaluate/decode_speed.hpp"
 #include "engine/evaluate/text_evaluation.hpp"

@@ -116,7 +116,7 @@ TEST_CASE("what the GPU engine does not do is refused in so many words", "[gpu]"
   CHECK_THROWS_WITH(make(capped, {.kv_dtype = Dtype::f16}),
                     ContainsSubstring("no attention kernel with a soft cap"));
   ModelWeights mixed = weights;
-  mixed.layers[1].k_proj.dtype = Dtype::f16;
+  mixed.layers[1][WeightSlot::qkv_proj].weights[kK].dtype = Dtype::f16;
   CHECK_THROWS_WITH(make(mixed, {.kv_dtype = Dtype::f16}),
                     "the GPU engine needs Q, K and V (and gate and up) in one format");
 

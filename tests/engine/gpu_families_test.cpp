@@ -111,7 +111,7 @@ TEST_CASE("Q, K and V with act-orders of their own are refused on the GPU, which
   ModelWeights weights = random_weights(shape, 1);
   std::vector<std::int32_t> order(128);
   std::iota(order.rbegin(), order.rend(), 0);
-  weights.layers[1].k_proj.permutation = order.data();
+  weights.layers[1][WeightSlot::qkv_proj].weights[kK].permutation = order.data();
   CHECK_THROWS_WITH(Stepper(host_gpu(), weights, {.kv_dtype = Dtype::f16}),
                     "the GPU engine needs one g_idx for Q, K and V (and for gate and up); use the CPU");
 }

@@ -1,4 +1,5 @@
 #include "engine/checkpoint/model_config.hpp"
+#include "model/model_config.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -41,9 +42,8 @@ TEST_CASE("what config.json leaves out has Hugging Face's defaults") {
   REQUIRE_FALSE(shape.tie_word_embeddings);
   REQUIRE(shape.dtype == Dtype::f32);
   REQUIRE(shape.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::none);
-  REQUIRE(
-      shape_with(R"(, "num_key_value_heads": null, "rope_scaling": null, "head_dim": null)").heads().head_dim ==
-      16);
+  REQUIRE(shape_with(R"(, "num_key_value_heads": null, "rope_scaling": null, "head_dim": null)").heads().head_dim ==
+          16);
 }
 
 TEST_CASE("both spellings of dtype are read") {

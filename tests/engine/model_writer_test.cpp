@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/model_writer.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/regroup/mean_pool.hpp"

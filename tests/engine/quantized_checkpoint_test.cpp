@@ -7,12 +7,12 @@
 #include <tuple>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/packed_integers.hpp"
 #include "engine/checkpoint/quantized_model_writer.hpp"
 #include "engine/checkpoint/quantized_tensors.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/tokenizer/tokenizer.hpp"

@@ -104,7 +104,7 @@ TEST_CASE("lm_head is quantized if asked, on what it reads, and never where it i
     write_quantized_model(to_write(model, options, source), folder.path("quantized"));
     const ModelWeights loaded = load_weights(folder.path("quantized"));
     REQUIRE(loaded.shape.quantized_lm_head);
-    REQUIRE(loaded.lm_head.dtype == Dtype::int4);
+    REQUIRE(loaded.outer[WeightSlot::lm_head].weights[0].dtype == Dtype::int4);
     require_logits_of_dequantized(source, folder);
   }
   QuantizeOptions tied = options_of(QuantizationMethod::rtn, 4, 16, QuantizedFormat::gptq);
@@ -126,11 +126,11 @@ TEST_CASE("Q, K and V of one layer may each have an act-order of their own, gate
   const TemporaryFolder folder;
   write_quantized_model(to_write(model, options, source), folder.path("quantized"));
   const ModelWeights loaded = load_weights(folder.path("quantized"));
-  const LayerWeights& layer = loaded.layers.front();
-  REQUIRE(layer.q_proj.permutation != nullptr);
-  REQUIRE(layer.k_proj.permutation != nullptr);
-  REQUIRE(layer.k_proj.permutation != layer.q_proj.permutation);
-  REQUIRE(layer.v_proj.permutation == nullptr);
+  const WeightSlots& layer = loaded.layers.front();
+  REQUIRE(layer[WeightSlot::qkv_proj].weights[kQ].permutation != nullptr);
+  REQUIRE(layer[WeightSlot::qkv_proj].weights[kK].permutation != nullptr);
+  REQUIRE(layer[WeightSlot::qkv_proj].weights[kK].permutation != layer[WeightSlot::qkv_proj].weights[kQ].permutation);
+  REQUIRE(layer[WeightSlot::qkv_proj].weights[kV].permutation == nullptr);
   require_logits_of_dequantized(source, folder);
 }
 

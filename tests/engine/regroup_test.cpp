@@ -22,8 +22,9 @@ void copy_head(ModelWeights& weights, std::size_t from, std::size_t to) {
   const auto bytes =
       static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim * weights.shape.hidden_size) *
       sizeof(float);
-  for (const LayerWeights& layer : weights.layers)
-    for (const kernels::WeightView* view : {&layer.k_proj, &layer.v_proj})
+  for (const WeightSlots& layer : weights.layers)
+    for (const kernels::WeightView* view :
+         {&layer[WeightSlot::qkv_proj].weights[kK], &layer[WeightSlot::qkv_proj].weights[kV]})
       std::memcpy(writable(*view) + to * bytes, writable(*view) + from * bytes, bytes);
 }
 
@@ -197,9 +198,9 @@ TEST_CASE("a weighted merge follows the weights, an unweighted one does not") {
   const ModelWeights pooled = regrouped(weights, 2);
   const auto head_values =
       static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim * weights.shape.hidden_size);
-  const auto* const before = static_cast<const float*>(weights.layers[1].k_proj.data);
-  const auto* const after = static_cast<const float*>(one_sided.layers[1].k_proj.data);
-  const auto* const mean = static_cast<const float*>(pooled.layers[1].k_proj.data);
+  const auto* const before = static_cast<const float*>(weights.layers[1][WeightSlot::qkv_proj].weights[kK].data);
+  const auto* const after = static_cast<const float*>(one_sided.layers[1][WeightSlot::qkv_proj].weights[kK].data);
+  const auto* const mean = static_cast<const float*>(pooled.layers[1][WeightSlot::qkv_proj].weights[kK].data);
   REQUIRE(std::equal(before, before + head_values, after));
   REQUIRE(std::equal(mean + head_values, mean + 2 * head_values, after + head_values));  // no weight at all: equal
 }
@@ -246,7 +247,8 @@ TEST_CASE("what cannot be regrouped is refused") {
   REQUIRE_NOTHROW(regroup(changed, {.num_key_value_heads = 2}, {}));
   REQUIRE_THROWS_WITH(merge_heads(changed, in_all_layers({{0, 2}, {1, 3}})), ContainsSubstring("ALiBi"));
 
-  *reinterpret_cast<float*>(writable(weights.layers[1].v_proj)) = std::numeric_limits<float>::quiet_NaN();
+  *reinterpret_cast<float*>(writable(weights.layers[1][WeightSlot::qkv_proj].weights[kV])) =
+      std::numeric_limits<float>::quiet_NaN();
   REQUIRE_THROWS_WITH(observe_heads(weights, some_text(), {}), ContainsSubstring("layer 1 NaN or infinite"));
 }
 

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/checkpoint/json.hpp"
 #include "engine/checkpoint/model_loader.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/regroup/head_calibration.hpp"
 #include "engine/regroup/mean_pool.hpp"
@@ -64,12 +64,12 @@ void relate(const kernels::WeightView& view, int columns, int from, int to, cons
 }
 
 void relate_heads(const ModelWeights& weights, int from, int to, const Map& k, const Map& v) {
-  for (const LayerWeights& layer : weights.layers) {
-    relate(layer.k_proj, weights.shape.hidden_size, from, to, k);
-    relate(layer.v_proj, weights.shape.hidden_size, from, to, v);
+  for (const WeightSlots& layer : weights.layers) {
+    relate(layer[WeightSlot::qkv_proj].weights[kK], weights.shape.hidden_size, from, to, k);
+    relate(layer[WeightSlot::qkv_proj].weights[kV], weights.shape.hidden_size, from, to, v);
     if (!weights.shape.kinds[0].attention.qkv_bias) continue;
-    relate(layer.k_bias, 1, from, to, k);
-    relate(layer.v_bias, 1, from, to, v);
+    relate(layer[WeightSlot::qkv_proj].biases[kK], 1, from, to, k);
+    relate(layer[WeightSlot::qkv_proj].biases[kV], 1, from, to, v);
   }
 }
 
@@ -122,10 +122,10 @@ TEST_CASE("query heads that share a KV head, and biases, follow the maps") {
   std::vector<float> k_bias = biases, v_bias = biases;
   weights.shape.kinds[0].attention.qkv_bias = true;
   const Map turn = plane_map(8, 1), map = any_map(8, 1);
-  for (LayerWeights& layer : weights.layers) {
-    layer.q_bias = {biases.data(), Dtype::f32, weights.shape.heads().query_width()};
-    layer.k_bias = {k_bias.data(), Dtype::f32, weights.shape.heads().kv_width()};
-    layer.v_bias = {v_bias.data(), Dtype::f32, weights.shape.heads().kv_width()};
+  for (WeightSlots& layer : weights.layers) {
+    layer[WeightSlot::qkv_proj].biases[kQ] = {biases.data(), Dtype::f32, weights.shape.heads().query_width()};
+    layer[WeightSlot::qkv_proj].biases[kK] = {k_bias.data(), Dtype::f32, weights.shape.heads().kv_width()};
+    layer[WeightSlot::qkv_proj].biases[kV] = {v_bias.data(), Dtype::f32, weights.shape.heads().kv_width()};
   }
   relate_heads(weights, 0, 1, turn, map);
   require_near(logits_of(svd_merged(weights, some_text(), {.num_key_value_heads = 1, .merge = HeadMerge::svd})),
@@ -138,8 +138,9 @@ TEST_CASE("with ALiBi any map of K is undone, and what K is on the mean does not
   for (const int head : {0, 2})
     relate_heads(weights, head, head + 1, any_map(weights.shape.kinds[0].attention.heads.head_dim, head + 1),
                  any_map(weights.shape.kinds[0].attention.heads.head_dim, 1));
-  for (const LayerWeights& layer : weights.layers)
-    reinterpret_cast<float*>(writable(layer.k_bias))[weights.shape.kinds[0].attention.heads.head_dim] +=
+  for (const WeightSlots& layer : weights.layers)
+    reinterpret_cast<float*>(
+        writable(layer[WeightSlot::qkv_proj].biases[kK]))[weights.shape.kinds[0].attention.heads.head_dim] +=
         3.0F;  // of head 1 alone
   require_near(logits_after(svd_merged(weights, kTokens, kNeighbours), kTokens), logits_after(weights, kTokens));
 }
@@ -151,9 +152,11 @@ TEST_CASE("equal heads become what they are, and heads of their own stay as they
   relate_heads(weights, 0, 1, same, same);
   const ModelWeights merged = svd_merged(weights, some_text(), kNeighbours);
   for (std::size_t layer = 0; layer < 2; ++layer)
-    for (const auto member : {&LayerWeights::k_proj, &LayerWeights::v_proj, &LayerWeights::q_proj}) {
-      const auto* const before = static_cast<const float*>((weights.layers[layer].*member).data);
-      const auto* const after = static_cast<const float*>((merged.layers[layer].*member).data);
+    for (const std::size_t part : {kK, kV, kQ}) {
+      const auto part_of = [&](const ModelWeights& model) {
+        return static_cast<const float*>(model.layers[layer][WeightSlot::qkv_proj].weights[part].data);
+      };
+      const auto *const before = part_of(weights), *const after = part_of(merged);
       for (int i = 0; i < 8 * weights.shape.hidden_size; ++i) REQUIRE_THAT(after[i], WithinAbs(before[i], 1e-5));
     }
   const RegroupOptions alone{.num_key_value_heads = 4, .merge = HeadMerge::svd};

@@ -45,8 +45,8 @@ TEST_CASE("weights keep the dtype and the bytes of the file") {
     const Checkpoint checkpoint(folder);
     const auto bytes = checkpoint.find("model.layers.1.mlp.down_proj.weight").tensor->bytes;
     for (const ModelWeights* weights : {&copied, &mapped}) {
-      REQUIRE(weights->layers[1].down_proj.dtype == dtype);
-      REQUIRE(std::memcmp(weights->layers[1].down_proj.data, bytes.data(), bytes.size()) == 0);
+      REQUIRE(weights->layers[1][WeightSlot::down_proj].weights[0].dtype == dtype);
+      REQUIRE(std::memcmp(weights->layers[1][WeightSlot::down_proj].weights[0].data, bytes.data(), bytes.size()) == 0);
     }
   }
 }
@@ -74,7 +74,8 @@ TEST_CASE("a weight that is no number is refused with its tensor, wherever it is
 
 TEST_CASE("a tied head is the embedding") {
   const ModelWeights weights = load_weights(kGoldenFolder / "tied");
-  REQUIRE(weights.lm_head.data == weights.embed_tokens.data);
+  REQUIRE(weights.outer[WeightSlot::lm_head].weights[0].data ==
+          weights.outer[WeightSlot::embed_tokens].weights[0].data);
 }
 
 TEST_CASE("random weights are reproducible and keep activations finite") {
@@ -82,9 +83,9 @@ TEST_CASE("random weights are reproducible and keep activations finite") {
     const ModelWeights weights = random_weights(small_shape(dtype), 5);
     const ModelWeights same = random_weights(small_shape(dtype), 5);
     const ModelWeights other = random_weights(small_shape(dtype), 6);
-    const auto values = values_of(weights.layers[0].gate_proj, weights.shape.hidden_size);
-    REQUIRE(values == values_of(same.layers[0].gate_proj, weights.shape.hidden_size));
-    REQUIRE(values != values_of(other.layers[0].gate_proj, weights.shape.hidden_size));
+    const auto values = values_of(weights.layers[0][WeightSlot::up_proj].weights[kGate], weights.shape.hidden_size);
+    REQUIRE(values == values_of(same.layers[0][WeightSlot::up_proj].weights[kGate], weights.shape.hidden_size));
+    REQUIRE(values != values_of(other.layers[0][WeightSlot::up_proj].weights[kGate], weights.shape.hidden_size));
     double sum_of_squares = 0;
     for (const float value : values) sum_of_squares += static_cast<double>(value) * value;
     const double variance = sum_of_squares / static_cast<double>(values.size());
@@ -101,11 +102,11 @@ TEST_CASE("random quantized weights are packed layer matrices that keep the scal
     ModelShape shape = small_shape(Dtype::f16);
     shape.quantization = WeightFormat{dtype, dtype == Dtype::int4 ? 16 : 0};
     const ModelWeights weights = random_weights(shape, 5);
-    const kernels::WeightView& matrix = weights.layers[0].down_proj;
+    const kernels::WeightView& matrix = weights.layers[0][WeightSlot::down_proj].weights[0];
     REQUIRE(matrix.dtype == dtype);
     REQUIRE(matrix.group_size == (dtype == Dtype::int4 ? 16 : shape.kinds[0].mlp.intermediate_size));
-    REQUIRE(weights.embed_tokens.dtype == Dtype::f16);
-    REQUIRE(weights.layers[0].input_layernorm.dtype == Dtype::f16);
+    REQUIRE(weights.outer[WeightSlot::embed_tokens].weights[0].dtype == Dtype::f16);
+    REQUIRE(weights.layers[0][WeightSlot::attention_norm].weights[0].dtype == Dtype::f16);
     std::vector<float> x(static_cast<std::size_t>(shape.kinds[0].mlp.intermediate_size)),
         y(static_cast<std::size_t>(matrix.rows));
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = i * i % 7 < 3 ? 1.0F : -1.0F;
@@ -132,10 +133,12 @@ TEST_CASE("regrouping averages neighbouring KV heads") {
     const ModelWeights pooled = regrouped(weights, kv_heads);
     const int group = 4 / kv_heads;
     REQUIRE(pooled.shape.kinds[0].attention.heads.num_key_value_heads == kv_heads);
-    REQUIRE(pooled.layers[0].q_proj.data == weights.layers[0].q_proj.data);
-    REQUIRE(pooled.layers[1].v_proj.rows == kv_heads * weights.shape.kinds[0].attention.heads.head_dim);
-    const auto before = values_of(weights.layers[1].v_proj, hidden);
-    const auto after = values_of(pooled.layers[1].v_proj, hidden);
+    REQUIRE(pooled.layers[0][WeightSlot::qkv_proj].weights[kQ].data ==
+            weights.layers[0][WeightSlot::qkv_proj].weights[kQ].data);
+    REQUIRE(pooled.layers[1][WeightSlot::qkv_proj].weights[kV].rows ==
+            kv_heads * weights.shape.kinds[0].attention.heads.head_dim);
+    const auto before = values_of(weights.layers[1][WeightSlot::qkv_proj].weights[kV], hidden);
+    const auto after = values_of(pooled.layers[1][WeightSlot::qkv_proj].weights[kV], hidden);
     for (std::size_t i = 0; i < after.size(); ++i) {
       const std::size_t first = i / head_values * static_cast<std::size_t>(group) * head_values + i % head_values;
       float mean = 0;
@@ -152,12 +155,13 @@ TEST_CASE("regrouping averages the biases of K and V too") {
   const ModelWeights weights = load_weights(kFamilyFolder / "qwen2");
   const ModelWeights pooled = regrouped(weights, 1);
   const auto head_dim = static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim);
-  const auto before = values_of(weights.layers[1].k_bias, 1);
-  const auto after = values_of(pooled.layers[1].k_bias, 1);
+  const auto before = values_of(weights.layers[1][WeightSlot::qkv_proj].biases[kK], 1);
+  const auto after = values_of(pooled.layers[1][WeightSlot::qkv_proj].biases[kK], 1);
   REQUIRE(after.size() == head_dim);
   for (std::size_t i = 0; i < head_dim; ++i)
     REQUIRE_THAT(after[i], WithinAbs((before[i] + before[i + head_dim]) / 2, 1e-6));
-  REQUIRE(pooled.layers[1].q_bias.data == weights.layers[1].q_bias.data);
+  REQUIRE(pooled.layers[1][WeightSlot::qkv_proj].biases[kQ].data ==
+          weights.layers[1][WeightSlot::qkv_proj].biases[kQ].data);
 }
 
 TEST_CASE("fused Q, K and V come apart group by group") {
@@ -172,12 +176,14 @@ TEST_CASE("fused Q, K and V come apart group by group") {
     const auto* const values = static_cast<const std::byte*>(view.data);
     return std::memcmp(values + head * head_bytes, fused.data() + in_file * head_bytes, head_bytes) == 0;
   };
-  const LayerWeights& layer = weights.layers[1];
+  const WeightSlots& layer = weights.layers[1];
   REQUIRE(fused.size() == 8 * head_bytes);
   for (const auto& [head, in_file] : {std::pair{0U, 0U}, {1U, 1U}, {2U, 4U}, {3U, 5U}})
-    REQUIRE(same(layer.q_proj, head, in_file));
-  for (const auto& [head, in_file] : {std::pair{0U, 2U}, {1U, 6U}}) REQUIRE(same(layer.k_proj, head, in_file));
-  for (const auto& [head, in_file] : {std::pair{0U, 3U}, {1U, 7U}}) REQUIRE(same(layer.v_proj, head, in_file));
+    REQUIRE(same(layer[WeightSlot::qkv_proj].weights[kQ], head, in_file));
+  for (const auto& [head, in_file] : {std::pair{0U, 2U}, {1U, 6U}})
+    REQUIRE(same(layer[WeightSlot::qkv_proj].weights[kK], head, in_file));
+  for (const auto& [head, in_file] : {std::pair{0U, 3U}, {1U, 7U}})
+    REQUIRE(same(layer[WeightSlot::qkv_proj].weights[kV], head, in_file));
 }
 
 TEST_CASE("a model whose KV heads are already alike within a group does not change when regrouped") {
@@ -185,8 +191,9 @@ TEST_CASE("a model whose KV heads are already alike within a group does not chan
   ModelWeights alike = load_weights(golden.folder());
   const auto head_bytes =
       static_cast<std::size_t>(alike.shape.kinds[0].attention.heads.head_dim * alike.shape.hidden_size) * sizeof(float);
-  for (LayerWeights& layer : alike.layers)
-    for (kernels::WeightView* view : {&layer.k_proj, &layer.v_proj}) {
+  for (WeightSlots& layer : alike.layers)
+    for (kernels::WeightView* view :
+         {&layer[WeightSlot::qkv_proj].weights[kK], &layer[WeightSlot::qkv_proj].weights[kV]}) {
       auto* const heads = static_cast<std::byte*>(const_cast<void*>(view->data));  // our own copy of the file
       for (const std::size_t head : {1U, 3U})
         std::memcpy(heads + head * head_bytes, heads + (head - 1) * head_bytes, head_bytes);

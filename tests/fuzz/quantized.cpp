@@ -53,7 +53,7 @@ void read_quantized_model(std::string_view input) {
   const Checkpoint checkpoint(folder.path());
   for (const TensorSlot& slot : engine::tensor_slots(weights)) {
     require(slot.view->data != nullptr, "a weight that is needed is there");
-    if (!config || !engine::is_quantized_matrix(weights, slot, config->lm_head)) continue;
+    if (!config || !engine::is_quantized_matrix(slot, config->lm_head)) continue;
     const engine::ModuleShape module{engine::module_name(slot), slot.tensor_rows(), slot.columns};
     check_matrix(checkpoint, module.name, engine::read_quantized_matrix(checkpoint, module, *config), *config);
   }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/safetensors.hpp"
+#include "model/model_config.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace dculab::fuzz {
@@ -38,7 +38,7 @@ bool read_as_safetensors(std::string_view input) {
 }
 
 void read_as_config(std::string_view input) {
-  const ModelShape shape = engine::parse_model_shape(std::string(input), "input", "fuzz");
+  const ModelShape shape = parse_model_shape(std::string(input), "input", "fuzz");
   require(problems(shape).empty(), "an accepted shape has no problems");
   require(shape.heads().query_width() >= 1 && shape.heads().kv_width() >= 1, "an accepted shape has heads");
 }

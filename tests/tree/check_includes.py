@@ -11,7 +11,7 @@ import sys
 ALLOWED = {
     "core": set(),
     "fields": {"core"},
-    "model": {"core"},
+    "model": {"fields", "core"},
     "lower": {"model", "core"},
     "sim": {"lower", "model", "core"},
     "kernels": {"lower", "core"},

@@ -27,14 +27,15 @@ class DenseLlama {
 
   // The logits after one more token.
   Vector step(int token) {
-    Vector x = row(weights_.embed_tokens, token, shape_.hidden_size);
+    Vector x = row(weights_.outer[WeightSlot::embed_tokens].weights[0], token, shape_.hidden_size);
     for (std::size_t index = 0; index < layers_.size(); ++index) {
-      const LayerWeights& layer = weights_.layers[index];
-      add(x, attention(index, normed(x, layer.input_layernorm)));
-      add(x, mlp(layer, normed(x, layer.post_attention_layernorm)));
+      const WeightSlots& layer = weights_.layers[index];
+      add(x, attention(index, normed(x, layer[WeightSlot::attention_norm].weights[0])));
+      add(x, mlp(layer, normed(x, layer[WeightSlot::mlp_norm].weights[0])));
     }
     ++time_;
-    return times(weights_.lm_head, normed(x, weights_.norm));
+    return times(weights_.outer[WeightSlot::lm_head].weights[0],
+                 normed(x, weights_.outer[WeightSlot::final_norm].weights[0]));
   }
 
   // Where the tokens that a KV head keeps stood in the text, ascending.
@@ -81,11 +82,11 @@ class DenseLlama {
     for (std::size_t i = 0; i < x.size(); ++i) y.push_back(x[i] * scale * at(weight, i));
     return y;
   }
-  static Vector mlp(const LayerWeights& layer, const Vector& x) {
-    Vector gate = times(layer.gate_proj, x);
-    const Vector up = times(layer.up_proj, x);
+  static Vector mlp(const WeightSlots& layer, const Vector& x) {
+    Vector gate = times(layer[WeightSlot::up_proj].weights[kGate], x);
+    const Vector up = times(layer[WeightSlot::up_proj].weights[kUp], x);
     for (std::size_t i = 0; i < gate.size(); ++i) gate[i] *= up[i] / (1 + std::exp(-gate[i]));
-    return times(layer.down_proj, gate);
+    return times(layer[WeightSlot::down_proj].weights[0], gate);
   }
 
   // One head of `x`, turned by the angles of `position`.
@@ -103,11 +104,11 @@ class DenseLlama {
   }
 
   Vector attention(std::size_t index, const Vector& x) {
-    const LayerWeights& weights = weights_.layers[index];
+    const WeightSlots& weights = weights_.layers[index];
     Layer& layer = layers_[index];
-    const Vector q = times(weights.q_proj, x);
-    layer.keys.push_back(times(weights.k_proj, x));
-    layer.values.push_back(times(weights.v_proj, x));
+    const Vector q = times(weights[WeightSlot::qkv_proj].weights[kQ], x);
+    layer.keys.push_back(times(weights[WeightSlot::qkv_proj].weights[kK], x));
+    layer.values.push_back(times(weights[WeightSlot::qkv_proj].weights[kV], x));
     Vector out;
     for (int head = 0; head < shape_.kinds[0].attention.heads.num_attention_heads; ++head) {
       std::vector<Kept>& kept = layer.kept[static_cast<std::size_t>(head / shape_.heads().group_size())];
@@ -115,7 +116,7 @@ class DenseLlama {
       const Vector one = attend(layer, kept, q, head);
       out.insert(out.end(), one.begin(), one.end());
     }
-    return times(weights.o_proj, out);
+    return times(weights[WeightSlot::o_proj].weights[0], out);
   }
 
   // Makes room as the policy says, and lets the new token in.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/json.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "fields/utf8.hpp"

@@ -124,14 +124,16 @@ ModelWeights with_wide_heads(const ModelWeights& weights) {
   const int hidden = weights.shape.hidden_size, query_width = weights.shape.heads().query_width();
   for (LayerKind& kind : wide.shape.kinds) kind.attention.heads.head_dim *= kTimes;
   Widener widener(wide);
-  for (LayerWeights& layer : wide.layers) {
-    widener.spread(layer.q_proj, hidden, Spread::rows, kQueryFactor);
-    widener.spread(layer.k_proj, hidden, Spread::rows, 1);
-    widener.spread(layer.v_proj, hidden, Spread::rows, 1);
-    widener.spread(layer.q_bias, 1, Spread::rows, kQueryFactor);
-    widener.spread(layer.k_bias, 1, Spread::rows, 1);
-    widener.spread(layer.v_bias, 1, Spread::rows, 1);
-    widener.spread(layer.o_proj, query_width, Spread::columns, 1);
+  for (WeightSlots& layer : wide.layers) {
+    widener.spread(layer[WeightSlot::qkv_proj].weights[kQ], hidden, Spread::rows, kQueryFactor);
+    widener.spread(layer[WeightSlot::qkv_proj].weights[kK], hidden, Spread::rows, 1);
+    widener.spread(layer[WeightSlot::qkv_proj].weights[kV], hidden, Spread::rows, 1);
+    widener.spread(layer[WeightSlot::qkv_proj].biases[kQ], 1, Spread::rows, kQueryFactor);
+    widener.spread(layer[WeightSlot::qkv_proj].biases[kK], 1, Spread::rows, 1);
+    widener.spread(layer[WeightSlot::qkv_proj].biases[kV], 1, Spread::rows, 1);
+    SlotWeights& output = layer[WeightSlot::o_proj];
+    widener.spread(output.weights[0], query_width, Spread::columns, 1);
+    output.columns = kTimes * query_width;
   }
   return wide;
 }

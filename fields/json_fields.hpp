@@ -9,11 +9,7 @@
 
 #include "fields/node.hpp"
 
-namespace dculab::engine {
-
-// A whole file of a model as text. Throws InputError when it cannot be read, is no regular file or is larger than 100
-// MB.
-[[nodiscard]] std::string read_text(const std::string& path);
+namespace dculab {
 
 // Fields of a JSON object by name. A field that is null counts as absent, as in Hugging Face configurations. Copies and
 // the fields of an object inside share the document.
@@ -56,4 +52,4 @@ class JsonFields {
   const Node* object_;  // in the document
 };
 
-}  // namespace dculab::engine
+}  // namespace dculab

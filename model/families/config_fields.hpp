@@ -3,10 +3,10 @@
 
 #include <initializer_list>
 
-#include "engine/checkpoint/json.hpp"
+#include "fields/json_fields.hpp"
 #include "model/model_shape.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 
 // `value`, which stands under `key`. Throws InputError unless it is positive.
 [[nodiscard]] int positive(const JsonFields& config, const char* key, int value);
@@ -31,4 +31,4 @@ namespace dculab::engine {
 // "gelu", "gelu_new", ...
 [[nodiscard]] ActivationKind read_gelu(const JsonFields& config, const char* key);
 
-}  // namespace dculab::engine
+}  // namespace dculab

@@ -1,10 +1,10 @@
 // How each family of models says its shape in config.json, and what of it the engine does not run.
 #pragma once
 
-#include "engine/checkpoint/json.hpp"
+#include "fields/json_fields.hpp"
 #include "model/model_shape.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 
 // Each fills everything but name and dtype, with the defaults of transformers' configuration of that family where
 // config.json is silent. Throws InputError: file, line, what is not supported.
@@ -14,4 +14,4 @@ void read_qwen2(const JsonFields& config, ModelShape& shape);
 void read_bloom(const JsonFields& config, ModelShape& shape);
 void read_falcon(const JsonFields& config, ModelShape& shape);
 
-}  // namespace dculab::engine
+}  // namespace dculab

@@ -4,11 +4,26 @@
 #include <cmath>
 #include <string>
 
-#include "engine/checkpoint/config_fields.hpp"
-#include "engine/checkpoint/families/families.hpp"
+#include "model/families/config_fields.hpp"
+#include "model/families/families.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 namespace {
+
+constexpr TensorNames falcon_tensor_names(bool two_norms) {
+  TensorNames names{.model = "transformer.", .layers = "h.", .qkv = QkvLayout::by_group};
+  names.set(WeightSlot::embed_tokens, "word_embeddings");
+  names.set(WeightSlot::attention_norm, two_norms ? "ln_attn" : "input_layernorm");
+  names.set(WeightSlot::qkv_proj, "self_attention.query_key_value");
+  names.set(WeightSlot::o_proj, "self_attention.dense");
+  names.set(WeightSlot::mlp_norm, two_norms ? "ln_mlp" : "post_attention_layernorm");
+  names.set(WeightSlot::up_proj, "mlp.dense_h_to_4h");
+  names.set(WeightSlot::down_proj, "mlp.dense_4h_to_h");
+  names.set(WeightSlot::final_norm, "ln_f");
+  return names;
+}
+
+constexpr TensorNames kTensorNames = falcon_tensor_names(false), kTwoNorms = falcon_tensor_names(true);
 
 // "New decoder architecture": grouped KV heads, and a norm each for attention and MLP unless num_ln_in_parallel_attn
 // says otherwise. Before it: one KV head, or as many as query heads.
@@ -35,7 +50,7 @@ void read_block(const JsonFields& config, LayerKind& layer) {
 
 void read_falcon(const JsonFields& config, ModelShape& shape) {
   const int hidden = shape.hidden_size = read_size(config, {"hidden_size"});
-  const int num_layers = read_size(config, {"num_hidden_layers", "n_layer"});
+  const int num_layers = read_num_layers(config, {"num_hidden_layers", "n_layer"});
   LayerKind layer;
   Heads& heads = layer.attention.heads;
   heads.num_attention_heads = read_size(config, {"num_attention_heads", "n_head"});
@@ -51,6 +66,7 @@ void read_falcon(const JsonFields& config, ModelShape& shape) {
   layer.attention.qkv_bias = layer.attention.output_bias = layer.mlp.bias = config.flag("bias", false);
   layer.attention.position = read_position(config, heads.head_dim);
   set_layers(shape, num_layers, layer);
+  shape.tensor_names = layer.block == BlockKind::parallel_two_norms ? &kTwoNorms : &kTensorNames;
 }
 
-}  // namespace dculab::engine
+}  // namespace dculab

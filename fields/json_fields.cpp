@@ -1,21 +1,12 @@
-#include "engine/checkpoint/json.hpp"
+#include "fields/json_fields.hpp"
 
 #include <utility>
 
 #include "core/error.hpp"
 #include "fields/json_text.hpp"
 #include "fields/printable_text.hpp"
-#include "files/input.hpp"
 
-namespace dculab::engine {
-namespace {
-
-constexpr std::size_t kLargestJson = 100'000'000;  // bytes, as of the header of a .safetensors file
-
-}  // namespace
-
-std::string read_text(const std::string& path) { return files::read_text(path, kLargestJson); }
-
+namespace dculab {
 JsonFields::JsonFields(std::string file, std::string_view text) {
   Node root = parse_json(file, 1, text);
   if (root.kind != NodeKind::map) throw InputError(file, 1, "must be a JSON object");
@@ -100,4 +91,4 @@ void JsonFields::refuse(const Node& member, const std::string& message) const {
   throw InputError(file(), member.key_place.line, in_quotes(member.key) + " " + message);
 }
 
-}  // namespace dculab::engine
+}  // namespace dculab

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/checkpoint/config_fields.hpp"
-#include "engine/checkpoint/families/families.hpp"
 #include "fields/printable_text.hpp"
+#include "model/families/config_fields.hpp"
+#include "model/families/families.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 namespace {
 
 constexpr double kDefaultRmsNormEps = 1e-6;
@@ -80,4 +80,4 @@ void read_qwen2(const JsonFields& config, ModelShape& shape) {
   set_window(shape, read_size(config, {"sliding_window"}, kDefaultWindow));
 }
 
-}  // namespace dculab::engine
+}  // namespace dculab

@@ -1,10 +1,10 @@
-#include "engine/checkpoint/config_fields.hpp"
+#include "model/families/config_fields.hpp"
 
 #include <string>
 
 #include "fields/printable_text.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 namespace {
 
 constexpr double kDefaultRopeTheta = 10000.0;
@@ -90,4 +90,4 @@ ActivationKind read_gelu(const JsonFields& config, const char* key) {
   config.refuse(key, in_quotes(activation) + " is not supported (gelu, gelu_new, gelu_pytorch_tanh)");
 }
 
-}  // namespace dculab::engine
+}  // namespace dculab

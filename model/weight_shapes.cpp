@@ -1,0 +1,45 @@
+#include "model/weight_shapes.hpp"
+
+namespace dculab {
+namespace {
+
+[[nodiscard]] WeightShape norm(const ModelShape& model, WeightSlot slot) {
+  return {.slot = slot, .rows = model.hidden_size, .has_bias = model.norm == NormKind::layer_norm};
+}
+
+void add_attention(WeightShapes& weights, int hidden, const Gqa& attention) {
+  const Heads& heads = attention.heads;
+  weights.add({WeightSlot::qkv_proj, kQ, heads.query_width(), hidden, attention.qkv_bias});
+  weights.add({WeightSlot::qkv_proj, kK, heads.kv_width(), hidden, attention.qkv_bias});
+  weights.add({WeightSlot::qkv_proj, kV, heads.kv_width(), hidden, attention.qkv_bias});
+  weights.add({WeightSlot::o_proj, 0, hidden, heads.query_width(), attention.output_bias});
+}
+
+void add_mlp(WeightShapes& weights, int hidden, const Dense& mlp) {
+  for (std::size_t part = 0; part < (mlp.kind == MlpKind::gated ? 2U : 1U); ++part)
+    weights.add({WeightSlot::up_proj, part, mlp.intermediate_size, hidden, mlp.bias});
+  weights.add({WeightSlot::down_proj, 0, hidden, mlp.intermediate_size, mlp.bias});
+}
+
+}  // namespace
+
+WeightShapes layer_weights(const ModelShape& model, const LayerKind& kind) {
+  WeightShapes weights;
+  weights.add(norm(model, WeightSlot::attention_norm));
+  add_attention(weights, model.hidden_size, kind.attention);
+  if (kind.block != BlockKind::parallel) weights.add(norm(model, WeightSlot::mlp_norm));
+  add_mlp(weights, model.hidden_size, kind.mlp);
+  return weights;
+}
+
+WeightShapes outer_weights(const ModelShape& model) {
+  WeightShapes weights;
+  weights.add({.slot = WeightSlot::embed_tokens, .rows = model.vocab_size, .columns = model.hidden_size});
+  if (model.embedding_norm) weights.add(norm(model, WeightSlot::embed_norm));
+  weights.add(norm(model, WeightSlot::final_norm));
+  if (!model.tie_word_embeddings)
+    weights.add({.slot = WeightSlot::lm_head, .rows = model.vocab_size, .columns = model.hidden_size});
+  return weights;
+}
+
+}  // namespace dculab
