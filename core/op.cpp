@@ -14,6 +14,8 @@ std::string_view name(OpKind kind) {
       return "matmul";
     case OpKind::shift_sink_keys:
       return "shift_sink_keys";
+    case OpKind::qk_norm:
+      return "qk_norm";
     case OpKind::rope_and_cache:
       return "rope_and_cache";
     case OpKind::attention_prefill:
@@ -24,6 +26,10 @@ std::string_view name(OpKind kind) {
       return "attention_scores";
     case OpKind::activation_mul:
       return "activation_mul";
+    case OpKind::residual_add:
+      return "residual_add";
+    case OpKind::soft_cap:
+      return "soft_cap";
     case OpKind::all_reduce:
       return "all_reduce";
     case OpKind::all_gather:

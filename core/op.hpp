@@ -18,11 +18,14 @@ enum class OpKind : std::uint8_t {
   layer_norm,         // likewise; its weight has a bias
   matmul,             // y[m, n] = x[m, k] * w[n, k]^T
   shift_sink_keys,    // StreamingLLM: rotate the first keys to where they stand now, write them to their slots
+  qk_norm,            // RMS norms of Q and K
   rope_and_cache,     // rotate Q and K (not with ALiBi), write K and V to their slots
   attention_prefill,  // paged, causal, tiled online softmax
   attention_decode,   // paged, one query token per sequence
   attention_scores,   // H2O: how much attention each cached token gets, summed up
   activation_mul,     // silu(gate) * up, or the plain activation: gelu(up)
+  residual_add,       // where no norm does it: the residual plus what a layer's half gave
+  soft_cap,           // of logits: cap * tanh(logit / cap)
   all_reduce,         // m rows of n values, summed over the devices that share the model
   all_gather,         // m rows of n values of each device, side by side on all of them
 };
@@ -39,25 +42,28 @@ enum class WeightSlot : std::uint8_t {
   embed_norm,
   attention_norm,
   qkv_proj,
+  qk_norm,
   o_proj,
+  attention_post_norm,
   mlp_norm,
   up_proj,  // of a gated MLP gate and up
   down_proj,
+  mlp_post_norm,
   final_norm,
   lm_head,
 };
-inline constexpr std::size_t kWeightSlots = 11;
+inline constexpr std::size_t kWeightSlots = 14;
 
 // Each layer has its own.
 [[nodiscard]] constexpr bool is_of_layer(WeightSlot slot) {
-  return slot >= WeightSlot::attention_norm && slot <= WeightSlot::down_proj;
+  return slot >= WeightSlot::attention_norm && slot <= WeightSlot::mlp_post_norm;
 }
 
 // Activations that ops hand on to each other: [tokens, width] each.
 enum class Buffer : std::uint8_t {
   none,
   residual,       // [tokens, hidden_size]
-  normed,         // [tokens, hidden_size]
+  normed,         // [tokens, hidden_size]: what a layer's half begins with
   qkv,            // [tokens, query_width + 2 * kv_width]
   attention,      // [tokens, query_width]
   projected,      // [tokens, hidden_size]: what the next norm adds to the residual
@@ -87,6 +93,7 @@ struct AttentionWork {
   int sliding_window = 0;  // tokens that each query sees; 0 = all
   Dtype kv_dtype = Dtype::f16;
   bool has_alibi = false;     // scores get a multiple of the distance
+  bool has_soft_cap = false;  // scores become cap * tanh(score / cap)
   double query_tokens = 0;    // new tokens
   double context_tokens = 0;  // KV tokens that are loaded, each counted once per sequence
   double score_pairs = 0;     // (query token, KV token) pairs that are scored, per query head

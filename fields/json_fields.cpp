@@ -65,6 +65,17 @@ std::vector<int> JsonFields::integers(std::string_view key) const {
   return result;
 }
 
+std::vector<double> JsonFields::numbers(std::string_view key) const {
+  std::vector<double> result;
+  if (!has(key)) return result;
+  if (at(key).kind != NodeKind::list) refuse(key, "must be a list");
+  for (const Node& element : at(key).children) {
+    if (!element.is(ScalarType::integer) && !element.is(ScalarType::real)) refuse(key, "must be a list of numbers");
+    result.push_back(number_of(element));
+  }
+  return result;
+}
+
 std::vector<std::string> JsonFields::texts(std::string_view key) const {
   std::vector<std::string> result;
   if (!has(key)) return result;

@@ -28,6 +28,7 @@ class JsonFields {
   [[nodiscard]] bool flag(std::string_view key, bool fallback) const;
   [[nodiscard]] std::string text(std::string_view key, std::string_view fallback) const;
   [[nodiscard]] std::vector<int> integers(std::string_view key) const;       // a number, or a list of them
+  [[nodiscard]] std::vector<double> numbers(std::string_view key) const;     // a list of numbers; none where absent
   [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;  // a list of strings
   [[nodiscard]] std::optional<JsonFields> object(std::string_view key) const;
   [[nodiscard]] const std::string& file() const { return document_->file; }

@@ -231,9 +231,12 @@ ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& devi
     case OpKind::embedding:
     case OpKind::rms_norm:
     case OpKind::layer_norm:
+    case OpKind::qk_norm:
     case OpKind::rope_and_cache:
     case OpKind::shift_sink_keys:
     case OpKind::activation_mul:
+    case OpKind::residual_add:
+    case OpKind::soft_cap:
       break;
   }
   return {};

@@ -18,6 +18,7 @@ constexpr double kBlockIdBytes = 4;
   work.sliding_window = attention.sliding_window;
   work.kv_dtype = options.kv_cache_dtype;
   work.has_alibi = attention.position.kind == PositionKind::alibi;
+  work.has_soft_cap = attention.logit_soft_cap > 0;
   return work;
 }
 

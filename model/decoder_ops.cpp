@@ -8,7 +8,7 @@ namespace dculab {
 namespace {
 
 [[nodiscard]] std::string_view activation_name(const Dense& mlp) {
-  const bool gelu = mlp.activation != ActivationKind::silu;
+  const bool gelu = is_gelu(mlp.activation);
   if (mlp.kind == MlpKind::gated) return gelu ? "gelu_and_mul" : "silu_and_mul";
   return gelu ? "gelu" : "activation";
 }
@@ -82,6 +82,47 @@ Op plan_norm(const Place& place, const StepSizes& sizes, std::int64_t rows, cons
   return op;
 }
 
+Op plan_residual_add(const StepSizes& sizes, bool adds_layer_before) {
+  const int width = sizes.model.hidden_size;
+  Op op = make_op(OpKind::residual_add, {"residual_add", WeightSlot::none, Buffer::residual, Buffer::normed}, sizes,
+                  sizes.tokens, width);
+  op.added = {Buffer::projected};
+  op.adds_layer_before = adds_layer_before;
+  const double values = static_cast<double>(sizes.tokens) * width;
+  op.flops = FlopCount(values);
+  op.add({OperandRole::activation, activations(sizes, 2 * values), activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, values), activations(sizes, width)});
+  return op;
+}
+
+// 3 FLOP a value, as of any RMS norm.
+Op plan_qk_norm(const StepSizes& sizes) {
+  const Gqa& attention = sizes.layer().attention;
+  const int width = attention.heads.query_width() + attention.heads.kv_width();
+  const bool whole = attention.qk_norm == QkNorm::whole;
+  Op op =
+      make_op(OpKind::qk_norm, {"qk_norm", WeightSlot::qk_norm, Buffer::qkv, Buffer::qkv}, sizes, sizes.tokens, width);
+  const double values = static_cast<double>(sizes.tokens) * width;
+  const Bytes weights = storage(sizes.model.dtype, whole ? width : 2 * attention.heads.head_dim);
+  op.flops = FlopCount(3 * values);
+  op.add({OperandRole::weight, weights, weights});
+  op.add({OperandRole::activation, activations(sizes, values), activations(sizes, attention.heads.head_dim)});
+  op.add({OperandRole::output, activations(sizes, values), activations(sizes, attention.heads.head_dim)});
+  return op;
+}
+
+// A tanh costs about 8 FLOP, as of GELU.
+Op plan_soft_cap(const StepSizes& sizes) {
+  const int width = sizes.model.vocab_size;
+  Op op = make_op(OpKind::soft_cap, {"soft_cap", WeightSlot::none, Buffer::logits, Buffer::logits}, sizes,
+                  sizes.logits_rows, width);
+  const double values = static_cast<double>(sizes.logits_rows) * width;
+  op.flops = FlopCount(8 * values);
+  op.add({OperandRole::activation, activations(sizes, values), activations(sizes, width)});
+  op.add({OperandRole::output, activations(sizes, values), activations(sizes, width)});
+  return outside_layers(op, Stage::after_layers);
+}
+
 Op plan_embedding(const StepSizes& sizes) {
   const int width = sizes.model.hidden_size;
   Op op = make_op(OpKind::embedding,
@@ -104,8 +145,10 @@ Op plan_activation(const StepSizes& sizes) {
       make_op(OpKind::activation_mul, {.name = activation_name(mlp), .input = Buffer::up, .output = Buffer::activated},
               sizes, sizes.tokens, width);
   const double values = static_cast<double>(sizes.tokens) * width;
-  op.is_plain_gelu = !gated && mlp.activation != ActivationKind::silu;
-  const double each = mlp.activation == ActivationKind::silu ? (gated ? 6.0 : 1.0) : (gated ? 9.0 : 8.0);
+  const bool gelu = is_gelu(mlp.activation);
+  op.activation = gated ? (gelu ? OpActivation::gelu_and_mul : OpActivation::silu_and_mul)
+                        : (gelu ? OpActivation::gelu : OpActivation::plain);
+  const double each = is_gelu(mlp.activation) ? (gated ? 9.0 : 8.0) : (gated ? 6.0 : 1.0);
   op.flops = FlopCount(each * values);
   op.add({OperandRole::activation, activations(sizes, (gated ? 2 : 1) * values), activations(sizes, width)});
   op.add({OperandRole::output, activations(sizes, values), activations(sizes, width)});

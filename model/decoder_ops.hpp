@@ -60,6 +60,15 @@ using Added = std::array<Buffer, 2>;
 // residual += x for each of `added`; out = norm(residual).
 [[nodiscard]] Op plan_norm(const Place& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers);
 
+// residual += projected, unless it is the first layer's; out = residual. Where no norm stands before a layer's half.
+[[nodiscard]] Op plan_residual_add(const StepSizes& sizes, bool adds_layer_before);
+
+// In place, in the QKV buffer.
+[[nodiscard]] Op plan_qk_norm(const StepSizes& sizes);
+
+// Of the logits, in place.
+[[nodiscard]] Op plan_soft_cap(const StepSizes& sizes);
+
 [[nodiscard]] Op plan_embedding(const StepSizes& sizes);
 [[nodiscard]] Op plan_activation(const StepSizes& sizes);
 

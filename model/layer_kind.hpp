@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace dculab {
 
@@ -19,29 +20,46 @@ struct Heads {
   friend bool operator==(const Heads&, const Heads&) = default;
 };
 
-enum class RopeScalingKind : std::uint8_t { none, linear, llama3 };
+enum class RopeScalingKind : std::uint8_t { none, linear, llama3, yarn, longrope };
 
-// `rope_scaling` of config.json. Source of the llama3 rule: transformers, modeling_rope_utils.py.
+// `rope_scaling` of config.json. Source of the rules: transformers, modeling_rope_utils.py.
 struct RopeScaling {
   RopeScalingKind kind = RopeScalingKind::none;
   double factor = 1.0;
-  double low_freq_factor = 1.0;                 // llama3 only
-  double high_freq_factor = 4.0;                // llama3 only
-  int original_max_position_embeddings = 8192;  // llama3 only
+  double low_freq_factor = 1.0;                 // llama3
+  double high_freq_factor = 4.0;                // llama3
+  int original_max_position_embeddings = 8192;  // llama3, yarn, longrope
+  double beta_fast = 32;                        // yarn: turns within the original context that keep a frequency,
+  double beta_slow = 1;                         // yarn: and those up to which it is divided by the factor
+  bool truncate = true;                         // yarn: the bounds between are whole planes
+  double attention_factor = 1.0;                // yarn, longrope: cosines and sines are multiplied by it
+  std::vector<double> short_factor{};           // longrope: [rotary_dim / 2], up to the original context
 
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
 enum class PositionKind : std::uint8_t { rope, alibi };
 
+// Which values of a head make the planes that are rotated: value i with i + rotary_dim / 2, or neighbours.
+enum class RopePairs : std::uint8_t { halves, neighbours };
+
 // How attention learns where a token stands.
 struct Position {
   PositionKind kind = PositionKind::rope;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling{};
+  int rotary_dim = 0;  // values of a head that are rotated, its first; 0 = all
+  RopePairs pairs = RopePairs::halves;
   double alibi_scale = 1.0;  // of the slopes: Falcon adds the bias before it divides by sqrt(head_dim)
 
   friend bool operator==(const Position&, const Position&) = default;
+};
+
+// RMS norms of the queries and keys of a token, before they are rotated.
+enum class QkNorm : std::uint8_t {
+  none,
+  per_head,  // of each head on its own, with weights [head_dim]: Qwen3, Gemma 3
+  whole,     // of all query heads together and all KV heads together, with weights [width]: OLMo 2
 };
 
 // Grouped-query attention, with MHA and MQA as its ends.
@@ -51,6 +69,9 @@ struct Gqa {
   int sliding_window = 0;  // a token sees itself and the window - 1 tokens before it; 0 = all
   bool qkv_bias = false;
   bool output_bias = false;
+  QkNorm qk_norm = QkNorm::none;
+  double query_scalar = 0;    // scores are divided by its root; 0 = head_dim: Gemma's query_pre_attn_scalar
+  double logit_soft_cap = 0;  // scores become cap * tanh(score / cap); 0 = none: Gemma 2
 
   friend bool operator==(const Gqa&, const Gqa&) = default;
 };
@@ -61,6 +82,10 @@ enum class MlpKind : std::uint8_t {
 };
 
 enum class ActivationKind : std::uint8_t { silu, gelu, gelu_tanh };
+
+[[nodiscard]] constexpr bool is_gelu(ActivationKind kind) {
+  return kind == ActivationKind::gelu || kind == ActivationKind::gelu_tanh;
+}
 
 // One MLP for all tokens.
 struct Dense {
@@ -82,10 +107,18 @@ enum class BlockKind : std::uint8_t {
   parallel_two_norms,  // x += attention(norm1(x)) + mlp(norm2(x)): Falcon 40B
 };
 
+// Where the norms of attention and MLP stand.
+enum class NormPlacement : std::uint8_t {
+  pre,       // x += f(norm(x)): most models
+  post,      // x += norm(f(x)): OLMo 2
+  sandwich,  // x += norm(f(norm(x))): Gemma 2 and 3, GLM-4
+};
+
 struct LayerKind {
   Gqa attention{};
   Dense mlp{};
   BlockKind block = BlockKind::sequential;
+  NormPlacement norms = NormPlacement::pre;  // of a sequential block; the others have pre
 
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };

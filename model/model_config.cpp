@@ -16,11 +16,7 @@ struct Family {
   void (*read)(const JsonFields& config, ModelShape& shape);
 };
 
-constexpr Family kFamilies[] = {{"llama", read_llama},
-                                {"mistral", read_mistral},
-                                {"qwen2", read_qwen2},
-                                {"bloom", read_bloom},
-                                {"falcon", read_falcon}};
+constexpr Family kFamilies[] = {{"bloom", read_bloom}, {"falcon", read_falcon}, {"gemma2", read_gemma2}, {"gemma3_text", read_gemma3_text}, {"glm4", read_glm4}, {"llama", read_llama}, {"mistral", read_mistral}, {"olmo2", read_olmo2}, {"phi3", read_phi3}, {"qwen2", read_qwen2}, {"qwen3", read_qwen3}};
 
 const Family& family_of(const JsonFields& config) {
   const std::string type = config.text("model_type", "");

@@ -68,6 +68,23 @@ void set_layers(ModelShape& model, int count, LayerKind kind) {
   model.layers.assign(static_cast<std::size_t>(std::max(0, count)), 0);
 }
 
+void add_layer(ModelShape& model, const LayerKind& kind) {
+  const auto found = std::ranges::find(model.kinds, kind);
+  model.layers.push_back(static_cast<std::uint8_t>(found - model.kinds.begin()));
+  if (found == model.kinds.end()) model.kinds.push_back(kind);
+}
+
+namespace {
+
+[[nodiscard]] ModelShape without_unused_kinds(ModelShape model) {
+  const ModelShape before = model;
+  model.kinds.clear(), model.layers.clear();
+  for (const std::uint8_t kind : before.layers) add_layer(model, before.kinds[kind]);
+  return model;
+}
+
+}  // namespace
+
 ModelShape with_layers(ModelShape model, int count) {
   const std::size_t own = model.layers.size();
   model.layers.resize(static_cast<std::size_t>(count));

@@ -31,7 +31,10 @@ struct ModelShape {
   bool tie_word_embeddings = false;
   NormKind norm = NormKind::rms_norm;
   double norm_eps = 1e-6;                      // rms_norm_eps, layer_norm_epsilon
+  bool unit_offset_norms = false;              // norms multiply by 1 + weight: Gemma
   bool embedding_norm = false;                 // a norm between the embedding and the first layer: BLOOM
+  double embedding_scale = 1.0;                // embeddings are multiplied by it: Gemma's sqrt(hidden_size)
+  double final_logit_soft_cap = 0;             // logits become cap * tanh(logit / cap); 0 = none: Gemma 2
   Dtype dtype = Dtype::f16;                    // the checkpoint's own; of a quantized one, what is not quantized
   std::optional<WeightFormat> quantization{};  // of the layers' matrices, when the checkpoint is quantized
   bool quantized_lm_head = false;              // lm_head is in the layers' format too, not in dtype
@@ -59,6 +62,9 @@ struct ModelShape {
 
 // `count` layers of one kind.
 void set_layers(ModelShape& model, int count, LayerKind kind);
+
+// One more layer, of a kind that the model may have already.
+void add_layer(ModelShape& model, const LayerKind& kind);
 
 // The same model with another number of layers: the first of its own, and where they are too few all of them again.
 [[nodiscard]] ModelShape with_layers(ModelShape model, int count);

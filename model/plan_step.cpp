@@ -27,18 +27,34 @@ void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& siz
   plan.ops.push_back(stage == Stage::layer ? op : outside_layers(op, stage));
 }
 
+// What a half of a layer begins with, in `normed`: the norm of the residual, or the residual itself where the half's
+// norm comes after it. Both add to the residual what the half before gave.
+void plan_beginning(StepPlan& plan, const StepSizes& sizes, const Place& norm, const Added& added,
+                    bool adds_layer_before) {
+  if (sizes.layer().norms == NormPlacement::post)
+    return plan.ops.push_back(plan_residual_add(sizes, adds_layer_before));
+  Op op = plan_norm(norm, sizes, sizes.tokens, added);
+  op.adds_layer_before = adds_layer_before;
+  plan.ops.push_back(op);
+}
+
+// The norm of what a half of a layer gave, where there is one.
+void plan_post_norm(StepPlan& plan, const StepSizes& sizes, std::string_view name, WeightSlot slot) {
+  if (sizes.layer().norms != NormPlacement::pre)
+    plan.ops.push_back(plan_norm({name, slot, Buffer::projected, Buffer::projected}, sizes, sizes.tokens, {}));
+}
+
 void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   const Gqa& attention = sizes.layer().attention;
   const Heads& heads = attention.heads;
   const WeightFormat format = sizes.options.weights;
   const std::int64_t tokens = sizes.tokens;
   const int hidden = sizes.model.hidden_size;
-  Op norm = plan_norm({"input_layernorm", WeightSlot::attention_norm, Buffer::residual, Buffer::normed}, sizes, tokens,
-                      added_after(sizes.layer().block));
-  norm.adds_layer_before = true;
-  plan.ops.push_back(norm);
+  plan_beginning(plan, sizes, {"input_layernorm", WeightSlot::attention_norm, Buffer::residual, Buffer::normed},
+                 added_after(sizes.layer().block), true);
   plan.ops.push_back(plan_matmul({"qkv_proj", WeightSlot::qkv_proj, Buffer::normed, Buffer::qkv}, sizes, format, tokens,
                                  heads.query_width() + 2 * heads.kv_width(), hidden, bias_if(attention.qkv_bias)));
+  if (attention.qk_norm != QkNorm::none) plan.ops.push_back(plan_qk_norm(sizes));
   plan_eviction(plan, sizes);
   plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
@@ -50,21 +66,23 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   plan.ops.push_back(plan_matmul({"o_proj", WeightSlot::o_proj, Buffer::attention, Buffer::projected}, sizes, format,
                                  tokens, hidden, heads.query_width(), bias_if(attention.output_bias)));
   plan_all_reduce(plan, "attention_all_reduce", sizes);
+  plan_post_norm(plan, sizes, "attention_post_norm", WeightSlot::attention_post_norm);
 }
 
 // A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
 // has one, adds nothing.
 void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
-  const auto& [attention, mlp, block] = sizes.layer();
+  const LayerKind& layer = sizes.layer();
+  const Dense& mlp = layer.mlp;
   const WeightFormat format = sizes.options.weights;
   const std::int64_t tokens = sizes.tokens;
   const int hidden = sizes.model.hidden_size;
   const bool gated = mlp.kind == MlpKind::gated;
   const Bias bias = bias_if(mlp.bias);
-  const bool sequential = block == BlockKind::sequential;
-  if (block != BlockKind::parallel)
-    plan.ops.push_back(plan_norm({"post_attention_layernorm", WeightSlot::mlp_norm, Buffer::residual, Buffer::normed},
-                                 sizes, tokens, {sequential ? Buffer::projected : Buffer::none}));
+  const bool sequential = layer.block == BlockKind::sequential;
+  if (layer.block != BlockKind::parallel)
+    plan_beginning(plan, sizes, {"post_attention_layernorm", WeightSlot::mlp_norm, Buffer::residual, Buffer::normed},
+                   {sequential ? Buffer::projected : Buffer::none}, false);
   plan.ops.push_back(plan_matmul({gated ? "gate_up_proj" : "up_proj", WeightSlot::up_proj, Buffer::normed, Buffer::up},
                                  sizes, format, tokens, mlp.up_width(), hidden, bias));
   plan.ops.push_back(plan_activation(sizes));
@@ -72,6 +90,7 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
       {"down_proj", WeightSlot::down_proj, Buffer::activated, sequential ? Buffer::projected : Buffer::mlp_projected},
       sizes, format, tokens, hidden, mlp.intermediate_size, bias));
   plan_all_reduce(plan, "mlp_all_reduce", sizes);
+  plan_post_norm(plan, sizes, "mlp_post_norm", WeightSlot::mlp_post_norm);
 }
 
 }  // namespace
@@ -128,6 +147,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   const Op head = plan_matmul({"lm_head", WeightSlot::lm_head, Buffer::normed, Buffer::logits}, sizes,
                               model.head_format(options.weights), logits_rows, model.vocab_size, model.hidden_size);
   plan.ops.push_back(outside_layers(head, Stage::after_layers));
+  if (model.final_logit_soft_cap > 0) plan.ops.push_back(plan_soft_cap(sizes));
   if (model.tensor_parallel_size == 1) return;
   const Op logits = plan_collective(OpKind::all_gather, "logits_all_gather", sizes, logits_rows, model.vocab_size);
   plan.ops.push_back(outside_layers(logits, Stage::after_layers));

@@ -14,6 +14,7 @@ namespace dculab {
 enum class QkvLayout : std::uint8_t {
   apart,     // a tensor each
   by_group,  // one tensor, [KV heads, group size + 2, head_dim] rows: the queries of a KV head, its K, its V
+  stacked,   // one tensor: all of Q, then K, then V
 };
 
 // Modules have a tensor "weight", and some "bias". The full name of a layer's is `model` + `layers` + its number + "."
@@ -25,6 +26,7 @@ struct TensorNames {
   // By slot and part (model/weight_shapes.hpp). lm_head's stands alone, since it is not below `model`.
   std::array<std::array<std::string_view, 3>, kWeightSlots> modules{};
   QkvLayout qkv = QkvLayout::apart;
+  bool stacked_gate_up = false;  // one tensor: all of gate, then up
 
   [[nodiscard]] constexpr std::string_view module(WeightSlot slot, std::size_t part) const {
     return modules[static_cast<std::size_t>(slot)][part];

@@ -7,11 +7,21 @@ namespace {
   return {.slot = slot, .rows = model.hidden_size, .has_bias = model.norm == NormKind::layer_norm};
 }
 
+// Gains of the norms of Q and K.
+void add_qk_norm(WeightShapes& weights, const Gqa& attention) {
+  const Heads& heads = attention.heads;
+  if (attention.qk_norm == QkNorm::none) return;
+  const bool whole = attention.qk_norm == QkNorm::whole;
+  weights.add({.slot = WeightSlot::qk_norm, .part = kQ, .rows = whole ? heads.query_width() : heads.head_dim});
+  weights.add({.slot = WeightSlot::qk_norm, .part = kK, .rows = whole ? heads.kv_width() : heads.head_dim});
+}
+
 void add_attention(WeightShapes& weights, int hidden, const Gqa& attention) {
   const Heads& heads = attention.heads;
   weights.add({WeightSlot::qkv_proj, kQ, heads.query_width(), hidden, attention.qkv_bias});
   weights.add({WeightSlot::qkv_proj, kK, heads.kv_width(), hidden, attention.qkv_bias});
   weights.add({WeightSlot::qkv_proj, kV, heads.kv_width(), hidden, attention.qkv_bias});
+  add_qk_norm(weights, attention);
   weights.add({WeightSlot::o_proj, 0, hidden, heads.query_width(), attention.output_bias});
 }
 
@@ -25,10 +35,13 @@ void add_mlp(WeightShapes& weights, int hidden, const Dense& mlp) {
 
 WeightShapes layer_weights(const ModelShape& model, const LayerKind& kind) {
   WeightShapes weights;
-  weights.add(norm(model, WeightSlot::attention_norm));
+  const bool pre = kind.norms != NormPlacement::post, post = kind.norms != NormPlacement::pre;
+  if (pre) weights.add(norm(model, WeightSlot::attention_norm));
   add_attention(weights, model.hidden_size, kind.attention);
-  if (kind.block != BlockKind::parallel) weights.add(norm(model, WeightSlot::mlp_norm));
+  if (post) weights.add(norm(model, WeightSlot::attention_post_norm));
+  if (pre && kind.block != BlockKind::parallel) weights.add(norm(model, WeightSlot::mlp_norm));
   add_mlp(weights, model.hidden_size, kind.mlp);
+  if (post) weights.add(norm(model, WeightSlot::mlp_post_norm));
   return weights;
 }
 

@@ -76,42 +76,6 @@ void add_value(Report& report, const std::string& key, const std::string& value,
   return report;
 }
 
-[[nodiscard]] const char* block_text(BlockKind block) {
-  switch (block) {
-    case BlockKind::sequential:
-      return "attention, then MLP";
-    case BlockKind::parallel:
-      return "attention beside MLP, one norm";
-    case BlockKind::parallel_two_norms:
-      return "attention beside MLP, a norm each";
-  }
-  return "";
-}
-
-[[nodiscard]] std::string bias_text(const LayerKind& kind) {
-  std::string text;
-  const auto add = [&](bool is_there, const char* name) {
-    if (is_there) text += (text.empty() ? "" : ", ") + std::string(name);
-  };
-  add(kind.attention.qkv_bias, "qkv_proj");
-  add(kind.attention.output_bias, "o_proj");
-  add(kind.mlp.bias, "MLP");
-  return text.empty() ? "none" : text;
-}
-
-// What tells one family from another.
-void add_family(Report& report, const ModelShape& model) {
-  const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", "config.json"); };
-  const auto& [attention, mlp, block] = model.kinds.front();
-  const bool gelu = mlp.activation != ActivationKind::silu;
-  add("block", block_text(block));
-  add("norm", model.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm");
-  add("mlp", mlp.kind == MlpKind::gated ? "gated, SiLU" : gelu ? "plain, GELU" : "plain");
-  add("biases", bias_text(model.kinds.front()));
-  add("position", attention.position.kind == PositionKind::alibi ? "ALiBi" : "RoPE");
-  add("sliding_window", attention.sliding_window == 0 ? "none" : std::to_string(attention.sliding_window));
-}
-
 [[nodiscard]] Report show_model(const std::filesystem::path& folder) {
   const ModelShape model = engine::read_model_shape(folder);
   Report report = empty_report("model " + folder.string());

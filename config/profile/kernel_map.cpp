@@ -147,6 +147,7 @@ bool serves(KernelRole role, OpKind kind) {
       return role == embedding;
     case OpKind::rms_norm:
     case OpKind::layer_norm:
+    case OpKind::qk_norm:
       return role == norm;
     case OpKind::matmul:
       return role == matmul;
@@ -154,6 +155,8 @@ bool serves(KernelRole role, OpKind kind) {
       return role == rope_and_cache;
     case OpKind::shift_sink_keys:  // profiled engines have no such kernels
     case OpKind::attention_scores:
+    case OpKind::residual_add:  // no kernels are known
+    case OpKind::soft_cap:
     case OpKind::all_reduce:  // profiled engines run on one device
     case OpKind::all_gather:
       return false;

@@ -166,6 +166,12 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
       return execute_attention(plan, op, layer, Phase::prefill);
     case OpKind::attention_decode:
       return execute_attention(plan, op, layer, Phase::decode);
+    case OpKind::qk_norm:
+      return execute_qk_norm(op, layer);
+    case OpKind::residual_add:
+      return execute_residual_add(op, layer);
+    case OpKind::soft_cap:
+      return execute_soft_cap(op);
     case OpKind::shift_sink_keys:
     case OpKind::attention_scores:
       return require(false, op, "is for a CPU: GPU kernels keep every token");

@@ -24,7 +24,8 @@ float scaled_llama3(float frequency, const RopeScaling& scaling) {
 
 std::vector<float> rope_frequencies(const Gqa& attention) {
   const int head_dim = attention.heads.head_dim;
-  const auto& [kind, theta, scaling, alibi_scale] = attention.position;
+  const double theta = attention.position.rope_theta;
+  const RopeScaling& scaling = attention.position.rope_scaling;
   std::vector<float> frequencies(static_cast<std::size_t>(head_dim / 2));
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);

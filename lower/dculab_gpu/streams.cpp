@@ -140,6 +140,9 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double 
     case OpKind::attention_scores:
     case OpKind::shift_sink_keys:
     case OpKind::activation_mul:
+    case OpKind::qk_norm:
+    case OpKind::residual_add:
+    case OpKind::soft_cap:
     case OpKind::all_reduce:
     case OpKind::all_gather:
       return;

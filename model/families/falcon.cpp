@@ -43,7 +43,7 @@ void read_block(const JsonFields& config, LayerKind& layer) {
 [[nodiscard]] Position read_position(const JsonFields& config, int head_dim) {
   if (config.flag("alibi", false))
     return {.kind = PositionKind::alibi, .alibi_scale = 1.0 / std::sqrt(static_cast<double>(head_dim))};
-  return read_rope(config);
+  return read_rope(config, head_dim);
 }
 
 }  // namespace

@@ -98,8 +98,9 @@ def write_configs():
     bad("dtype", "'torch_dtype' 'float64' is not a supported dtype (float32, float16, bfloat16)", torch_dtype="float64")
     bad("indivisible_head", "'hidden_size' is not a multiple of num_attention_heads, and there is no head_dim",
         num_attention_heads=3, hidden_size=8)
-    write("config_rope_yarn", f"/config.json:{line('rope_scaling') + 1}: 'rope_type' 'yarn' is not a supported RoPE "
-          "scaling (default, linear, llama3)", dict(rope_scaling=dict(rope_type="yarn", factor=2.0)))
+    write("config_rope_dynamic", f"/config.json:{line('rope_scaling') + 1}: 'rope_type' 'dynamic' is not a supported "
+          "RoPE scaling (default, linear, llama3, yarn, longrope)",
+          dict(rope_scaling=dict(rope_type="dynamic", factor=2.0)))
     write("config_rope_no_factor", "/config.json: 'factor' is missing", dict(rope_scaling=dict(type="linear")))
     write("config_indivisible_kv_heads",
           "/config.json: num_attention_heads (2) is not a multiple of num_key_value_heads (3)",
@@ -116,12 +117,7 @@ def write_families():
         write(f"{model_type}_{case}", "/model.safetensors: " + message, dict(model_type=model_type, **config),
               weights=safetensors(tensors(shapes)))
 
-    some = "gives a sliding window to some layers and not to others, which is not supported"
     bad("window_zero", "'sliding_window' must be positive, not 0", "mistral", sliding_window=0)
-    bad("some_windows", f"'max_window_layers' {some}", "qwen2", num_hidden_layers=4, use_sliding_window=True,
-        sliding_window=8, max_window_layers=2)
-    bad("layer_types", f"'layer_types' {some}", "qwen2", num_hidden_layers=2, use_sliding_window=True,
-        sliding_window=8, layer_types=["sliding_attention", "full_attention"])
     bad("layer_types_not_words", "'layer_types' must be a list of strings", "qwen2", use_sliding_window=True,
         layer_types=[1])
     bad_model("missing_bias", f"tensor '{LAYER}self_attn.q_proj.bias' is missing; config.json asks for it", "qwen2",

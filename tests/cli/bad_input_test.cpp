@@ -67,7 +67,7 @@ TEST_CASE("sizes beyond the ceilings are refused with the ceiling, before memory
   check_refused(predict({"--context", "16777217"}), {"--context 16777217", "at most 16777216"});
   check_refused({"tables", "intensity", "--model", "llama-2-7b", "--tokens", "16777217"},
                 {"--tokens", "at most 16777216"});
-  check_refused(predict({"--set", "model.num_hidden_layers=65537"}), {"num_hidden_layers must be at most 65536"});
+  check_refused(predict({"--set", "model.num_hidden_layers=10001"}), {"num_hidden_layers must be at most 10000"});
   check_refused(predict({"--set", "model.num_attention_heads=1048576"}), {"num_attention_heads * head_dim"});
   check_refused(predict({"--set", "machine.memory.DRAM.bandwidth=1e-300 GB/s"}), {"at least 1 kB/s"});
   check_refused(predict({"--set", "machine.sustained.cache_bandwidth=1e-308"}), {"at least 0.0001 and at most 1"});

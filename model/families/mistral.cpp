@@ -1,0 +1,17 @@
+// Mistral: Llama with a sliding window.
+// Source: transformers, models/mistral/{configuration,modeling}_mistral.py.
+#include "model/families/config_fields.hpp"
+#include "model/families/families.hpp"
+
+namespace dculab {
+
+// A window that is null does not slide; one that is left out is the default.
+void read_mistral(const JsonFields& config, ModelShape& shape) {
+  LayerKind layer = read_like_llama(config, shape, {.max_position_embeddings = 32 * 4096, .num_key_value_heads = 8});
+  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
+  if (config.has("sliding_window") || !config.mentions("sliding_window"))
+    layer.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
+  set_layers(shape, read_num_layers(config), layer);
+}
+
+}  // namespace dculab
