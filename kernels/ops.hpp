@@ -40,6 +40,32 @@ struct RmsNormArgs {
   float* out = nullptr;       // [num_tokens, width]
   int num_tokens = 0, width = 0;
   float epsilon = 1e-6F;
+  float weight_offset = 0.0F;  // added to each weight: 1 for Gemma
+};
+
+// RMS norms in place of parts of a row: `num_heads` times `head_dim` values, all with the same weights.
+struct HeadNormArgs {
+  float* x = nullptr;       // [num_tokens, stride], first num_heads * head_dim used
+  std::int64_t stride = 0;  // floats between tokens
+  WeightView weight;        // [head_dim] values: rows = head_dim
+  int num_tokens = 0, num_heads = 0, head_dim = 0;
+  float epsilon = 1e-6F;
+  float weight_offset = 0.0F;  // added to each weight
+};
+
+// residual += x where x is given; out = residual.
+struct ResidualAddArgs {
+  const float* x = nullptr;   // [count], may be null
+  float* residual = nullptr;  // [count]
+  float* out = nullptr;       // [count]
+  std::int64_t count = 0;
+};
+
+// x = cap * tanh(x / cap), in place.
+struct SoftCapArgs {
+  float* x = nullptr;  // [count]
+  std::int64_t count = 0;
+  float cap = 0.0F;
 };
 
 struct EmbeddingArgs {
@@ -47,6 +73,7 @@ struct EmbeddingArgs {
   WeightView table;                         // [vocab, width]
   float* out = nullptr;                     // [num_tokens, width]
   int num_tokens = 0, width = 0;
+  float scale = 1.0F;  // of the rows
 };
 
 // out = silu(gate) * up
@@ -76,6 +103,7 @@ struct KvCacheView {
 };
 
 // Rotates Q and K by their positions (half-split pairs (i, i + head_dim / 2), as Hugging Face's Llama does),
+// or pairs of neighbours (2 i, 2 i + 1), of the first rotary_dim values of a head;
 // writes Q and K back in place and K, V to the cache. A token whose slot is negative, or in the skip set, is not
 // written (Opt-KV, see ReshapeAndCacheArgs). Without cos_sin nothing is rotated: models with ALiBi. With kivi4 and
 // kivi2 nothing is written: K and V of the buffer are rounded to F16, for quantize_groups and attention to read.
@@ -83,13 +111,17 @@ struct RopeAndCacheArgs {
   float* qkv = nullptr;                        // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]: Q, K, V
   const std::int32_t* positions = nullptr;     // [num_tokens]
   const std::int64_t* slot_mapping = nullptr;  // [num_tokens]
-  const float* cos_sin = nullptr;  // [max_position, head_dim]: cos of head_dim / 2 angles, then sin; or null
+  const float* cos_sin = nullptr;  // [max_position, rotary_dim]: cos of rotary_dim / 2 angles, then sin; or null
   KvCacheView cache;
   int num_tokens = 0, num_heads = 0;
   const std::uint32_t* skip_set = nullptr;  // bit s % 32 of word s / 32 is set when slot s is skipped; or null
   // [num_tokens, num_kv_heads]: a slot for each head instead of slot_mapping, where heads keep different tokens; or
   // null.
   const std::int64_t* head_slots = nullptr;
+  int rotary_dim = 0;       // even; 0 = head_dim
+  bool neighbours = false;  // which pairs are turned
+
+  [[nodiscard]] int turned_values() const { return rotary_dim == 0 ? cache.head_dim : rotary_dim; }
 };
 
 // kivi4, kivi2: what the sequences of a call have besides their blocks.
@@ -125,8 +157,9 @@ struct PagedAttentionArgs {
   const std::int32_t* context_lens = nullptr;     // [num_seqs], tokens in the cache, new ones included
   float* out = nullptr;                           // [num_tokens, num_heads * head_dim]
   int num_seqs = 0, num_heads = 0;
-  float scale = 1.0F;  // 1 / sqrt(head_dim)
-  NewKv new_kv{};      // kivi4, kivi2
+  float scale = 1.0F;        // usually 1 / sqrt(head_dim)
+  float logit_soft_cap = 0;  // scores become cap * tanh(score / cap), before ALiBi; 0 = none
+  NewKv new_kv{};            // kivi4, kivi2
   // ALiBi: slope * (position of the key - position of the query) is added to a score. [num_heads], or null.
   // Source: Press et al., arXiv:2108.12409.
   const float* alibi_slopes = nullptr;
@@ -192,6 +225,14 @@ struct GeluArgs {
   const float* x = nullptr;  // [count]
   float* out = nullptr;      // [count]
   std::int64_t count = 0;
+  GeluKind kind = GeluKind::erf;
+};
+
+// out = gelu(gate) * up
+struct GeluMulArgs {
+  const float* gate_up = nullptr;  // [num_tokens, 2 * width]: gate, then up
+  float* out = nullptr;            // [num_tokens, width]
+  int num_tokens = 0, width = 0;
   GeluKind kind = GeluKind::erf;
 };
 

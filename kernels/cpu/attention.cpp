@@ -131,7 +131,7 @@ class Attention {
   }
   [[nodiscard]] Distance distance(int kv_head) const {
     const float* slopes = args_.alibi_slopes;
-    return {slopes == nullptr ? nullptr : slopes + kv_head * group_size_, args_.sliding_window};
+    return {slopes == nullptr ? nullptr : slopes + kv_head * group_size_, args_.sliding_window, args_.logit_soft_cap};
   }
   [[nodiscard]] float* output(const QueryTile& tile, int kv_head, int row) const {
     const std::ptrdiff_t token = tile.first_token + row / group_size_;

@@ -56,10 +56,11 @@ struct Partial {
   }
 };
 
-// How scores depend on the distance between query and key.
+// What becomes of a score, most of it by the distance between query and key.
 struct Distance {
   const float* slopes = nullptr;  // [group_size] of ALiBi: slope * (key - query) is added to a score; or null
   int window = 0;                 // a query sees itself and the window - 1 tokens before it; 0 = all
+  float soft_cap = 0;             // scores become cap * tanh(score / cap) first; 0 = none
 };
 
 // Query rows (token, head of the group), tokens slowest, on their way through one partition.
@@ -132,17 +133,22 @@ class SoftmaxRows {
   }
 
  private:
-  // Adds ALiBi's bias to the scores of a tile and hides what a row must not see of it.
+  // Caps the scores of a tile, adds ALiBi's bias and hides what a row must not see.
   void hide_unseen(int first, int last, int position, int count) const {
     const int end = round_up_to_lanes(count);
     for (int row = first; row < last; ++row) {
       float* scores = scores_ + row * kTileTokens;
       const int own = first_position_ + row / group_size_ - position;  // the row's own token, counted from the tile's
+      if (distance_.soft_cap > 0) cap(scores, distance_.soft_cap, end);
       if (distance_.slopes != nullptr) add_bias(scores, distance_.slopes[row % group_size_], own, end);
       hide(scores, std::min(count, own + 1) / kLanes * kLanes, end, 0, std::min(count, own + 1));
       const int behind = distance_.window == 0 ? 0 : own + 1 - distance_.window;  // tokens before the window
       if (behind > 0) hide(scores, 0, std::min(end, round_up_to_lanes(behind)), behind, count);
     }
+  }
+
+  static void cap(float* scores, float cap, int end) {
+    for (int i = 0; i < end; i += kLanes) store(capped(load(scores + i), hn::Set(F32(), cap)), scores + i);
   }
 
   // scores[i] += slope * (i - own)

@@ -1,4 +1,4 @@
-// The small kernels of the classic transformer, which BLOOM and Falcon are: LayerNorm and GELU.
+// The small kernels of the classic transformer, which BLOOM and Falcon are: LayerNorm and GELU, plain and as a gate.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -91,7 +91,29 @@ void gelu_values(const float* x, int count, float* out) {
   }
 }
 
+template <GeluKind kKind>
+void gelu_gated(const float* gate, const float* up, int count, float* out) {
+  for (int i = 0; i < count; i += kLanes) {
+    const Vector value = load_first(gate + i, count - i);
+    const Vector opened = kKind == GeluKind::erf ? gelu_erf(value) : gelu_tanh(value);
+    store_first(hn::Mul(opened, load_first(up + i, count - i)), out + i, count - i);
+  }
+}
+
+constexpr int kExpCost = 4;  // vectors of plain work that one of exp and a polynomial is worth
+
 }  // namespace
+
+void gelu_mul_impl(ThreadPool& threads, const GeluMulArgs& args) {
+  for_each_token(threads, args.num_tokens, std::int64_t{args.width} * kExpCost, [&](int token) {
+    const float* gate = args.gate_up + std::ptrdiff_t{token} * 2 * args.width;
+    float* out = args.out + std::ptrdiff_t{token} * args.width;
+    if (args.kind == GeluKind::erf)
+      gelu_gated<GeluKind::erf>(gate, gate + args.width, args.width, out);
+    else
+      gelu_gated<GeluKind::tanh>(gate, gate + args.width, args.width, out);
+  });
+}
 
 void layer_norm_impl(ThreadPool& threads, const LayerNormArgs& args) {
   for_each_token(threads, args.num_tokens, std::int64_t{2} * args.width, [&](int token) {
@@ -102,7 +124,6 @@ void layer_norm_impl(ThreadPool& threads, const LayerNormArgs& args) {
 }
 
 void gelu_impl(ThreadPool& threads, const GeluArgs& args) {
-  constexpr int kExpCost = 4;  // vectors of plain work that one of exp and a polynomial is worth
   const auto chunks = static_cast<int>((args.count + kChunkValues - 1) / kChunkValues);
   const std::int64_t each = std::min<std::int64_t>(args.count, kChunkValues) * kExpCost;
   for_each_token(threads, chunks, each, [&](int chunk) {
@@ -124,10 +145,12 @@ namespace dculab::kernels::cpu {
 
 HWY_EXPORT(layer_norm_impl);
 HWY_EXPORT(gelu_impl);
+HWY_EXPORT(gelu_mul_impl);
 
 void layer_norm(ThreadPool& threads, const LayerNormArgs& args) {
   HWY_DYNAMIC_DISPATCH(layer_norm_impl)(threads, args);
 }
+void gelu_mul(ThreadPool& threads, const GeluMulArgs& args) { HWY_DYNAMIC_DISPATCH(gelu_mul_impl)(threads, args); }
 void gelu(ThreadPool& threads, const GeluArgs& args) { HWY_DYNAMIC_DISPATCH(gelu_impl)(threads, args); }
 
 }  // namespace dculab::kernels::cpu

@@ -38,7 +38,11 @@ void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args,
 void rms_norm(ThreadPool& threads, const RmsNormArgs& args);
 void layer_norm(ThreadPool& threads, const LayerNormArgs& args);
 void embedding(ThreadPool& threads, const EmbeddingArgs& args);
+void head_norm(ThreadPool& threads, const HeadNormArgs& args);
+void residual_add(ThreadPool& threads, const ResidualAddArgs& args);
+void soft_cap(ThreadPool& threads, const SoftCapArgs& args);
 void silu_mul(ThreadPool& threads, const SiluMulArgs& args);
+void gelu_mul(ThreadPool& threads, const GeluMulArgs& args);
 void gelu(ThreadPool& threads, const GeluArgs& args);
 
 // Without cos_sin nothing is rotated.

@@ -24,6 +24,9 @@ HWY_INLINE Vector exponential(Vector x) {
   return hn::IfThenElseZero(hn::Ge(x, lowest), hn::Exp(F32(), defined));
 }
 
+// cap * tanh(x / cap)
+HWY_INLINE Vector capped(Vector x, Vector cap) { return hn::Mul(cap, hn::Tanh(F32(), hn::Div(x, cap))); }
+
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -1,5 +1,6 @@
 // The kernels that write K and V: rotation, and every format that a token's K and V are stored in one by one.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "kernels/cpu/cpu_kernels.hpp"
@@ -25,6 +26,23 @@ void rotate(float* head, const float* cos_sin, int half) {
     const Vector a = load_first(head + i, count), b = load_first(head + half + i, count);
     store_first(hn::Sub(hn::Mul(a, cosine), hn::Mul(b, sine)), head + i, count);
     store_first(hn::MulAdd(b, cosine, hn::Mul(a, sine)), head + half + i, count);
+  }
+}
+
+// The pairs (2 i, 2 i + 1).
+void rotate_neighbours(float* head, const float* cos_sin, int half) {
+  int i = 0;
+  for (; i + kLanes <= half; i += kLanes) {
+    const Vector cosine = load(cos_sin + i), sine = load(cos_sin + half + i);
+    Vector a, b;
+    hn::LoadInterleaved2(F32(), head + 2 * i, a, b);
+    hn::StoreInterleaved2(hn::Sub(hn::Mul(a, cosine), hn::Mul(b, sine)), hn::MulAdd(b, cosine, hn::Mul(a, sine)), F32(),
+                          head + 2 * i);
+  }
+  for (; i < half; ++i) {
+    const float a = head[2 * i], b = head[2 * i + 1];
+    head[2 * i] = a * cos_sin[i] - b * cos_sin[half + i];
+    head[2 * i + 1] = std::fma(b, cos_sin[i], a * cos_sin[half + i]);
   }
 }
 
@@ -98,8 +116,10 @@ void rope_and_cache_token(const RopeAndCacheArgs& args, int token) {
   float* q = args.qkv + std::ptrdiff_t{token} * (args.num_heads * head_dim + 2 * kv_width);
   float* k = q + args.num_heads * head_dim;
   if (args.cos_sin != nullptr) {
-    const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * head_dim;
-    for (float* head = q; head != k + kv_width; head += head_dim) rotate(head, cos_sin, head_dim / 2);
+    const int turned = args.turned_values();
+    const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * turned;
+    const auto turn = args.neighbours ? rotate_neighbours : rotate;
+    for (float* head = q; head != k + kv_width; head += head_dim) turn(head, cos_sin, turned / 2);
   }
   if constexpr (kIsKivi<T>)
     round_to_f16(k, 2 * kv_width);

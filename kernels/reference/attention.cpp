@@ -32,7 +32,9 @@ double score(const PagedAttentionArgs& args, const Query& query, int token) {
   double product = 0;
   for (int d = 0; d < args.cache.head_dim; ++d) product += query.q[d] * load_seen(args, query, KvTensor::k, token, d);
   const double slope = args.alibi_slopes == nullptr ? 0.0 : args.alibi_slopes[query.head];
-  return product * args.scale + slope * (token - query.position);
+  const double cap = args.logit_soft_cap;
+  const double scaled = product * args.scale;
+  return (cap > 0 ? cap * std::tanh(scaled / cap) : scaled) + slope * (token - query.position);
 }
 
 // The first token that the query sees.

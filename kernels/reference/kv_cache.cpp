@@ -11,14 +11,15 @@
 namespace dculab::kernels::reference {
 namespace {
 
-// Turns the pairs (i, i + head_dim / 2) of one head by the angles of one position.
-void rotate(float* head, const float* cos_sin, int head_dim) {
-  const int half = head_dim / 2;
+// Turns the pairs (i, i + half) of one head, or those of neighbours, by the angles of one position.
+void rotate(float* head, const float* cos_sin, int half, bool neighbours) {
   for (int i = 0; i < half; ++i) {
     const double cosine = cos_sin[i], sine = cos_sin[half + i];
-    const double a = head[i], b = head[half + i];
-    head[i] = static_cast<float>(a * cosine - b * sine);
-    head[half + i] = static_cast<float>(b * cosine + a * sine);
+    float& first = head[neighbours ? 2 * i : i];
+    float& second = head[neighbours ? 2 * i + 1 : half + i];
+    const double a = first, b = second;
+    first = static_cast<float>(a * cosine - b * sine);
+    second = static_cast<float>(b * cosine + a * sine);
   }
 }
 // k and v: [head_dim] of one head of one token.
@@ -42,8 +43,9 @@ void rope_and_cache(const RopeAndCacheArgs& args) {
     float* k = q + args.num_heads * cache.head_dim;
     const float* v = k + cache.num_kv_heads * cache.head_dim;
     for (int head = 0; args.cos_sin != nullptr && head < args.num_heads + cache.num_kv_heads; ++head) {
-      const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * cache.head_dim;
-      rotate(q + head * cache.head_dim, cos_sin, cache.head_dim);
+      const int turned = args.turned_values();
+      const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * turned;
+      rotate(q + head * cache.head_dim, cos_sin, turned / 2, args.neighbours);
     }
     if (is_kivi(cache.dtype)) {
       std::for_each(k, q + width, [](float& value) { value = f32_from_f16(f16_from_f32(value)); });

@@ -30,10 +30,36 @@ void rms_norm(const RmsNormArgs& args) {
     for (std::size_t i = 0; i < width; ++i) squares += double{residual[i]} * residual[i];
     const double scale = 1.0 / std::sqrt(squares / args.width + args.epsilon);
     for (std::size_t i = 0; i < width; ++i) {
-      args.out[token * width + i] =
-          static_cast<float>(residual[i] * scale * load_value(args.weight.data, args.weight.dtype, i));
+      args.out[token * width + i] = static_cast<float>(
+          residual[i] * scale * (load_value(args.weight.data, args.weight.dtype, i) + args.weight_offset));
     }
   }
+}
+
+void head_norm(const HeadNormArgs& args) {
+  for (int token = 0; token < args.num_tokens; ++token)
+    for (int head = 0; head < args.num_heads; ++head) {
+      float* const x = args.x + token * args.stride + std::ptrdiff_t{head} * args.head_dim;
+      double squares = 0;
+      for (int i = 0; i < args.head_dim; ++i) squares += double{x[i]} * x[i];
+      const double scale = 1.0 / std::sqrt(squares / args.head_dim + args.epsilon);
+      for (int i = 0; i < args.head_dim; ++i) {
+        const double weight = load_value(args.weight.data, args.weight.dtype, static_cast<std::size_t>(i));
+        x[i] = static_cast<float>(x[i] * scale * (weight + args.weight_offset));
+      }
+    }
+}
+
+void residual_add(const ResidualAddArgs& args) {
+  for (std::int64_t i = 0; i < args.count; ++i) {
+    if (args.x != nullptr) args.residual[i] += args.x[i];
+    args.out[i] = args.residual[i];
+  }
+}
+
+void soft_cap(const SoftCapArgs& args) {
+  for (std::int64_t i = 0; i < args.count; ++i)
+    args.x[i] = static_cast<float>(args.cap * std::tanh(double{args.x[i]} / args.cap));
 }
 
 void layer_norm(const LayerNormArgs& args) {
@@ -61,7 +87,8 @@ void embedding(const EmbeddingArgs& args) {
   for (std::size_t token = 0; token < static_cast<std::size_t>(args.num_tokens); ++token) {
     const std::size_t row = static_cast<std::size_t>(args.token_ids[token]) * width;
     for (std::size_t i = 0; i < width; ++i) {
-      args.out[token * width + i] = static_cast<float>(load_value(args.table.data, args.table.dtype, row + i));
+      args.out[token * width + i] =
+          static_cast<float>(load_value(args.table.data, args.table.dtype, row + i) * args.scale);
     }
   }
 }
@@ -75,6 +102,15 @@ void silu_mul(const SiluMulArgs& args) {
       args.out[token * width + i] = static_cast<float>(gate[i] / (1.0 + std::exp(-double{gate[i]})) * up[i]);
     }
   }
+}
+
+void gelu_mul(const GeluMulArgs& args) {
+  for (int token = 0; token < args.num_tokens; ++token)
+    for (int i = 0; i < args.width; ++i) {
+      const float* gate = args.gate_up + std::ptrdiff_t{token} * 2 * args.width + i;
+      args.out[std::ptrdiff_t{token} * args.width + i] =
+          static_cast<float>(gelu(gate[0], args.kind) * gate[args.width]);
+    }
 }
 
 void gelu(const GeluArgs& args) {

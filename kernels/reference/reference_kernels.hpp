@@ -35,7 +35,11 @@ void quantize_rows(const QuantizeRowsArgs& args);
 void rms_norm(const RmsNormArgs& args);
 void layer_norm(const LayerNormArgs& args);
 void embedding(const EmbeddingArgs& args);
+void head_norm(const HeadNormArgs& args);
+void residual_add(const ResidualAddArgs& args);
+void soft_cap(const SoftCapArgs& args);
 void silu_mul(const SiluMulArgs& args);
+void gelu_mul(const GeluMulArgs& args);
 void gelu(const GeluArgs& args);
 
 // Preconditions: no NaN and no +infinity; each row has a finite value (-infinity gives 0).

@@ -118,6 +118,16 @@ TEST_CASE("ALiBi agrees with the reference, also where heads are no power of two
   }
 }
 
+TEST_CASE("soft caps agree with the reference, beside windows and ALiBi") {
+  for (const float cap : {0.5F, 50.0F})
+    for (const Alibi alibi : {Alibi::off, Alibi::on}) {
+      INFO("cap " << cap);
+      const PagedSequences sequences({4, 2, 32, Dtype::f16, 40, alibi, 64, cap}, {75, 20, 600});
+      check(sequences, {{0, 75, 75}, {1, 20, 1}, {2, 600, 1}});
+      check(sequences, {{2, 600, 40}});
+    }
+}
+
 TEST_CASE("attention makes no subnormal numbers where scores lie far apart") {
   const PagedSequences sequences({4, 2, 32, Dtype::f32}, {64});  // one KV tile: sums do not fade from tile to tile
   cpu::ThreadPool caller(1);                                     // whose floating-point exceptions are this thread's

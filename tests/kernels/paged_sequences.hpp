@@ -27,6 +27,7 @@ struct AttentionShape {
   int sliding_window = 0;
   Alibi alibi = Alibi::off;
   int residual_tokens = 64;  // kivi4, kivi2
+  float soft_cap = 0;
 };
 
 // New tokens of a sequence that has `context` tokens when the call is made.
@@ -136,7 +137,7 @@ class PagedSequences {
     args.query_start_loc = call.starts.data(), args.context_lens = call.contexts.data();
     args.out = out.data(), args.num_seqs = static_cast<int>(calls.size()), args.num_heads = shape_.num_heads;
     args.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
-    args.sliding_window = shape_.sliding_window;
+    args.sliding_window = shape_.sliding_window, args.logit_soft_cap = shape_.soft_cap;
     if (shape_.alibi == Alibi::on) args.alibi_slopes = slopes_.data();
     kernel(args);
     return out;
