@@ -1,6 +1,7 @@
 // What one decoder layer is made of. Layers of a model that are made alike are of one kind.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -72,6 +73,11 @@ struct Gqa {
   QkNorm qk_norm = QkNorm::none;
   double query_scalar = 0;    // scores are divided by its root; 0 = head_dim: Gemma's query_pre_attn_scalar
   double logit_soft_cap = 0;  // scores become cap * tanh(score / cap); 0 = none: Gemma 2
+
+  // Of scores, before the soft cap.
+  [[nodiscard]] double score_scale() const { return 1.0 / std::sqrt(query_scalar > 0 ? query_scalar : heads.head_dim); }
+  // Values of a head that are rotated.
+  [[nodiscard]] int rotary_dim() const { return position.rotary_dim > 0 ? position.rotary_dim : heads.head_dim; }
 
   friend bool operator==(const Gqa&, const Gqa&) = default;
 };

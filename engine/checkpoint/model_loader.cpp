@@ -57,8 +57,8 @@ void require_one_dtype(const Checkpoint& checkpoint, const std::vector<TensorSlo
 // Moves the slots of matrices that are quantized out of `slots`.
 std::vector<TensorSlot> take_quantized_matrices(const ModelWeights& weights, std::vector<TensorSlot>& slots) {
   const bool lm_head = weights.shape.quantized_lm_head;
-  const auto first = std::stable_partition(
-      slots.begin(), slots.end(), [&](const TensorSlot& slot) { return !is_quantized_matrix(slot, lm_head); });
+  const auto first = std::stable_partition(slots.begin(), slots.end(),
+                                           [&](const TensorSlot& slot) { return !is_quantized_matrix(slot, lm_head); });
   std::vector<TensorSlot> taken(first, slots.end());
   slots.erase(first, slots.end());
   return taken;
@@ -128,11 +128,23 @@ std::shared_ptr<const AnonymousMemory> copy_weights(const std::vector<TensorSlot
   return memory;
 }
 
+// LongRoPE has other factors beyond its original context, for the whole of a sequence that is longer. We have the short
+// ones.
+void keep_original_context(ModelShape& shape) {
+  for (const LayerKind& kind : shape.kinds) {
+    const RopeScaling& scaling = kind.attention.position.rope_scaling;
+    if (scaling.kind == RopeScalingKind::longrope)
+      shape.max_position_embeddings = std::min(shape.max_position_embeddings, scaling.original_max_position_embeddings);
+  }
+}
+
 }  // namespace
 
 ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memory) {
   ModelWeights weights;
   weights.shape = read_model_shape(folder);
+  require_tensor_names(weights.shape);
+  keep_original_context(weights.shape);
   const auto quantization = read_quantization_config(folder);
   auto checkpoint = std::make_shared<const Checkpoint>(folder);
   std::vector<TensorSlot> slots = tensor_slots(weights);

@@ -1,10 +1,19 @@
 #include "engine/checkpoint/model_weights.hpp"
 
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+
 namespace dculab::engine {
 namespace {
 
 // Rows of Q, K or V in a tensor of all three.
-[[nodiscard]] RowPick pick_of(const Heads& heads, std::size_t part) {
+[[nodiscard]] RowPick pick_of(QkvLayout layout, const Heads& heads, std::size_t part) {
+  if (layout == QkvLayout::stacked) {
+    const int q = heads.query_width(), kv = heads.kv_width(), rows = q + 2 * kv;
+    return {rows, part == kQ ? 0 : part == kK ? q : q + kv, part == kQ ? q : kv, rows};
+  }
   const int query = heads.group_size() * heads.head_dim, group = query + 2 * heads.head_dim;
   const int first = part == kQ ? 0 : part == kK ? query : query + heads.head_dim;
   return {heads.num_key_value_heads * group, first, part == kQ ? query : heads.head_dim, group};
@@ -23,8 +32,8 @@ class SlotList {
   }
 
   void add_of_layer(const WeightShape& weight, int layer, WeightSlots& slots) {
-    const bool fused = weight.slot == WeightSlot::qkv_proj && names_.qkv == QkvLayout::by_group;
-    const RowPick pick = fused ? pick_of(shape_.layer(layer).attention.heads, weight.part) : RowPick{};
+    const RowPick pick = pick_in(weight, shape_.layer(layer).attention.heads);
+    const bool fused = pick.tensor_rows > 0;
     std::string name = std::string(names_.model).append(names_.layers) + std::to_string(layer) + ".";
     name += names_.module(weight.slot, fused ? 0 : weight.part);
     add(weight, name, pick, layer, slots[weight.slot]);
@@ -33,6 +42,16 @@ class SlotList {
   [[nodiscard]] std::vector<TensorSlot> take() { return std::move(list_); }
 
  private:
+  // Where the part lies in a tensor of several; all of its own where it has one.
+  [[nodiscard]] RowPick pick_in(const WeightShape& weight, const Heads& heads) const {
+    if (weight.slot == WeightSlot::qkv_proj && names_.qkv != QkvLayout::apart)
+      return pick_of(names_.qkv, heads, weight.part);
+    const int both = 2 * weight.rows;
+    if (weight.slot == WeightSlot::up_proj && names_.stacked_gate_up)
+      return {both, weight.part == kGate ? 0 : weight.rows, weight.rows, both};
+    return {};
+  }
+
   void add(const WeightShape& weight, const std::string& module, RowPick pick, int layer, SlotWeights& slot) {
     slot.count = static_cast<int>(weight.part) + 1;
     slot.columns = weight.columns;
@@ -51,6 +70,11 @@ class SlotList {
 };
 
 }  // namespace
+
+void require_tensor_names(const ModelShape& shape) {
+  if (shape.tensor_names == nullptr)
+    throw InputError(shape.name + " is of a family that is priced, not run; see docs/reference/model.md");
+}
 
 std::vector<TensorSlot> tensor_slots(ModelWeights& weights) {
   const ModelShape& shape = weights.shape;

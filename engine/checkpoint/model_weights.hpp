@@ -83,6 +83,9 @@ struct TensorSlot {
   }
 };
 
+// Throws InputError where the engine does not run the model's family.
+void require_tensor_names(const ModelShape& shape);
+
 // All tensors of weights.shape, in the order a step reads them; sizes weights.layers and says how many parts each slot
 // has. A tied head is not among them.
 [[nodiscard]] std::vector<TensorSlot> tensor_slots(ModelWeights& weights);

@@ -33,7 +33,9 @@ std::vector<TensorToWrite> tensors_of(ModelWeights& weights) {
 
 std::string with_kv_heads(const fs::path& config, int num_key_value_heads) {
   Node fields = parse_json(config.string(), 1, read_text(config.string()));
-  set_member(fields, "num_key_value_heads", parse_json(config.string(), 1, std::to_string(num_key_value_heads)));
+  Node* const text = fields.find("hidden_size") == nullptr ? fields.find("text_config") : nullptr;
+  set_member(text == nullptr ? fields : *text, "num_key_value_heads",
+             parse_json(config.string(), 1, std::to_string(num_key_value_heads)));
   return json_text(fields, 2) + '\n';
 }
 

@@ -102,6 +102,7 @@ void fill_packed(const StoredSlot& to, std::byte* destination, std::mt19937_64& 
 }
 
 void require_supported(const ModelShape& shape) {
+  require_tensor_names(shape);
   if (shape.dtype != Dtype::f32 && shape.dtype != Dtype::f16 && shape.dtype != Dtype::bf16)
     throw InputError("random weights are made in f32, f16 or bf16, not " + std::string(name(shape.dtype)));
   if (shape.quantization && shape.quantization->dtype != Dtype::int4 && shape.quantization->dtype != Dtype::int8)

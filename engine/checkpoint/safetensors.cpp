@@ -240,9 +240,14 @@ void Checkpoint::open_indexed(const std::filesystem::path& folder, const std::fi
 }
 
 Checkpoint::Entry Checkpoint::find(const std::string& name) const {
-  constexpr std::string_view kPrefix = "transformer.";
   auto owner = owner_.find(name);
-  if (owner == owner_.end() && name.starts_with(kPrefix)) owner = owner_.find(name.substr(kPrefix.size()));
+  // "transformer.h.0..." is saved as "h.0..." without the head, and of a model that also sees "model.layers.0..." as
+  // "language_model.model.layers.0..." or "model.language_model.layers.0...".
+  constexpr std::string_view kHeadless = "transformer.", kModel = "model.";
+  if (owner == owner_.end() && name.starts_with(kHeadless)) owner = owner_.find(name.substr(kHeadless.size()));
+  if (owner == owner_.end()) owner = owner_.find("language_model." + name);
+  if (owner == owner_.end() && name.starts_with(kModel))
+    owner = owner_.find("model.language_model." + name.substr(kModel.size()));
   if (owner == owner_.end()) return {nullptr, name_};
   return {&owner->second->tensors.at(owner->first), owner->second->path};
 }

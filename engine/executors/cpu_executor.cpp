@@ -8,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "engine/executors/alibi_slopes.hpp"
-#include "engine/executors/layer_requirements.hpp"
 #include "engine/executors/plan_walk.hpp"
 #include "engine/executors/thread_shortage.hpp"
 
@@ -24,7 +23,6 @@ Seconds between(SteadyClock::time_point start, SteadyClock::time_point end) {
 }
 
 void require_runnable(const ModelShape& shape) {
-  require_known_layers(shape, "the CPU engine");
   if (shape.heads().head_dim % kHeadDimMultiple != 0)
     throw InputError("head_dim " + std::to_string(shape.heads().head_dim) +
                      " is not supported: the CPU engine needs a multiple of " + std::to_string(kHeadDimMultiple));
@@ -129,12 +127,19 @@ void CpuExecutor::execute(const Op& op, int layer) {
                                                 .table = weights_.outer[WeightSlot::embed_tokens].weights[0],
                                                 .out = values(op.output),
                                                 .num_tokens = inputs_.num_tokens(),
-                                                .width = weights_.shape.hidden_size});
+                                                .width = weights_.shape.hidden_size,
+                                                .scale = static_cast<float>(weights_.shape.embedding_scale)});
     case OpKind::rms_norm:
     case OpKind::layer_norm:
       return execute_norm(op, layer);
     case OpKind::matmul:
       return execute_matmul(op, layer);
+    case OpKind::qk_norm:
+      return execute_qk_norm(op, layer);
+    case OpKind::residual_add:
+      return execute_residual_add(op, layer);
+    case OpKind::soft_cap:
+      return execute_soft_cap(op);
     case OpKind::shift_sink_keys:
       return execute_shift_sink_keys(op, layer);
     case OpKind::rope_and_cache:
@@ -156,6 +161,7 @@ void CpuExecutor::execute(const Op& op, int layer) {
 void CpuExecutor::execute_rope(const Op& op, int layer) {
   require(op.m == inputs_.num_tokens(), op, "has another shape");
   require_buffers(op, weights_.shape);
+  const Gqa& attention = layer_of(op, weights_.shape).attention;
   observe(op, layer);
   sinks_.keep(layer, values(op.output));
   kernels::cpu::rope_and_cache(threads_, {.qkv = values(op.output),
@@ -164,9 +170,11 @@ void CpuExecutor::execute_rope(const Op& op, int layer) {
                                           .cos_sin = positions_[op.layer_kind].cos_sin,
                                           .cache = kv_.layer(layer),
                                           .num_tokens = inputs_.num_tokens(),
-                                          .num_heads = layer_of(op, weights_.shape).attention.heads.num_attention_heads,
+                                          .num_heads = attention.heads.num_attention_heads,
                                           .skip_set = inputs_.skip_set(),
-                                          .head_slots = heavy_hitters_.place(layer)});
+                                          .head_slots = heavy_hitters_.place(layer),
+                                          .rotary_dim = attention.position.rotary_dim,
+                                          .neighbours = attention.position.pairs == RopePairs::neighbours});
   for (const Phase phase : {Phase::prefill, Phase::decode})
     if (is_kivi()) kernels::cpu::quantize_groups(threads_, workspace_, bind_kivi(layer, phase));
 }
@@ -197,7 +205,8 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
           .out = values(Buffer::attention) + first * static_cast<std::size_t>(heads.query_width()),
           .num_seqs = inputs.num_seqs,
           .num_heads = heads.num_attention_heads,
-          .scale = 1.0F / std::sqrt(static_cast<float>(heads.head_dim)),
+          .scale = static_cast<float>(attention.score_scale()),
+          .logit_soft_cap = static_cast<float>(attention.logit_soft_cap),
           .new_kv = bind_kivi(layer, phase).new_kv,
           .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
           .sliding_window = attention.sliding_window};

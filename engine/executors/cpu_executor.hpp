@@ -80,6 +80,9 @@ class CpuExecutor final : public ModelExecutor {
   void observe(const Op& op, int layer) const;
   void execute(const Op& op, int layer);
   void execute_norm(const Op& op, int layer);
+  void execute_qk_norm(const Op& op, int layer);
+  void execute_residual_add(const Op& op, int layer);
+  void execute_soft_cap(const Op& op);
   void execute_activation(const Op& op);
   void execute_rope(const Op& op, int layer);
   void execute_matmul(const Op& op, int layer);
@@ -105,7 +108,7 @@ class CpuExecutor final : public ModelExecutor {
   // Where tokens stand, for layers of one kind.
   struct Positions {
     RopeTable rope;
-    const float* cos_sin = nullptr;   // [>= inputs_.num_positions(), head_dim]; null with ALiBi
+    const float* cos_sin = nullptr;   // [>= inputs_.num_positions(), rotary_dim]; null with ALiBi
     std::vector<float> alibi_slopes;  // [num_attention_heads]; empty with rotary embedding
   };
   std::vector<Positions> positions_;  // [kinds of layers]

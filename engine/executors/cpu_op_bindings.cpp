@@ -22,6 +22,7 @@ void CpuExecutor::execute_norm(const Op& op, int layer) {
   const bool adds = layer > 0 || !op.adds_layer_before;
   const auto added = [&](std::size_t which) { return adds ? values(op.added[which]) : nullptr; };
   const auto epsilon = static_cast<float>(shape.norm_eps);
+  require(op.kind == OpKind::layer_norm || op.added[1] == Buffer::none, op, "adds more than its kernel does");
   if (op.kind == OpKind::rms_norm)
     return kernels::cpu::rms_norm(threads_, {.x = added(0),
                                              .residual = values(op.input),
@@ -29,7 +30,8 @@ void CpuExecutor::execute_norm(const Op& op, int layer) {
                                              .out = values(op.output),
                                              .num_tokens = rows_of(op),
                                              .width = shape.hidden_size,
-                                             .epsilon = epsilon});
+                                             .epsilon = epsilon,
+                                             .weight_offset = shape.unit_offset_norms ? 1.0F : 0.0F});
   kernels::cpu::layer_norm(threads_, {.weight = f32_values(bound.weights[0]),
                                       .bias = f32_values(bound.biases[0]),
                                       .out = values(op.output),
@@ -44,14 +46,64 @@ void CpuExecutor::execute_activation(const Op& op) {
   const Dense& mlp = layer_of(op, weights_.shape).mlp;
   const int tokens = inputs_.num_tokens(), columns = mlp.intermediate_size;
   require(op.m == tokens && op.n == columns, op, "has another shape");
-  if (mlp.kind == MlpKind::gated)
+  const bool gelu = is_gelu(mlp.activation), gated = mlp.kind == MlpKind::gated;
+  require(gelu || (gated && mlp.activation == ActivationKind::silu), op, "has no kernel");
+  if (!gelu)
     return kernels::cpu::silu_mul(
         threads_, {.gate_up = values(op.input), .out = values(op.output), .num_tokens = tokens, .width = columns});
   const bool tanh = mlp.activation == ActivationKind::gelu_tanh;
+  if (gated)
+    return kernels::cpu::gelu_mul(threads_, {.gate_up = values(op.input),
+                                             .out = values(op.output),
+                                             .num_tokens = tokens,
+                                             .width = columns,
+                                             .kind = tanh ? kernels::GeluKind::tanh : kernels::GeluKind::erf});
   kernels::cpu::gelu(threads_, {.x = values(op.input),
                                 .out = values(op.output),
                                 .count = std::int64_t{tokens} * columns,
                                 .kind = tanh ? kernels::GeluKind::tanh : kernels::GeluKind::erf});
+}
+
+void CpuExecutor::execute_qk_norm(const Op& op, int layer) {
+  const ModelShape& shape = weights_.shape;
+  const Gqa& attention = layer_of(op, shape).attention;
+  const Heads& heads = attention.heads;
+  const SlotWeights& bound = weights_.in(op.weight, layer);
+  require(bound.count == 2 && op.m == inputs_.num_tokens() && op.n == heads.query_width() + heads.kv_width(), op,
+          "has another shape");
+  const bool whole = attention.qk_norm == QkNorm::whole;
+  const int stride = heads.query_width() + 2 * heads.kv_width();
+  const auto norm = [&](std::size_t part, int first, int num_heads) {
+    kernels::cpu::head_norm(threads_, {.x = values(op.input) + first,
+                                       .stride = stride,
+                                       .weight = bound.weights[part],
+                                       .num_tokens = inputs_.num_tokens(),
+                                       .num_heads = whole ? 1 : num_heads,
+                                       .head_dim = whole ? num_heads * heads.head_dim : heads.head_dim,
+                                       .epsilon = static_cast<float>(shape.norm_eps),
+                                       .weight_offset = shape.unit_offset_norms ? 1.0F : 0.0F});
+  };
+  norm(kQ, 0, heads.num_attention_heads);
+  norm(kK, heads.query_width(), heads.num_key_value_heads);
+}
+
+void CpuExecutor::execute_residual_add(const Op& op, int layer) {
+  const int tokens = inputs_.num_tokens();
+  require(op.m == tokens, op, "has another shape");
+  require_buffers(op, weights_.shape);
+  const bool adds = layer > 0 || !op.adds_layer_before;
+  kernels::cpu::residual_add(threads_, {.x = adds ? values(op.added[0]) : nullptr,
+                                        .residual = values(op.input),
+                                        .out = values(op.output),
+                                        .count = std::int64_t{tokens} * op.n});
+}
+
+void CpuExecutor::execute_soft_cap(const Op& op) {
+  require(op.m == rows_of(op), op, "has another shape");
+  require_buffers(op, weights_.shape);
+  kernels::cpu::soft_cap(
+      threads_,
+      {.x = values(op.input), .count = op.m * op.n, .cap = static_cast<float>(weights_.shape.final_logit_soft_cap)});
 }
 
 // Moves the rows whose logits are wanted to the front. They are in order, so no row is overwritten before it is read.

@@ -1,7 +1,6 @@
 #include "engine/executors/gpu_attention.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dculab::engine {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 
 }  // namespace
 
-float GpuAttention::scale() const { return 1.0F / std::sqrt(static_cast<float>(layer.heads.head_dim)); }
+float GpuAttention::scale() const { return static_cast<float>(layer.score_scale()); }
 
 std::byte* GpuAttention::first_row(std::byte* rows, std::int64_t row_values) const {
   return rows + inputs.first_token * row_values * bits(activation_dtype) / 8;

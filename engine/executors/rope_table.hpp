@@ -7,25 +7,32 @@
 
 namespace dculab::engine {
 
-// The head_dim / 2 angular frequencies (radians per token), scaled as the position's rope_scaling says.
+// The rotary_dim / 2 angular frequencies (radians per token), scaled as the position's rope_scaling says: by
+// LongRoPE's short factors, which hold up to its original context.
 // Computed in F32: transformers does (modeling_rope_utils.py), and the model was trained with that rounding.
 [[nodiscard]] std::vector<float> rope_frequencies(const Gqa& attention);
 
-// Beyond max_position_embeddings, where only streams get (EngineOptions::kv_retention), angles are multiplied in F64:
-// there is no F32 model to follow, and their roundings would grow with the position. Rows for the positions seen so
-// far; grows by doubling, so a long maximum context costs nothing until it is used.
+// Cosines and sines, times the scaling's attention_factor. Beyond max_position_embeddings, where only streams get
+// (EngineOptions::kv_retention), angles are multiplied in F64: there is no F32 model to follow, and their roundings
+// would grow with the position. Rows for the positions seen so far; grows by doubling, so a long maximum context costs
+// nothing until it is used.
 class RopeTable {
  public:
   // trained_positions: the model's max_position_embeddings.
   RopeTable(const Gqa& attention, int trained_positions)
-      : frequencies_(rope_frequencies(attention)), trained_positions_(trained_positions) {}
+      : frequencies_(rope_frequencies(attention)),
+        factor_(static_cast<float>(attention.position.rope_scaling.attention_factor)),
+        trained_positions_(trained_positions) {}
 
-  // [>= num_positions, head_dim]: cos of head_dim / 2 angles, then sin. Valid until the next call.
+  // [>= num_positions, rotary_dim]: cos of rotary_dim / 2 angles, then sin. Valid until the next call.
   [[nodiscard]] const float* rows(int num_positions);
 
  private:
-  std::vector<float> frequencies_;  // [head_dim / 2]
-  std::vector<float> cos_sin_;      // [num_rows_, head_dim]
+  void fill(int position);
+
+  std::vector<float> frequencies_;  // [rotary_dim / 2]
+  float factor_ = 1.0F;             // of cosines and sines
+  std::vector<float> cos_sin_;      // [num_rows_, rotary_dim]
   int trained_positions_ = 0;
   int num_rows_ = 0;
 };

@@ -11,7 +11,7 @@ SinkKeys::SinkKeys(const ModelShape& shape)
     : num_layers_(shape.num_layers()),
       query_width_(shape.heads().query_width()),
       kv_width_(shape.heads().kv_width()),
-      position_(shape.kinds.front().attention.position.kind),
+      position_(shape.kinds.front().attention.position),
       no_rotation_(static_cast<std::size_t>(shape.heads().head_dim), 0.0F) {
   std::fill_n(no_rotation_.begin(), shape.heads().head_dim / 2, 1.0F);
 }
@@ -50,7 +50,7 @@ void SinkKeys::add_move(const SequenceSlice& slice, const std::vector<BlockId>& 
                                 " have not been computed here");
   moving_.push_back(found->second.data());
   for (int sink = 0; sink < sink_tokens_; ++sink) {
-    positions_.push_back(position_ == PositionKind::rope ? slice.num_evicted_tokens + sink : 0);
+    positions_.push_back(position_.kind == PositionKind::rope ? slice.num_evicted_tokens + sink : 0);
     const std::int64_t block = blocks[static_cast<std::size_t>(sink / block_size)];
     slots_.push_back(block * block_size + sink % block_size);
   }
@@ -70,13 +70,16 @@ void SinkKeys::shift(int layer, const kernels::KvCacheView& cache, const float* 
   const std::ptrdiff_t values = std::ptrdiff_t{sink_tokens_} * 2 * kv_width_;  // of one layer of one sequence
   float* to = rows_.data();
   for (const float* from : moving_) to = std::copy_n(from + layer * values, values, to);
-  kernels::cpu::rope_and_cache(threads, {.qkv = rows_.data(),
-                                         .positions = positions_.data(),
-                                         .slot_mapping = slots_.data(),
-                                         .cos_sin = position_ == PositionKind::rope ? cos_sin : no_rotation_.data(),
-                                         .cache = cache,
-                                         .num_tokens = num_moving(),
-                                         .num_heads = 0});
+  kernels::cpu::rope_and_cache(threads,
+                               {.qkv = rows_.data(),
+                                .positions = positions_.data(),
+                                .slot_mapping = slots_.data(),
+                                .cos_sin = position_.kind == PositionKind::rope ? cos_sin : no_rotation_.data(),
+                                .cache = cache,
+                                .num_tokens = num_moving(),
+                                .num_heads = 0,
+                                .rotary_dim = position_.rotary_dim,
+                                .neighbours = position_.pairs == RopePairs::neighbours});
 }
 
 }  // namespace dculab::engine

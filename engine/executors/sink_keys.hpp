@@ -55,7 +55,7 @@ class SinkKeys {
   void add_move(const SequenceSlice& slice, const std::vector<BlockId>& blocks, int block_size);
 
   int num_layers_, query_width_, kv_width_;
-  PositionKind position_;
+  Position position_;
   int sink_tokens_ = 0;
   bool makes_up_ = false;
   std::map<SequenceId, Rows> kept_;

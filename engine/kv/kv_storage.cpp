@@ -19,6 +19,7 @@ void require_supported(const ModelShape& model, const KvCacheOptions& options) {
   if (bits(options.dtype) < 8 && !kernels::is_kivi(options.dtype))
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
                      " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
+  require_equal_heads(model);
   if (kernels::is_kivi(options.dtype) && model.heads().head_dim % kernels::kKiviGroup != 0)
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
                      " needs a head_dim that is a multiple of 32, not " + std::to_string(model.heads().head_dim) +
@@ -52,6 +53,13 @@ void repeat(const std::vector<std::byte>& pattern, std::byte* to, std::size_t si
 }
 
 }  // namespace
+
+void require_equal_heads(const ModelShape& model) {
+  for (const LayerKind& kind : model.kinds)
+    if (kind.attention.heads != model.heads())
+      throw InputError("the KV cache of " + model.name +
+                       " would have layers of different heads, which is not supported");
+}
 
 Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype) {
   return kv_bytes_per_token(model, dtype) * block_size;

@@ -26,6 +26,9 @@ struct KvCacheOptions {
 // Bytes of K and V of one block in all layers, scales included.
 [[nodiscard]] Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype);
 
+// Layers have one KV cache each, all alike. Throws InputError for a model whose layers have different heads.
+void require_equal_heads(const ModelShape& model);
+
 // Each layer holds K, then V, each [num_blocks, num_key_value_heads, block_size, head_dim] (kivi4, kivi2: records, see
 // kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. Fresh memory
 // is zero.

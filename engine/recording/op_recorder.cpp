@@ -65,6 +65,9 @@ constexpr int kShortVocabulary = 256;
 
 RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
                      std::string_view op_name, int wave_size) {
+  if (model.kinds.size() > 1)
+    throw InputError(model.name +
+                     " has layers of several kinds, of which an address trace does not tell one from another");
   const ModelShape layer = few_layers(model, only(plan_step(model, options, batch), op_name).ops.front());
   std::mt19937_64 random(1);
   const int num_blocks = blocks_of(batch, options.block_size);

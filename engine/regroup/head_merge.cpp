@@ -202,6 +202,12 @@ void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> laye
 
 }  // namespace
 
+void require_mergeable_norms(const ModelShape& shape) {
+  for (const LayerKind& kind : shape.kinds)
+    if (kind.attention.qk_norm == QkNorm::whole)
+      throw InputError("the KV heads of " + shape.name + " cannot be merged: the norm of K is of all heads at once");
+}
+
 void require_divisor(const ModelShape& shape, int num_key_value_heads) {
   if (num_key_value_heads < 1 || shape.heads().num_key_value_heads % num_key_value_heads != 0)
     throw InputError("the model's " + std::to_string(shape.heads().num_key_value_heads) +

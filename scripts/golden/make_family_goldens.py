@@ -3,11 +3,12 @@
 Files and expected tensors are those of make_llama_goldens.py.
 
     pip install torch==2.15.0 transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0
-    python scripts/golden/make_family_goldens.py
+    python scripts/golden/make_family_goldens.py [NAME ...]
 """
 
 import pathlib
 import shutil
+import sys
 
 import torch
 import transformers
@@ -24,6 +25,11 @@ GATED = dict(**SIZES, intermediate_size=48, num_key_value_heads=2, max_position_
 BLOOM = dict(hidden_size=32, n_layer=2, n_head=4, vocab_size=96, initializer_range=0.25, bos_token_id=1,
              eos_token_id=2, pad_token_id=None)
 RW = dict(alibi=True, bias=True, parallel_attn=False, multi_query=False)
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 32}
+LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0 + plane / 16 for plane in range(16)],
+            "long_factor": [2.0 + plane / 4 for plane in range(16)]}
+WIDE = dict(**GATED, head_dim=32)  # the smallest head of the GPU kernels
+GEMMA = {key: value for key, value in WIDE.items() if key != "tie_word_embeddings"}
 LONG = (150, 5, 21)  # the window leaves whole tiles of the KV cache behind
 
 # name: (configuration, stored dtype, prompt lengths, part that is saved)
@@ -34,6 +40,21 @@ VARIANTS = {
     "qwen2": (transformers.Qwen2Config(**GATED), torch.bfloat16),
     "qwen2_window": (transformers.Qwen2Config(**GATED, use_sliding_window=True, sliding_window=12,
                                               max_window_layers=0), torch.float16),
+    "qwen2_some_windows": (transformers.Qwen2Config(**GATED, use_sliding_window=True, sliding_window=12,
+                                                    max_window_layers=1), torch.float32),
+    "qwen3": (transformers.Qwen3Config(**WIDE), torch.float16),
+    "gemma2": (transformers.Gemma2Config(**GEMMA, sliding_window=8, query_pre_attn_scalar=12,
+                                         attn_logit_softcapping=2.0, final_logit_softcapping=4.0), torch.float32),
+    "gemma3": (transformers.Gemma3TextConfig(**GEMMA, sliding_window=8, query_pre_attn_scalar=12,
+                                             layer_types=["sliding_attention", "full_attention"]), torch.bfloat16),
+    "phi3": (transformers.Phi3Config(**WIDE, sliding_window=20), torch.float16),
+    "phi3_longrope": (transformers.Phi3Config(**{**GATED, "num_attention_heads": 1, "num_key_value_heads": 1},
+                                              original_max_position_embeddings=128, rope_parameters=LONGROPE),
+                      torch.float32),
+    "glm4": (transformers.Glm4Config(**WIDE), torch.bfloat16),
+    "olmo2": (transformers.Olmo2Config(**WIDE), torch.float32),
+    "llama_yarn": (transformers.LlamaConfig(**GATED, rope_parameters=YARN), torch.float32),
+    "llama_gelu": (transformers.LlamaConfig(**GATED, hidden_act="gelu"), torch.float32),
     "bloom": (transformers.BloomConfig(**BLOOM), torch.float32),
     # Heads that are no power of two; saved without the head, hence without the prefix of its tensors.
     "bloom_six_heads": (transformers.BloomConfig(**{**BLOOM, "hidden_size": 48, "n_head": 6}), torch.float16,
@@ -77,9 +98,10 @@ def write_variant(name, config, dtype, lengths=PROMPT_LENGTHS, part=None):
 
 def main():
     require_pinned(PINNED)
+    names = sys.argv[1:] or VARIANTS
     with torch.no_grad():
-        for name, variant in VARIANTS.items():
-            write_variant(name, *variant)
+        for name in names:
+            write_variant(name, *VARIANTS[name])
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ TEST_CASE("mistral has a window of 4096 unless config.json says otherwise, and n
   REQUIRE(shape_with(R"(, "num_key_value_heads": null)", "mistral").heads().num_key_value_heads == 4);
 }
 
-TEST_CASE("qwen2 has biases for Q, K and V alone, and a window in all layers or in none") {
+TEST_CASE("qwen2 has biases for Q, K and V alone, and a window in the layers after the first") {
   const std::string heads = R"(, "num_key_value_heads": 2)";
   const ModelShape shape = shape_with(heads, "qwen2");
   REQUIRE(shape.kinds[0].attention.qkv_bias);
@@ -97,8 +97,11 @@ TEST_CASE("qwen2 has biases for Q, K and V alone, and a window in all layers or 
   REQUIRE(window(R"(, "max_window_layers": 2)") == 0);
   REQUIRE(window(R"(, "max_window_layers": 0)") == 512);
   REQUIRE(window(R"(, "max_window_layers": 0, "layer_types": ["full_attention", "full_attention"])") == 0);
-  REQUIRE_THAT(error_with(heads + R"(, "use_sliding_window": true, "max_window_layers": 1)", "qwen2"),
-               ContainsSubstring("some layers and not to others"));
+  const ModelShape mixed =
+      shape_with(heads + R"(, "use_sliding_window": true, "sliding_window": 512, "max_window_layers": 1)", "qwen2");
+  REQUIRE(mixed.layers == std::vector<std::uint8_t>{0, 1});
+  REQUIRE(mixed.kinds[0].attention.sliding_window == 0);
+  REQUIRE(mixed.kinds[1].attention.sliding_window == 512);
 }
 
 TEST_CASE("llama may have biases") {

@@ -199,17 +199,81 @@ TEST_CASE("every op reads what an op before it wrote") {
   }
 }
 
+[[nodiscard]] Bytes weights_read(const StepPlan& plan) {
+  Bytes weights;
+  for (const Op& op : plan.ops)
+    for (const Operand& each : op.operands())
+      if (each.role == OperandRole::weight) weights += each.unique * op.count;
+  return weights;
+}
+
+std::vector<std::string_view> layer_names(const StepPlan& plan) {
+  std::vector<std::string_view> result;
+  for (const Op& op : plan.ops)
+    if (op.stage == Stage::layer) result.push_back(op.name);
+  return result;
+}
+
+TEST_CASE("norms stand before, after or on both sides of a layer's halves, and Q and K have norms where they say so") {
+  ModelShape model = small_model();
+  model.kinds[0].attention.qk_norm = QkNorm::per_head;
+  model.kinds[0].norms = NormPlacement::sandwich;
+  const StepPlan sandwich = plan_step(model, {}, uniform_batch(Phase::decode, 2, 100));
+  CHECK(layer_names(sandwich) ==
+        std::vector<std::string_view>{"input_layernorm", "qkv_proj", "qk_norm", "rope_and_cache", "attention_decode",
+                                      "o_proj", "attention_post_norm", "post_attention_layernorm", "gate_up_proj",
+                                      "silu_and_mul", "down_proj", "mlp_post_norm"});
+  CHECK(find(sandwich, "attention_post_norm").input == Buffer::projected);
+  CHECK(find(sandwich, "attention_post_norm").output == Buffer::projected);
+  CHECK(operand(find(sandwich, "qk_norm"), OperandRole::weight).unique.value() == 2 * 8 * 2);
+  CHECK(find(sandwich, "qk_norm").n == 32 + 16);
+  model.kinds[0].norms = NormPlacement::post;
+  model.kinds[0].attention.qk_norm = QkNorm::whole;
+  model.final_logit_soft_cap = 30;
+  const StepPlan post = plan_step(model, {}, uniform_batch(Phase::decode, 2, 100));
+  CHECK(layer_names(post) == std::vector<std::string_view>{"residual_add", "qkv_proj", "qk_norm", "rope_and_cache",
+                                                           "attention_decode", "o_proj", "attention_post_norm",
+                                                           "residual_add", "gate_up_proj", "silu_and_mul", "down_proj",
+                                                           "mlp_post_norm"});
+  CHECK(find(post, "residual_add").adds_layer_before);
+  CHECK(operand(find(post, "qk_norm"), OperandRole::weight).unique.value() == (32 + 16) * 2);
+  CHECK(post.ops.back().kind == OpKind::soft_cap);
+}
+
+TEST_CASE("layers of different kinds have their own ops, each counted by the layers of its kind") {
+  ModelShape model = small_model();
+  LayerKind windowed = model.kinds[0];
+  windowed.attention.sliding_window = 64;
+  const LayerKind full = model.kinds[0];
+  model.kinds.clear(), model.layers.clear();
+  for (int layer = 0; layer < 5; ++layer) add_layer(model, layer % 3 == 2 ? full : windowed);
+  REQUIRE(model.kinds.size() == 2);
+  CHECK(model.num_layers(0) == 4);
+  const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 1, 1000));
+  std::vector<double> context;
+  for (const Op& op : plan.ops) {
+    if (op.stage != Stage::layer) continue;
+    CHECK(op.count == (op.layer_kind == 0 ? 4 : 1));
+    if (op.kind == OpKind::attention_decode) context.push_back(op.attention.context_tokens);
+  }
+  REQUIRE(context.size() == 2);
+  CHECK(context[0] < 200);
+  CHECK(context[1] == 1000);
+}
+
 TEST_CASE("a plan reads every weight of the footprint once") {
   for (const BlockKind block : {BlockKind::sequential, BlockKind::parallel, BlockKind::parallel_two_norms}) {
     ModelShape model = layer_norm_model(block);
     model.kinds[0].attention.qkv_bias = model.kinds[0].attention.output_bias = model.kinds[0].mlp.bias =
         model.embedding_norm = true;
     const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 100, 10));  // every token once
-    Bytes weights;
-    for (const Op& op : plan.ops)
-      for (const Operand& each : op.operands())
-        if (each.role == OperandRole::weight) weights += each.unique * op.count;
-    CHECK(weights == weight_footprint(model, {}));
+    CHECK(weights_read(plan) == weight_footprint(model, {}));
+  }
+  ModelShape model = small_model();
+  model.kinds[0].attention.qk_norm = QkNorm::whole;
+  for (const NormPlacement norms : {NormPlacement::pre, NormPlacement::post, NormPlacement::sandwich}) {
+    model.kinds[0].norms = norms;
+    CHECK(weights_read(plan_step(model, {}, uniform_batch(Phase::decode, 100, 10))) == weight_footprint(model, {}));
   }
 }
 

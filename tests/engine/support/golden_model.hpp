@@ -16,9 +16,11 @@ inline const std::vector<std::string> kGoldenVariants{"mha",         "gqa",     
                                                       "rope_linear", "rope_llama3", "sharded", "text"};
 
 inline const std::filesystem::path kFamilyFolder = std::filesystem::path(DCULAB_SOURCE_DIR) / "tests/golden/families";
-inline const std::vector<std::string> kFamilyVariants{"llama_biases", "mistral",    "mistral_long",    "qwen2",
-                                                      "qwen2_window", "bloom",      "bloom_six_heads", "falcon_7b",
-                                                      "falcon_40b",   "falcon_11b", "falcon_rw"};
+inline const std::vector<std::string> kFamilyVariants{
+    "llama_biases",    "mistral",    "mistral_long", "qwen2",      "qwen2_window",  "bloom",
+    "bloom_six_heads", "falcon_7b",  "falcon_40b",   "falcon_11b", "falcon_rw",     "qwen2_some_windows",
+    "qwen3",           "gemma2",     "gemma3",       "phi3",       "phi3_longrope", "glm4",
+    "olmo2",           "llama_yarn", "llama_gelu"};
 
 struct GoldenPrompt {
   std::vector<TokenId> tokens;  // [n]
