@@ -14,13 +14,39 @@ namespace {
 struct Family {
   const char* model_type;
   void (*read)(const JsonFields& config, ModelShape& shape);
+  Dtype silent_dtype = Dtype::f32;
 };
 
-constexpr Family kFamilies[] = {{"bloom", read_bloom}, {"falcon", read_falcon}, {"gemma2", read_gemma2}, {"gemma3_text", read_gemma3_text}, {"glm4", read_glm4}, {"llama", read_llama}, {"mistral", read_mistral}, {"olmo2", read_olmo2}, {"phi3", read_phi3}, {"qwen2", read_qwen2}, {"qwen3", read_qwen3}};
+// BLOOM's published configurations do not say that their weights are 16 bits wide.
+constexpr Family kFamilies[] = {{"bloom", read_bloom, Dtype::f16},
+                                {"falcon", read_falcon},
+                                {"gemma2", read_gemma2},
+                                {"gemma3_text", read_gemma3_text},
+                                {"glm4", read_glm4},
+                                {"llama", read_llama},
+                                {"mistral", read_mistral},
+                                {"olmo2", read_olmo2},
+                                {"phi3", read_phi3},
+                                {"qwen2", read_qwen2},
+                                {"qwen3", read_qwen3}};
 
-const Family& family_of(const JsonFields& config) {
-  const std::string type = config.text("model_type", "");
-  if (type.empty()) throw InputError(config.file(), "'model_type' is missing; is this a Hugging Face model?");
+// The part of config.json that describes the decoder: of a model that also sees or hears, `text_config`.
+JsonFields decoder_fields(const JsonFields& config) {
+  if (config.has("hidden_size")) return config;
+  return config.object("text_config").value_or(config);
+}
+
+// "gemma3_text" of a nested configuration that does not repeat it.
+std::string type_of(const JsonFields& config, const JsonFields& decoder) {
+  const std::string type = decoder.text("model_type", "");
+  if (!type.empty()) return type;
+  const std::string outer = config.text("model_type", "");
+  if (outer.empty()) throw InputError(config.file(), "'model_type' is missing; is this a Hugging Face model?");
+  return outer + "_text";
+}
+
+const Family& family_of(const JsonFields& config, const JsonFields& decoder) {
+  const std::string type = type_of(config, decoder);
   std::string known;
   for (const Family& family : kFamilies) {
     if (type == family.model_type) return family;
@@ -29,13 +55,16 @@ const Family& family_of(const JsonFields& config) {
   config.refuse("model_type", in_quotes(type) + " is not supported (" + known + ")");
 }
 
-// Absent means F32, as in transformers.
-Dtype read_dtype(const JsonFields& config) {
-  const char* key = config.has("dtype") ? "dtype" : "torch_dtype";
-  const std::string text = config.text(key, "float32");
-  const auto dtype = parse_dtype(text);
-  if (!dtype) config.refuse(key, in_quotes(text) + " is not a supported dtype (float32, float16, bfloat16)");
-  return *dtype;
+// Where the configuration is silent: what the published models of a family are in, else F32, as in transformers.
+Dtype read_dtype(const JsonFields& config, const JsonFields& decoder, Dtype silent) {
+  for (const JsonFields& fields : {decoder, config})
+    for (const char* key : {"dtype", "torch_dtype"}) {
+      if (!fields.has(key)) continue;
+      const std::string text = fields.text(key, "");
+      if (const auto dtype = parse_dtype(text)) return *dtype;
+      fields.refuse(key, in_quotes(text) + " is not a supported dtype (float32, float16, bfloat16)");
+    }
+  return silent;
 }
 
 // Sizes whose products overflow an int belong to no model.
@@ -58,13 +87,18 @@ void set_quantization(ModelShape& shape, const QuantizationConfig& config) {
 }
 
 ModelShape parse_model_shape(std::string text, const std::string& file, std::string name) {
-  const JsonFields config(file, std::move(text));
+  const JsonFields config(file, std::move(text)), decoder = decoder_fields(config);
   ModelShape shape;
   shape.name = std::move(name);
-  shape.dtype = read_dtype(config);
-  family_of(config).read(config, shape);
-  if (const auto quantization = read_quantization_config(config)) set_quantization(shape, *quantization);
-  require_sane_widths(config, shape);
+  const Family& family = family_of(config, decoder);
+  shape.dtype = read_dtype(config, decoder, family.silent_dtype);
+  family.read(decoder, shape);
+  shape.tie_word_embeddings = config.flag("tie_word_embeddings", shape.tie_word_embeddings);
+  if (const auto stored = read_stored_weights(config)) {
+    shape.quantization = stored->format;
+    shape.quantized_lm_head = stored->lm_head && !(stored->lm_head_unless_tied && shape.tie_word_embeddings);
+  }
+  require_sane_widths(decoder, shape);
   const auto found = problems(shape);
   if (!found.empty()) throw InputError(file, found.front());
   return shape;

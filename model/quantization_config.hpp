@@ -34,7 +34,19 @@ struct QuantizationConfig {
 // that are not supported.
 [[nodiscard]] QuantizationConfig read_quantization(const JsonFields& fields);
 
-// That of a config.json. Nothing when the model is not quantized. Throws InputError for methods that are not supported.
+// What the layers' matrices are stored in, and whether lm_head is too. A price needs no more.
+struct StoredWeights {
+  WeightFormat format;
+  bool lm_head = false;
+  bool lm_head_unless_tied = false;  // the file does not name lm_head: a head that is the embedding stays as it is
+};
+
+// Of a config.json, by any method that a price knows: gptq, awq, fp8, compressed-tensors with one scheme for all
+// matrices. Nothing when the model is not quantized. Throws InputError for other methods.
+[[nodiscard]] std::optional<StoredWeights> read_stored_weights(const JsonFields& config);
+
+// What the engine reads of a config.json: gptq and awq. Nothing when the model is not quantized. Throws InputError for
+// methods that are not supported.
 [[nodiscard]] std::optional<QuantizationConfig> read_quantization_config(const JsonFields& config);
 
 }  // namespace dculab

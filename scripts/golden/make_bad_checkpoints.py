@@ -19,6 +19,7 @@ SHAPES = {"model.embed_tokens.weight": [4, 8], LAYER + "input_layernorm.weight":
           LAYER + "post_attention_layernorm.weight": [8],
           **{f"{LAYER}mlp.{name}_proj.weight": [8, 8] for name in ("gate", "up", "down")},
           "model.norm.weight": [8], "lm_head.weight": [4, 8]}
+FAMILIES = "bloom, falcon, gemma2, gemma3_text, glm4, llama, mistral, olmo2, phi3, qwen2, qwen3"
 BYTES = {"F32": 4, "F16": 2, "BF16": 2, "I32": 4}
 
 
@@ -92,9 +93,9 @@ def write_configs():
     bad("negative", "'num_key_value_heads' must be positive, not -1", num_key_value_heads=-1)
     bad("huge", "'hidden_size' is out of range", hidden_size=2**40)
     bad("too_many_layers", "'num_hidden_layers' is out of range", num_hidden_layers=10**6)
-    bad("other_model", "'model_type' 'gpt2' is not supported (llama, mistral, qwen2, bloom, falcon)", model_type="gpt2")
+    bad("other_model", "'model_type' 'gpt2' is not supported (" + FAMILIES + ")", model_type="gpt2")
     bad("bias_not_a_flag", "'attention_bias' must be true or false", attention_bias="yes")
-    bad("activation", "'hidden_act' 'gelu' is not supported (silu)", hidden_act="gelu")
+    bad("activation", "'hidden_act' 'mish' is not supported (silu, gelu, gelu_new, gelu_pytorch_tanh)", hidden_act="mish")
     bad("dtype", "'torch_dtype' 'float64' is not a supported dtype (float32, float16, bfloat16)", torch_dtype="float64")
     bad("indivisible_head", "'hidden_size' is not a multiple of num_attention_heads, and there is no head_dim",
         num_attention_heads=3, hidden_size=8)
@@ -239,7 +240,7 @@ def write_quantized():
         line = 1 + max(number for number, text in enumerate(lines) if text.strip().startswith(f'"{key}"'))
         bad(case, f"/config.json:{line}: '{key}' {message}", settings)
 
-    bad_config("method", "quant_method", "'quip' is not supported (gptq, awq); use the F16 or BF16 checkpoint",
+    bad_config("method", "quant_method", "'quip' is not supported (gptq, awq, fp8, compressed-tensors); use the F16 or BF16 checkpoint",
                dict(quant_method="quip"))
     bad_config("bits", "bits", "must be 2, 3, 4 or 8, not 5", dict(bits=5))
     bad_config("group", "group_size", "must be positive, or -1 for a scale per row", dict(group_size=0))

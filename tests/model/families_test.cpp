@@ -1,0 +1,187 @@
+// The configurations of published models: the parameters that transformers counts, and the KV bytes of their formulas.
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "model/model_config.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace dculab;
+
+namespace {
+
+[[nodiscard]] ModelShape shipped(const std::string& name) {
+  const std::string file = DCULAB_SOURCE_DIR "/scenarios/models/" + name + "/config.json";
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return parse_model_shape(text.str(), file, name);
+}
+
+[[nodiscard]] double parameters(ModelShape model) {
+  model.dtype = Dtype::f32, model.quantization.reset();
+  return weight_footprint(model, {Dtype::f32, 0}) / storage(Dtype::f32, 1);
+}
+
+struct Published {
+  const char* name;
+  double parameters;    // transformers 5.23: from_config() on the meta device, tied weights once
+  double kv_per_token;  // values: 2 * layers * KV heads * head size
+};
+
+constexpr Published kPublished[] = {{"llama-3.1-405b", 405853388800, 2.0 * 126 * 8 * 128},
+                                    {"qwen3-0.6b", 596049920, 2.0 * 28 * 8 * 128},
+                                    {"qwen3-1.7b", 1720574976, 2.0 * 28 * 8 * 128},
+                                    {"qwen3-32b-fp8", 32762123264, 2.0 * 64 * 8 * 128},
+                                    {"gemma-2-9b-it", 9241705984, 2.0 * 42 * 8 * 256},
+                                    {"gemma-2-27b-it", 27227128320, 2.0 * 46 * 16 * 128},
+                                    {"gemma-3-1b-it", 999885952, 2.0 * 26 * 1 * 256},
+                                    {"gemma-3-27b-it", 27009346304, 2.0 * 62 * 16 * 128},
+                                    {"phi-3-mini-4k-instruct", 3821079552, 2.0 * 32 * 32 * 96},
+                                    {"phi-4", 14659507200, 2.0 * 40 * 10 * 128},
+                                    {"phi-4-mini-instruct", 3836021760, 2.0 * 32 * 8 * 128},
+                                    {"glm-4-9b-0414", 9400279040, 2.0 * 40 * 2 * 128},
+                                    {"olmo-2-7b-instruct", 7298617344, 2.0 * 32 * 32 * 128}};
+
+}  // namespace
+
+TEST_CASE("published models have the parameters and the KV cache that they have", "[families]") {
+  for (const Published& published : kPublished) {
+    INFO(published.name);
+    const ModelShape model = shipped(published.name);
+    CHECK(parameters(model) == published.parameters);
+    CHECK(kv_bytes_per_token(model, Dtype::bf16).value() == 2 * published.kv_per_token);
+  }
+}
+
+TEST_CASE("Gemma's windows are in its layers' kinds, and their frequencies too", "[families]") {
+  const ModelShape gemma2 = shipped("gemma-2-9b-it");
+  REQUIRE(gemma2.kinds.size() == 2);
+  CHECK(gemma2.num_layers(0) == 21);
+  CHECK(gemma2.layer(0).attention.sliding_window == 4096);
+  CHECK(gemma2.layer(1).attention.sliding_window == 0);
+  CHECK(gemma2.layer(0).attention.logit_soft_cap == 50);
+  CHECK(gemma2.final_logit_soft_cap == 30);
+  const ModelShape gemma3 = shipped("gemma-3-27b-it");
+  REQUIRE(gemma3.kinds.size() == 2);
+  CHECK(gemma3.num_layers(1) == 10);
+  CHECK(gemma3.layer(5).attention.sliding_window == 0);
+  CHECK(gemma3.layer(5).attention.position.rope_theta == 1e6);
+  CHECK(gemma3.layer(5).attention.position.rope_scaling.factor == 8);
+  CHECK(gemma3.layer(0).attention.sliding_window == 1024);
+  CHECK(gemma3.layer(0).attention.position.rope_theta == 1e4);
+  CHECK(gemma3.layer(0).attention.position.rope_scaling.kind == RopeScalingKind::none);
+  CHECK(gemma3.dtype == Dtype::bf16);
+}
+
+TEST_CASE("weights quantized to FP8 and by compressed-tensors are priced as they are stored", "[families]") {
+  CHECK(shipped("qwen3-32b-fp8").quantization == WeightFormat{Dtype::fp8_e4m3, 0});
+  const auto stored = [](const std::string& weights) {
+    return parse_model_shape(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "torch_dtype": "bfloat16",
+      "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": )" +
+                                 weights + "}}}}",
+                             "config.json", "small")
+        .quantization;
+  };
+  CHECK(stored(R"({"num_bits": 8, "type": "float"})") == WeightFormat{Dtype::fp8_e4m3, 0});
+  CHECK(stored(R"({"num_bits": 4, "type": "int", "group_size": 32})") == WeightFormat{Dtype::int4, 32});
+  CHECK(stored(R"({"num_bits": 8, "type": "int", "group_size": null})") == WeightFormat{Dtype::int8, -1});
+  CHECK_THROWS_WITH(stored(R"({"num_bits": 3, "type": "int"})"), ContainsSubstring("'num_bits' must be 4 or 8"));
+}
+
+TEST_CASE("YaRN and LongRoPE say how they scale, and what is wrong with them", "[families]") {
+  const auto read = [](const std::string& rope) {
+    return parse_model_shape(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "max_position_embeddings": 4096,
+      "rope_scaling": )" + rope + "}",
+                             "config.json", "small")
+        .kinds[0]
+        .attention.position.rope_scaling;
+  };
+  const RopeScaling yarn = read(R"({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024})");
+  CHECK(yarn.kind == RopeScalingKind::yarn);
+  CHECK(yarn.attention_factor == Approx(0.1 * std::log(4.0) + 1));
+  const RopeScaling same = read(
+      R"({"type": "yarn", "factor": 40, "mscale": 0.707, "mscale_all_dim": 0.707, "original_max_position_embeddings": 8})");
+  CHECK(same.attention_factor == 1.0);
+  CHECK_THROWS_WITH(read(R"({"type": "yarn", "factor": 4.0})"), ContainsSubstring("original_max_position_embeddings"));
+  const RopeScaling longrope = read(
+      R"({"type": "su", "short_factor": [1, 1.5], "long_factor": [2, 3.5], "original_max_position_embeddings": 1024})");
+  CHECK(longrope.kind == RopeScalingKind::longrope);
+  CHECK(longrope.short_factor == std::vector{1.0, 1.5});
+  CHECK(longrope.attention_factor == Approx(std::sqrt(1 + std::log(4.0) / std::log(1024.0))));
+  CHECK_THROWS_WITH(
+      read(R"({"type": "su", "short_factor": [1, 1], "long_factor": [2], "original_max_position_embeddings": 1024})"),
+      ContainsSubstring("as many entries as short_factor"));
+  CHECK_THROWS_WITH(read(R"({"type": "dynamic", "factor": 2.0})"), ContainsSubstring("'dynamic' is not a supported"));
+}
+
+namespace {
+
+// A small model of a family with other fields.
+[[nodiscard]] ModelShape small(const std::string& type, const std::string& fields) {
+  return parse_model_shape(R"({"model_type": ")" + type +
+                               R"(", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "head_dim": 16, "vocab_size": 100)" +
+                               fields + "}",
+                           "config.json", "small");
+}
+
+}  // namespace
+
+TEST_CASE("what a family does not know is refused, not taken for something else", "[families]") {
+  const auto refusal = [](const std::string& type, const std::string& fields) -> std::string {
+    try {
+      (void)small(type, fields);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_THAT(refusal("gemma2", R"(, "layer_types": ["chunked_attention", "full_attention"])"),
+             ContainsSubstring("'chunked_attention'"));
+  CHECK_THAT(refusal("qwen3", R"(, "layer_types": ["full_attention"])"),
+             ContainsSubstring("has 1 entries for 2 layers"));
+  CHECK_THAT(refusal("gemma3_text", R"(, "use_bidirectional_attention": true)"), ContainsSubstring("bidirectional"));
+  CHECK_THAT(refusal("gemma3_text", R"(, "rope_parameters": {"rope_theta": 1e6})"),
+             ContainsSubstring("a set for each type of layer"));
+  CHECK_THAT(refusal("qwen3", R"(, "rope_parameters": {"full_attention": {"rope_theta": 1e6}})"),
+             ContainsSubstring("which this family has not"));
+  CHECK_THAT(refusal("gemma2", R"(, "attn_logit_softcapping": 1e-60)"), ContainsSubstring("must be positive"));
+  CHECK_THAT(refusal("glm4", R"(, "partial_rotary_factor": 0.001)"), ContainsSubstring("2 values to rotate"));
+  for (const char* bad : {R"("beta_fast": -1)", R"("attention_factor": 0)", R"("mscale": -1, "mscale_all_dim": -10)"})
+    CHECK_THAT(refusal("llama", std::string(R"(, "rope_scaling": {"type": "yarn", "factor": 4, )") + bad +
+                                    R"(, "original_max_position_embeddings": 64})"),
+               ContainsSubstring("must be positive"));
+  CHECK_THAT(refusal("phi3", R"(, "rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [1]})"),
+             ContainsSubstring("'original_max_position_embeddings' is missing"));
+  CHECK_THAT(refusal("llama", R"(, "quantization_config": {"quant_algo": "FP8"})"), ContainsSubstring("ModelOpt"));
+  CHECK_THAT(refusal("llama", R"(, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert":
+                                  ["model.layers.0.self_attn.q_proj"]})"),
+             ContainsSubstring("several formats"));
+}
+
+TEST_CASE("a huge number of layers is refused before there is memory for them", "[families]") {
+  for (const char* type : {"llama", "gemma2", "gemma3_text", "qwen2"}) {
+    const std::string text = std::string(R"({"model_type": ")") + type +
+                             R"(", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1000000000,
+                               "num_attention_heads": 4, "vocab_size": 100})";
+    CHECK_THROWS_WITH(parse_model_shape(text, "config.json", "small"),
+                      ContainsSubstring("'num_hidden_layers' is out of range"));
+  }
+}
+
+TEST_CASE("half a head is rotated in GLM-4 unless its configuration says another part", "[families]") {
+  CHECK(small("glm4", "").kinds[0].attention.rotary_dim() == 8);
+  CHECK(small("glm4", R"(, "partial_rotary_factor": 1.0)").kinds[0].attention.rotary_dim() == 16);
+  CHECK(small("glm4", R"(, "rope_parameters": {"partial_rotary_factor": 0.25})").kinds[0].attention.rotary_dim() == 4);
+}
+
+TEST_CASE("fewer layers than a model has leave no kind without layers", "[families]") {
+  const ModelShape gemma = shipped("gemma-3-1b-it");
+  REQUIRE(gemma.kinds.size() == 2);
+  CHECK(with_layers(gemma, 4).kinds.size() == 1);
+  CHECK(with_layers(gemma, 40).num_layers() == 40);
+  CHECK(problems(with_layers(gemma, 4)).empty());
+}
