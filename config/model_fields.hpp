@@ -32,6 +32,7 @@ void visit_layer_sizes(Kind& kind, Visit&& visit) {
 template <class Shape, class Visit>
 void visit_model_flags(Shape& model, Visit&& visit) {
   visit("embedding_norm", model.embedding_norm);
+  visit("unit_offset_norms", model.unit_offset_norms);
   visit("quantized_lm_head", model.quantized_lm_head);
 }
 
@@ -54,8 +55,16 @@ inline constexpr Words<BlockKind, 3> kBlocks{{{"sequential", BlockKind::sequenti
                                               {"parallel", BlockKind::parallel},
                                               {"parallel_two_norms", BlockKind::parallel_two_norms}}};
 inline constexpr Words<PositionKind, 2> kPositions{{{"rope", PositionKind::rope}, {"alibi", PositionKind::alibi}}};
-inline constexpr Words<RopeScalingKind, 3> kRopeScalings{
-    {{"none", RopeScalingKind::none}, {"linear", RopeScalingKind::linear}, {"llama3", RopeScalingKind::llama3}}};
+inline constexpr Words<RopePairs, 2> kRopePairs{{{"halves", RopePairs::halves}, {"neighbours", RopePairs::neighbours}}};
+inline constexpr Words<QkNorm, 3> kQkNorms{
+    {{"none", QkNorm::none}, {"per_head", QkNorm::per_head}, {"whole", QkNorm::whole}}};
+inline constexpr Words<NormPlacement, 3> kNormPlacements{
+    {{"pre", NormPlacement::pre}, {"post", NormPlacement::post}, {"sandwich", NormPlacement::sandwich}}};
+inline constexpr Words<RopeScalingKind, 5> kRopeScalings{{{"none", RopeScalingKind::none},
+                                                          {"linear", RopeScalingKind::linear},
+                                                          {"llama3", RopeScalingKind::llama3},
+                                                          {"yarn", RopeScalingKind::yarn},
+                                                          {"longrope", RopeScalingKind::longrope}}};
 
 template <class T, std::size_t N>
 [[nodiscard]] constexpr std::string_view word_of(const Words<T, N>& words, T value) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <utility>
 
 #include "config/machine_fields.hpp"
 #include "config/model_fields.hpp"

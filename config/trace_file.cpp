@@ -18,6 +18,7 @@ constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr double kLargestCount = 1 << 24;
 constexpr std::size_t kMostSequences = 1 << 16;              // of a step
 constexpr std::size_t kMostSequencesInAll = 1 << 23;         // each takes memory, a run of equal ones is one line
+constexpr std::size_t kMostLayersInAll = 1 << 28;            // likewise
 constexpr double kShortestStep = 1e-18, kLongestStep = 1e6;  // seconds
 
 constexpr auto kSchemas = std::to_array<Choice<TraceSchema>>(
@@ -186,7 +187,7 @@ Trace read_trace(const std::string& file, const std::string& text) {
   bool has_header = false;
   TraceSchema schema{};
   int line = 0;
-  std::size_t sequences = 0;
+  std::size_t sequences = 0, layers = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string record = text.substr(begin, end - begin);
@@ -197,6 +198,11 @@ Trace read_trace(const std::string& file, const std::string& text) {
     if (has_header) {
       trace.steps.push_back(read_step(node, schema, list));
       sequences += trace.steps.back().batch.sequences.size();
+      layers += trace.steps.back().model.layers.size();
+      if (layers > kMostLayersInAll)
+        throw InputError(
+            file, line,
+            "its steps have more than " + std::to_string(kMostLayersInAll) + " layers up to here; split the trace");
       if (sequences > kMostSequencesInAll)
         throw InputError(file, line,
                          "its steps have more than " + std::to_string(kMostSequencesInAll) +

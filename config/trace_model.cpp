@@ -22,6 +22,11 @@ RopeScaling read_rope_scaling(MapReader reader) {
   reader.required("high_freq_factor", scaling.high_freq_factor, above(0));
   reader.required("original_max_position_embeddings", scaling.original_max_position_embeddings,
                   between(1, kLargestModelField));
+  reader.optional("beta_fast", scaling.beta_fast, above(0));
+  reader.optional("beta_slow", scaling.beta_slow, above(0));
+  reader.optional("truncate", scaling.truncate);
+  reader.optional("attention_factor", scaling.attention_factor, above(0));
+  if (const Node* node = reader.optional("short_factor")) reader.read(*node, scaling.short_factor, above(0));
   reader.finish();
   return scaling;
 }
@@ -35,8 +40,14 @@ void read_layer_kind(MapReader& reader, LayerKind& kind) {
   reader.required("mlp", kind.mlp.kind, kMlps);
   reader.optional("activation", kind.mlp.activation, kActivations);
   reader.optional("block", kind.block, kBlocks);
+  reader.optional("qk_norm", kind.attention.qk_norm, kQkNorms);
+  reader.optional("norms", kind.norms, kNormPlacements);
+  reader.optional("query_scalar", kind.attention.query_scalar, above(0));
+  reader.optional("logit_soft_cap", kind.attention.logit_soft_cap, above(0));
   Position& position = kind.attention.position;
   reader.optional("position", position.kind, kPositions);
+  reader.optional("rotary_dim", position.rotary_dim, between(2, kLargestModelField));
+  reader.optional("rope_pairs", position.pairs, kRopePairs);
   reader.optional("alibi_scale", position.alibi_scale, above(0));
   reader.required("rope_theta", position.rope_theta, above(0));
   if (reader.optional("rope_scaling") != nullptr)
@@ -70,11 +81,28 @@ void read_layer_kinds(MapReader& reader, ModelShape& model) {
 }
 
 Json rope_scaling_json(const RopeScaling& scaling) {
-  return {{"kind", word_of(kRopeScalings, scaling.kind)},
-          {"factor", scaling.factor},
-          {"low_freq_factor", scaling.low_freq_factor},
-          {"high_freq_factor", scaling.high_freq_factor},
-          {"original_max_position_embeddings", scaling.original_max_position_embeddings}};
+  Json json{{"kind", word_of(kRopeScalings, scaling.kind)},
+            {"factor", scaling.factor},
+            {"low_freq_factor", scaling.low_freq_factor},
+            {"high_freq_factor", scaling.high_freq_factor},
+            {"original_max_position_embeddings", scaling.original_max_position_embeddings}};
+  if (scaling.kind == RopeScalingKind::yarn)
+    json.update({{"beta_fast", scaling.beta_fast}, {"beta_slow", scaling.beta_slow}, {"truncate", scaling.truncate}});
+  if (scaling.kind == RopeScalingKind::longrope) json["short_factor"] = scaling.short_factor;
+  if (scaling.attention_factor != 1.0) json["attention_factor"] = scaling.attention_factor;
+  return json;
+}
+
+// What only some families have.
+void add_newer_parts(Json& json, const LayerKind& kind) {
+  const Gqa& attention = kind.attention;
+  const Position& position = attention.position;
+  if (attention.qk_norm != QkNorm::none) json["qk_norm"] = word_of(kQkNorms, attention.qk_norm);
+  if (kind.norms != NormPlacement::pre) json["norms"] = word_of(kNormPlacements, kind.norms);
+  if (attention.query_scalar > 0) json["query_scalar"] = attention.query_scalar;
+  if (attention.logit_soft_cap > 0) json["logit_soft_cap"] = attention.logit_soft_cap;
+  if (position.rotary_dim > 0) json["rotary_dim"] = position.rotary_dim;
+  if (position.pairs != RopePairs::halves) json["rope_pairs"] = word_of(kRopePairs, position.pairs);
 }
 
 Json layer_kind_json(const LayerKind& kind) {
@@ -90,6 +118,7 @@ Json layer_kind_json(const LayerKind& kind) {
     if (value) json[std::string(key)] = true;
   });
   if (kind.attention.sliding_window != 0) json["sliding_window"] = kind.attention.sliding_window;
+  add_newer_parts(json, kind);
   json["rope_theta"] = position.rope_theta;
   if (position.rope_scaling.kind != RopeScalingKind::none)
     json["rope_scaling"] = rope_scaling_json(position.rope_scaling);
@@ -106,6 +135,8 @@ void read_trace_model(MapReader reader, TraceSchema schema, ModelShape& model) {
   visit_model_flags(model, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
   reader.required("tie_word_embeddings", model.tie_word_embeddings);
   reader.optional("norm", model.norm, kNorms);
+  reader.optional("embedding_scale", model.embedding_scale, above(0));
+  reader.optional("final_logit_soft_cap", model.final_logit_soft_cap, above(0));
   reader.required("dtype", model.dtype);
   reader.required("rms_norm_eps", model.norm_eps, above(0));
   int num_layers = 0;
@@ -126,6 +157,8 @@ nlohmann::ordered_json trace_model_json(const ModelShape& model) {
   });
   json["tie_word_embeddings"] = model.tie_word_embeddings;
   if (model.norm != NormKind::rms_norm) json["norm"] = word_of(kNorms, model.norm);
+  if (model.embedding_scale != 1.0) json["embedding_scale"] = model.embedding_scale;
+  if (model.final_logit_soft_cap > 0) json["final_logit_soft_cap"] = model.final_logit_soft_cap;
   json["dtype"] = name(model.dtype);
   json["rms_norm_eps"] = model.norm_eps;
   json[std::string(kLayersField)] = model.num_layers();

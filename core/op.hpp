@@ -101,6 +101,9 @@ struct AttentionWork {
   double padded_tokens = 0;   // context rounded up to whole blocks
 };
 
+// What activation_mul computes.
+enum class OpActivation : std::uint8_t { silu_and_mul, gelu_and_mul, gelu, plain };
+
 enum class Stage : std::uint8_t { before_layers, layer, after_layers };
 
 struct Op {
@@ -115,14 +118,15 @@ struct Op {
   bool adds_layer_before = false;  // norms: what they add is of the layer before; the first layer has none
   // matmul: y[m, n] = x[m, k] w[n, k]^T (+ bias[n]). Other kinds: m rows of n values, k = 0.
   std::int64_t m = 0, n = 0, k = 0;
-  WeightFormat weight_format;                          // matmul and embedding
-  ActivationMode activations = ActivationMode::exact;  // matmul: exact unless its weights go with the mode asked for
-  Dtype activation_dtype = Dtype::f16;                 // what the op reads, multiplies in and writes
-  AttentionWork attention;                             // attention kinds and attention_scores
-  KvRetention kv_retention;                            // shift_sink_keys, rope_and_cache, attention_scores
-  bool rotates = true;                                 // rope_and_cache; false with ALiBi
-  bool is_plain_gelu = false;                          // activation_mul: gelu(up), without a gate
-  int devices = 1;                                     // all_reduce, all_gather: that take part
+  WeightFormat weight_format;                            // matmul and embedding
+  ActivationMode activations = ActivationMode::exact;    // matmul: exact unless its weights go with the mode asked for
+  Dtype activation_dtype = Dtype::f16;                   // what the op reads, multiplies in and writes
+  AttentionWork attention;                               // attention kinds and attention_scores
+  KvRetention kv_retention;                              // shift_sink_keys, rope_and_cache, attention_scores
+  bool rotates = true;                                   // rope_and_cache; false with ALiBi
+  bool rotates_part = false;                             // a part of each head, or neighbours: another kernel
+  OpActivation activation = OpActivation::silu_and_mul;  // activation_mul
+  int devices = 1;                                       // all_reduce, all_gather: that take part
   FlopCount flops;
   std::array<Operand, kMaxOperands> operand_storage;
   int num_operands = 0;

@@ -10,7 +10,8 @@
 
 namespace dculab {
 
-// Ops in order of execution. Layers are alike, so an op of Stage::layer stands once, with count = number of layers.
+// Layers of a kind are alike, so an op of Stage::layer stands once for each kind, with the number of its layers as its
+// count. The ops of a kind are in order of execution; a model runs those of each layer's kind, layer by layer.
 struct StepPlan {
   std::vector<Op> ops;
   Batch batch;

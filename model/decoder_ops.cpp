@@ -17,7 +17,7 @@ namespace {
 
 Bytes activations(const StepSizes& sizes, double values) { return storage(sizes.options.activation_dtype, values); }
 
-Op make_op(OpKind kind, const Place& place, const StepSizes& sizes, std::int64_t rows, int columns) {
+Op make_op(OpKind kind, const OpPlace& place, const StepSizes& sizes, std::int64_t rows, int columns) {
   Op op;
   op.kind = kind;
   op.name = place.name;
@@ -44,7 +44,7 @@ Op outside_layers(Op op, Stage stage) {
 }
 
 // A bias is read with the columns of weights that it belongs to.
-Op plan_matmul(const Place& place, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows, int n, int k,
+Op plan_matmul(const OpPlace& place, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows, int n, int k,
                Bias bias) {
   Op op = make_op(OpKind::matmul, place, sizes, num_rows, n);
   const auto m = static_cast<double>(num_rows);
@@ -66,7 +66,7 @@ Op plan_matmul(const Place& place, const StepSizes& sizes, WeightFormat format, 
 
 // residual += x for each of `added`; out = norm(residual). Reads those and the residual, writes it and out.
 // About 3 FLOP a value for rms_norm, and 7 for layer_norm, which subtracts a mean and adds a bias.
-Op plan_norm(const Place& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers) {
+Op plan_norm(const OpPlace& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers) {
   const int width = sizes.model.hidden_size;
   const bool layer_norm = sizes.model.norm == NormKind::layer_norm;
   const auto added = std::ssize(buffers) - std::ranges::count(buffers, Buffer::none);

@@ -1,4 +1,4 @@
-// The ops of a decoder, one function each: what each computes and the bytes that it must touch. step_plan.hpp puts them
+// The ops of a decoder, one function each: what each computes and the bytes that it must touch. plan_step.cpp puts them
 // in order; attention's own are in attention_work.hpp.
 #pragma once
 
@@ -28,14 +28,14 @@ struct StepSizes {
 };
 
 // What an op is called, whose weights it reads, and where its input comes from and its output goes.
-struct Place {
+struct OpPlace {
   std::string_view name;
   WeightSlot weight = WeightSlot::none;
   Buffer input = Buffer::none, output = Buffer::none;
 };
 
 // An op of every layer of a kind, without work or operands: `rows` of `columns` values.
-[[nodiscard]] Op make_op(OpKind kind, const Place& place, const StepSizes& sizes, std::int64_t rows, int columns);
+[[nodiscard]] Op make_op(OpKind kind, const OpPlace& place, const StepSizes& sizes, std::int64_t rows, int columns);
 
 // An op of one layer for all layers of the kind.
 [[nodiscard]] Op of_layers(Op op, const StepSizes& sizes);
@@ -51,14 +51,14 @@ enum class Bias : std::uint8_t { none, one };
 [[nodiscard]] constexpr Bias bias_if(bool has_bias) { return has_bias ? Bias::one : Bias::none; }
 
 // y[num_rows, n] = x[num_rows, k] w[n, k]^T (+ bias[n]).
-[[nodiscard]] Op plan_matmul(const Place& place, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows,
+[[nodiscard]] Op plan_matmul(const OpPlace& place, const StepSizes& sizes, WeightFormat format, std::int64_t num_rows,
                              int n, int k, Bias bias = Bias::none);
 
 // What a norm adds to the residual; none where it adds less.
 using Added = std::array<Buffer, 2>;
 
 // residual += x for each of `added`; out = norm(residual).
-[[nodiscard]] Op plan_norm(const Place& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers);
+[[nodiscard]] Op plan_norm(const OpPlace& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers);
 
 // residual += projected, unless it is the first layer's; out = residual. Where no norm stands before a layer's half.
 [[nodiscard]] Op plan_residual_add(const StepSizes& sizes, bool adds_layer_before);
@@ -76,7 +76,7 @@ using Added = std::array<Buffer, 2>;
 [[nodiscard]] Op plan_collective(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows,
                                  int width);
 
-// core/cache_ops.cpp: rotates Q and K and writes K and V; moves the first keys of `sequences` sequences.
+// cache_ops.cpp: rotates Q and K and writes K and V; moves the first keys of `sequences` sequences.
 [[nodiscard]] Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch);
 [[nodiscard]] Op plan_shift_sink_keys(const StepSizes& sizes, std::int64_t sequences);
 

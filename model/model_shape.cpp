@@ -24,6 +24,19 @@ void require_sizes(std::vector<std::string>& found, const LayerKind& kind) {
     require_size(found, field, value, kLargestModelField);
 }
 
+void check_rotation(std::vector<std::string>& found, const Gqa& attention) {
+  const int rotary_dim = attention.rotary_dim();
+  const RopeScaling& scaling = attention.position.rope_scaling;
+  if (rotary_dim == attention.heads.head_dim && rotary_dim % 2 != 0)
+    found.push_back("head_dim must be even for rotary embedding");
+  else if (rotary_dim % 2 != 0 || rotary_dim > attention.heads.head_dim)
+    found.push_back("the part of a head that is rotated, " + std::to_string(rotary_dim) +
+                    " values, must be even and no more than head_dim");
+  else if (scaling.kind == RopeScalingKind::longrope && std::ssize(scaling.short_factor) != rotary_dim / 2)
+    found.push_back("short_factor and long_factor of LongRoPE must have " + std::to_string(rotary_dim / 2) +
+                    " entries");
+}
+
 void check_attention(std::vector<std::string>& found, const Gqa& attention) {
   const Heads& heads = attention.heads;
   require_size(found, "num_attention_heads * head_dim", std::int64_t{heads.num_attention_heads} * heads.head_dim,
@@ -31,8 +44,7 @@ void check_attention(std::vector<std::string>& found, const Gqa& attention) {
   if (heads.num_attention_heads % heads.num_key_value_heads != 0)
     found.push_back("num_attention_heads (" + std::to_string(heads.num_attention_heads) +
                     ") is not a multiple of num_key_value_heads (" + std::to_string(heads.num_key_value_heads) + ")");
-  if (attention.position.kind == PositionKind::rope && heads.head_dim % 2 != 0)
-    found.push_back("head_dim must be even for rotary embedding");
+  if (attention.position.kind == PositionKind::rope) check_rotation(found, attention);
   if (attention.sliding_window < 0) found.push_back("sliding_window must not be negative");
 }
 
@@ -61,6 +73,14 @@ int ModelShape::num_layers(std::size_t kind) const {
 bool ModelShape::has_alibi() const {
   return std::ranges::any_of(kinds,
                              [](const LayerKind& kind) { return kind.attention.position.kind == PositionKind::alibi; });
+}
+
+std::string kind_label(const ModelShape& model, std::size_t kind) {
+  if (model.kinds.size() == 1) return {};
+  const auto window = [&model](std::size_t each) { return model.kinds[each].attention.sliding_window; };
+  for (std::size_t other = 0; other < model.kinds.size(); ++other)
+    if (other != kind && window(other) == window(kind)) return "layers of kind " + std::to_string(kind + 1);
+  return window(kind) == 0 ? "full attention" : "window " + std::to_string(window(kind));
 }
 
 void set_layers(ModelShape& model, int count, LayerKind kind) {

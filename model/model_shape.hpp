@@ -21,7 +21,7 @@ enum class NormKind : std::uint8_t { rms_norm, layer_norm };  // layer_norm has 
 // The most that a size of a model may be, and the query width: far beyond any model, and small enough that a sum of a
 // few fits an int and a product of two 64 bits. Layers take memory each.
 inline constexpr int kLargestModelField = 1 << 24;
-inline constexpr int kMostLayers = 1 << 16;
+inline constexpr int kMostLayers = 10'000;
 
 struct ModelShape {
   std::string name{};  // for reports
@@ -59,6 +59,10 @@ struct ModelShape {
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
+
+// What tells the layers of a kind from the others, for reports: "window 4096", "full attention"; empty where there is
+// one kind.
+[[nodiscard]] std::string kind_label(const ModelShape& model, std::size_t kind);
 
 // `count` layers of one kind.
 void set_layers(ModelShape& model, int count, LayerKind kind);

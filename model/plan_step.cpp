@@ -29,7 +29,7 @@ void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& siz
 
 // What a half of a layer begins with, in `normed`: the norm of the residual, or the residual itself where the half's
 // norm comes after it. Both add to the residual what the half before gave.
-void plan_beginning(StepPlan& plan, const StepSizes& sizes, const Place& norm, const Added& added,
+void plan_beginning(StepPlan& plan, const StepSizes& sizes, const OpPlace& norm, const Added& added,
                     bool adds_layer_before) {
   if (sizes.layer().norms == NormPlacement::post)
     return plan.ops.push_back(plan_residual_add(sizes, adds_layer_before));
@@ -112,6 +112,10 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
   const std::string kept = "kv_retention " + std::string(name(policy));
   if (policy == RetentionPolicy::heavy_hitters && model.has_alibi())
     found.push_back(kept + " cannot serve " + model.name + ": ALiBi needs the keys in the order of their positions");
+  const auto has_soft_cap = [](const LayerKind& kind) { return kind.attention.logit_soft_cap > 0; };
+  if (policy == RetentionPolicy::heavy_hitters && std::ranges::any_of(model.kinds, has_soft_cap))
+    found.push_back(kept + " cannot serve " + model.name +
+                    ": its attention has a soft cap, which sums of scores leave out");
   const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
   const auto windowed =
       std::ranges::find_if(model.kinds, [](const LayerKind& kind) { return kind.attention.sliding_window > 0; });

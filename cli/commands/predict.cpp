@@ -73,7 +73,7 @@ struct Prediction {
     const Op& op = prediction.plan.ops[index];
     const sim::OpPrice& price = prediction.price.ops[index];
     const Seconds total = price.all_executions();
-    std::vector<Cell> row{std::string(op.name),
+    std::vector<Cell> row{op_label(op, prediction.model),
                           std::to_string(op.count),
                           Cell(config::short_text(total), total.value()),
                           Cell(percent(total / prediction.price.seconds, 2), total / prediction.price.seconds),

@@ -72,13 +72,12 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
   const bool is_symmetric =
       options.method == QuantizationMethod::absmax || options.method == QuantizationMethod::smooth_quant;
   if (choices.sym && !grouped && !is_symmetric) throw InputError("--sym", "zero-point quantization is asymmetric");
-  options.config = {
-      .format = choices.checkpoint_format == "gptq" ? engine::QuantizedFormat::gptq : engine::QuantizedFormat::gptq_v2,
-      .bits = choices.bits.value_or(grouped ? 4 : 8),
-      .group_size = choices.group_size.value_or(grouped ? 128 : -1),
-      .desc_act = choices.desc_act,
-      .sym = choices.sym || is_symmetric,
-      .lm_head = choices.lm_head};
+  options.config = {.format = choices.checkpoint_format == "gptq" ? QuantizedFormat::gptq : QuantizedFormat::gptq_v2,
+                    .bits = choices.bits.value_or(grouped ? 4 : 8),
+                    .group_size = choices.group_size.value_or(grouped ? 128 : -1),
+                    .desc_act = choices.desc_act,
+                    .sym = choices.sym || is_symmetric,
+                    .lm_head = choices.lm_head};
   options.damp = choices.damp;
   options.alpha = choices.alpha;
   options.true_sequential = !choices.one_pass;
@@ -166,7 +165,7 @@ void add_totals(Report& report, const engine::QuantizedModel& model, const Quant
                  {"group_size", options.config.group_size},
                  {"desc_act", options.config.desc_act},
                  {"sym", options.config.sym},
-                 {"checkpoint_format", engine::name(options.config.format)},
+                 {"checkpoint_format", name(options.config.format)},
                  {"calibration_tokens", tokens},
                  {"error_of", tokens > 0 ? "outputs" : "weights"},
                  {"output", choices.output},

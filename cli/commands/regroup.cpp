@@ -173,10 +173,12 @@ void require_regroupable(const std::filesystem::path& model, const RegroupChoice
     throw InputError(config, "the checkpoint is quantized and cannot be regrouped; regroup the one it was made from");
   engine::ModelWeights names;
   names.shape = engine::read_model_shape(model);
+  engine::require_tensor_names(names.shape);
+  engine::require_mergeable_norms(names.shape);
   if (std::ranges::any_of(engine::tensor_slots(names), &engine::TensorSlot::is_part))
     throw InputError(config,
-                     "Q, K and V are one tensor in BLOOM and Falcon, whose formats have no other numbers of KV "
-                     "heads; Llama, Mistral and Qwen2 can be regrouped");
+                     "has several matrices in one tensor (Q, K and V, or gate and up), which is not written; models "
+                     "with a tensor each can be regrouped: Llama, Mistral, Qwen2, Qwen3, Gemma");
   try {
     engine::require_divisor(names.shape, choices.kv_heads);
   } catch (const InputError& error) {

@@ -6,6 +6,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/machine_figures.hpp"
+#include "cli/output/model_values.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/stack_values.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -77,7 +78,6 @@ void add_value(Report& report, const std::string& key, const std::string& value,
 }
 
 [[nodiscard]] Report show_model(const std::filesystem::path& folder) {
-  const ModelShape model = engine::read_model_shape(folder);
   Report report = empty_report("model " + folder.string());
   for (const MachineFigure& value : model_values(engine::read_model_shape(folder)))
     add_value(report, value.key, value.value, value.kind, value.source);

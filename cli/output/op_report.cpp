@@ -1,9 +1,17 @@
 #include "cli/output/op_report.hpp"
 
+#include <algorithm>
+
 namespace dculab::cli {
+
+std::string op_label(const Op& op, const ModelShape& model) {
+  const std::string kind = op.stage == Stage::layer ? kind_label(model, op.layer_kind) : "";
+  return std::string(op.name) + (kind.empty() ? "" : ", " + kind);
+}
 
 Json ops_json(const StepPlan& plan, const sim::StepPrice& price, const sim::Machine& machine) {
   Json ops = Json::array();
+  const bool several = std::ranges::any_of(plan.ops, [](const Op& op) { return op.layer_kind > 0; });
   for (std::size_t index = 0; index < plan.ops.size(); ++index) {
     const Op& op = plan.ops[index];
     const sim::OpPrice& each = price.ops[index];
@@ -15,6 +23,7 @@ Json ops_json(const StepPlan& plan, const sim::StepPrice& price, const sim::Mach
                {"bytes", Json::object()},
                {"hit_rate", Json::object()},
                {"effective_latency_seconds", each.effective_latency.value()}};
+    if (several && op.stage == Stage::layer) entry["layer_kind"] = op.layer_kind;
     for (std::size_t level = 0; level < machine.memory.size(); ++level) {
       entry["bytes"][machine.memory[level].name] = (each.bytes[level] * op.count).value();
       entry["hit_rate"][machine.memory[level].name] = each.hit_rate[level];

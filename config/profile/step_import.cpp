@@ -232,7 +232,7 @@ std::string_view name(StepTime time) { return time == StepTime::period ? "period
 
 ImportedSteps import_steps(const Profile& profile, const ProfiledWork& work, const ImportChoices& choices) {
   const StepPlan plan = plan_step(work.model, work.options, batch_at(work, work.context));
-  std::vector<FoundStep> found = find_steps(profile.kernels, plan);
+  std::vector<FoundStep> found = find_steps(profile.kernels, plan, work.model.layers);
   if (found.empty()) refuse_without_steps(profile, work, plan);
   const WantedSteps steps = choose_steps(profile, std::move(found), work, choices);
   const std::size_t per_row =

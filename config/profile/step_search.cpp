@@ -44,18 +44,16 @@ struct Run {
   return runs;
 }
 
-// Indices into plan.ops in order of execution: layers one after the other.
-[[nodiscard]] std::vector<std::size_t> execution_order(const StepPlan& plan) {
-  std::vector<std::size_t> before, layer, after;
-  int layers = 0;
-  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
-    const Op& op = plan.ops[index];
-    (op.stage == Stage::before_layers ? before : op.stage == Stage::layer ? layer : after).push_back(index);
-    if (op.stage == Stage::layer) layers = op.count;
-  }
-  std::vector<std::size_t> order = before;
-  for (int count = 0; count < layers; ++count) order.insert(order.end(), layer.begin(), layer.end());
-  order.insert(order.end(), after.begin(), after.end());
+// Indices into plan.ops in order of execution: layers one after the other, each with the ops of its kind.
+[[nodiscard]] std::vector<std::size_t> execution_order(const StepPlan& plan, std::span<const std::uint8_t> layers) {
+  std::vector<std::size_t> order;
+  const auto add = [&](Stage stage, std::uint8_t kind) {
+    for (std::size_t index = 0; index < plan.ops.size(); ++index)
+      if (plan.ops[index].stage == stage && plan.ops[index].layer_kind == kind) order.push_back(index);
+  };
+  add(Stage::before_layers, 0);
+  for (const std::uint8_t kind : layers) add(Stage::layer, kind);
+  add(Stage::after_layers, 0);
   return order;
 }
 
@@ -65,8 +63,8 @@ struct Run {
 
 class StepMatcher {
  public:
-  StepMatcher(std::span<const Run> runs, const StepPlan& plan)
-      : runs_(runs), plan_(plan), order_(execution_order(plan)) {}
+  StepMatcher(std::span<const Run> runs, const StepPlan& plan, std::span<const std::uint8_t> layers)
+      : runs_(runs), plan_(plan), order_(execution_order(plan, layers)) {}
 
   // The step that begins with `run`, which is moved behind its end; nothing, and `run` stays, where none begins.
   [[nodiscard]] std::optional<FoundStep> match(std::size_t& run) const {
@@ -110,9 +108,10 @@ class StepMatcher {
 
 }  // namespace
 
-std::vector<FoundStep> find_steps(std::span<const KernelRecord> kernels, const StepPlan& plan) {
+std::vector<FoundStep> find_steps(std::span<const KernelRecord> kernels, const StepPlan& plan,
+                                  std::span<const std::uint8_t> layers) {
   const std::vector<Run> runs = collect_runs(kernels);
-  const StepMatcher matcher(runs, plan);
+  const StepMatcher matcher(runs, plan, layers);
   std::vector<FoundStep> steps;
   std::size_t end_of_previous = 0;
   for (std::size_t run = 0; run < runs.size();) {

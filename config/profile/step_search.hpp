@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct FoundStep {
 };
 
 // In order of time. Precondition: the plan's batch is all prefill or all decode.
-[[nodiscard]] std::vector<FoundStep> find_steps(std::span<const KernelRecord> kernels, const StepPlan& plan);
+[[nodiscard]] std::vector<FoundStep> find_steps(std::span<const KernelRecord> kernels, const StepPlan& plan,
+                                                std::span<const std::uint8_t> layers);
 
 }  // namespace dculab::config

@@ -197,7 +197,8 @@ void add_method_problems(std::vector<std::string>& found, const QuantizeOptions&
   if (options.method != QuantizationMethod::gptq && config.desc_act)
     found.push_back("--desc-act orders the columns of GPTQ; " + method + " has no such order");
   const auto is_llama = [&shape](const LayerKind& kind) {
-    return shape.norm == NormKind::rms_norm && kind.block == BlockKind::sequential && kind.mlp.kind == MlpKind::gated;
+    return shape.norm == NormKind::rms_norm && !shape.unit_offset_norms && kind.norms == NormPlacement::pre &&
+           kind.block == BlockKind::sequential && kind.mlp.kind == MlpKind::gated;
   };
   if (options.method == QuantizationMethod::smooth_quant && !std::ranges::all_of(shape.kinds, is_llama))
     found.push_back("smoothquant folds scales into the two RMS norms of a Llama layer; this model has others");

@@ -198,6 +198,16 @@ void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> laye
     throw InputError(
         "the heads of a model with ALiBi cannot change places (each has a slope of its own); "
         "merge neighbouring heads instead");
+  require_mergeable_norms(shape);
+  const auto has_maps = [](const LayerMerge& layer) { return !layer.maps.empty(); };
+  for (const LayerKind& kind : shape.kinds) {
+    const Gqa& attention = kind.attention;
+    const bool plain = attention.qk_norm == QkNorm::none && attention.position.pairs == RopePairs::halves &&
+                       attention.rotary_dim() == attention.heads.head_dim;
+    if (!plain && std::ranges::any_of(layers, has_maps))
+      throw InputError(
+          "merging by SVD needs heads that are rotated whole, in halves, and have no norms; use --merge mean");
+  }
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr TensorNames bloom_tensor_names() {
   return names;
 }
 
-constexpr TensorNames kTensorNames = bloom_tensor_names();
+constexpr TensorNames kBloomTensorNames = bloom_tensor_names();
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void read_bloom(const JsonFields& config, ModelShape& shape) {
   shape.norm = NormKind::layer_norm;
   shape.norm_eps = read_epsilon(config, "layer_norm_epsilon", 1e-5);
   shape.embedding_norm = true;
-  shape.tensor_names = &kTensorNames;
+  shape.tensor_names = &kBloomTensorNames;
   set_layers(shape, num_layers,
              {.attention = {.heads = {heads, heads, equal_heads(config, hidden, heads)},
                             .position = {.kind = PositionKind::alibi},

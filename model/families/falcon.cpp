@@ -23,7 +23,7 @@ constexpr TensorNames falcon_tensor_names(bool two_norms) {
   return names;
 }
 
-constexpr TensorNames kTensorNames = falcon_tensor_names(false), kTwoNorms = falcon_tensor_names(true);
+constexpr TensorNames kFalconTensorNames = falcon_tensor_names(false), kFalconTwoNorms = falcon_tensor_names(true);
 
 // "New decoder architecture": grouped KV heads, and a norm each for attention and MLP unless num_ln_in_parallel_attn
 // says otherwise. Before it: one KV head, or as many as query heads.
@@ -66,7 +66,7 @@ void read_falcon(const JsonFields& config, ModelShape& shape) {
   layer.attention.qkv_bias = layer.attention.output_bias = layer.mlp.bias = config.flag("bias", false);
   layer.attention.position = read_position(config, heads.head_dim);
   set_layers(shape, num_layers, layer);
-  shape.tensor_names = layer.block == BlockKind::parallel_two_norms ? &kTwoNorms : &kTensorNames;
+  shape.tensor_names = layer.block == BlockKind::parallel_two_norms ? &kFalconTwoNorms : &kFalconTensorNames;
 }
 
 }  // namespace dculab

@@ -18,7 +18,7 @@ constexpr TensorNames gemma_tensor_names() {
   return names;
 }
 
-constexpr TensorNames kTensorNames = gemma_tensor_names();
+constexpr TensorNames kGemmaTensorNames = gemma_tensor_names();
 
 // What the configuration classes of the two leave differently where config.json is silent.
 struct GemmaDefaults {
@@ -52,7 +52,7 @@ LayerKind read_gemma(const JsonFields& config, ModelShape& shape, const GemmaDef
   shape.final_logit_soft_cap = read_soft_cap(config, "final_logit_softcapping", defaults.final_logit_soft_cap);
   shape.unit_offset_norms = true;
   shape.embedding_scale = std::sqrt(static_cast<double>(shape.hidden_size));
-  shape.tensor_names = &kTensorNames;
+  shape.tensor_names = &kGemmaTensorNames;
   return layer;
 }
 

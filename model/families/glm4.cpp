@@ -15,7 +15,7 @@ constexpr TensorNames glm4_tensor_names() {
   return names;
 }
 
-constexpr TensorNames kTensorNames = glm4_tensor_names();
+constexpr TensorNames kGlm4TensorNames = glm4_tensor_names();
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void read_glm4(const JsonFields& config, ModelShape& shape) {
   position.pairs = RopePairs::neighbours;
   if (position.rotary_dim == 0) position.rotary_dim = layer.attention.heads.head_dim / 2;  // partial_rotary_factor 0.5
   set_layers(shape, read_num_layers(config), layer);
-  shape.tensor_names = &kTensorNames;
+  shape.tensor_names = &kGlm4TensorNames;
 }
 
 }  // namespace dculab

@@ -14,7 +14,7 @@ constexpr TensorNames olmo2_tensor_names() {
   return names;
 }
 
-constexpr TensorNames kTensorNames = olmo2_tensor_names();
+constexpr TensorNames kOlmo2TensorNames = olmo2_tensor_names();
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void read_olmo2(const JsonFields& config, ModelShape& shape) {
   layer.attention.qk_norm = QkNorm::whole;
   layer.norms = NormPlacement::post;
   set_layers(shape, read_num_layers(config), layer);
-  shape.tensor_names = &kTensorNames;
+  shape.tensor_names = &kOlmo2TensorNames;
 }
 
 }  // namespace dculab

@@ -15,7 +15,7 @@ constexpr TensorNames phi3_tensor_names() {
   return names;
 }
 
-constexpr TensorNames kTensorNames = phi3_tensor_names();
+constexpr TensorNames kPhi3TensorNames = phi3_tensor_names();
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void read_phi3(const JsonFields& config, ModelShape& shape) {
   if (config.has("sliding_window"))
     layer.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
   set_layers(shape, read_num_layers(config), layer);
-  shape.tensor_names = &kTensorNames;
+  shape.tensor_names = &kPhi3TensorNames;
 }
 
 }  // namespace dculab

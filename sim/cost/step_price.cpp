@@ -68,12 +68,15 @@ void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes f
   return std::ssize(batch.sequences) <= graphs.decode_sequences;
 }
 
-// Of a host that copies the block tables of the step's sequences, entry by entry.
+// Of a host that copies the block tables of the step's sequences, entry by entry. Kinds of layers share the tables: of
+// those with and without a window the longest counts.
 [[nodiscard]] Seconds copying_tables(const Stack& stack, const StepPlan& plan) {
-  double blocks = 0;
-  for (const Op& op : plan.ops)
-    if (op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill) blocks += op.attention.kv_blocks;
-  return blocks * stack.host_per_block;
+  double prefill = 0, decode = 0;
+  for (const Op& op : plan.ops) {
+    if (op.kind == OpKind::attention_prefill) prefill = std::max(prefill, op.attention.kv_blocks);
+    if (op.kind == OpKind::attention_decode) decode = std::max(decode, op.attention.kv_blocks);
+  }
+  return (prefill + decode) * stack.host_per_block;
 }
 
 [[nodiscard]] Seconds filtering(const Stack& stack, const StepPlan& plan) {

@@ -62,6 +62,12 @@ int layers_of_stage(const Deployment& deployment, const ModelShape& model, int s
   return model.num_layers() / stages + (stage < model.num_layers() % stages ? 1 : 0);
 }
 
+int first_layer_of_stage(const Deployment& deployment, const ModelShape& model, int stage) {
+  int first = 0;
+  for (int before = 0; before < stage; ++before) first += layers_of_stage(deployment, model, before);
+  return first;
+}
+
 ModelShape part_of_a_device(const Deployment& deployment, const ModelShape& model) {
   return with_layers(shard(model, deployment.tensor_parallel_size), layers_of_stage(deployment, model, 0));
 }

@@ -44,6 +44,9 @@ struct Deployment {
 // Layers of a stage: as equal as can be, the first ones get what is over.
 [[nodiscard]] int layers_of_stage(const Deployment& deployment, const ModelShape& model, int stage);
 
+// The first layer of a stage.
+[[nodiscard]] int first_layer_of_stage(const Deployment& deployment, const ModelShape& model, int stage);
+
 // What the fullest device of a replica holds: its part of the heads and layers, with embedding and head.
 [[nodiscard]] ModelShape part_of_a_device(const Deployment& deployment, const ModelShape& model);
 

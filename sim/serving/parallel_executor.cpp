@@ -27,17 +27,20 @@ ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
   const StepPrice& price = device_.price();
   add("host", price.host);
   add("sampling", price.sampling);
-  Work work{.before_layers = price.host, .layers = {}, .after_layers = price.sampling};
+  Work work{.before_layers = price.host,
+            .after_layers = price.sampling,
+            .layers = std::vector<Seconds>(model_.kinds.size()),
+            .of_all_layers = {}};
   for (std::size_t index = 0; index < price.ops.size(); ++index) {
     const OpPrice& op = price.ops[index];
     const Seconds time = op.all_executions();
     const Seconds refill = op.count * op.refill;
     add("cold caches", refill);
     add(name(op.bound, machine_), time - refill);
-    const Stage stage = plan.ops[index].stage;
-    (stage == Stage::before_layers ? work.before_layers
-     : stage == Stage::layer       ? work.layers
-                                   : work.after_layers) += time;
+    const Op& planned = plan.ops[index];
+    (planned.stage == Stage::before_layers ? work.before_layers
+     : planned.stage == Stage::layer       ? work.layers[planned.layer_kind]
+                                           : work.after_layers) += time;
   }
   return work;
 }
@@ -52,9 +55,21 @@ StepResult ParallelExecutor::run(const StepPlan& plan) {
   result.duration = step_scale_ * result.duration;
   device_time_ += result.duration / static_cast<double>(deployment_.pipeline_parallel_size);
   if (deployment_.pipeline_parallel_size == 1) return result;
-  work.layers += device_.copies() + device_.swaps() + device_.pauses();
+  work.of_all_layers = device_.copies() + device_.swaps() + device_.pauses();
   result.duration = through_the_stages(plan, work);
   return result;
+}
+
+// What the stage's layers take of the work of all layers of their kinds.
+Seconds ParallelExecutor::layers_in_stage(const Work& work, int stage) const {
+  const int count = layers_of_stage(deployment_, model_, stage);
+  const auto begin = model_.layers.begin() + first_layer_of_stage(deployment_, model_, stage);
+  Seconds time = static_cast<double>(count) / model_.num_layers() * work.of_all_layers;
+  for (std::size_t kind = 0; kind < work.layers.size(); ++kind) {
+    const auto here = std::count(begin, begin + count, static_cast<std::uint8_t>(kind));
+    time += static_cast<double>(here) / model_.num_layers(kind) * work.layers[kind];
+  }
+  return time;
 }
 
 Seconds ParallelExecutor::through_the_stages(const StepPlan& plan, const Work& work) {
@@ -64,7 +79,7 @@ Seconds ParallelExecutor::through_the_stages(const StepPlan& plan, const Work& w
   for (int stage = 0; stage <= last; ++stage) {
     Seconds& free = stages_[static_cast<std::size_t>(stage)];
     if (free > now) time_by_bound_["pipeline"] += free - now;
-    Seconds price = share * work.layers;
+    Seconds price = layers_in_stage(work, stage);
     if (stage == 0) price += work.before_layers;
     if (stage == last) price += work.after_layers;
     now = free = std::max(now, free) + step_scale_ * price;

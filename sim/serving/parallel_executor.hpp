@@ -54,11 +54,14 @@ class ParallelExecutor final : public Executor {
  private:
   // The step's parts, for the stages to divide.
   struct Work {
-    Seconds before_layers, layers, after_layers;
+    Seconds before_layers, after_layers;
+    std::vector<Seconds> layers;  // [kinds of layers]: all layers of a kind
+    Seconds of_all_layers;        // whatever kind they are of
   };
 
   [[nodiscard]] Work add_bounds(const StepPlan& plan);
   void add(std::string_view bound, Seconds price);
+  [[nodiscard]] Seconds layers_in_stage(const Work& work, int stage) const;
   [[nodiscard]] Seconds through_the_stages(const StepPlan& plan, const Work& work);
 
   const Machine& machine_;

@@ -54,7 +54,8 @@ class TableBuilder {
          applies ? formula : LectureFormula::none});
   }
 
-  // silu(gate) * up costs about 6 FLOP a value, gelu 8, another plain activation 1.
+  // silu(gate) * up costs about 6 FLOP a value, gelu(gate) * up 9, gelu 8, another plain activation 1: as a plan
+  // counts.
   void activation(int number) {
     const Dense& mlp = sizes_.layer.mlp;
     const bool gated = mlp.kind == MlpKind::gated, gelu = is_gelu(mlp.activation);
@@ -64,16 +65,9 @@ class TableBuilder {
     const std::string_view computation = gated ? (gelu ? "A' = gelu(A_gate) * A_up" : "A' = silu(A_gate) * A_up")
                                                : (gelu ? "A' = gelu(A)" : "A' = relu(A)");
     add({number,
-         gated  ? "silu_and_mul"
-         : gelu ? "gelu"
-                : "activation",
-         gated  ? "A' = silu(A_gate) * A_up"
-         : gelu ? "A' = gelu(A)"
-                : "A' = relu(A)",
-         FlopCount((gated  ? 6
-                    : gelu ? 8
-                           : 1) *
-                   count),
+         name,
+         computation,
+         FlopCount(each * count),
          values((gated ? 3 : 2) * count),
          {},
          LectureFormula::none});

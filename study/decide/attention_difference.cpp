@@ -15,6 +15,9 @@ namespace {
 
 void add_to(AttentionCauses& causes, const StepPlan& plan, const sim::StepPrice& step, double weight) {
   causes.step += weight * step.seconds.value();
+  double layers = 0;
+  for (const Op& op : plan.ops)
+    if (op.kind == OpKind::rope_and_cache) layers += op.count;
   for (std::size_t index = 0; index < plan.ops.size(); ++index) {
     const Op& op = plan.ops[index];
     if (!is_attention(op)) continue;
@@ -27,7 +30,7 @@ void add_to(AttentionCauses& causes, const StepPlan& plan, const sim::StepPrice&
     causes.launch += times * price.launch.value();
     causes.compute += times * price.compute.value();
     causes.kv_bytes += times * op.operands().front().unique.value();
-    causes.wasted += weight * (1 - op.attention.context_tokens / op.attention.padded_tokens);
+    causes.wasted += times / layers * (1 - op.attention.context_tokens / op.attention.padded_tokens);
   }
 }
 

@@ -136,6 +136,9 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
                     std::string(kernel.name) + " " + why);
     break;
   }
+  const auto has_soft_cap = [](const LayerKind& kind) { return kind.attention.logit_soft_cap > 0; };
+  if (std::ranges::any_of(model.kinds, has_soft_cap))
+    found.push_back("no attention kernel of dculab has a soft cap" + priced);
   if (is_kivi(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
   if (options.kv_retention.policy != RetentionPolicy::all)

@@ -69,7 +69,9 @@ ProfiledWork decode_work(int layers = 3) {
 }
 
 std::size_t steps_in(const Profile& profile, const ProfiledWork& work) {
-  return find_steps(profile.kernels, plan_step(work.model, work.options, uniform_batch(work.phase, 1, 100))).size();
+  return find_steps(profile.kernels, plan_step(work.model, work.options, uniform_batch(work.phase, 1, 100)),
+                    work.model.layers)
+      .size();
 }
 
 std::string refusal(const Profile& profile, const ProfiledWork& work, const ImportChoices& choices = {}) {

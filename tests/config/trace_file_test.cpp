@@ -78,6 +78,30 @@ std::string changed(const std::string& from, const std::string& to) {
   return text;
 }
 
+TEST_CASE("kinds of layers, and what only newer families have, survive the way through a file") {
+  Trace trace = small_trace();
+  ModelShape& model = trace.steps[0].model;
+  LayerKind full = model.kinds[0];
+  full.norms = NormPlacement::sandwich;
+  full.attention.qk_norm = QkNorm::per_head;
+  full.attention.query_scalar = 12;
+  full.attention.logit_soft_cap = 50;
+  full.attention.position.rotary_dim = 4;
+  full.attention.position.pairs = RopePairs::neighbours;
+  full.attention.position.rope_scaling = {
+      .kind = RopeScalingKind::yarn, .factor = 4, .beta_fast = 16, .truncate = false, .attention_factor = 1.25};
+  LayerKind windowed = full;
+  windowed.attention.sliding_window = 64;
+  windowed.attention.position.rope_scaling = {.kind = RopeScalingKind::longrope, .factor = 2, .short_factor = {1, 1.5}};
+  model.kinds.clear(), model.layers.clear();
+  for (const LayerKind& kind : {windowed, windowed, full, windowed}) add_layer(model, kind);
+  model.unit_offset_norms = true, model.embedding_scale = 8, model.final_logit_soft_cap = 30;
+  leave_out_ops(trace.steps[0]);
+  const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
+  CHECK(again.steps[0].model == model);
+  CHECK(again.steps[0].model.layers == std::vector<std::uint8_t>{0, 0, 1, 0});
+}
+
 TEST_CASE("a trace is written and read back the same") {
   const Trace trace = small_trace();
   const std::string text = trace_json_lines(trace);

@@ -16,7 +16,7 @@ namespace dculab::fuzz {
 namespace {
 
 using engine::Checkpoint;
-using engine::QuantizationConfig;
+
 using engine::TensorSlot;
 using kernels::QuantizedMatrix;
 
@@ -33,11 +33,10 @@ void check_matrix(const Checkpoint& checkpoint, const std::string& module, const
   require(std::ranges::all_of(matrix.q, fits) && std::ranges::all_of(matrix.zeros, fits), "integers have their bits");
   const auto is_finite = [](float scale) { return std::isfinite(scale); };
   require(std::ranges::all_of(matrix.scales, is_finite), "scales are finite");
-  if (config.format == engine::QuantizedFormat::awq || matrix.columns % engine::packing_multiple(config.bits) != 0)
-    return;
-  const engine::GptqTensors tensors = engine::to_gptq_tensors(matrix, engine::QuantizedFormat::gptq_v2);
+  if (config.format == QuantizedFormat::awq || matrix.columns % engine::packing_multiple(config.bits) != 0) return;
+  const engine::GptqTensors tensors = engine::to_gptq_tensors(matrix, QuantizedFormat::gptq_v2);
   require(is_stored(checkpoint, module + ".qweight", tensors.qweight), "integers are written as they were");
-  if (config.format == engine::QuantizedFormat::gptq_v2)
+  if (config.format == QuantizedFormat::gptq_v2)
     require(is_stored(checkpoint, module + ".qzeros", tensors.qzeros), "zero points are written as they were");
 }
 

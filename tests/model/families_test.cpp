@@ -93,7 +93,7 @@ TEST_CASE("weights quantized to FP8 and by compressed-tensors are priced as they
 TEST_CASE("YaRN and LongRoPE say how they scale, and what is wrong with them", "[families]") {
   const auto read = [](const std::string& rope) {
     return parse_model_shape(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
-      "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "max_position_embeddings": 4096,
+      "num_hidden_layers": 2, "num_attention_heads": 16, "vocab_size": 100, "max_position_embeddings": 4096,
       "rope_scaling": )" + rope + "}",
                              "config.json", "small")
         .kinds[0]

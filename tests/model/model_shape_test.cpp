@@ -139,7 +139,7 @@ TEST_CASE("sizes beyond any model, and widths that an int could not hold, are na
   model.vocab_size = kLargestModelField + 1;
   model.layers.assign(kMostLayers + 1, 0);
   CHECK(problems(model) == std::vector<std::string>{"vocab_size must be at most 16777216, not 16777217",
-                                                    "num_hidden_layers must be at most 65536, not 65537"});
+                                                    "num_hidden_layers must be at most 10000, not 10001"});
   model = llama_3_8b();
   model.kinds[0].attention.heads.num_attention_heads = 1 << 20;
   CHECK(problems(model) ==

@@ -33,7 +33,7 @@ def predicted(step, model, slower=1):
     slices = step["batch"]
     done = run(dculab, "predict", "--model", model, "--machine", "mi50", "--weights", "f16", "--phase", "decode",
                "--batch", slices[0]["count"], "--context", slices[0]["num_computed_tokens"] + 1,
-               "--kv-heads", step["model"]["num_key_value_heads"], "--block-size", step["options"]["block_size"],
+               "--kv-heads", step["model"]["layer_kinds"][0]["num_key_value_heads"], "--block-size", step["options"]["block_size"],
                "--format", "json")
     assert done.returncode == 0, done.stderr
     price = json.loads(done.stdout)

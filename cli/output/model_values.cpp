@@ -1,0 +1,98 @@
+#include "cli/output/model_values.hpp"
+
+#include "config/unit_text.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr const char* kConfig = "config.json";
+constexpr const char* kCounted = "counted from the shape";
+
+using Values = std::vector<MachineFigure>;
+
+void add(Values& values, const std::string& key, const std::string& value, const char* source = kConfig) {
+  values.push_back({key, value, "", source});
+}
+
+[[nodiscard]] const char* block_text(BlockKind block) {
+  switch (block) {
+    case BlockKind::sequential:
+      return "attention, then MLP";
+    case BlockKind::parallel:
+      return "attention beside MLP, one norm";
+    case BlockKind::parallel_two_norms:
+      return "attention beside MLP, a norm each";
+  }
+  return "";
+}
+
+[[nodiscard]] std::string mlp_text(const Dense& mlp) {
+  if (mlp.kind == MlpKind::gated) return is_gelu(mlp.activation) ? "gated, GELU" : "gated, SiLU";
+  return is_gelu(mlp.activation) ? "plain, GELU" : "plain";
+}
+
+[[nodiscard]] std::string bias_text(const LayerKind& kind) {
+  std::string text;
+  const auto add_name = [&](bool is_there, const char* name) {
+    if (is_there) text += (text.empty() ? "" : ", ") + std::string(name);
+  };
+  add_name(kind.attention.qkv_bias, "qkv_proj");
+  add_name(kind.attention.output_bias, "o_proj");
+  add_name(kind.mlp.bias, "MLP");
+  return text.empty() ? "none" : text;
+}
+
+// What only some families have.
+void add_newer_parts(Values& values, const std::string& prefix, const LayerKind& kind) {
+  const Gqa& attention = kind.attention;
+  if (kind.norms != NormPlacement::pre)
+    add(values, prefix + "norms", kind.norms == NormPlacement::post ? "after each half" : "before and after each half");
+  if (attention.qk_norm != QkNorm::none)
+    add(values, prefix + "norm of Q and K",
+        attention.qk_norm == QkNorm::whole ? "of all heads at once" : "of each head");
+  if (attention.rotary_dim() != attention.heads.head_dim)
+    add(values, prefix + "rotated values of a head", std::to_string(attention.rotary_dim()));
+  if (attention.logit_soft_cap > 0) add(values, prefix + "soft cap of scores", exact_number(attention.logit_soft_cap));
+}
+
+void add_kind(Values& values, const ModelShape& model, std::size_t index) {
+  const LayerKind& kind = model.kinds[index];
+  const std::string label = kind_label(model, index), prefix = label.empty() ? "" : label + ": ";
+  const Position& position = kind.attention.position;
+  const int window = kind.attention.sliding_window;
+  if (!label.empty()) add(values, prefix + "layers", std::to_string(model.num_layers(index)));
+  add(values, prefix + "block", block_text(kind.block));
+  if (index == 0) add(values, "norm", model.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm");
+  add(values, prefix + "mlp", mlp_text(kind.mlp));
+  add(values, prefix + "biases", bias_text(kind));
+  add(values, prefix + "position", position.kind == PositionKind::alibi ? "ALiBi" : "RoPE");
+  add(values, prefix + "sliding_window", window == 0 ? "none" : std::to_string(window));
+  add_newer_parts(values, prefix, kind);
+  if (position.kind == PositionKind::rope) add(values, prefix + "rope_theta", exact_number(position.rope_theta));
+}
+
+}  // namespace
+
+std::vector<MachineFigure> model_values(const ModelShape& model) {
+  Values values;
+  const Heads& heads = model.heads();
+  for (const auto& [key, value] : {std::pair{"hidden_size", model.hidden_size},
+                                   {"intermediate_size", model.kinds.front().mlp.intermediate_size},
+                                   {"num_hidden_layers", model.num_layers()},
+                                   {"num_attention_heads", heads.num_attention_heads},
+                                   {"num_key_value_heads", heads.num_key_value_heads},
+                                   {"head_dim", heads.head_dim},
+                                   {"vocab_size", model.vocab_size},
+                                   {"max_position_embeddings", model.max_position_embeddings}})
+    add(values, key, std::to_string(value));
+  add(values, "tie_word_embeddings", model.tie_word_embeddings ? "true" : "false");
+  add(values, "dtype", std::string(name(model.dtype)));
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) add_kind(values, model, kind);
+  if (model.final_logit_soft_cap > 0) add(values, "soft cap of logits", exact_number(model.final_logit_soft_cap));
+  add(values, "group size", std::to_string(heads.group_size()), "query heads per KV head");
+  add(values, "weights", config::short_text(weight_footprint(model, model.layer_format())), kCounted);
+  add(values, "KV cache per token (f16)", config::short_text(kv_bytes_per_token(model, Dtype::f16)), kCounted);
+  return values;
+}
+
+}  // namespace dculab::cli
