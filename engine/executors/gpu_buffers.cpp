@@ -76,7 +76,8 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
                       int block_size) {
   const double tokens = limits.max_num_batched_tokens, seqs = limits.max_num_seqs;
   const double longest = shape.max_position_embeddings;
-  double values = 0;
+  double values = 0, angles = 0;
+  for (const LayerKind& kind : shape.kinds) angles += longest * kind.attention.rotary_dim();
   for (const Buffer buffer : kOfActivationDtype) values += width(shape, buffer);
   const auto floats =
       static_cast<double>(gpu_workspace_floats(shape, limits, partition_tokens, shape.max_position_embeddings));

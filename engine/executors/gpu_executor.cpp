@@ -154,7 +154,8 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
                                  .table = weights_.embed_tokens,
                                  .out = output(op.output),
                                  .num_tokens = tokens,
-                                 .width = shape_.hidden_size});
+                                 .width = shape_.hidden_size,
+                                 .scale = static_cast<float>(shape_.embedding_scale)});
     case OpKind::rms_norm:
     case OpKind::layer_norm:
       return execute_norm(op, layer);

@@ -58,6 +58,10 @@ class GpuExecutor final : public ModelExecutor {
   void run_stage(const StepPlan& plan, Stage stage, int layer);
   void execute(const StepPlan& plan, const Op& op, int layer);
   void execute_norm(const Op& op, int layer);
+  void execute_qk_norm(const Op& op, int layer);
+  void execute_residual_add(const Op& op, int layer);
+  void execute_soft_cap(const Op& op);
+  void rotate(const Op& op);
   void execute_matmul(const Op& op, int layer);
   void multiply_int8(const Op& op, const GpuMatrix& weights);
   void execute_activation(const Op& op);

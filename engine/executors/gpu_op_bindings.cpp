@@ -28,6 +28,16 @@ void GpuExecutor::execute_norm(const Op& op, int layer) {
   const auto epsilon = static_cast<float>(shape_.norm_eps);
   const bool adds = layer > 0 || !op.adds_layer_before;
   const auto added = [&](std::size_t which) { return input(adds ? op.added[which] : Buffer::none); };
+  if (op.kind == OpKind::rms_norm && op.input != Buffer::residual) {
+    require(op.input == op.output && op.added[0] == Buffer::none, op, "is no norm in place");
+    return device_->head_norm({.x = output(op.output),
+                               .stride = shape_.hidden_size,
+                               .weight = weights.weight,
+                               .num_tokens = rows_of(op),
+                               .num_heads = 1,
+                               .head_dim = shape_.hidden_size,
+                               .epsilon = epsilon});
+  }
   if (op.kind == OpKind::rms_norm)
     return device_->rms_norm({.x = added(0),
                               .residual = activations_[op.input].as<float>(),
@@ -67,6 +77,44 @@ void GpuExecutor::execute_activation(const Op& op) {
                  .out = output(op.output),
                  .count = std::int64_t{tokens} * columns,
                  .kind = tanh ? kernels::GeluKind::tanh : kernels::GeluKind::erf});
+}
+
+void GpuExecutor::execute_qk_norm(const Op& op, int layer) {
+  const Gqa& attention = layer_of(op, shape_).attention;
+  const Heads& heads = attention.heads;
+  require(op.m == inputs_.num_tokens() && op.n == heads.query_width() + heads.kv_width(), op, "has another shape");
+  const std::array<Input, 2>& weights = weights_.in(op.weight, layer).parts;
+  require(weights[kQ].data != nullptr && weights[kK].data != nullptr, op, "has no weights");
+  const bool whole = attention.qk_norm == QkNorm::whole;
+  const Dtype dtype = options_.activation_dtype;
+  const auto norm = [&](std::size_t part, int first, int num_heads) {
+    device_->head_norm({.x = {activations_[op.input].as<std::byte>() + first * bits(dtype) / 8, dtype},
+                        .stride = heads.query_width() + 2 * heads.kv_width(),
+                        .weight = weights[part],
+                        .num_tokens = inputs_.num_tokens(),
+                        .num_heads = whole ? 1 : num_heads,
+                        .head_dim = whole ? num_heads * heads.head_dim : heads.head_dim,
+                        .epsilon = static_cast<float>(shape_.norm_eps)});
+  };
+  norm(kQ, 0, heads.num_attention_heads);
+  norm(kK, heads.query_width(), heads.num_key_value_heads);
+}
+
+void GpuExecutor::execute_residual_add(const Op& op, int layer) {
+  require(op.m == inputs_.num_tokens(), op, "has another shape");
+  require_buffers(op, shape_);
+  const bool adds = layer > 0 || !op.adds_layer_before;
+  device_->residual_add({.x = input(adds ? op.added[0] : Buffer::none),
+                         .residual = activations_[op.input].as<float>(),
+                         .out = output(op.output),
+                         .count = op.m * op.n});
+}
+
+void GpuExecutor::execute_soft_cap(const Op& op) {
+  require(op.m == rows_of(op), op, "has another shape");
+  require_buffers(op, shape_);
+  device_->soft_cap(
+      {.x = output(op.output), .count = op.m * op.n, .cap = static_cast<float>(shape_.final_logit_soft_cap)});
 }
 
 // Moves the rows whose logits are wanted to the front. They are in order, so no row is overwritten before it is read.

@@ -1,8 +1,10 @@
 #include "engine/executors/gpu_weights.hpp"
 
 #include <span>
+#include <vector>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/stored_values.hpp"
 #include "engine/executors/gpu_quantized_weights.hpp"
 #include "engine/executors/plan_walk.hpp"
 
@@ -14,8 +16,9 @@ using kernels::gpu::Input;
 
 class Uploader {
  public:
-  Uploader(const std::shared_ptr<kernels::gpu::Device>& device, GpuWeights& weights)
-      : device_(device), weights_(weights) {}
+  // gain_offset: what norms add to their weights.
+  Uploader(const std::shared_ptr<kernels::gpu::Device>& device, GpuWeights& weights, float gain_offset)
+      : device_(device), weights_(weights), gain_offset_(gain_offset) {}
 
   GpuSlot slot(const SlotWeights& bound) {
     const auto count = static_cast<std::size_t>(bound.count);
@@ -23,8 +26,10 @@ class Uploader {
     const std::span<const WeightView> biases = std::span(bound.biases).first(count);
     if (weights.empty()) return {};
     const Input bias = biases[0].data == nullptr ? Input{} : rows(biases, 1);
-    if (bound.columns == 0) return {.matrix = {}, .norm = {rows(weights, 1), bias}};
-    GpuSlot slot{.matrix = matrix(weights, bound.columns), .norm = {}};
+    if (bound.columns == 0 && count > 1)
+      return {.matrix = {}, .norm = {}, .parts = {gains(weights[0]), gains(weights[1])}};
+    if (bound.columns == 0) return {.matrix = {}, .norm = {gains(weights[0]), bias}, .parts = {}};
+    GpuSlot slot{.matrix = matrix(weights, bound.columns), .norm = {}, .parts = {}};
     slot.matrix.bias = static_cast<const float*>(bias.data);
     return slot;
   }
@@ -43,6 +48,17 @@ class Uploader {
   }
 
  private:
+  // What a norm multiplies by, in F32 where that is not the stored weight.
+  [[nodiscard]] Input gains(const WeightView& view) {
+    if (gain_offset_ == 0) return rows({&view, 1}, 1);
+    std::vector<float> raised(static_cast<std::size_t>(view.rows));
+    widen(view.data, view.dtype, raised);
+    for (float& each : raised) each += gain_offset_;
+    const DeviceMemory& memory = allocate(raised.size() * sizeof(float));
+    device_->upload(memory.as(), raised.data(), raised.size() * sizeof(float));
+    return {memory.as(), Dtype::f32};
+  }
+
   [[nodiscard]] GpuMatrix matrix(std::span<const WeightView> views, int columns) {
     GpuMatrix matrix{.columns = columns, .format = {views[0].dtype, views[0].group_size}};
     for (const WeightView& view : views) {
@@ -101,6 +117,7 @@ class Uploader {
 
   const std::shared_ptr<kernels::gpu::Device>& device_;
   GpuWeights& weights_;
+  float gain_offset_;
 };
 
 }  // namespace

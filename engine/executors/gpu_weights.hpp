@@ -27,10 +27,11 @@ struct GpuNorm {
   kernels::gpu::Input weight, bias;  // [hidden_size]; RMSNorm has no bias
 };
 
-// What a weight slot holds: a matrix (those that share their input stored as one), or a norm.
+// What a weight slot holds: a matrix (those that share their input stored as one), a norm, or norms of Q and of K.
 struct GpuSlot {
   GpuMatrix matrix;
   GpuNorm norm;
+  std::array<kernels::gpu::Input, 2> parts{};
 };
 
 using GpuSlots = std::array<GpuSlot, kWeightSlots>;

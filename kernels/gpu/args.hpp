@@ -102,17 +102,50 @@ struct LayerNorm {
   Input added[2]{};           // [num_tokens, width] each, data may be null
 };
 
+// RMS norms in place of parts of a row: num_heads times head_dim values, all with the same weights.
+struct HeadNorm {
+  Output x;                 // [num_tokens, stride], first num_heads * head_dim used
+  std::int64_t stride = 0;  // values between tokens
+  Input weight;             // [head_dim], f32, f16 or bf16
+  int num_tokens = 0, num_heads = 0, head_dim = 0;
+  float epsilon = 1e-6F;
+};
+
+// residual += x where x is given; out = residual.
+struct ResidualAdd {
+  Input x;                    // [count], data may be null
+  float* residual = nullptr;  // [count]
+  Output out;                 // [count]
+  std::int64_t count = 0;
+};
+
+// x = cap * tanh(x / cap), in place.
+struct SoftCap {
+  Output x;  // [count]
+  std::int64_t count = 0;
+  float cap = 0.0F;
+};
+
 struct Embedding {
   const std::int32_t* token_ids = nullptr;  // [num_tokens]
   Input table;                              // [vocab, width], f32, f16 or bf16
   Output out;                               // [num_tokens, width]
   int num_tokens = 0, width = 0;
+  float scale = 1.0F;  // of the rows
 };
 
 struct SiluAndMul {
   Input gate_up;  // [num_tokens, 2 * width]
   Output out;     // [num_tokens, width]
   int num_tokens = 0, width = 0;
+};
+
+// out = gelu(gate) * up
+struct GeluAndMul {
+  Input gate_up;  // [num_tokens, 2 * width]
+  Output out;     // [num_tokens, width]
+  int num_tokens = 0, width = 0;
+  GeluKind kind = GeluKind::erf;
 };
 
 struct Gelu {
@@ -128,6 +161,15 @@ struct RotaryEmbedding {
   const std::int32_t* positions = nullptr;  // [num_tokens]
   const float* cos_sin = nullptr;           // [max_position, head_dim]: cos of head_dim / 2 angles, then sin
   int num_tokens = 0, num_heads = 0, num_kv_heads = 0, head_dim = 0;
+};
+
+// The same of the first rotary_dim values of each head, in halves of that part or in pairs of neighbours.
+struct PartRotaryEmbedding {
+  Output qkv;                               // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
+  const std::int32_t* positions = nullptr;  // [num_tokens]
+  const float* cos_sin = nullptr;           // [max_position, rotary_dim]: cos of rotary_dim / 2 angles, then sin
+  int num_tokens = 0, num_heads = 0, num_kv_heads = 0, head_dim = 0, rotary_dim = 0;
+  bool neighbours = false;
 };
 
 // Opt-KV's write filter: slots < 0 or in the skip set are not written.

@@ -55,6 +55,11 @@ class Device {
   virtual void rms_norm(const RmsNorm& args) = 0;
   virtual void layer_norm(const LayerNorm& args) = 0;
   virtual void rotary_embedding(const RotaryEmbedding& args) = 0;
+  virtual void head_norm(const HeadNorm& args) = 0;
+  virtual void residual_add(const ResidualAdd& args) = 0;
+  virtual void soft_cap(const SoftCap& args) = 0;
+  virtual void part_rotary_embedding(const PartRotaryEmbedding& args) = 0;
+  virtual void gelu_and_mul(const GeluAndMul& args) = 0;
   virtual void silu_and_mul(const SiluAndMul& args) = 0;
   virtual void gelu(const Gelu& args) = 0;
   virtual void softmax(const Softmax& args) = 0;

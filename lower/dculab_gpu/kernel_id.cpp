@@ -23,7 +23,7 @@ struct Template {
 };
 
 using enum Argument;
-constexpr std::array<Template, 15> kTemplates{{
+constexpr std::array<Template, 20> kTemplates{{
     {Kernel::embedding, "embedding_kernel", {wave_size}},
     {Kernel::rms_norm, "rms_norm_kernel", {wave_size}},
     {Kernel::layer_norm, "layer_norm_kernel", {wave_size}},
@@ -42,6 +42,11 @@ constexpr std::array<Template, 15> kTemplates{{
     {Kernel::prefill_attention, "prefill_attention_kernel", {wave_size, value_pairs, rows}},
     {Kernel::gelu, "gelu_kernel", {wave_size}},
     {Kernel::silu_and_mul, "silu_and_mul_kernel", {wave_size}},
+    {Kernel::gelu_and_mul, "gelu_and_mul_kernel", {wave_size}},
+    {Kernel::head_norm, "head_norm_kernel", {wave_size}},
+    {Kernel::residual_add, "residual_add_kernel", {wave_size}},
+    {Kernel::soft_cap, "soft_cap_kernel", {wave_size}},
+    {Kernel::part_rotary_embedding, "part_rotary_embedding_kernel", {wave_size}},
 }};
 
 struct Word {
@@ -188,8 +193,22 @@ template <std::size_t size>
              : KernelId{.kernel = Kernel::gemm, .rows = gemm_rows, .values = x, .stored = weights};
 }
 
+[[nodiscard]] Kernel activation_kernel(const Op& op) {
+  switch (op.activation) {
+    case OpActivation::gelu:
+      return Kernel::gelu;
+    case OpActivation::gelu_and_mul:
+      return Kernel::gelu_and_mul;
+    case OpActivation::silu_and_mul:
+    case OpActivation::plain:
+      return Kernel::silu_and_mul;
+  }
+  return Kernel::silu_and_mul;
+}
+
 [[nodiscard]] KernelId cache_kernel(const Op& op, int wave) {
-  if (op.rotates) return {.kernel = Kernel::rotary_embedding, .wave_size = wave};
+  if (op.rotates)
+    return {.kernel = op.rotates_part ? Kernel::part_rotary_embedding : Kernel::rotary_embedding, .wave_size = wave};
   if (!is_type(op.attention.kv_dtype)) return {};
   return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
 }
@@ -200,8 +219,14 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
   switch (op.kind) {
     case OpKind::embedding:
       return {.kernel = Kernel::embedding, .wave_size = wave};
-    case OpKind::rms_norm:
-      return {.kernel = Kernel::rms_norm, .wave_size = wave};
+    case OpKind::rms_norm:  // a norm in place is a head's, of all values
+      return {.kernel = op.input == op.output ? Kernel::head_norm : Kernel::rms_norm, .wave_size = wave};
+    case OpKind::qk_norm:
+      return {.kernel = Kernel::head_norm, .wave_size = wave};
+    case OpKind::residual_add:
+      return {.kernel = Kernel::residual_add, .wave_size = wave};
+    case OpKind::soft_cap:
+      return {.kernel = Kernel::soft_cap, .wave_size = wave};
     case OpKind::layer_norm:
       return {.kernel = Kernel::layer_norm, .wave_size = wave};
     case OpKind::matmul:
@@ -213,7 +238,7 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
     case OpKind::attention_decode:
       return decode_kernel(op.attention, wave, heads_per_workgroup);
     case OpKind::activation_mul:
-      return {.kernel = op.is_plain_gelu ? Kernel::gelu : Kernel::silu_and_mul, .wave_size = wave};
+      return {.kernel = activation_kernel(op), .wave_size = wave};
     case OpKind::shift_sink_keys:  // on the CPU only
     case OpKind::attention_scores:
     case OpKind::all_reduce:  // libraries'

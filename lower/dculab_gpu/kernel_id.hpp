@@ -29,6 +29,11 @@ enum class Kernel : std::uint8_t {
   prefill_attention,
   gelu,
   silu_and_mul,
+  gelu_and_mul,
+  head_norm,
+  residual_add,
+  soft_cap,
+  part_rotary_embedding,
 };
 
 // One instance of a kernel template. Arguments that a kernel does not have are 0, formats that it does not have F32.

@@ -51,10 +51,8 @@ void read_longrope(const JsonFields& config, const JsonFields& rope, RopeScaling
   scaling.short_factor = rope.numbers("short_factor");
   if (scaling.short_factor.empty() || scaling.short_factor.size() != rope.numbers("long_factor").size())
     rope.refuse("long_factor", "must have as many entries as short_factor");
-  for (const auto& [key, factors] :
-       {std::pair{"short_factor", &scaling.short_factor}, {"long_factor", &scaling.long_factor}})
-    if (std::ranges::any_of(*factors, [](double factor) { return !(factor > 0); }))
-      rope.refuse(key, "must have positive entries");
+  if (std::ranges::any_of(scaling.short_factor, [](double factor) { return !(factor > 0); }))
+    rope.refuse("short_factor", "must have positive entries");
   const double original = scaling.original_max_position_embeddings;
   scaling.factor = read_positive(rope, "factor", read_size(config, {"max_position_embeddings"}, 4096) / original);
   const double magnitude = scaling.factor <= 1 ? 1.0 : std::sqrt(1 + std::log(scaling.factor) / std::log(original));

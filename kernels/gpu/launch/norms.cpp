@@ -14,6 +14,16 @@ void start(Stream& stream, const RmsNorm& args) {
   });
 }
 
+void start(Stream& stream, const HeadNorm& args) {
+  require_activation("what head_norm norms", args.x.dtype);
+  require_weight("the weight of head_norm", args.weight.dtype);
+  with_wave_size(stream, [&]<int kWave>() {
+    constexpr int kWaves = kNormThreads / kWave;
+    launch(stream, {.x = args.num_tokens, .y = (args.num_heads + kWaves - 1) / kWaves, .threads = kNormThreads},
+           head_norm_kernel<kWave>, args);
+  });
+}
+
 void start(Stream& stream, const LayerNorm& args) {
   require_activation("the input of layer_norm", args.x.dtype);
   for (const Input& added : args.added) require_activation("what layer_norm adds to the residual", added.dtype);

@@ -53,6 +53,11 @@ class StreamDevice final : public Device {
   void rms_norm(const RmsNorm& args) override { start(stream_, args); }
   void layer_norm(const LayerNorm& args) override { start(stream_, args); }
   void rotary_embedding(const RotaryEmbedding& args) override { start(stream_, args); }
+  void head_norm(const HeadNorm& args) override { start(stream_, args); }
+  void residual_add(const ResidualAdd& args) override { start(stream_, args); }
+  void soft_cap(const SoftCap& args) override { start(stream_, args); }
+  void part_rotary_embedding(const PartRotaryEmbedding& args) override { start(stream_, args); }
+  void gelu_and_mul(const GeluAndMul& args) override { start(stream_, args); }
   void silu_and_mul(const SiluAndMul& args) override { start(stream_, args); }
   void gelu(const Gelu& args) override { start(stream_, args); }
   void softmax(const Softmax& args) override { start(stream_, args); }

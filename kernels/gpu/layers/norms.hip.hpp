@@ -44,6 +44,29 @@ __global__ void __launch_bounds__(kNormThreads) rms_norm_kernel(RmsNorm args) {
   });
 }
 
+// A wave a head: workgroup (token, as many heads as it has waves).
+template <int kWave>
+__global__ void __launch_bounds__(kNormThreads) head_norm_kernel(HeadNorm args) {
+  const int head = workgroup_y() * (kNormThreads / kWave) + wave_index<kWave>();
+  if (head >= args.num_heads) return;
+  const int lane = lane_index<kWave>();
+  const std::int64_t at =
+      static_cast<std::int64_t>(workgroup_x()) * args.stride + static_cast<std::int64_t>(head) * args.head_dim;
+  float squares = 0;
+  for (int i = lane; i < args.head_dim; i += kWave) {
+    const auto value = load_numbers<1>(args.x.data, args.x.dtype, at + i);
+    squares += value[0] * value[0];
+  }
+  squares = wave_sum<kWave>(squares);
+  const float factor = reciprocal_sqrt(squares / static_cast<float>(args.head_dim) + args.epsilon);
+  for (int i = lane; i < args.head_dim; i += kWave) {
+    auto value = load_numbers<1>(args.x.data, args.x.dtype, at + i);
+    const auto weight = load_numbers<1>(args.weight.data, args.weight.dtype, i);
+    value[0] *= factor * weight[0];
+    store_numbers<1>(args.x.data, args.x.dtype, at + i, value);
+  }
+}
+
 // What is normed.
 __device__ __forceinline__ Input normed_rows(const LayerNorm& args) {
   return args.residual == nullptr ? args.x : Input{args.residual, Dtype::f32};

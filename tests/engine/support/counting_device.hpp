@@ -56,6 +56,13 @@ class CountingDevice final : public kernels::gpu::Device {
   void rms_norm(const kernels::gpu::RmsNorm& args) override { device_->rms_norm(args); }
   void layer_norm(const kernels::gpu::LayerNorm& args) override { device_->layer_norm(args); }
   void rotary_embedding(const kernels::gpu::RotaryEmbedding& args) override { device_->rotary_embedding(args); }
+  void head_norm(const kernels::gpu::HeadNorm& args) override { device_->head_norm(args); }
+  void residual_add(const kernels::gpu::ResidualAdd& args) override { device_->residual_add(args); }
+  void soft_cap(const kernels::gpu::SoftCap& args) override { device_->soft_cap(args); }
+  void part_rotary_embedding(const kernels::gpu::PartRotaryEmbedding& args) override {
+    device_->part_rotary_embedding(args);
+  }
+  void gelu_and_mul(const kernels::gpu::GeluAndMul& args) override { device_->gelu_and_mul(args); }
   void silu_and_mul(const kernels::gpu::SiluAndMul& args) override { device_->silu_and_mul(args); }
   void gelu(const kernels::gpu::Gelu& args) override { device_->gelu(args); }
   void softmax(const kernels::gpu::Softmax& args) override { device_->softmax(args); }

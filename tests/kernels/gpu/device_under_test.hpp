@@ -98,6 +98,11 @@ inline std::size_t bytes_of(Dtype dtype, std::size_t count) {
   return count * static_cast<std::size_t>(bits(dtype)) / 8;
 }
 
+inline constexpr double kUlp = 0x1p-24;  // rounding of f32, relative
+
+// Half the smallest step of f32 or f16, below which rounding is not relative.
+inline double smallest_step(Dtype dtype) { return dtype == Dtype::f32 ? 0x1p-126 : 0x1p-25; }
+
 // Relative error of rounding once to `dtype`.
 inline double rounding(Dtype dtype) {
   return dtype == Dtype::f32 ? 0x1p-24 : dtype == Dtype::f16 ? 0x1p-11 : dtype == Dtype::bf16 ? 0x1p-8 : 0x1p-3;

@@ -10,11 +10,6 @@
 namespace dculab::kernels::gpu {
 namespace {
 
-constexpr double kUlp = 0x1p-24;  // rounding of f32, relative
-
-// Half the smallest step of a format, below which rounding is not relative.
-double smallest_step(Dtype dtype) { return dtype == Dtype::f32 ? 0x1p-126 : 0x1p-25; }
-
 // As the format stores it.
 float stored_as(Dtype dtype, float value) {
   float bytes = 0;
