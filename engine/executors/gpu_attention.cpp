@@ -33,6 +33,7 @@ kernels::gpu::PagedAttention GpuAttention::decode() const {
           .num_seqs = inputs.num_seqs,
           .num_heads = layer.heads.num_attention_heads,
           .scale = scale(),
+          .score_cap = kernels::gpu::ScoreCap(static_cast<float>(layer.logit_soft_cap)),
           .alibi_slopes = alibi_slopes,
           .sliding_window = layer.sliding_window,
           .heads_per_workgroup = tile.query_heads,
@@ -53,6 +54,7 @@ kernels::gpu::PrefillAttention GpuAttention::prefill() const {
           .num_seqs = inputs.num_seqs,
           .num_heads = layer.heads.num_attention_heads,
           .scale = scale(),
+          .score_cap = kernels::gpu::ScoreCap(static_cast<float>(layer.logit_soft_cap)),
           .alibi_slopes = alibi_slopes,
           .sliding_window = layer.sliding_window};
 }

@@ -18,17 +18,9 @@ void require_product_kernel(Dtype weights, ActivationMode activations) {
     throw InputError("int8 weights with exact activations are not supported on the GPU; use --activations int8");
 }
 
-void require_layer_kernels(const ModelShape& shape) {
-  for (const LayerKind& kind : shape.kinds)
-    if (kind.attention.logit_soft_cap > 0)
-      throw InputError("the GPU engine has no attention kernel with a soft cap, which " + shape.name +
-                       " has; use the CPU");
-}
-
 }  // namespace
 
 void require_gpu_runnable(const ModelShape& shape, Dtype activation_dtype, ActivationMode activations) {
-  require_layer_kernels(shape);
   require_product_kernel(shape.layer_format().dtype, activations);
   if (activation_dtype != Dtype::f16 && activation_dtype != Dtype::f32)
     throw InputError("activations of " + std::string(name(activation_dtype)) +

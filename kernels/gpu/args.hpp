@@ -203,6 +203,16 @@ struct CopyBlocks {
   std::int64_t block_bytes = 0;  // a multiple of 16
 };
 
+// Attention scores become size * tanh(score / size), before ALiBi. It is size * (1 - 2 / (1 + e^(steepness * score))),
+// which kernels compute from scalar registers.
+struct ScoreCap {
+  float size = 0;       // 0 = none
+  float steepness = 0;  // 2 / size
+
+  ScoreCap() = default;
+  explicit ScoreCap(float cap) : size(cap), steepness(cap > 0 ? 2 / cap : 0) {}
+};
+
 // Decode: one query token per sequence. Unless the cache is bf16, queries in f32 are rounded to f16, in which they are
 // multiplied: |q| above 65504 overflows.
 struct PagedAttention {
@@ -216,6 +226,7 @@ struct PagedAttention {
   Output out;                                  // [num_seqs, num_heads * head_dim]
   int num_seqs = 0, num_heads = 0;
   float scale = 1.0F;
+  ScoreCap score_cap{};
   const float* alibi_slopes = nullptr;  // [num_heads], or null
   int sliding_window = 0;               // 0 = all
   int heads_per_workgroup = 0;          // query heads that one workgroup serves: 0 = the whole group, 1 = one head
@@ -238,6 +249,7 @@ struct PrefillAttention {
   Output out;                                     // [num_tokens, num_heads * head_dim]
   int num_seqs = 0, num_heads = 0;
   float scale = 1.0F;
+  ScoreCap score_cap{};
   const float* alibi_slopes = nullptr;
   int sliding_window = 0;
 };

@@ -228,6 +228,17 @@ __device__ __forceinline__ float fast_exp(float x) {
 #endif
 }
 
+// 1 / x, of the hardware's own accuracy (about 1 ulp).
+__device__ __forceinline__ float fast_reciprocal(float x) {
+#if DCULAB_GPU_HOST
+  return 1.0F / x;
+#elif DCULAB_GPU_HIP
+  return __builtin_amdgcn_rcpf(x);
+#else
+  return __fdividef(1.0F, x);
+#endif
+}
+
 __device__ __forceinline__ float reciprocal_sqrt(float x) {
 #if DCULAB_GPU_HOST
   return 1.0F / std::sqrt(x);

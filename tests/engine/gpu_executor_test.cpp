@@ -111,10 +111,6 @@ TEST_CASE("what the GPU engine does not do is refused in so many words", "[gpu]"
                           " is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2");
   CHECK_THROWS_WITH(make(weights, {.kv_dtype = Dtype::f16, .activation_dtype = Dtype::bf16}),
                     "activations of bf16 are not supported on the GPU; use f16 or f32");
-  ModelWeights capped = weights;
-  capped.shape.kinds[0].attention.logit_soft_cap = 50;
-  CHECK_THROWS_WITH(make(capped, {.kv_dtype = Dtype::f16}),
-                    ContainsSubstring("no attention kernel with a soft cap"));
   ModelWeights mixed = weights;
   mixed.layers[1][WeightSlot::qkv_proj].weights[kK].dtype = Dtype::f16;
   CHECK_THROWS_WITH(make(mixed, {.kv_dtype = Dtype::f16}),

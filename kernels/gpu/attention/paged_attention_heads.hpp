@@ -186,7 +186,8 @@ __device__ __forceinline__ void weigh(HeadState<Tile>& state, const PagedAttenti
     const int row = (c * Tile::kSpread + place.token_lane % Tile::kSpread) / Tile::kHeads;
     const int own = token + row * Tile::kWaveGroups;
     const float distance = static_cast<float>(own - (place.context - 1));
-    const float score = scores[c] * launch.score_scale + state.slope[c % Tile::kHeldHeads] * distance;
+    const float scaled = capped(scores[c] * launch.score_scale, launch.args.score_cap);
+    const float score = scaled + state.slope[c % Tile::kHeldHeads] * distance;
     scores[c] = own >= place.begin && own < place.end ? score : kMaskedScore;
     is_raised |= scores[c] > state.largest[c % Tile::kHeldHeads] + kSlack;
   }

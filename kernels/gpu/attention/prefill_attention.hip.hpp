@@ -71,7 +71,8 @@ class PrefillLane {
   }
 
   // Scales and masks the scores of the tile from token `first` on, and turns them into weights in shared memory.
-  __device__ __forceinline__ void update_softmax(float scale, int window, int first, Tiles& tiles) {
+  __device__ __forceinline__ void update_softmax(float scale, const ScoreCap& cap, int window, int first,
+                                                 Tiles& tiles) {
     DCULAB_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const QueryRow row = tiles.rows[tile_row(i)];
@@ -80,7 +81,8 @@ class PrefillLane {
       for (int t = 0; t < kTokens; ++t) {
         const int distance = first + lane() + t * kPrefillLanes - row.position;
         const bool visible = distance <= 0 && distance > -window;
-        scores_[i][t] = visible ? scores_[i][t] * scale + row.alibi_slope * static_cast<float>(distance) : kMaskedScore;
+        const float scaled = capped(scores_[i][t] * scale, cap);
+        scores_[i][t] = visible ? scaled + row.alibi_slope * static_cast<float>(distance) : kMaskedScore;
         largest = larger(largest, scores_[i][t]);
       }
       const float maximum = larger(maxima_[i], wave_max<kWave, kPrefillLanes>(largest));
@@ -234,7 +236,7 @@ __global__ void __launch_bounds__(kPrefillThreads, (kPrefillWorkgroups<Word, kHe
     barrier();
     courier.fetch(args.cache.v);  // arrives while the keys are multiplied
     lane.multiply_keys(tiles);
-    lane.update_softmax(scale, window, first, tiles);
+    lane.update_softmax(scale, args.score_cap, window, first, tiles);
     barrier();
     courier.put_values(sequence, tiles);
     barrier();

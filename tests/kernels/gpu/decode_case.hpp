@@ -22,6 +22,7 @@ struct DecodeShape {
   std::vector<int> contexts{40};
   bool has_alibi = false;
   int sliding_window = 0;
+  float logit_soft_cap = 0;
 };
 
 struct DecodeCut {
@@ -78,6 +79,7 @@ class DecodeCase {
                         .scale = scale()};
     if (shape_.has_alibi) args.alibi_slopes = slopes.as<float>();
     args.sliding_window = shape_.sliding_window;
+    args.score_cap = ScoreCap(shape_.logit_soft_cap);
     args.heads_per_workgroup = cut.heads_per_workgroup;
     args.partition_tokens = cut.partition_tokens;
     args.workspace = workspace.as<float>();
@@ -158,6 +160,7 @@ class DecodeCase {
     args.query_start_loc = starts.data(), args.context_lens = shape_.contexts.data();
     args.out = expected_.data(), args.num_seqs = static_cast<int>(shape_.contexts.size());
     args.num_heads = num_heads_, args.scale = scale(), args.sliding_window = shape_.sliding_window;
+    args.logit_soft_cap = shape_.logit_soft_cap;
     if (shape_.has_alibi) args.alibi_slopes = slopes_.data();
     reference::paged_attention(args);
   }

@@ -92,6 +92,21 @@ TEST_CASE("GPU decode attention: contexts around a block, partitions, ALiBi and 
       if (heads == 0 || partition != 24) check_on_devices(decode, {heads, partition});
 }
 
+TEST_CASE("GPU decode attention caps its scores, before ALiBi", "[gpu]") {
+  const auto cache = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3);
+  const bool has_alibi = GENERATE(false, true);
+  const float cap = GENERATE(0.5F, 2.0F, 50.0F);  // scores are about 1
+  CAPTURE(name(cache), has_alibi, cap);
+  const DecodeCase decode({.cache = cache,
+                           .head_dim = 64,
+                           .num_kv_heads = 1,
+                           .group_size = 2,
+                           .contexts = {1, 130},
+                           .has_alibi = has_alibi,
+                           .logit_soft_cap = cap});
+  for (const int partition : {0, 64}) check_on_devices(decode, {0, partition});
+}
+
 TEST_CASE("GPU decode attention does not depend on how it is cut", "[gpu]") {
   const auto cache = GENERATE(Dtype::f16, Dtype::fp8_e5m2);
   const DecodeCase decode({.cache = cache,

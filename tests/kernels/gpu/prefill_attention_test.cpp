@@ -17,6 +17,7 @@ struct Case {
   std::vector<NewTokens> calls;
   int sliding_window = 0;
   bool alibi = false;
+  float logit_soft_cap = 0;
   float k_scale = 1.0F, v_scale = 1.0F;
 };
 
@@ -101,6 +102,7 @@ std::vector<float> run_on(Device& device, const Case& test, const PagedAttention
                             .num_seqs = args.num_seqs,
                             .num_heads = args.num_heads,
                             .scale = args.scale,
+                            .score_cap = ScoreCap(args.logit_soft_cap),
                             .alibi_slopes = test.alibi ? slopes.as<float>() : nullptr,
                             .sliding_window = args.sliding_window});
   return out.read_numbers(test.out);
@@ -136,6 +138,7 @@ void check(const Case& test) {
     args.cache.k_scale = test.k_scale, args.cache.v_scale = test.v_scale;
     args.alibi_slopes = test.alibi ? slopes.data() : nullptr;
     args.sliding_window = test.sliding_window;
+    args.logit_soft_cap = test.logit_soft_cap;
     const auto tables = tables_in_window(test, args);
     args.block_tables = tables.data();
     const Expected expected(args);
@@ -213,6 +216,20 @@ TEST_CASE("GPU prefill_attention agrees with ALiBi, a sliding window, and both",
          .calls = {{0, 100, 40}, {1, 66, 1}, {2, 30, 30}},
          .sliding_window = window,
          .alibi = alibi});
+}
+
+TEST_CASE("GPU prefill_attention caps its scores, before ALiBi", "[gpu]") {
+  const auto q = GENERATE(Dtype::f16, Dtype::f32);
+  const auto& [cap, alibi] = GENERATE(table<float, bool>({{0.5F, false}, {2.0F, true}, {50.0F, false}}));
+  CAPTURE(name(q), cap, alibi);
+  check({.shape = {6, 2, 32, Dtype::f16},
+         .q = q,
+         .out = Dtype::f32,
+         .block_size = 8,
+         .calls = {{0, 100, 40}, {1, 66, 1}, {2, 30, 30}},
+         .sliding_window = 33,
+         .alibi = alibi,
+         .logit_soft_cap = cap});
 }
 
 TEST_CASE("GPU prefill_attention refuses what it is not compiled for, and says what it is", "[gpu]") {
