@@ -136,9 +136,6 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
                     std::string(kernel.name) + " " + why);
     break;
   }
-  const auto has_soft_cap = [](const LayerKind& kind) { return kind.attention.logit_soft_cap > 0; };
-  if (std::ranges::any_of(model.kinds, has_soft_cap))
-    found.push_back("no attention kernel of dculab has a soft cap" + priced);
   if (is_kivi(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
   if (options.kv_retention.policy != RetentionPolicy::all)
@@ -248,8 +245,15 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
 }
 
 std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
-  if (machine.kind == lower::DeviceKind::cpu) return {};
-  return machine.stack.is_own() ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
+  std::vector<std::string> found;
+  if (machine.kind != lower::DeviceKind::cpu)
+    found =
+        machine.stack.is_own() ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
+  const auto has_soft_cap = [](const LayerKind& kind) { return kind.attention.logit_soft_cap > 0; };
+  if (std::ranges::any_of(model.kinds, has_soft_cap))
+    found.emplace_back(
+        "the soft cap of attention scores is not priced: compute-bound attention takes longer than this");
+  return found;
 }
 
 std::vector<std::string> idle_reached(const sim::Machine& machine) {

@@ -44,8 +44,8 @@ void require_sequences(const sim::Stack& stack, int sequences);
 // are not refused: see unserved().
 void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options);
 
-// What our own kernels do not do on the machine although it is priced, and what is not known of others'; empty where
-// they do all.
+// What our own kernels do not do on the machine although it is priced, what is not known of others', and what no price
+// has; empty where there is nothing of these.
 [[nodiscard]] std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model,
                                                 const EngineOptions& options);
 

@@ -149,6 +149,16 @@ TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is n
              ContainsSubstring("whether dtk_flash_attention takes ALiBi's slopes"));
 }
 
+TEST_CASE("a soft cap of attention scores is said not to be priced, on every stack and on a CPU") {
+  ModelShape model = sim::test::llama_3_8b();
+  model.kinds[0].attention.logit_soft_cap = 50;
+  for (const sim::Machine& machine :
+       {resolve_machine("z100"), running("h100-sxm", "vllm"), resolve_machine("x86-server")}) {
+    REQUIRE(unserved(machine, model, stored_in({})).size() == 1);
+    CHECK_THAT(unserved(machine, model, stored_in({})).front(), ContainsSubstring("soft cap"));
+  }
+}
+
 TEST_CASE("vLLM of today is for MI200 and newer, older cards have the older one") {
   CHECK(running("mi50", "vllm").stack.name == "vllm-0.5-rocm");
   CHECK(running("mi100", "vllm").stack.name == "vllm-0.5-rocm");
