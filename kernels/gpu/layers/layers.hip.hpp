@@ -86,9 +86,9 @@ __global__ void __launch_bounds__(kLayerThreads) part_rotary_embedding_kernel(Pa
   store_numbers<1>(args.qkv.data, args.qkv.dtype, second_at, second);
 }
 
-// Workgroup (token, piece of the row). silu(x) = x / (1 + e^-x).
-template <int kWave>
-__global__ void __launch_bounds__(kLayerThreads) silu_and_mul_kernel(SiluAndMul args) {
+// out = activation(gate) * up. Workgroup (token, piece of the row).
+template <typename Args, typename Activation>
+__device__ __forceinline__ void multiply_by_gate(const Args& args, Activation activation) {
   const int token = workgroup_x();
   const int begin = workgroup_y() * kLayerPiece;
   const int count = smaller(args.width - begin, kLayerPiece);
@@ -100,9 +100,15 @@ __global__ void __launch_bounds__(kLayerThreads) silu_and_mul_kernel(SiluAndMul 
     const auto gate = load_numbers<kCount>(args.gate_up.data, args.gate_up.dtype, gate_at + i);
     auto values = load_numbers<kCount>(args.gate_up.data, args.gate_up.dtype, gate_at + args.width + i);
     DCULAB_UNROLL
-    for (int j = 0; j < kCount; ++j) values[j] *= gate[j] / (1.0F + fast_exp(-gate[j]));
+    for (int j = 0; j < kCount; ++j) values[j] *= activation(gate[j]);
     store_numbers<kCount>(args.out.data, args.out.dtype, to + i, values);
   });
+}
+
+// silu(x) = x / (1 + e^-x).
+template <int kWave>
+__global__ void __launch_bounds__(kLayerThreads) silu_and_mul_kernel(SiluAndMul args) {
+  multiply_by_gate(args, [](float gate) { return gate / (1.0F + fast_exp(-gate)); });
 }
 
 // erf: x * (1 + erf(x / sqrt 2)) / 2, through erfc, which does not cancel far below zero.
@@ -114,23 +120,9 @@ __device__ __forceinline__ float gelu(float x, GeluKind kind) {
   return x / (1.0F + fast_exp(-2.0F * angle));
 }
 
-// Workgroup (token, piece of the row).
 template <int kWave>
 __global__ void __launch_bounds__(kLayerThreads) gelu_and_mul_kernel(GeluAndMul args) {
-  const int token = workgroup_x();
-  const int begin = workgroup_y() * kLayerPiece;
-  const int count = smaller(args.width - begin, kLayerPiece);
-  const std::int64_t to = static_cast<std::int64_t>(token) * args.width + begin;
-  const std::int64_t gate_at = static_cast<std::int64_t>(token) * 2 * args.width + begin;
-  const int wide = wide_part(count, args.width, args.gate_up.data, args.out.data);
-  for_each_number<kLayerThreads>(wide, count, [&](auto numbers, int i) {
-    constexpr int kCount = decltype(numbers)::value;
-    const auto gate = load_numbers<kCount>(args.gate_up.data, args.gate_up.dtype, gate_at + i);
-    auto values = load_numbers<kCount>(args.gate_up.data, args.gate_up.dtype, gate_at + args.width + i);
-    DCULAB_UNROLL
-    for (int j = 0; j < kCount; ++j) values[j] *= gelu(gate[j], args.kind);
-    store_numbers<kCount>(args.out.data, args.out.dtype, to + i, values);
-  });
+  multiply_by_gate(args, [&args](float gate) { return gelu(gate, args.kind); });
 }
 
 // Workgroup: a piece of all numbers.
