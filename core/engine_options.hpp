@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/expert_load.hpp"
 #include "core/kv_retention.hpp"
 #include "core/units.hpp"
 
@@ -46,6 +47,7 @@ struct EngineOptions {
   PreemptionMode preemption_mode = PreemptionMode::recompute;
   Bytes swap_space = 4.0 * kGiB;  // of host memory for each device, with PreemptionMode::swap
   AttentionSplit attention_split;
+  ExpertLoad expert_load;  // of mixtures of experts: which of them the tokens choose
 
   friend bool operator==(const EngineOptions&, const EngineOptions&) = default;
 };

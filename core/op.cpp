@@ -26,6 +26,10 @@ std::string_view name(OpKind kind) {
       return "attention_scores";
     case OpKind::activation_mul:
       return "activation_mul";
+    case OpKind::route_tokens:
+      return "route_tokens";
+    case OpKind::combine_experts:
+      return "combine_experts";
     case OpKind::residual_add:
       return "residual_add";
     case OpKind::soft_cap:

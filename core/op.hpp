@@ -24,6 +24,8 @@ enum class OpKind : std::uint8_t {
   attention_decode,   // paged, one query token per sequence
   attention_scores,   // H2O: how much attention each cached token gets, summed up
   activation_mul,     // silu(gate) * up, or the plain activation: gelu(up)
+  route_tokens,       // chooses each token's experts by the router's logits, and sorts tokens by expert
+  combine_experts,    // the weighted sum of what a token's experts gave
   residual_add,       // where no norm does it: the residual plus what a layer's half gave
   soft_cap,           // of logits: cap * tanh(logit / cap)
   all_reduce,         // m rows of n values, summed over the devices that share the model
@@ -46,13 +48,17 @@ enum class WeightSlot : std::uint8_t {
   o_proj,
   attention_post_norm,
   mlp_norm,
-  up_proj,  // of a gated MLP gate and up
+  router,
+  shared_gate,
+  expert_up_proj,    // gate and up of each expert
+  expert_down_proj,  // of each expert
+  up_proj,           // of a gated MLP gate and up
   down_proj,
   mlp_post_norm,
   final_norm,
   lm_head,
 };
-inline constexpr std::size_t kWeightSlots = 14;
+inline constexpr std::size_t kWeightSlots = 18;
 
 // Each layer has its own.
 [[nodiscard]] constexpr bool is_of_layer(WeightSlot slot) {
@@ -62,17 +68,21 @@ inline constexpr std::size_t kWeightSlots = 14;
 // Activations that ops hand on to each other: [tokens, width] each.
 enum class Buffer : std::uint8_t {
   none,
-  residual,       // [tokens, hidden_size]
-  normed,         // [tokens, hidden_size]: what a layer's half begins with
-  qkv,            // [tokens, query_width + 2 * kv_width]
-  attention,      // [tokens, query_width]
-  projected,      // [tokens, hidden_size]: what the next norm adds to the residual
-  mlp_projected,  // [tokens, hidden_size]: the MLP's, where attention and MLP stand side by side
-  up,             // [tokens, intermediate_size], of a gated MLP twice that: gate and up
-  activated,      // [tokens, intermediate_size]
-  logits,         // [rows of logits, vocab_size]
+  residual,          // [tokens, hidden_size]
+  normed,            // [tokens, hidden_size]: what a layer's half begins with
+  qkv,               // [tokens, query_width + 2 * kv_width]
+  attention,         // [tokens, query_width]
+  projected,         // [tokens, hidden_size]: what the next norm adds to the residual
+  mlp_projected,     // [tokens, hidden_size]: the MLP's, where attention and MLP stand side by side
+  up,                // [tokens, intermediate_size], of a gated MLP twice that: gate and up
+  activated,         // [tokens, intermediate_size]
+  router_logits,     // [tokens, num_experts]
+  expert_up,         // [tokens * num_experts_per_tok, 2 * intermediate_size]
+  expert_activated,  // [tokens * num_experts_per_tok, intermediate_size]
+  expert_output,     // [tokens * num_experts_per_tok, hidden_size]
+  logits,            // [rows of logits, vocab_size]
 };
-inline constexpr std::size_t kBuffers = 10;
+inline constexpr std::size_t kBuffers = 14;
 
 inline constexpr std::size_t kMaxOperands = 5;  // of an op
 
@@ -104,6 +114,13 @@ struct AttentionWork {
 // What activation_mul computes.
 enum class OpActivation : std::uint8_t { silu_and_mul, gelu_and_mul, gelu, plain };
 
+// A product by experts: m rows in all, sorted by expert; the weights of one expert each.
+struct ExpertWork {
+  int num_experts = 0;      // 0: an ordinary product
+  double touched = 0;       // experts that get a row, on average
+  double longest_rows = 0;  // of the expert with the most
+};
+
 enum class Stage : std::uint8_t { before_layers, layer, after_layers };
 
 struct Op {
@@ -121,6 +138,7 @@ struct Op {
   WeightFormat weight_format;                            // matmul and embedding
   ActivationMode activations = ActivationMode::exact;    // matmul: exact unless its weights go with the mode asked for
   Dtype activation_dtype = Dtype::f16;                   // what the op reads, multiplies in and writes
+  ExpertWork experts;                                    // matmul
   AttentionWork attention;                               // attention kinds and attention_scores
   KvRetention kv_retention;                              // shift_sink_keys, rope_and_cache, attention_scores
   bool rotates = true;                                   // rope_and_cache; false with ALiBi

@@ -235,6 +235,8 @@ ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& devi
     case OpKind::rope_and_cache:
     case OpKind::shift_sink_keys:
     case OpKind::activation_mul:
+    case OpKind::route_tokens:
+    case OpKind::combine_experts:
     case OpKind::residual_add:
     case OpKind::soft_cap:
       break;

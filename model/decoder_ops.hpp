@@ -69,8 +69,19 @@ using Added = std::array<Buffer, 2>;
 // Of the logits, in place.
 [[nodiscard]] Op plan_soft_cap(const StepSizes& sizes);
 
+// A product of the experts: rows of all tokens' choices, sorted by expert.
+[[nodiscard]] Op plan_expert_matmul(const OpPlace& place, const StepSizes& sizes, int n, int k);
+
+// Chooses each token's experts by their logits, and sorts what they get.
+[[nodiscard]] Op plan_route(const StepSizes& sizes);
+
+// The weighted sum of what a token's experts gave, and what the shared ones gave.
+[[nodiscard]] Op plan_combine(const StepSizes& sizes);
+
 [[nodiscard]] Op plan_embedding(const StepSizes& sizes);
+// Of the MLP for all tokens, or of the experts.
 [[nodiscard]] Op plan_activation(const StepSizes& sizes);
+[[nodiscard]] Op plan_expert_activation(const StepSizes& sizes);
 
 // What devices that share the model exchange: Megatron's two sums a layer, that of the embedding, and the logits.
 [[nodiscard]] Op plan_collective(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows,

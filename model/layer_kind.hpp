@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace dculab {
@@ -106,6 +107,26 @@ struct Dense {
   friend bool operator==(const Dense&, const Dense&) = default;
 };
 
+// How a router's logits become the weights of experts.
+enum class ExpertScoring : std::uint8_t { softmax, sigmoid };
+
+// Routed experts: each token goes to some of them. Each is a gated MLP.
+struct Experts {
+  int num_experts = 0;
+  int num_experts_per_tok = 0;
+  int intermediate_size = 0;  // of one
+  ActivationKind activation = ActivationKind::silu;
+  ExpertScoring scoring = ExpertScoring::softmax;
+  bool normalized = true;                  // the weights of a token's experts add up to 1
+  double scaling = 1.0;                    // of those weights: routed_scaling_factor
+  int num_groups = 1, groups_per_tok = 1;  // a token's experts are all of its best groups
+  bool correction_bias = false;            // added to the scores when experts are chosen, not to their weights
+  bool bias = false;                       // of router and experts
+  bool shared_gate = false;                // what all tokens go through is weighted by a sigmoid
+
+  friend bool operator==(const Experts&, const Experts&) = default;
+};
+
 // How attention and MLP of a layer follow one another.
 enum class BlockKind : std::uint8_t {
   sequential,          // x += attention(norm1(x)); x += mlp(norm2(x))
@@ -122,7 +143,8 @@ enum class NormPlacement : std::uint8_t {
 
 struct LayerKind {
   Gqa attention{};
-  Dense mlp{};
+  Dense mlp{};  // for all tokens; beside routed experts the shared ones, of width 0 where there are none
+  std::optional<Experts> experts{};  // a mixture of experts
   BlockKind block = BlockKind::sequential;
   NormPlacement norms = NormPlacement::pre;  // of a sequential block; the others have pre
 

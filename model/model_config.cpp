@@ -25,10 +25,12 @@ constexpr Family kFamilies[] = {{"bloom", read_bloom, Dtype::f16},
                                 {"glm4", read_glm4},
                                 {"llama", read_llama},
                                 {"mistral", read_mistral},
+                                {"mixtral", read_mixtral},
                                 {"olmo2", read_olmo2},
                                 {"phi3", read_phi3},
                                 {"qwen2", read_qwen2},
-                                {"qwen3", read_qwen3}};
+                                {"qwen3", read_qwen3},
+                                {"qwen3_moe", read_qwen3_moe}};
 
 // The part of config.json that describes the decoder: of a model that also sees or hears, `text_config`.
 JsonFields decoder_fields(const JsonFields& config) {

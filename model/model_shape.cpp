@@ -17,11 +17,33 @@ void require_size(std::vector<std::string>& found, const std::string& field, std
 
 void require_sizes(std::vector<std::string>& found, const LayerKind& kind) {
   const Heads& heads = kind.attention.heads;
-  for (const auto& [field, value] : {std::pair{"intermediate_size", kind.mlp.intermediate_size},
-                                     {"num_attention_heads", heads.num_attention_heads},
+  if (!kind.experts) require_size(found, "intermediate_size", kind.mlp.intermediate_size, kLargestModelField);
+  for (const auto& [field, value] : {std::pair{"num_attention_heads", heads.num_attention_heads},
                                      {"num_key_value_heads", heads.num_key_value_heads},
                                      {"head_dim", heads.head_dim}})
     require_size(found, field, value, kLargestModelField);
+}
+
+void check_experts(std::vector<std::string>& found, const Experts& experts) {
+  for (const auto& [field, value] : {std::pair{"num_experts", experts.num_experts},
+                                     {"num_experts_per_tok", experts.num_experts_per_tok},
+                                     {"moe_intermediate_size", experts.intermediate_size},
+                                     {"n_group", experts.num_groups},
+                                     {"topk_group", experts.groups_per_tok}})
+    require_size(found, field, value,
+                 field == std::string_view("moe_intermediate_size") ? kLargestModelField : kMostExperts);
+  if (!found.empty()) return;
+  const auto text = [](int value) { return std::to_string(value); };
+  if (experts.num_experts % experts.num_groups != 0)
+    found.push_back("n_group (" + text(experts.num_groups) + ") does not divide the " + text(experts.num_experts) +
+                    " experts");
+  if (experts.groups_per_tok > experts.num_groups)
+    found.push_back("topk_group (" + text(experts.groups_per_tok) + ") is more than n_group (" +
+                    text(experts.num_groups) + ")");
+  else if (experts.num_experts_per_tok > experts.num_experts / experts.num_groups * experts.groups_per_tok)
+    found.push_back("num_experts_per_tok (" + text(experts.num_experts_per_tok) + ") is more than the " +
+                    text(experts.num_experts / experts.num_groups * experts.groups_per_tok) +
+                    " experts to choose from");
 }
 
 void check_rotation(std::vector<std::string>& found, const Gqa& attention) {
@@ -77,10 +99,16 @@ bool ModelShape::has_alibi() const {
 
 std::string kind_label(const ModelShape& model, std::size_t kind) {
   if (model.kinds.size() == 1) return {};
-  const auto window = [&model](std::size_t each) { return model.kinds[each].attention.sliding_window; };
-  for (std::size_t other = 0; other < model.kinds.size(); ++other)
-    if (other != kind && window(other) == window(kind)) return "layers of kind " + std::to_string(kind + 1);
-  return window(kind) == 0 ? "full attention" : "window " + std::to_string(window(kind));
+  const auto differ = [&model](auto part) {
+    return std::ranges::any_of(model.kinds, [&](const LayerKind& each) { return part(each) != part(model.kinds[0]); });
+  };
+  const auto window = [](const LayerKind& each) { return each.attention.sliding_window; };
+  const auto is_mixture = [](const LayerKind& each) { return each.experts.has_value(); };
+  const LayerKind& own = model.kinds[kind];
+  std::string label;
+  if (differ(window)) label = window(own) == 0 ? "full attention" : "window " + std::to_string(window(own));
+  if (differ(is_mixture)) label += (label.empty() ? "" : ", ") + std::string(own.experts ? "experts" : "dense MLP");
+  return label.empty() ? "kind " + std::to_string(kind + 1) : label;
 }
 
 void set_layers(ModelShape& model, int count, LayerKind kind) {
@@ -135,6 +163,8 @@ std::vector<std::string> problems(const ModelShape& model) {
   if (model.quantized_lm_head && model.tie_word_embeddings)
     found.push_back("lm_head is quantized, but it is the embedding (tie_word_embeddings), which is not");
   for (const LayerKind& kind : model.kinds) check_attention(found, kind.attention);
+  for (const LayerKind& kind : model.kinds)
+    if (kind.experts) check_experts(found, *kind.experts);
   return found;
 }
 
@@ -144,12 +174,12 @@ double layer_matrix_values(const ModelShape& model, const LayerKind& kind) {
   return values;
 }
 
-double vector_values(const ModelShape& model) {
+double plain_values(const ModelShape& model) {
   double values = 0;
-  for (const WeightShape& weight : outer_weights(model)) values += weight.vector_values();
+  for (const WeightShape& weight : outer_weights(model)) values += weight.plain_values();
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
     for (const WeightShape& weight : layer_weights(model, model.kinds[kind]))
-      values += model.num_layers(kind) * weight.vector_values();
+      values += model.num_layers(kind) * weight.plain_values();
   return values;
 }
 
@@ -160,7 +190,7 @@ Bytes weight_footprint(const ModelShape& model, WeightFormat format) {
   Bytes layers;
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
     layers += weight_storage(format, model.num_layers(kind) * layer_matrix_values(model, model.kinds[kind]));
-  return layers + head + storage(model.dtype, embedding + vector_values(model));
+  return layers + head + storage(model.dtype, embedding + plain_values(model));
 }
 
 Bytes kv_bytes_per_token(const ModelShape& model, Dtype kv_cache_dtype) {

@@ -22,6 +22,7 @@ enum class NormKind : std::uint8_t { rms_norm, layer_norm };  // layer_norm has 
 // few fits an int and a product of two 64 bits. Layers take memory each.
 inline constexpr int kLargestModelField = 1 << 24;
 inline constexpr int kMostLayers = 10'000;
+inline constexpr int kMostExperts = 1 << 14;
 
 struct ModelShape {
   std::string name{};  // for reports
@@ -82,11 +83,11 @@ void add_layer(ModelShape& model, const LayerKind& kind);
 // Everything that makes the shape unusable, one sentence each; empty when it is sound.
 [[nodiscard]] std::vector<std::string> problems(const ModelShape& model);
 
-// Matrix weights of one layer of a kind, without norms: Q, K, V, O and the MLP.
+// Matrix weights of one layer of a kind, without norms and routers: Q, K, V, O and the MLP, all experts.
 [[nodiscard]] double layer_matrix_values(const ModelShape& model, const LayerKind& kind);
 
-// All that is no matrix: norms and biases of the whole model.
-[[nodiscard]] double vector_values(const ModelShape& model);
+// All that no quantization touches, beside embedding and lm_head: norms, biases and routers of the whole model.
+[[nodiscard]] double plain_values(const ModelShape& model);
 
 // Bytes of all weights: `format` for the layers' matrices, and for lm_head if it is quantized; the others are in
 // model.dtype. A tied head is counted once.

@@ -69,26 +69,52 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   plan_post_norm(plan, sizes, "attention_post_norm", WeightSlot::attention_post_norm);
 }
 
+// The MLP that all tokens go through.
+void plan_dense(StepPlan& plan, const StepSizes& sizes) {
+  const LayerKind& layer = sizes.layer();
+  const Dense& mlp = layer.mlp;
+  const bool gated = mlp.kind == MlpKind::gated;
+  const Bias bias = bias_if(mlp.bias);
+  const WeightFormat format = sizes.options.weights;
+  const int hidden = sizes.model.hidden_size;
+  const bool sequential = layer.block == BlockKind::sequential;
+  plan.ops.push_back(plan_matmul({gated ? "gate_up_proj" : "up_proj", WeightSlot::up_proj, Buffer::normed, Buffer::up},
+                                 sizes, format, sizes.tokens, mlp.up_width(), hidden, bias));
+  plan.ops.push_back(plan_activation(sizes));
+  plan.ops.push_back(plan_matmul(
+      {"down_proj", WeightSlot::down_proj, Buffer::activated, sequential ? Buffer::projected : Buffer::mlp_projected},
+      sizes, format, sizes.tokens, hidden, mlp.intermediate_size, bias));
+}
+
+// Router and routed experts; what they give is summed by plan_combine.
+void plan_experts(StepPlan& plan, const StepSizes& sizes) {
+  const Experts& experts = *sizes.layer().experts;
+  const int hidden = sizes.model.hidden_size, width = experts.intermediate_size;
+  plan.ops.push_back(plan_matmul({"router", WeightSlot::router, Buffer::normed, Buffer::router_logits}, sizes,
+                                 {sizes.model.dtype, 0}, sizes.tokens, experts.num_experts, hidden,
+                                 bias_if(experts.bias)));
+  plan.ops.push_back(plan_route(sizes));
+  plan.ops.push_back(
+      plan_expert_matmul({"experts_gate_up_proj", WeightSlot::expert_up_proj, Buffer::normed, Buffer::expert_up}, sizes,
+                         2 * width, hidden));
+  plan.ops.push_back(plan_expert_activation(sizes));
+  plan.ops.push_back(plan_expert_matmul(
+      {"experts_down_proj", WeightSlot::expert_down_proj, Buffer::expert_activated, Buffer::expert_output}, sizes,
+      hidden, width));
+}
+
 // A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
 // has one, adds nothing.
 void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
   const LayerKind& layer = sizes.layer();
   const Dense& mlp = layer.mlp;
-  const WeightFormat format = sizes.options.weights;
-  const std::int64_t tokens = sizes.tokens;
-  const int hidden = sizes.model.hidden_size;
-  const bool gated = mlp.kind == MlpKind::gated;
-  const Bias bias = bias_if(mlp.bias);
   const bool sequential = layer.block == BlockKind::sequential;
   if (layer.block != BlockKind::parallel)
     plan_beginning(plan, sizes, {"post_attention_layernorm", WeightSlot::mlp_norm, Buffer::residual, Buffer::normed},
                    {sequential ? Buffer::projected : Buffer::none}, false);
-  plan.ops.push_back(plan_matmul({gated ? "gate_up_proj" : "up_proj", WeightSlot::up_proj, Buffer::normed, Buffer::up},
-                                 sizes, format, tokens, mlp.up_width(), hidden, bias));
-  plan.ops.push_back(plan_activation(sizes));
-  plan.ops.push_back(plan_matmul(
-      {"down_proj", WeightSlot::down_proj, Buffer::activated, sequential ? Buffer::projected : Buffer::mlp_projected},
-      sizes, format, tokens, hidden, mlp.intermediate_size, bias));
+  if (layer.experts) plan_experts(plan, sizes);
+  if (mlp.intermediate_size > 0) plan_dense(plan, sizes);
+  if (layer.experts) plan.ops.push_back(plan_combine(sizes));
   plan_all_reduce(plan, "mlp_all_reduce", sizes);
   plan_post_norm(plan, sizes, "mlp_post_norm", WeightSlot::mlp_post_norm);
 }

@@ -26,6 +26,8 @@ void check_kind(std::vector<std::string>& found, const LayerKind& kind, WeightFo
   if (kind.attention.qk_norm == QkNorm::whole && devices > 1)
     found.push_back("norms of all of Q and of K need an exchange between " + std::to_string(devices) +
                     " devices that is not priced");
+  if (kind.experts && kind.experts->intermediate_size % devices != 0)
+    found.push_back("experts of width " + std::to_string(kind.experts->intermediate_size) + " do not divide" + over);
   require_whole_groups(found, "o_proj", heads.query_width(), layers.group_size, devices);
   require_whole_groups(found, "down_proj", width, layers.group_size, devices);
 }
@@ -46,6 +48,7 @@ ModelShape shard(const ModelShape& model, int devices) {
     heads.num_attention_heads /= devices;
     heads.num_key_value_heads = std::max(1, heads.num_key_value_heads / devices);
     kind.mlp.intermediate_size /= devices;
+    if (kind.experts) kind.experts->intermediate_size /= devices;
   }
   part.vocab_size = (model.vocab_size + devices - 1) / devices;
   return part;

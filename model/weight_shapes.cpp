@@ -25,7 +25,30 @@ void add_attention(WeightShapes& weights, int hidden, const Gqa& attention) {
   weights.add({WeightSlot::o_proj, 0, hidden, heads.query_width(), attention.output_bias});
 }
 
+// A router reads as many bytes in its own format as in the layers': it is never quantized.
+void add_experts(WeightShapes& weights, int hidden, const Experts& experts) {
+  const int count = experts.num_experts, width = experts.intermediate_size;
+  weights.add(
+      {.slot = WeightSlot::router, .rows = count, .columns = hidden, .has_bias = experts.bias, .is_plain = true});
+  if (experts.correction_bias) weights.add({.slot = WeightSlot::router, .part = 1, .rows = count});
+  for (const std::size_t part : {kGate, kUp})
+    weights.add({.slot = WeightSlot::expert_up_proj,
+                 .part = part,
+                 .rows = width,
+                 .columns = hidden,
+                 .has_bias = experts.bias,
+                 .copies = count});
+  weights.add({.slot = WeightSlot::expert_down_proj,
+               .rows = hidden,
+               .columns = width,
+               .has_bias = experts.bias,
+               .copies = count});
+  if (experts.shared_gate)
+    weights.add({.slot = WeightSlot::shared_gate, .rows = 1, .columns = hidden, .is_plain = true});
+}
+
 void add_mlp(WeightShapes& weights, int hidden, const Dense& mlp) {
+  if (mlp.intermediate_size == 0) return;  // experts alone
   for (std::size_t part = 0; part < (mlp.kind == MlpKind::gated ? 2U : 1U); ++part)
     weights.add({WeightSlot::up_proj, part, mlp.intermediate_size, hidden, mlp.bias});
   weights.add({WeightSlot::down_proj, 0, hidden, mlp.intermediate_size, mlp.bias});
@@ -40,6 +63,7 @@ WeightShapes layer_weights(const ModelShape& model, const LayerKind& kind) {
   add_attention(weights, model.hidden_size, kind.attention);
   if (post) weights.add(norm(model, WeightSlot::attention_post_norm));
   if (pre && kind.block != BlockKind::parallel) weights.add(norm(model, WeightSlot::mlp_norm));
+  if (kind.experts) add_experts(weights, model.hidden_size, *kind.experts);
   add_mlp(weights, model.hidden_size, kind.mlp);
   if (post) weights.add(norm(model, WeightSlot::mlp_post_norm));
   return weights;

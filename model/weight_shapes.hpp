@@ -15,17 +15,23 @@ inline constexpr std::size_t kQ = 0, kK = 1, kV = 2;  // of qkv_proj
 inline constexpr std::size_t kGate = 0, kUp = 1;      // of a gated MLP's up_proj; a plain MLP has one part
 inline constexpr std::size_t kMostParts = 3;
 
-// One module: a matrix [rows, columns], or a vector [rows] whose columns are 0; its bias has `rows` values.
+// One module: a matrix [rows, columns], or a vector [rows] whose columns are 0; its bias has `rows` values. Of experts
+// there are as many as `copies`.
 struct WeightShape {
   WeightSlot slot = WeightSlot::none;
   std::size_t part = 0;
   int rows = 0, columns = 0;
   bool has_bias = false;
+  int copies = 1;
+  bool is_plain = false;  // in the model's dtype, however the layers' matrices are quantized
 
   [[nodiscard]] bool is_matrix() const { return columns > 0; }
-  [[nodiscard]] double matrix_values() const { return static_cast<double>(rows) * columns; }
-  // Of a norm and of biases.
-  [[nodiscard]] double vector_values() const { return (is_matrix() ? 0.0 : rows) + (has_bias ? rows : 0.0); }
+  [[nodiscard]] double matrix_values() const { return is_plain ? 0.0 : static_cast<double>(copies) * rows * columns; }
+  // Of norms, biases and what is plain.
+  [[nodiscard]] double plain_values() const {
+    const double values = !is_matrix() ? rows : is_plain ? static_cast<double>(rows) * columns : 0.0;
+    return copies * (values + (has_bias ? rows : 0.0));
+  }
 };
 
 // A list without allocation.
@@ -36,7 +42,7 @@ class WeightShapes {
   [[nodiscard]] const WeightShape* end() const { return weights_.data() + size_; }
 
  private:
-  std::array<WeightShape, 16> weights_{};
+  std::array<WeightShape, 20> weights_{};
   std::size_t size_ = 0;
 };
 

@@ -155,7 +155,9 @@ bool serves(KernelRole role, OpKind kind) {
       return role == rope_and_cache;
     case OpKind::shift_sink_keys:  // profiled engines have no such kernels
     case OpKind::attention_scores:
-    case OpKind::residual_add:  // no kernels are known
+    case OpKind::route_tokens:  // no kernels are known
+    case OpKind::combine_experts:
+    case OpKind::residual_add:
     case OpKind::soft_cap:
     case OpKind::all_reduce:  // profiled engines run on one device
     case OpKind::all_gather:

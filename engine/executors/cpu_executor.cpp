@@ -140,6 +140,9 @@ void CpuExecutor::execute(const Op& op, int layer) {
       return execute_residual_add(op, layer);
     case OpKind::soft_cap:
       return execute_soft_cap(op);
+    case OpKind::route_tokens:
+    case OpKind::combine_experts:
+      return require(false, op, "is of a mixture of experts, which is priced, not run");
     case OpKind::shift_sink_keys:
       return execute_shift_sink_keys(op, layer);
     case OpKind::rope_and_cache:

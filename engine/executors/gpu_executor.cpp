@@ -173,6 +173,9 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
       return execute_residual_add(op, layer);
     case OpKind::soft_cap:
       return execute_soft_cap(op);
+    case OpKind::route_tokens:
+    case OpKind::combine_experts:
+      return require(false, op, "is of a mixture of experts, which is priced, not run");
     case OpKind::shift_sink_keys:
     case OpKind::attention_scores:
       return require(false, op, "is for a CPU: GPU kernels keep every token");

@@ -23,6 +23,11 @@ int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer) {
       return kind.mlp.up_width();
     case Buffer::activated:
       return kind.mlp.intermediate_size;
+    case Buffer::router_logits:
+    case Buffer::expert_up:
+    case Buffer::expert_activated:
+    case Buffer::expert_output:
+      return 0;  // mixtures of experts are priced, not run
     case Buffer::logits:
       return shape.vocab_size;
   }

@@ -241,6 +241,8 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
       return {.kernel = activation_kernel(op), .wave_size = wave};
     case OpKind::shift_sink_keys:  // on the CPU only
     case OpKind::attention_scores:
+    case OpKind::route_tokens:
+    case OpKind::combine_experts:
     case OpKind::all_reduce:  // libraries'
     case OpKind::all_gather:
       return {};

@@ -141,6 +141,8 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double 
     case OpKind::shift_sink_keys:
     case OpKind::activation_mul:
     case OpKind::qk_norm:
+    case OpKind::route_tokens:
+    case OpKind::combine_experts:
     case OpKind::residual_add:
     case OpKind::soft_cap:
     case OpKind::all_reduce:

@@ -15,9 +15,11 @@ void read_gemma3_text(const JsonFields& config, ModelShape& shape);
 void read_glm4(const JsonFields& config, ModelShape& shape);
 void read_llama(const JsonFields& config, ModelShape& shape);
 void read_mistral(const JsonFields& config, ModelShape& shape);
+void read_mixtral(const JsonFields& config, ModelShape& shape);
 void read_olmo2(const JsonFields& config, ModelShape& shape);
 void read_phi3(const JsonFields& config, ModelShape& shape);
 void read_qwen2(const JsonFields& config, ModelShape& shape);
 void read_qwen3(const JsonFields& config, ModelShape& shape);
+void read_qwen3_moe(const JsonFields& config, ModelShape& shape);
 
 }  // namespace dculab

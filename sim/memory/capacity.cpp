@@ -11,7 +11,11 @@ namespace {
   const Heads& heads = kind.attention.heads;
   const double hidden_rows = kind.block == BlockKind::sequential ? 3.0 : 4.0;  // residual, normed, what is to be added
   const double mlp_inputs = static_cast<double>(kind.mlp.up_width()) + kind.mlp.intermediate_size;
-  return hidden_rows * model.hidden_size + heads.query_width() + 2.0 * heads.kv_width() + mlp_inputs;
+  double expert_values = 0;
+  if (const auto& experts = kind.experts)
+    expert_values = experts->num_experts + static_cast<double>(experts->num_experts_per_tok) *
+                                               (3.0 * experts->intermediate_size + model.hidden_size);
+  return hidden_rows * model.hidden_size + heads.query_width() + 2.0 * heads.kv_width() + mlp_inputs + expert_values;
 }
 
 [[nodiscard]] Bytes activation_footprint(const ModelShape& model, const EngineOptions& options) {

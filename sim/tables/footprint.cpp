@@ -14,7 +14,7 @@ Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
   result.layer_weight_bytes = weight_storage(request.weights, layer_matrix_values(model, model.kinds.front()));
   result.embedding_bytes = storage(model.dtype, embedding);
   result.head_bytes = model.tie_word_embeddings ? Bytes{} : result.embedding_bytes;
-  result.norm_bytes = storage(model.dtype, vector_values(model));
+  result.norm_bytes = storage(model.dtype, plain_values(model));
   result.kv_bytes_per_token = kv_bytes_per_token(model, request.kv_cache_dtype);
   const Bytes residuals = kv_residual_bytes(model, request.kv_cache_dtype, request.kv_residual_tokens) * request.batch;
   result.kv_bytes = result.kv_bytes_per_token * kv_tokens + residuals;

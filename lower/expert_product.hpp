@@ -1,0 +1,19 @@
+// Products of a mixture of experts: one launch does those of all experts that get a row.
+//
+// An expert that gets a row has m / touched of them on average, and its product is cut into tiles as one of so many
+// rows would be; the launch has the tiles of all. No expert's product is split along k: the experts fill the device, or
+// are too few rows to be worth it.
+#pragma once
+
+#include "core/op.hpp"
+#include "lower/launch.hpp"
+
+namespace dculab::lower {
+
+// The ordinary product that one touched expert does. Precondition: op.experts.num_experts > 0.
+[[nodiscard]] Op of_one_expert(const Op& op);
+
+// The launch of one expert's product, for all that are touched.
+[[nodiscard]] Launch of_all_experts(Launch launch, const Op& op);
+
+}  // namespace dculab::lower

@@ -1,0 +1,79 @@
+// How many experts tokens touch, against counts that can be worked out and against draws.
+#include "core/expert_load.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "tests/support/catch.hpp"
+
+using namespace dculab;
+
+namespace {
+
+// Mean number of touched experts, and the median of the longest, over draws without replacement by the load's shares.
+struct Drawn {
+  double touched, longest;
+};
+
+Drawn draw(const ExpertLoad& load, int num_experts, int per_token, int tokens) {
+  std::vector<double> shares = load.histogram;
+  for (int rank = 1; load.histogram.empty() && rank <= num_experts; ++rank)
+    shares.push_back(std::pow(rank, -load.zipf_exponent));
+  std::mt19937 random(7);
+  constexpr int kDraws = 400;
+  double touched = 0;
+  std::vector<int> longest;
+  for (int round = 0; round < kDraws; ++round) {
+    std::vector<int> counts(shares.size());
+    for (int token = 0; token < tokens; ++token) {
+      std::vector<double> left = shares;
+      for (int choice = 0; choice < per_token; ++choice) {
+        const auto expert = std::discrete_distribution<std::size_t>(left.begin(), left.end())(random);
+        ++counts[expert];
+        left[expert] = 0;
+      }
+    }
+    touched += static_cast<double>(std::ranges::count_if(counts, [](int count) { return count > 0; }));
+    longest.push_back(std::ranges::max(counts));
+  }
+  std::ranges::nth_element(longest, longest.begin() + kDraws / 2);
+  return {touched / kDraws, static_cast<double>(longest[kDraws / 2])};
+}
+
+}  // namespace
+
+TEST_CASE("experts touched by one token are its own, by many all of them") {
+  CHECK(touched_experts({}, 128, 8, 1) == Approx(8));
+  CHECK(touched_experts({}, 8, 2, 2) == Approx(8 * (1 - 0.75 * 0.75)));
+  CHECK(touched_experts({}, 128, 8, 10000) == Approx(128));
+  CHECK(touched_experts({.zipf_exponent = 1}, 128, 8, 1) == Approx(8));
+  CHECK(touched_experts({.zipf_exponent = 1}, 128, 8, 32) < touched_experts({}, 128, 8, 32));
+}
+
+TEST_CASE("touched and longest are those of draws, for even and skewed loads") {
+  for (const ExpertLoad& load : {ExpertLoad{}, ExpertLoad{.zipf_exponent = 0.5}})
+    for (const auto& [experts, per_token, tokens] : {std::tuple{8, 2, 5}, {64, 6, 16}, {128, 8, 64}, {16, 2, 256}}) {
+      INFO(load.zipf_exponent << ": " << tokens << " tokens, " << per_token << " of " << experts);
+      const Drawn drawn = draw(load, experts, per_token, tokens);
+      CHECK(touched_experts(load, experts, per_token, tokens) == Approx(drawn.touched).epsilon(0.04));
+      CHECK(longest_expert(load, experts, per_token, tokens) == Approx(drawn.longest).epsilon(0.25));
+    }
+}
+
+TEST_CASE("choices add up to a token's experts, none more often than always") {
+  const ExpertLoad hot{.histogram = {1000, 1, 1, 1}};
+  const std::vector<double> probabilities = choice_probabilities(hot, 4, 2);
+  CHECK(std::accumulate(probabilities.begin(), probabilities.end(), 0.0) == Approx(2));
+  CHECK(std::ranges::max(probabilities) == Approx(1));
+  CHECK(touched_experts(hot, 4, 2, 1) == Approx(2));
+  CHECK(longest_expert(hot, 4, 2, 50) == Approx(50));
+}
+
+TEST_CASE("a load that is no load says why") {
+  CHECK(problems(ExpertLoad{}, 8).empty());
+  CHECK(problems(ExpertLoad{.histogram = {1, 2}}, 2).empty());
+  CHECK_THAT(problems(ExpertLoad{.histogram = {1, 2}}, 3).front(), ContainsSubstring("2 experts is not one of 3"));
+  CHECK(problems(ExpertLoad{.histogram = {0, 0}}, 2).size() == 1);
+  CHECK(problems(ExpertLoad{.zipf_exponent = -1}, 2).size() == 1);
+}
