@@ -3,7 +3,7 @@
 // pointer, slowest dimension first; activations are F32 here, and of any format that a kernel's own arguments say.
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 
 #include "kernels/ops.hpp"
@@ -49,16 +49,16 @@ struct RouteTokensArgs {
   int num_tokens = 0;
 };
 
-// y[r, :] = concatenation over i of x[token of row r, k] * w[expert of row r, i]^T (+ biases). Weights of experts that
-// have no row are not read.
+// y[r, :] = concatenation over i of x[token of row r, k] * weights[i][expert of row r]^T (+ bias). Weights of experts
+// that have no row are not read.
 struct ExpertMatmulArgs {
-  const float* x = nullptr;                  // [num_tokens, k]; without row_tokens [rows, k], by row
-  const std::int32_t* row_tokens = nullptr;  // [rows], or null
-  const std::int32_t* first_rows = nullptr;  // [num_experts + 1]
-  const WeightView* weights = nullptr;       // [num_experts, num_weights]: [rows of the view, k] each
-  const float* const* biases = nullptr;      // [num_experts, num_weights] of [rows of the view], or null; each may be
-  float* y = nullptr;                        // [rows, sum of the views' rows]
-  int num_experts = 0, num_weights = 1, k = 0;  // at most 3 weights: gate and up
+  const float* x = nullptr;                    // [num_tokens, k]; without row_tokens [rows, k], by row
+  const std::int32_t* row_tokens = nullptr;    // [rows], or null
+  const std::int32_t* first_rows = nullptr;    // [num_experts + 1]
+  std::array<const WeightView*, 3> weights{};  // [num_experts] each: matrices [rows of the view, k]
+  std::array<const WeightView*, 3> biases{};   // [num_experts] each: [rows of the view] F32 values; or null
+  float* y = nullptr;                          // [rows, sum of the views' rows]
+  int num_experts = 0, num_weights = 1, k = 0;
   ActivationMode activations = ActivationMode::exact;
 };
 

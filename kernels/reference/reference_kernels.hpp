@@ -2,6 +2,7 @@
 // Arguments, shapes and formulas: kernels/ops.hpp. Preconditions are the caller's duty and are not checked.
 #pragma once
 
+#include "kernels/expert_ops.hpp"
 #include "kernels/ops.hpp"
 #include "kernels/quantized_matrix.hpp"
 
@@ -41,6 +42,12 @@ void soft_cap(const SoftCapArgs& args);
 void silu_mul(const SiluMulArgs& args);
 void gelu_mul(const GeluMulArgs& args);
 void gelu(const GeluArgs& args);
+
+// Scores and weights in double. Groups are of the same size.
+void route_tokens(const RouteTokensArgs& args);
+// Weights of plain floats.
+void expert_matmul(const ExpertMatmulArgs& args);
+void combine_experts(const CombineExpertsArgs& args);
 
 // Preconditions: no NaN and no +infinity; each row has a finite value (-infinity gives 0).
 void softmax(const SoftmaxArgs& args);
