@@ -29,6 +29,7 @@ constexpr Family kFamilies[] = {{"bloom", read_bloom, Dtype::f16},
                                 {"olmo2", read_olmo2},
                                 {"phi3", read_phi3},
                                 {"qwen2", read_qwen2},
+                                {"qwen2_moe", read_qwen2_moe},
                                 {"qwen3", read_qwen3},
                                 {"qwen3_moe", read_qwen3_moe}};
 

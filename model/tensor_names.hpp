@@ -23,8 +23,11 @@ struct TensorNames {
   std::string_view model;   // "model."
   std::string_view layers;  // "layers."
   std::string_view lm_head = "lm_head";
-  // By slot and part (model/weight_shapes.hpp). lm_head's stands alone, since it is not below `model`.
+  // By slot and part (model/weight_shapes.hpp). lm_head's stands alone, since it is not below `model`. Of experts, '*'
+  // is the number of one. The correction bias of a router is a tensor of its own, whose whole name it is.
   std::array<std::array<std::string_view, 3>, kWeightSlots> modules{};
+  // Gate, up and down of the MLP for all tokens in a layer that has experts too.
+  std::array<std::string_view, 3> shared_mlp{};
   QkvLayout qkv = QkvLayout::apart;
   bool stacked_gate_up = false;  // one tensor: all of gate, then up
 

@@ -30,7 +30,7 @@ void add_experts(WeightShapes& weights, int hidden, const Experts& experts) {
   const int count = experts.num_experts, width = experts.intermediate_size;
   weights.add(
       {.slot = WeightSlot::router, .rows = count, .columns = hidden, .has_bias = experts.bias, .is_plain = true});
-  if (experts.correction_bias) weights.add({.slot = WeightSlot::router, .part = 1, .rows = count});
+  if (experts.correction_bias) weights.add({.slot = WeightSlot::router, .part = kCorrectionBias, .rows = count});
   for (const std::size_t part : {kGate, kUp})
     weights.add({.slot = WeightSlot::expert_up_proj,
                  .part = part,

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/finite_weights.hpp"
+#include "engine/checkpoint/fused_experts.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
 #include "engine/checkpoint/quantization_config.hpp"
@@ -34,6 +35,7 @@ kernels::WeightView checked_view(const Checkpoint& checkpoint, const TensorSlot&
   if (tensor == nullptr)
     throw InputError(file, "tensor '" + slot.name + "' is missing" + hint_for_missing(checkpoint, slot.name));
   std::vector<std::int64_t> expected{slot.tensor_rows()};
+  if (slot.stacked > 0) expected = {slot.stacked, slot.tensor_rows() / slot.stacked};
   if (slot.columns > 0) expected.push_back(slot.columns);
   if (tensor->shape != expected)
     throw InputError(file, "tensor '" + slot.name + "' has shape " + to_string(tensor->shape) +
@@ -148,6 +150,7 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   const auto quantization = read_quantization_config(folder);
   auto checkpoint = std::make_shared<const Checkpoint>(folder);
   std::vector<TensorSlot> slots = tensor_slots(weights);
+  use_fused_experts(*checkpoint, weights.shape, slots);
   std::vector<TensorSlot> quantized_slots;
   if (quantization) quantized_slots = take_quantized_matrices(weights, slots);
   for (const TensorSlot& slot : slots) *slot.view = checked_view(*checkpoint, slot);

@@ -32,11 +32,24 @@ class SlotList {
   }
 
   void add_of_layer(const WeightShape& weight, int layer, WeightSlots& slots) {
+    const std::string prefix = std::string(names_.model).append(names_.layers) + std::to_string(layer) + ".";
+    SlotWeights& slot = slots[weight.slot];
+    if (is_of_experts(weight.slot)) return add_of_experts(weight, prefix, layer, slot);
     const RowPick pick = pick_in(weight, shape_.layer(layer).attention.heads);
     const bool fused = pick.tensor_rows > 0;
-    std::string name = std::string(names_.model).append(names_.layers) + std::to_string(layer) + ".";
-    name += names_.module(weight.slot, fused ? 0 : weight.part);
-    add(weight, name, pick, layer, slots[weight.slot]);
+    const std::string name = prefix + std::string(module(weight, fused ? 0 : weight.part, shape_.layer(layer)));
+    if (weight.slot == WeightSlot::router && weight.part == kCorrectionBias)
+      return list_.push_back({name,
+                              weight.rows,
+                              0,
+                              &slot.weights[weight.part],
+                              SlotKind::bias,
+                              {},
+                              true,
+                              weight.slot,
+                              layer,
+                              weight.part});
+    add(weight, name, pick, layer, slot);
   }
 
   [[nodiscard]] std::vector<TensorSlot> take() { return std::move(list_); }
@@ -52,16 +65,44 @@ class SlotList {
     return {};
   }
 
+  // Beside experts the MLP for all tokens has names of its own.
+  [[nodiscard]] std::string_view module(const WeightShape& weight, std::size_t part, const LayerKind& kind) const {
+    if (kind.experts && weight.slot == WeightSlot::up_proj) return names_.shared_mlp[part];
+    if (kind.experts && weight.slot == WeightSlot::down_proj) return names_.shared_mlp[2];
+    return names_.module(weight.slot, part);
+  }
+
+  void add_of_experts(const WeightShape& weight, const std::string& prefix, int layer, SlotWeights& slot) {
+    const auto copies = static_cast<std::size_t>(weight.copies);
+    slot.count = static_cast<int>(weight.part) + 1;
+    slot.columns = weight.columns;
+    slot.expert_weights[weight.part].resize(copies);
+    if (weight.has_bias) slot.expert_biases[weight.part].resize(copies);
+    const std::string_view module = names_.module(weight.slot, weight.part);
+    const std::size_t star = module.find('*');
+    for (std::size_t expert = 0; expert < copies; ++expert) {
+      const std::string name =
+          prefix + std::string(module.substr(0, star)) + std::to_string(expert) + std::string(module.substr(star + 1));
+      add_tensors(weight, name, {}, layer, &slot.expert_weights[weight.part][expert],
+                  weight.has_bias ? &slot.expert_biases[weight.part][expert] : nullptr, static_cast<int>(expert));
+    }
+  }
+
   void add(const WeightShape& weight, const std::string& module, RowPick pick, int layer, SlotWeights& slot) {
     slot.count = static_cast<int>(weight.part) + 1;
     slot.columns = weight.columns;
+    add_tensors(weight, module, pick, layer, &slot.weights[weight.part], &slot.biases[weight.part], 0);
+  }
+
+  void add_tensors(const WeightShape& weight, const std::string& module, RowPick pick, int layer,
+                   kernels::WeightView* view, kernels::WeightView* bias, int expert) {
     const SlotKind kind = weight.is_matrix() ? SlotKind::matrix : SlotKind::norm;
     const bool widened = kind == SlotKind::norm && shape_.norm == NormKind::layer_norm;
-    list_.push_back({module + ".weight", weight.rows, weight.columns, &slot.weights[weight.part], kind, pick, widened,
-                     weight.slot, layer});
+    list_.push_back({module + ".weight", weight.rows, weight.columns, view, kind, pick, widened, weight.slot, layer,
+                     weight.part, expert, 0, weight.is_plain});
     if (weight.has_bias)
-      list_.push_back({module + ".bias", weight.rows, 0, &slot.biases[weight.part], SlotKind::bias, pick, true,
-                       weight.slot, layer});
+      list_.push_back({module + ".bias", weight.rows, 0, bias, SlotKind::bias, pick, true, weight.slot, layer,
+                       weight.part, expert});
   }
 
   const ModelShape& shape_;

@@ -16,11 +16,14 @@ namespace dculab::engine {
 
 // What a weight slot holds: matrices of `columns` in-features that share their input, or one vector (a norm's), each
 // with its bias. Matrices are [out_features, in_features]; a bias is F32, [out_features], and null where there is none,
-// and weights of LayerNorm are F32 too. Parts: model/weight_shapes.hpp.
+// and weights of LayerNorm are F32 too. Parts: model/weight_shapes.hpp. A router's correction bias is F32 and does not
+// count as a part.
 struct SlotWeights {
   std::array<kernels::WeightView, kMostParts> weights, biases;
   int count = 0;    // of parts; 0 where the model has no such weights
   int columns = 0;  // of a vector 0
+  // In place of those where each expert has its own: [num_experts] of each part.
+  std::array<std::vector<kernels::WeightView>, kMostParts> expert_weights, expert_biases;
 };
 
 // Of one layer, or outside of the layers: those of other slots are empty.
@@ -60,6 +63,11 @@ struct RowPick {
 
 enum class SlotKind : std::uint8_t { matrix, norm, bias };
 
+// Slots of which each expert has its own weights.
+[[nodiscard]] constexpr bool is_of_experts(WeightSlot slot) {
+  return slot == WeightSlot::expert_up_proj || slot == WeightSlot::expert_down_proj;
+}
+
 // A tensor that the model needs, or rows of one, and the view that must point to them.
 struct TensorSlot {
   std::string name;  // in the checkpoint: "model.layers.0.self_attn.q_proj.weight"
@@ -71,6 +79,10 @@ struct TensorSlot {
   bool widened = false;  // to F32: biases, and the weights of LayerNorm
   WeightSlot slot = WeightSlot::none;
   int layer = 0;  // of a slot that each layer has
+  std::size_t part = 0;
+  int expert = 0;         // of a slot that each expert has
+  int stacked = 0;        // the tensor is [stacked, tensor_rows / stacked, columns]: of so many experts
+  bool is_plain = false;  // a matrix that quantization leaves as it is: a router's
 
   [[nodiscard]] std::size_t values() const {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns == 0 ? 1 : columns);

@@ -9,7 +9,8 @@
 
 namespace dculab::engine {
 
-// Whether the slot is one of the matrices that quantization replaces: those of the layers and, if asked, lm_head.
+// Whether the slot is one of the matrices that quantization replaces: those of the layers, but for routers, and, if
+// asked, lm_head.
 [[nodiscard]] bool is_quantized_matrix(const TensorSlot& slot, bool lm_head);
 
 // "model.layers.0.mlp.up_proj" of "model.layers.0.mlp.up_proj.weight".

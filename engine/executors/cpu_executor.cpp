@@ -46,7 +46,8 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
       kv_(weights_.shape, kv_cache),
       threads_(num_threads),
       sinks_(weights_.shape),
-      heavy_hitters_(weights_.shape) {
+      heavy_hitters_(weights_.shape),
+      routing_(weights_.shape) {
   for (const LayerKind& kind : weights_.shape.kinds)
     positions_.push_back({.rope = RopeTable(kind.attention, weights_.shape.max_position_embeddings),
                           .alibi_slopes = alibi_slopes(kind.attention)});
@@ -57,8 +58,10 @@ void CpuExecutor::make_room(int tokens, int logits_rows) {
   const ModelShape& shape = weights_.shape;
   for (std::size_t each = 0; each < kBuffers; ++each) {
     const auto buffer = static_cast<Buffer>(each);
-    grow(buffers_[each], buffer == Buffer::logits ? logits_rows : tokens, width(shape, buffer));
+    grow(buffers_[each], buffer == Buffer::logits ? logits_rows : tokens * rows_per_token(shape, buffer),
+         width(shape, buffer));
   }
+  routing_.make_room(tokens);
 }
 
 StepResult CpuExecutor::run(const StepPlan& plan) {
@@ -114,7 +117,9 @@ void CpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
 
 void CpuExecutor::observe(const Op& op, int layer) const {
   if (!observer_) return;
-  const auto count = static_cast<std::size_t>(rows_of(op)) * static_cast<std::size_t>(width(weights_.shape, op.input));
+  const int rows = rows_of(op) * rows_per_token(layer_of(op, weights_.shape), op.input);
+  const auto count = static_cast<std::size_t>(rows) *
+                     static_cast<std::size_t>(width(weights_.shape, layer_of(op, weights_.shape), op.input));
   observer_(op, layer, std::span(buffers_[index(op.input)]).first(count));
 }
 
@@ -133,7 +138,7 @@ void CpuExecutor::execute(const Op& op, int layer) {
     case OpKind::layer_norm:
       return execute_norm(op, layer);
     case OpKind::matmul:
-      return execute_matmul(op, layer);
+      return op.experts.num_experts > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
     case OpKind::qk_norm:
       return execute_qk_norm(op, layer);
     case OpKind::residual_add:
@@ -141,8 +146,9 @@ void CpuExecutor::execute(const Op& op, int layer) {
     case OpKind::soft_cap:
       return execute_soft_cap(op);
     case OpKind::route_tokens:
+      return execute_route(op, layer);
     case OpKind::combine_experts:
-      return require(false, op, "is of a mixture of experts, which is priced, not run");
+      return execute_combine(op, layer);
     case OpKind::shift_sink_keys:
       return execute_shift_sink_keys(op, layer);
     case OpKind::rope_and_cache:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/checkpoint/model_weights.hpp"
+#include "engine/executors/expert_routing.hpp"
 #include "engine/executors/heavy_hitters.hpp"
 #include "engine/executors/kivi_args.hpp"
 #include "engine/executors/model_executor.hpp"
@@ -47,6 +48,7 @@ class CpuExecutor final : public ModelExecutor {
   [[nodiscard]] std::span<const float> logits(int row) const override;
   [[nodiscard]] const ModelShape& shape() const override { return weights_.shape; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
+  [[nodiscard]] ExpertHistogram take_expert_histogram() override { return routing_.take_histogram(); }
   [[nodiscard]] std::string device_name() const override;
   [[nodiscard]] std::string build_name() const override;
   [[nodiscard]] int num_threads() const override { return threads_.num_threads(); }
@@ -54,7 +56,8 @@ class CpuExecutor final : public ModelExecutor {
   [[nodiscard]] const HeavyHitters& heavy_hitters() const { return heavy_hitters_; }
 
   // For calibration, before each matmul, rope_and_cache and attention op: `input` is what it reads, [m, k]
-  // of a matmul, [m, query_width + 2 * kv_width] of the others (Q, K, V, rotated once rope_and_cache has run).
+  // of a matmul, [m, query_width + 2 * kv_width] of the others (Q, K, V, rotated once rope_and_cache has run). The
+  // first product of experts reads [tokens, k].
   using OpObserver = std::function<void(const Op& op, int layer, std::span<const float> input)>;
   void observe_ops(OpObserver observer) { observer_ = std::move(observer); }
 
@@ -86,6 +89,9 @@ class CpuExecutor final : public ModelExecutor {
   void execute_activation(const Op& op);
   void execute_rope(const Op& op, int layer);
   void execute_matmul(const Op& op, int layer);
+  void execute_route(const Op& op, int layer);
+  void execute_expert_matmul(const Op& op, int layer);
+  void execute_combine(const Op& op, int layer);
   void execute_attention(const Op& op, int layer, Phase phase);
   void begin_retention(const StepPlan& plan);
   void execute_shift_sink_keys(const Op& op, int layer);
@@ -115,6 +121,8 @@ class CpuExecutor final : public ModelExecutor {
   StepInputs inputs_;
   SinkKeys sinks_;
   HeavyHitters heavy_hitters_;
+  ExpertRouting routing_;
+  kernels::cpu::Workspace gathered_rows_;  // of one expert
   std::array<std::vector<float>, kBuffers> buffers_;
   std::vector<Seconds> op_durations_;  // of the step so far
   OpObserver observer_;

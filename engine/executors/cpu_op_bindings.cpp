@@ -43,15 +43,18 @@ void CpuExecutor::execute_norm(const Op& op, int layer) {
 }
 
 void CpuExecutor::execute_activation(const Op& op) {
-  const Dense& mlp = layer_of(op, weights_.shape).mlp;
-  const int tokens = inputs_.num_tokens(), columns = mlp.intermediate_size;
+  const LayerKind& layer = layer_of(op, weights_.shape);
+  const bool of_experts = op.input == Buffer::expert_up;
+  const ActivationKind activation = of_experts ? layer.experts->activation : layer.mlp.activation;
+  const int tokens = inputs_.num_tokens() * rows_per_token(layer, op.input);
+  const int columns = width(weights_.shape, layer, op.output);
   require(op.m == tokens && op.n == columns, op, "has another shape");
-  const bool gelu = is_gelu(mlp.activation), gated = mlp.kind == MlpKind::gated;
-  require(gelu || (gated && mlp.activation == ActivationKind::silu), op, "has no kernel");
+  const bool gelu = is_gelu(activation), gated = of_experts || layer.mlp.kind == MlpKind::gated;
+  require(gelu || (gated && activation == ActivationKind::silu), op, "has no kernel");
   if (!gelu)
     return kernels::cpu::silu_mul(
         threads_, {.gate_up = values(op.input), .out = values(op.output), .num_tokens = tokens, .width = columns});
-  const bool tanh = mlp.activation == ActivationKind::gelu_tanh;
+  const bool tanh = activation == ActivationKind::gelu_tanh;
   if (gated)
     return kernels::cpu::gelu_mul(threads_, {.gate_up = values(op.input),
                                              .out = values(op.output),
@@ -129,7 +132,7 @@ void CpuExecutor::execute_matmul(const Op& op, int layer) {
   args.m = rows_of(op);
   args.k = bound.columns;
   args.num_weights = bound.count;
-  args.weights = bound.weights;
+  std::copy_n(bound.weights.begin(), bound.count, args.weights.begin());
   std::ranges::transform(bound.biases, args.biases.begin(), f32_values);
   args.activations = op.activations;
   int rows = 0;

@@ -1,5 +1,6 @@
 #include "engine/executors/gpu_requirements.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "core/error.hpp"
@@ -21,6 +22,8 @@ void require_product_kernel(Dtype weights, ActivationMode activations) {
 }  // namespace
 
 void require_gpu_runnable(const ModelShape& shape, Dtype activation_dtype, ActivationMode activations) {
+  if (std::ranges::any_of(shape.kinds, [](const LayerKind& kind) { return kind.experts.has_value(); }))
+    throw InputError(shape.name + " is a mixture of experts, which is not supported on the GPU; use --device cpu");
   require_product_kernel(shape.layer_format().dtype, activations);
   if (activation_dtype != Dtype::f16 && activation_dtype != Dtype::f32)
     throw InputError("activations of " + std::string(name(activation_dtype)) +

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/executor.hpp"
+#include "core/expert_histogram.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "model/model_shape.hpp"
 
@@ -27,6 +28,9 @@ class ModelExecutor : public Executor {
 
   // OpTiming::off leaves StepResult::op_durations empty where timing costs time. Default: on.
   virtual void set_op_timing(OpTiming timing) = 0;
+
+  // Which experts the steps since the last call chose; empty of a model without experts.
+  [[nodiscard]] virtual ExpertHistogram take_expert_histogram() { return {}; }
 
   // CPU threads that compute: those that could be had, which may be fewer than were asked for. 0 on a GPU.
   [[nodiscard]] virtual int num_threads() const = 0;

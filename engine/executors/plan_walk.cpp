@@ -24,14 +24,29 @@ int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer) {
     case Buffer::activated:
       return kind.mlp.intermediate_size;
     case Buffer::router_logits:
+      return kind.experts ? kind.experts->num_experts : 0;
     case Buffer::expert_up:
+      return kind.experts ? 2 * kind.experts->intermediate_size : 0;
     case Buffer::expert_activated:
+      return kind.experts ? kind.experts->intermediate_size : 0;
     case Buffer::expert_output:
-      return 0;  // mixtures of experts are priced, not run
+      return kind.experts ? shape.hidden_size : 0;
     case Buffer::logits:
       return shape.vocab_size;
   }
   return 0;
+}
+
+int rows_per_token(const LayerKind& kind, Buffer buffer) {
+  const bool of_experts =
+      buffer == Buffer::expert_up || buffer == Buffer::expert_activated || buffer == Buffer::expert_output;
+  return of_experts && kind.experts ? kind.experts->num_experts_per_tok : 1;
+}
+
+int rows_per_token(const ModelShape& shape, Buffer buffer) {
+  int most = 1;
+  for (const LayerKind& kind : shape.kinds) most = std::max(most, rows_per_token(kind, buffer));
+  return most;
 }
 
 int width(const ModelShape& shape, Buffer buffer) {

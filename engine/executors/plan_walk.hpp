@@ -16,11 +16,15 @@ namespace dculab::engine {
 }
 
 // Values of a row of `buffer` in layers of a kind; 0 where they have no use for it. Rows of logits are those that are
-// asked for; every other buffer has one a token.
+// asked for.
 [[nodiscard]] int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer);
+
+// Rows of every other buffer: one, or of what experts read and write one for each expert that a token goes to.
+[[nodiscard]] int rows_per_token(const LayerKind& kind, Buffer buffer);
 
 // The most over all kinds.
 [[nodiscard]] int width(const ModelShape& shape, Buffer buffer);
+[[nodiscard]] int rows_per_token(const ModelShape& shape, Buffer buffer);
 
 [[nodiscard]] constexpr std::size_t index(Buffer buffer) { return static_cast<std::size_t>(buffer); }
 [[nodiscard]] constexpr std::size_t index(WeightSlot slot) { return static_cast<std::size_t>(slot); }

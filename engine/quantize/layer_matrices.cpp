@@ -7,7 +7,8 @@ namespace dculab::engine {
 std::vector<LayerMatmul> layer_matmuls(ModelWeights& weights, int layer) {
   std::vector<LayerMatmul> matmuls;
   for (const TensorSlot& tensor : tensor_slots(weights)) {
-    if (tensor.kind != SlotKind::matrix || !is_of_layer(tensor.slot) || tensor.layer != layer) continue;
+    if (tensor.kind != SlotKind::matrix || tensor.is_plain || !is_of_layer(tensor.slot) || tensor.layer != layer)
+      continue;
     if (matmuls.empty() || matmuls.back().weight != tensor.slot) matmuls.push_back({tensor.slot, {}});
     matmuls.back().slots.push_back(tensor);
   }

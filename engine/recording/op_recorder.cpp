@@ -40,7 +40,7 @@ constexpr int kShortVocabulary = 256;
   const int widest = std::max(bits(layer_dtype), bits(model.dtype));  // biases are F32, but far shorter
   auto zeros = std::make_shared<std::vector<std::byte>>(most * static_cast<std::size_t>(widest) / 8);
   for (const TensorSlot& slot : slots) {
-    const bool is_layer_matrix = slot.kind == SlotKind::matrix && is_of_layer(slot.slot);
+    const bool is_layer_matrix = slot.kind == SlotKind::matrix && is_of_layer(slot.slot) && !slot.is_plain;
     *slot.view = {zeros->data(), slot.widened ? Dtype::f32 : is_layer_matrix ? layer_dtype : model.dtype, slot.rows};
   }
   tie_head(weights);

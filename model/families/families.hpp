@@ -19,6 +19,7 @@ void read_mixtral(const JsonFields& config, ModelShape& shape);
 void read_olmo2(const JsonFields& config, ModelShape& shape);
 void read_phi3(const JsonFields& config, ModelShape& shape);
 void read_qwen2(const JsonFields& config, ModelShape& shape);
+void read_qwen2_moe(const JsonFields& config, ModelShape& shape);
 void read_qwen3(const JsonFields& config, ModelShape& shape);
 void read_qwen3_moe(const JsonFields& config, ModelShape& shape);
 

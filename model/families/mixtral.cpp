@@ -4,6 +4,19 @@
 #include "model/families/families.hpp"
 
 namespace dculab {
+namespace {
+
+constexpr TensorNames mixtral_tensor_names() {
+  TensorNames names = llama_tensor_names();
+  names.set(WeightSlot::router, "block_sparse_moe.gate");
+  names.set(WeightSlot::expert_up_proj, "block_sparse_moe.experts.*.w1", "block_sparse_moe.experts.*.w3");
+  names.set(WeightSlot::expert_down_proj, "block_sparse_moe.experts.*.w2");
+  return names;
+}
+
+constexpr TensorNames kMixtralTensorNames = mixtral_tensor_names();
+
+}  // namespace
 
 void read_mixtral(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(
@@ -17,7 +30,7 @@ void read_mixtral(const JsonFields& config, ModelShape& shape) {
                           .activation = layer.mlp.activation};
   layer.mlp.intermediate_size = 0;
   set_layers(shape, read_num_layers(config), layer);
-  shape.tensor_names = nullptr;
+  shape.tensor_names = &kMixtralTensorNames;
 }
 
 }  // namespace dculab

@@ -1,8 +1,6 @@
 // Qwen2: Llama with biases of Q, K and V. Qwen3: norms of each head of Q and K in their place. Both may give their last
 // layers a sliding window.
 // Source: transformers, models/{qwen2,qwen3}/{configuration,modeling}_*.py.
-#include <algorithm>
-
 #include "model/families/config_fields.hpp"
 #include "model/families/families.hpp"
 
@@ -48,29 +46,6 @@ void read_qwen3(const JsonFields& config, ModelShape& shape) {
   layer.attention.qk_norm = QkNorm::per_head;
   set_qwen_layers(config, shape, layer);
   shape.tensor_names = &kQwen3TensorNames;
-}
-
-// Every decoder_sparse_step-th layer has experts, but those of mlp_only_layers.
-void read_qwen3_moe(const JsonFields& config, ModelShape& shape) {
-  LayerKind dense = read_like_llama(config, shape, {.max_position_embeddings = 32768, .num_key_value_heads = 4});
-  dense.attention.position = read_rope(config, dense.attention.heads.head_dim);
-  dense.attention.qkv_bias = dense.attention.output_bias = config.flag("attention_bias", false);
-  dense.attention.qk_norm = QkNorm::per_head;
-  if (config.flag("use_sliding_window", false))
-    dense.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
-  LayerKind mixture = dense;
-  mixture.experts = Experts{.num_experts = read_size(config, {"num_experts"}, 128),
-                            .num_experts_per_tok = read_size(config, {"num_experts_per_tok"}, 8),
-                            .intermediate_size = read_size(config, {"moe_intermediate_size"}, 768),
-                            .activation = dense.mlp.activation,
-                            .normalized = config.flag("norm_topk_prob", false)};
-  mixture.mlp.intermediate_size = 0;
-  const std::vector<int> dense_layers = config.integers("mlp_only_layers");
-  const int step = read_size(config, {"decoder_sparse_step"}, 1), num_layers = read_num_layers(config);
-  shape.kinds.clear(), shape.layers.clear();
-  for (int layer = 0; layer < num_layers; ++layer)
-    add_layer(shape, (layer + 1) % step != 0 || std::ranges::count(dense_layers, layer) > 0 ? dense : mixture);
-  shape.tensor_names = nullptr;
 }
 
 }  // namespace dculab

@@ -1,0 +1,38 @@
+// The experts that the tokens of a step chose in the layer that runs, and how often each was chosen so far.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/expert_histogram.hpp"
+#include "kernels/expert_ops.hpp"
+#include "model/model_shape.hpp"
+
+namespace dculab::engine {
+
+class ExpertRouting {
+ public:
+  explicit ExpertRouting(const ModelShape& shape);
+
+  // Room for the choices of so many tokens. Nothing is allocated where there is room already.
+  void make_room(int tokens);
+
+  // In layers with `experts`, with room for the tokens of the step.
+  [[nodiscard]] kernels::ExpertChoices choices();
+
+  // Once the router of `layer` has chosen.
+  void count(int layer, const Experts& experts);
+
+  // What was counted since the last call.
+  [[nodiscard]] ExpertHistogram take_histogram();
+
+ private:
+  std::vector<std::int32_t> experts_, choice_rows_, row_tokens_;  // [tokens, the most experts of a token]
+  std::vector<float> weights_;                                    // likewise
+  std::vector<std::int32_t> first_rows_;                          // [the most experts of a layer + 1]
+  std::vector<std::int64_t> tokens_;                              // [the most experts of a layer]
+  int most_per_token_ = 0;
+  ExpertHistogram histogram_;
+};
+
+}  // namespace dculab::engine
