@@ -3,6 +3,7 @@
 #include <list>
 #include <utility>
 
+#include "core/error.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/quantized_tensors.hpp"
 #include "engine/checkpoint/read_text.hpp"
@@ -26,8 +27,14 @@ class TensorCollector {
   [[nodiscard]] std::vector<TensorToWrite> collect() {
     // By tensor, since the source may name them without the prefix of the modules.
     std::map<const StoredTensor*, const kernels::QuantizedMatrix*> quantized;
-    for (const auto& [module, matrix] : model_.modules)
-      quantized.emplace(source_.find(module + std::string(kWeight)).tensor, matrix);
+    for (const auto& [module, matrix] : model_.modules) {
+      const auto [tensor, file] = source_.find(module + std::string(kWeight));
+      if (tensor == nullptr)
+        throw InputError(file, "has no tensor '" + module + std::string(kWeight) +
+                                   "'; save experts that share a tensor one by one (transformers: "
+                                   "save_original_format=True) before they are quantized");
+      quantized.emplace(tensor, matrix);
+    }
     for (const std::string& name : source_.names()) {
       const auto found = quantized.find(source_.find(name).tensor);
       if (found != quantized.end())

@@ -241,6 +241,11 @@ QuantizedModel quantize_model(const ModelWeights& weights, std::span<const Token
       options.method == QuantizationMethod::gptq || options.method == QuantizationMethod::smooth_quant;
   if (needs_text && tokens.empty())
     throw InputError(std::string(name(options.method)) + " needs calibration text (--calibration FILE)");
+  const auto is_mixture = [](const LayerKind& kind) { return kind.experts.has_value(); };
+  if (!tokens.empty() && std::ranges::any_of(weights.shape.kinds, is_mixture))
+    throw InputError(
+        "calibration text shows what all experts together read, not what each of a mixture of experts does; "
+        "use --method rtn, absmax or zero-point without --calibration");
   ModelQuantizer quantizer(weights, tokens, options);
   const int layers = weights.shape.num_layers();
   for (int layer = 0; layer < layers; ++layer) {

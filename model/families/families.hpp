@@ -13,6 +13,7 @@ void read_falcon(const JsonFields& config, ModelShape& shape);
 void read_gemma2(const JsonFields& config, ModelShape& shape);
 void read_gemma3_text(const JsonFields& config, ModelShape& shape);
 void read_glm4(const JsonFields& config, ModelShape& shape);
+void read_glm4_moe(const JsonFields& config, ModelShape& shape);
 void read_llama(const JsonFields& config, ModelShape& shape);
 void read_mistral(const JsonFields& config, ModelShape& shape);
 void read_mixtral(const JsonFields& config, ModelShape& shape);

@@ -19,7 +19,8 @@ SHAPES = {"model.embed_tokens.weight": [4, 8], LAYER + "input_layernorm.weight":
           LAYER + "post_attention_layernorm.weight": [8],
           **{f"{LAYER}mlp.{name}_proj.weight": [8, 8] for name in ("gate", "up", "down")},
           "model.norm.weight": [8], "lm_head.weight": [4, 8]}
-FAMILIES = "bloom, falcon, gemma2, gemma3_text, glm4, llama, mistral, olmo2, phi3, qwen2, qwen3"
+FAMILIES = ("bloom, falcon, gemma2, gemma3_text, glm4, glm4_moe, llama, mistral, mixtral, olmo2, phi3, qwen2, qwen2_moe, "
+            "qwen3, qwen3_moe")
 BYTES = {"F32": 4, "F16": 2, "BF16": 2, "I32": 4}
 
 
@@ -139,6 +140,44 @@ def write_families():
     fused = "transformer.h.0.self_attention.query_key_value.weight"
     bad_model("fused_shape", f"tensor '{fused}' has shape [16, 8], but config.json makes it [24, 8]", "falcon",
               {"transformer.word_embeddings.weight": [4, 8], norm + "weight": [8], norm + "bias": [8], fused: [16, 8]})
+
+
+def write_experts():
+    """Of mixtures with two experts."""
+    experts = LAYER + "block_sparse_moe.experts."
+    mlp = {f"{LAYER}mlp.{name}_proj.weight" for name in ("gate", "up", "down")}
+    shared = {name: shape for name, shape in SHAPES.items() if name not in mlp}
+    mixtral = {**shared, LAYER + "block_sparse_moe.gate.weight": [2, 8],
+               **{f"{experts}{expert}.{name}.weight": [8, 8] for expert in range(2) for name in ("w1", "w2", "w3")}}
+    fused = {**shared, LAYER + "mlp.gate.weight": [2, 8], LAYER + "mlp.experts.gate_up_proj": [2, 16, 8],
+             LAYER + "mlp.experts.down_proj": [2, 8, 8]}
+    up = LAYER + "mlp.experts.gate_up_proj"
+
+    def bad(case, message, shapes=mixtral, **config):
+        settings = dict(model_type="mixtral", num_local_experts=2, num_experts_per_tok=2)
+        write("experts_" + case, message, {**settings, **config}, weights=safetensors(tensors(shapes)))
+
+    def bad_file(case, message, shapes=mixtral, **config):
+        bad(case, "/model.safetensors: tensor " + message, shapes, **config)
+
+    bad("too_few", "/config.json: num_experts_per_tok (3) is more than the 2 experts to choose from",
+        num_experts_per_tok=3)
+    bad_file("count", f"'{LAYER}block_sparse_moe.gate.weight' has shape [2, 8], but config.json makes it [4, 8]",
+             num_local_experts=4)
+    bad_file("missing", f"'{experts}1.w2.weight' is missing; config.json asks for it",
+             {name: shape for name, shape in mixtral.items() if name != experts + "1.w2.weight"})
+    bad_file("cut", f"'{experts}1.w1.weight' has shape [4, 8], but config.json makes it [8, 8]",
+             {**mixtral, experts + "1.w1.weight": [4, 8]})
+    bad_file("fused_count", f"'{up}' has shape [3, 16, 8], but config.json makes it [2, 16, 8]",
+             {**fused, up: [3, 16, 8]})
+    bad_file("fused_width", f"'{up}' has shape [2, 8, 8], but config.json makes it [2, 16, 8]",
+             {**fused, up: [2, 8, 8]})
+    whole = safetensors(tensors(mixtral))
+    last = experts + "1.w3.weight"
+    end = size_of(tensors(mixtral))
+    write("experts_truncated", f"/model.safetensors: tensor '{last}' ends at byte {end} of the data, but the file holds "
+          f"only {end - 10} (truncated?); download it again",
+          dict(model_type="mixtral", num_local_experts=2, num_experts_per_tok=2), weights=whole[:-10])
 
 
 def write_files():
@@ -293,6 +332,7 @@ if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     write_configs()
     write_families()
+    write_experts()
     write_files()
     write_models()
     write_quantized()

@@ -1,6 +1,7 @@
 """Writes tests/golden/families: tiny random models of the other families as transformers saves them, and what it computes.
 
-Files and expected tensors are those of make_llama_goldens.py.
+Files and expected tensors are those of make_llama_goldens.py; of mixtures of experts also `experts.i` [layers with
+experts, n, experts of a token] (I32), the best first.
 
     pip install torch==2.15.0 transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0
     python scripts/golden/make_family_goldens.py [NAME ...]
@@ -10,12 +11,14 @@ import pathlib
 import shutil
 import sys
 
+import safetensors.torch
 import torch
 import transformers
 
 from golden_models import PROMPT_LENGTHS, expected_tensors, largest_logit, require_pinned, write_expected
 from make_llama_goldens import PINNED
 
+EXPERT_MARGIN = 1e-4  # between the scores of neighbouring choices: no rounding may turn them
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/families"
 
 SIZES = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, vocab_size=96, initializer_range=0.25,
@@ -30,6 +33,8 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0 + p
             "long_factor": [2.0 + plane / 4 for plane in range(16)]}
 WIDE = dict(**GATED, head_dim=32)  # the smallest head of the GPU kernels
 GEMMA = {key: value for key, value in WIDE.items() if key != "tie_word_embeddings"}
+SMALL_MOE = dict(**{**GATED, "intermediate_size": 24})
+MOE = dict(**{**GATED, "initializer_range": 0.35}, moe_intermediate_size=24, num_experts_per_tok=3)
 LONG = (150, 5, 21)  # the window leaves whole tiles of the KV cache behind
 
 # name: (configuration, stored dtype, prompt lengths, part that is saved)
@@ -53,6 +58,17 @@ VARIANTS = {
                       torch.float32),
     "glm4": (transformers.Glm4Config(**WIDE), torch.bfloat16),
     "olmo2": (transformers.Olmo2Config(**WIDE), torch.float32),
+    "mixtral": (transformers.MixtralConfig(**SMALL_MOE, num_local_experts=4, num_experts_per_tok=2), torch.float16),
+    # As transformers holds it: the experts of a layer in two tensors.
+    "mixtral_fused": (transformers.MixtralConfig(**SMALL_MOE, num_local_experts=6, num_experts_per_tok=2, sliding_window=9),
+                      torch.bfloat16),
+    "qwen2_moe": (transformers.Qwen2MoeConfig(**MOE, num_experts=6, shared_expert_intermediate_size=40,
+                                              decoder_sparse_step=2), torch.float32),
+    "qwen3_moe": (transformers.Qwen3MoeConfig(**MOE, num_experts=8, head_dim=32, norm_topk_prob=True), torch.float16),
+    # DeepSeek-V3's router: sigmoids, groups, a correction bias; one dense layer.
+    "glm4_moe": (transformers.Glm4MoeConfig(**MOE, n_routed_experts=8, n_group=4, topk_group=2, n_shared_experts=2,
+                                            routed_scaling_factor=1.8, use_qk_norm=True, attention_bias=True),
+                 torch.bfloat16),
     "llama_yarn": (transformers.LlamaConfig(**GATED, rope_parameters=YARN), torch.float32),
     "llama_gelu": (transformers.LlamaConfig(**GATED, hidden_act="gelu"), torch.float32),
     "bloom": (transformers.BloomConfig(**BLOOM), torch.float32),
@@ -78,7 +94,51 @@ def make_model(config, dtype, seed):
                 parameter.copy_(0.3 * torch.randn_like(parameter))
             elif parameter.dim() == 1:
                 parameter.copy_(1.0 + 0.3 * torch.randn_like(parameter))
-    return model.to(dtype)
+        model = model.to(dtype)
+        for module in model.modules():  # in F32, as published checkpoints have it
+            if hasattr(module, "e_score_correction_bias"):
+                module.e_score_correction_bias = 0.2 * torch.randn(module.num_experts)
+    return model
+
+
+def chosen_experts(model, prompt):
+    """[layers with experts, tokens, experts of a token]; None where a choice is not clear."""
+    logits = model(prompt[None], output_router_logits=True).router_logits
+    routers = [module for module in model.modules() if type(module).__name__.lower().endswith("topkrouter")]
+    chosen = []
+    for router, of_layer in zip(routers, logits, strict=True):
+        scores = of_layer
+        if hasattr(router, "e_score_correction_bias"):
+            scores = of_layer.sigmoid() + router.e_score_correction_bias
+            groups = scores.view(len(prompt), router.num_group, -1)
+            values = groups.topk(2, dim=-1).values.sum(dim=-1)
+            best = values.topk(router.topk_group + 1, dim=-1)
+            if (best.values[:, -2] - best.values[:, -1]).min() < EXPERT_MARGIN:
+                return None
+            kept = torch.zeros_like(values).scatter_(1, best.indices[:, :-1], 1).bool()
+            scores = groups.masked_fill(~kept[..., None], float("-inf")).view(len(prompt), -1)
+        best = scores.topk(router.top_k + 1, dim=-1)
+        if (best.values[:, :-1] - best.values[:, 1:]).min() < EXPERT_MARGIN:
+            return None
+        chosen.append(best.indices[:, :-1])
+    return torch.stack(chosen).to(torch.int32)
+
+
+def add_experts(model, tensors, lengths):
+    """False where a choice is not clear."""
+    for index in range(len(lengths)):
+        chosen = chosen_experts(model, tensors[f"prompt.{index}"].long())
+        if chosen is None:
+            return False
+        tensors[f"experts.{index}"] = chosen
+    return True
+
+
+def fuse_experts(folder):
+    """The tensors as the model holds them, under its own names."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def write_variant(name, config, dtype, lengths=PROMPT_LENGTHS, part=None):
@@ -87,9 +147,12 @@ def write_variant(name, config, dtype, lengths=PROMPT_LENGTHS, part=None):
         shutil.rmtree(folder, ignore_errors=True)
         model = make_model(config, dtype, seed)
         (getattr(model, part) if part else model).save_pretrained(folder)
+        if name.endswith("_fused"):
+            fuse_experts(folder)
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         tensors = expected_tensors(model, lengths)
-        if tensors:
+        has_experts = any(name.endswith("experts") for name, _ in model.named_modules())
+        if tensors and (not has_experts or add_experts(model, tensors, lengths)):
             write_expected(folder, tensors)
             print(name, "seed", seed, "logits up to", largest_logit(tensors))
             return

@@ -1,5 +1,5 @@
 // The other families against transformers: logits and greedy tokens of tiny random models with windows, biases, ALiBi,
-// fused Q, K and V and parallel blocks; and the same bits however the work is cut into steps, blocks and threads.
+// fused Q, K and V, parallel blocks and experts; and the same bits however the work is cut into steps, blocks and threads.
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "tests/engine/support/golden_steps.hpp"
@@ -10,10 +10,16 @@ namespace {
 
 constexpr StepperOptions kRoomy{.num_tokens = 16384};
 
+const std::vector<std::string> kVariants = [] {
+  std::vector<std::string> all = kFamilyVariants;
+  all.insert(all.end(), kMixtureVariants.begin(), kMixtureVariants.end());
+  return all;
+}();
+
 }  // namespace
 
 TEST_CASE("families: logits of ragged prompts are those of transformers", "[families]") {
-  for (const std::string& variant : kFamilyVariants) {
+  for (const std::string& variant : kVariants) {
     const GoldenModel golden(variant, kFamilyFolder);
     Stepper stepper(load_weights(golden.folder()), kRoomy);
     REQUIRE(golden.prompts().size() == 3);
@@ -36,7 +42,7 @@ TEST_CASE("families: logits of ragged prompts are those of transformers", "[fami
 
 TEST_CASE("families: a prompt in chunks gives the bits of the whole prompt, whatever the chunk and the block",
           "[families]") {
-  for (const std::string& variant : kFamilyVariants) {
+  for (const std::string& variant : kVariants) {
     const GoldenModel golden(variant, kFamilyFolder);
     const ModelWeights weights = load_weights(golden.folder());
     const GoldenPrompt& prompt = golden.prompts()[0];
@@ -59,7 +65,7 @@ TEST_CASE("families: a prompt in chunks gives the bits of the whole prompt, what
 }
 
 TEST_CASE("families: prefill and decode of a ragged batch generate the greedy tokens of transformers", "[families]") {
-  for (const std::string& variant : kFamilyVariants) {
+  for (const std::string& variant : kVariants) {
     INFO(variant);
     const GoldenModel golden(variant, kFamilyFolder);
     const ModelWeights weights = load_weights(golden.folder());
@@ -80,7 +86,7 @@ TEST_CASE("families: prefill and decode of a ragged batch generate the greedy to
 }
 
 TEST_CASE("families: mapped and copied weights compute the same", "[families]") {
-  for (const std::string& variant : kFamilyVariants) {
+  for (const std::string& variant : kVariants) {
     INFO(variant);
     const GoldenModel golden(variant, kFamilyFolder);
     const std::vector<Feed> feeds{{0, Phase::prefill, golden.prompts()[1].tokens}};
@@ -92,7 +98,7 @@ TEST_CASE("families: mapped and copied weights compute the same", "[families]") 
 
 TEST_CASE("families: a layer at a time, with the hidden state kept in between, gives the bits of a whole step",
           "[families]") {
-  for (const std::string& variant : kFamilyVariants) {
+  for (const std::string& variant : kVariants) {
     INFO(variant);
     const GoldenModel golden(variant, kFamilyFolder);
     const ModelWeights weights = load_weights(golden.folder());
@@ -113,7 +119,7 @@ TEST_CASE("families: a layer at a time, with the hidden state kept in between, g
 }
 
 TEST_CASE("families: random weights fill every tensor a step reads", "[families]") {
-  for (const std::string& variant : kFamilyVariants) {
+  for (const std::string& variant : kVariants) {
     INFO(variant);
     Stepper stepper(random_weights(load_weights(kFamilyFolder / variant).shape, 3));
     const std::vector<Logits> rows = stepper.step({{0, Phase::prefill, {1, 2, 3, 4}}});

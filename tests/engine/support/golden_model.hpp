@@ -22,6 +22,9 @@ inline const std::vector<std::string> kFamilyVariants{
     "qwen3",           "gemma2",     "gemma3",       "phi3",       "phi3_longrope", "glm4",
     "olmo2",           "llama_yarn", "llama_gelu"};
 
+inline const std::vector<std::string> kMixtureVariants{"mixtral", "mixtral_fused", "qwen2_moe", "qwen3_moe",
+                                                       "glm4_moe"};
+
 struct GoldenPrompt {
   std::vector<TokenId> tokens;  // [n]
   std::vector<TokenId> greedy;  // what follows
