@@ -28,6 +28,15 @@ void visit_layer_sizes(Kind& kind, Visit&& visit) {
   visit("head_dim", kind.attention.heads.head_dim);
 }
 
+template <class Mixture, class Visit>
+void visit_expert_sizes(Mixture& experts, Visit&& visit) {
+  visit("num_experts", experts.num_experts);
+  visit("num_experts_per_tok", experts.num_experts_per_tok);
+  visit("moe_intermediate_size", experts.intermediate_size);
+  visit("n_group", experts.num_groups);
+  visit("topk_group", experts.groups_per_tok);
+}
+
 // The same for what is true or false, and false by default.
 template <class Shape, class Visit>
 void visit_model_flags(Shape& model, Visit&& visit) {
@@ -43,6 +52,13 @@ void visit_layer_flags(Kind& kind, Visit&& visit) {
   visit("mlp_bias", kind.mlp.bias);
 }
 
+template <class Mixture, class Visit>
+void visit_expert_flags(Mixture& experts, Visit&& visit) {
+  visit("correction_bias", experts.correction_bias);
+  visit("bias", experts.bias);
+  visit("shared_gate", experts.shared_gate);
+}
+
 // Words for what tells families of models apart.
 template <class T, std::size_t N>
 using Words = std::array<std::pair<std::string_view, T>, N>;
@@ -50,6 +66,8 @@ using Words = std::array<std::pair<std::string_view, T>, N>;
 inline constexpr Words<MlpKind, 2> kMlps{{{"gated", MlpKind::gated}, {"plain", MlpKind::plain}}};
 inline constexpr Words<ActivationKind, 3> kActivations{
     {{"silu", ActivationKind::silu}, {"gelu", ActivationKind::gelu}, {"gelu_tanh", ActivationKind::gelu_tanh}}};
+inline constexpr Words<ExpertScoring, 2> kExpertScorings{
+    {{"softmax", ExpertScoring::softmax}, {"sigmoid", ExpertScoring::sigmoid}}};
 inline constexpr Words<NormKind, 2> kNorms{{{"rms_norm", NormKind::rms_norm}, {"layer_norm", NormKind::layer_norm}}};
 inline constexpr Words<BlockKind, 3> kBlocks{{{"sequential", BlockKind::sequential},
                                               {"parallel", BlockKind::parallel},

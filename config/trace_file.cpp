@@ -58,6 +58,12 @@ void read_retention(MapReader reader, KvRetention& retention) {
   reader.finish();
 }
 
+void read_expert_load(MapReader reader, ExpertLoad& load) {
+  reader.optional("zipf_exponent", load.zipf_exponent, between(0, kLargestCount));
+  if (const Node* node = reader.optional("histogram")) reader.read(*node, load.histogram, at_least(0));
+  reader.finish();
+}
+
 void read_options(MapReader reader, EngineOptions& options) {
   reader.required("block_size", options.block_size, between(1, 256));
   reader.required("kv_cache_dtype", options.kv_cache_dtype);
@@ -72,6 +78,8 @@ void read_options(MapReader reader, EngineOptions& options) {
   read_split(reader.required_map("tiling"), options.attention_split);
   if (reader.optional("kv_retention") != nullptr)
     read_retention(reader.optional_map("kv_retention"), options.kv_retention);
+  if (reader.optional("expert_load") != nullptr)
+    read_expert_load(reader.optional_map("expert_load"), options.expert_load);
   reader.finish();
 }
 

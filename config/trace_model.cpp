@@ -31,9 +31,26 @@ RopeScaling read_rope_scaling(MapReader reader) {
   return scaling;
 }
 
-void read_layer_kind(MapReader& reader, LayerKind& kind) {
-  visit_layer_sizes(kind, [&reader](std::string_view key, int& value) {
+Experts read_experts(MapReader reader) {
+  Experts experts;
+  visit_expert_sizes(experts, [&reader](std::string_view key, int& value) {
     reader.required(key, value, between(1, kLargestModelField));
+  });
+  visit_expert_flags(experts, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
+  reader.required("scoring", experts.scoring, kExpertScorings);
+  reader.required("norm_topk_prob", experts.normalized);
+  reader.required("routed_scaling_factor", experts.scaling, above(0));
+  reader.optional("activation", experts.activation, kActivations);
+  reader.finish();
+  return experts;
+}
+
+// Beside experts there need not be an MLP for all tokens.
+void read_layer_kind(MapReader& reader, LayerKind& kind) {
+  if (reader.optional("experts") != nullptr) kind.experts = read_experts(reader.optional_map("experts"));
+  visit_layer_sizes(kind, [&](std::string_view key, int& value) {
+    const bool may_be_absent = kind.experts && &value == &kind.mlp.intermediate_size;
+    reader.required(key, value, between(may_be_absent ? 0 : 1, kLargestModelField));
   });
   visit_layer_flags(kind, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
   reader.optional("sliding_window", kind.attention.sliding_window, between(1, kLargestModelField));
@@ -93,6 +110,19 @@ Json rope_scaling_json(const RopeScaling& scaling) {
   return json;
 }
 
+Json experts_json(const Experts& experts) {
+  Json json;
+  visit_expert_sizes(experts, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
+  json["scoring"] = word_of(kExpertScorings, experts.scoring);
+  json["norm_topk_prob"] = experts.normalized;
+  json["routed_scaling_factor"] = experts.scaling;
+  if (experts.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, experts.activation);
+  visit_expert_flags(experts, [&json](std::string_view key, bool value) {
+    if (value) json[std::string(key)] = true;
+  });
+  return json;
+}
+
 // What only some families have.
 void add_newer_parts(Json& json, const LayerKind& kind) {
   const Gqa& attention = kind.attention;
@@ -102,6 +132,7 @@ void add_newer_parts(Json& json, const LayerKind& kind) {
   if (attention.query_scalar > 0) json["query_scalar"] = attention.query_scalar;
   if (attention.logit_soft_cap > 0) json["logit_soft_cap"] = attention.logit_soft_cap;
   if (position.rotary_dim > 0) json["rotary_dim"] = position.rotary_dim;
+  if (kind.experts) json["experts"] = experts_json(*kind.experts);
   if (position.pairs != RopePairs::halves) json["rope_pairs"] = word_of(kRopePairs, position.pairs);
 }
 

@@ -18,6 +18,10 @@ Json retention_json(const KvRetention& retention) {
           {"heavy_hitter_tokens", retention.heavy_hitter_tokens}};
 }
 
+Json expert_load_json(const ExpertLoad& load) {
+  return load.histogram.empty() ? Json{{"zipf_exponent", load.zipf_exponent}} : Json{{"histogram", load.histogram}};
+}
+
 // What only some steps have is left out of the others.
 void add_counts(Json& run, const SequenceSlice& slice) {
   if (slice.num_evicted_tokens > 0) run["num_evicted_tokens"] = slice.num_evicted_tokens;
@@ -39,6 +43,7 @@ Json options_json(const EngineOptions& options) {
       {"tiling",
        {{"partition_tokens", split.partition_tokens}, {"query_heads_per_workgroup", split.query_heads_per_workgroup}}}};
   if (options.kv_retention.policy != RetentionPolicy::all) json["kv_retention"] = retention_json(options.kv_retention);
+  if (options.expert_load != ExpertLoad()) json["expert_load"] = expert_load_json(options.expert_load);
   if (options.activations != ActivationMode::exact) json["activations"] = name(options.activations);
   if (is_kivi(options.kv_cache_dtype)) json["kv_residual_tokens"] = options.kv_residual_tokens;
   return json;

@@ -17,6 +17,9 @@ struct ExpertHistogram {
   // `tokens`: of each expert in a step. Precondition: `choices` has the layer.
   void add(std::size_t layer, std::span<const std::int64_t> tokens);
 
+  // What another one of the same model counted.
+  void add(const ExpertHistogram& other);
+
   [[nodiscard]] bool is_empty() const { return layer_steps == 0; }
 
   // Distinct experts of a layer in a step, on average. Precondition: not empty; of the others too.
@@ -29,5 +32,9 @@ struct ExpertHistogram {
   // since layers differ in which experts are chosen and not so much in how unevenly.
   [[nodiscard]] ExpertLoad load() const;
 };
+
+// The Zipf load under which `tokens` tokens touch `distinct` experts on average; all experts alike where that is as
+// many as chance gives, or says nothing.
+[[nodiscard]] ExpertLoad load_touching(double distinct, int num_experts, int per_token, double tokens);
 
 }  // namespace dculab

@@ -148,6 +148,10 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
   if (by_place && windowed != model.kinds.end())
     found.push_back(kept + " cannot serve " + model.name + ": its sliding window of " +
                     std::to_string(windowed->attention.sliding_window) + " tokens would hide what is kept; use window");
+  for (const LayerKind& kind : model.kinds)
+    if (kind.experts)
+      for (std::string& problem : problems(options.expert_load, kind.experts->num_experts))
+        found.push_back(std::move(problem));
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/engine_options.hpp"
+#include "core/expert_histogram.hpp"
 #include "core/step_plan.hpp"
 #include "core/units.hpp"
 #include "model/model_shape.hpp"
@@ -34,6 +35,7 @@ struct TraceStep {
   std::vector<std::string> op_names;  // as in the plan; empty: ops were not timed
   // [op_names.size()], median over repeats, all executions together; 0 = not timed on its own (floor_check.hpp)
   std::vector<Seconds> op_durations;
+  ExpertHistogram experts;  // what the engine counted in all repeats; a file holds options.expert_load alone
 };
 
 struct Trace {

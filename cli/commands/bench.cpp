@@ -1,11 +1,13 @@
 // `dculab bench`: runs a grid of steps on the real engine and writes a trace, or serves conversations or a scenario.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "cli/bench/scenario_bench.hpp"
 #include "cli/bench/workload_bench.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/output/expert_report.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
@@ -91,6 +93,11 @@ struct BenchChoices {
   report.heading = {trace.header.device + ", " + trace.header.build, trace.header.timing};
   Table table;
   table.columns = {"phase", "KV heads", "block", "KV dtype", "context", "batch", "step", "± spread", "tokens/s"};
+  const bool mixture = std::ranges::any_of(trace.steps, [](const auto& step) { return !step.experts.is_empty(); });
+  if (mixture) {
+    report.heading.push_back(expert_heading());
+    for (const std::string& column : expert_columns()) table.columns.push_back(column);
+  }
   report.json["points"] = Json::array();
   for (const TraceStep& step : trace.steps) {
     const SequenceSlice& slice = step.batch.sequences.front();
@@ -113,6 +120,9 @@ struct BenchChoices {
          {"step_seconds", step.duration.value()},
          {"spread_seconds", step.spread.value()},
          {decode ? "decode_tokens_per_second" : "prefill_tokens_per_second", tokens_per_second(step)}});
+    if (!mixture) continue;
+    for (Cell& cell : expert_cells(step.experts)) table.rows.back().push_back(std::move(cell));
+    report.json["points"].back()["experts"] = expert_json(step.experts);
   }
   report.tables.push_back(std::move(table));
   return report;

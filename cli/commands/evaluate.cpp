@@ -209,6 +209,7 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
       throw InputError(tasks.question_files[index], error.what());
     }
   }
+  row.experts = generator.executor().take_expert_histogram();
   if (tasks.decode.steps > 0) row.decode_step = engine::median_decode_step(generator, tasks.decode);
   row.num_attention_heads = generator.shape().heads().num_attention_heads;
   row.num_key_value_heads = generator.shape().heads().num_key_value_heads;

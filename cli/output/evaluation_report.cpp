@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
+#include "cli/output/expert_report.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
@@ -23,7 +25,8 @@ using engine::ChoiceEvaluation;
 
 // Which columns say something: those of options that nobody changed are left out.
 struct Columns {
-  bool activations = false, retention = false, sequence = false, text = false, reference = false, decode = false;
+  bool activations = false, retention = false, sequence = false, text = false, reference = false, experts = false,
+       decode = false;
 };
 
 [[nodiscard]] Columns columns_of(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
@@ -35,6 +38,7 @@ struct Columns {
           }),
           .text = !tasks.text_file.empty(),
           .reference = !tasks.text_file.empty() && !tasks.reference.empty(),
+          .experts = any([](const EvaluationRow& row) { return !row.experts.is_empty(); }),
           .decode = tasks.decode.steps > 0};
 }
 
@@ -47,6 +51,7 @@ struct Columns {
   if (columns.reference) names.insert(names.end(), {"KL", "top-1"});
   names.insert(names.end(), {"weights", "KV/token"});
   if (columns.sequence) names.push_back("KV of " + std::to_string(tasks.decode.context));
+  if (columns.experts) std::ranges::copy(expert_columns(), std::back_inserter(names));
   if (columns.decode) names.emplace_back("tokens/s");
   return names;
 }
@@ -68,6 +73,7 @@ struct Columns {
   cells.emplace_back(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value());
   if (columns.sequence)
     cells.emplace_back(config::short_text(row.kv_bytes_per_sequence), row.kv_bytes_per_sequence.value());
+  if (columns.experts) std::ranges::move(expert_cells(row.experts), std::back_inserter(cells));
   if (columns.decode) {
     const double rate = decode_rate(tasks, *row.decode_step);
     cells.emplace_back(number(rate), rate);
@@ -118,18 +124,20 @@ struct Columns {
               {"steps", tasks.decode.steps},
               {"step_seconds", row.decode_step->value()},
               {"tokens_per_second", decode_rate(tasks, *row.decode_step)}};
-  return {{"model", row.model},
-          {"num_attention_heads", row.num_attention_heads},
-          {"num_key_value_heads", row.num_key_value_heads},
-          {"kv_cache_dtype", name(row.kv_cache_dtype)},
-          {"activations", name(row.activations)},
-          {"kv_retention", retention_json(row.retention)},
-          {"text", text_json(row.text)},
-          {"choices", choices},
-          {"weight_bytes", row.weight_bytes.value()},
-          {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
-          {"kv_bytes_per_sequence", row.kv_bytes_per_sequence.value()},
-          {"decode", decode}};
+  Json json{{"model", row.model},
+            {"num_attention_heads", row.num_attention_heads},
+            {"num_key_value_heads", row.num_key_value_heads},
+            {"kv_cache_dtype", name(row.kv_cache_dtype)},
+            {"activations", name(row.activations)},
+            {"kv_retention", retention_json(row.retention)},
+            {"text", text_json(row.text)},
+            {"choices", choices},
+            {"weight_bytes", row.weight_bytes.value()},
+            {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
+            {"kv_bytes_per_sequence", row.kv_bytes_per_sequence.value()},
+            {"decode", decode}};
+  if (!row.experts.is_empty()) json["experts"] = expert_json(row.experts);
+  return json;
 }
 
 [[nodiscard]] bool goes_beyond_context(const EvaluationTasks& tasks) {
@@ -165,6 +173,7 @@ struct Columns {
     lines.push_back("KL and top-1 against " + tasks.reference + ", its cache in the widest format");
   if (columns.sequence)
     lines.push_back("KV of " + std::to_string(tasks.decode.context) + ": of a sequence of so many tokens, all layers");
+  if (columns.experts) lines.push_back(expert_heading());
   if (tasks.decode.steps > 0)
     lines.push_back("tokens/s: " + std::to_string(tasks.decode.batch) + " x decode at " +
                     std::to_string(tasks.decode.context) + " tokens of context, median of " +

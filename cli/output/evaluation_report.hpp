@@ -7,6 +7,7 @@
 
 #include "cli/output/output.hpp"
 #include "core/engine_options.hpp"
+#include "core/expert_histogram.hpp"
 #include "engine/evaluate/choice_evaluation.hpp"
 #include "engine/evaluate/decode_speed.hpp"
 #include "engine/evaluate/text_evaluation.hpp"
@@ -37,6 +38,7 @@ struct EvaluationRow {
   Bytes kv_bytes_per_token;
   Bytes kv_bytes_per_sequence;  // of decode.context tokens, with what retention drops and KIVI keeps in F16
   std::optional<Seconds> decode_step;
+  ExpertHistogram experts;  // of text and questions; empty of a model without experts
 };
 
 [[nodiscard]] Report evaluation_report(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows);

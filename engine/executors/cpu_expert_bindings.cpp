@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
+#include "kernels/cpu/expert_kernels.hpp"
 
 namespace dculab::engine {
 namespace {

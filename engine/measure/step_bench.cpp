@@ -32,6 +32,7 @@ struct Variant {
 struct Samples {
   std::vector<double> durations;
   std::vector<std::vector<double>> op_durations;  // [ops][rounds]
+  ExpertHistogram experts;
 };
 
 [[nodiscard]] VariantKey variant_of(const BenchPoint& point) {
@@ -73,12 +74,24 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
       plan_step(point.model, point.options,
                 scattered_batch(point.batch, point.model, block_size, executor.kv_cache().num_blocks, random));
   executor.set_op_timing(OpTiming::off);
+  (void)executor.take_expert_histogram();  // that of another point
   for (int step = 0; step < options.warm_up; ++step) (void)executor.run(plan);
   StepResult best = executor.run(plan);
   for (int step = 1; step < kStepsPerRound && best.duration < kLongStep; ++step)
     if (StepResult next = executor.run(plan); next.duration < best.duration) best = std::move(next);
   if (best.op_durations.empty()) best.op_durations = time_ops(executor, plan);
+  samples.experts.add(executor.take_expert_histogram());
   add_sample(samples, best);
+}
+
+// The load that the step is priced with: that of its own tokens. Too few of them are counted for the share of each
+// expert, enough for how many are touched.
+[[nodiscard]] ExpertLoad load_of(const BenchPoint& point, const ExpertHistogram& experts) {
+  for (const LayerKind& kind : point.model.kinds)
+    if (kind.experts && !experts.is_empty())
+      return load_touching(experts.distinct_experts(), kind.experts->num_experts, kind.experts->num_experts_per_tok,
+                           static_cast<double>(point.batch.num_tokens()));
+  return point.options.expert_load;
 }
 
 [[nodiscard]] TraceStep to_trace_step(const BenchPoint& point, const Samples& samples) {
@@ -86,6 +99,8 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
   step.id = point.id;
   step.model = point.model;
   step.options = point.options;
+  step.options.expert_load = load_of(point, samples.experts);
+  step.experts = samples.experts;
   step.batch = point.batch;
   step.repeats = static_cast<int>(samples.durations.size());
   step.duration = Seconds(quantile(samples.durations, 0.5));

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "kernels/cpu/thread_pool.hpp"
-#include "kernels/expert_ops.hpp"
 #include "kernels/ops.hpp"
 
 namespace dculab::kernels::cpu {
@@ -45,15 +44,6 @@ void soft_cap(ThreadPool& threads, const SoftCapArgs& args);
 void silu_mul(ThreadPool& threads, const SiluMulArgs& args);
 void gelu_mul(ThreadPool& threads, const GeluMulArgs& args);
 void gelu(ThreadPool& threads, const GeluArgs& args);
-
-// Mixtures of experts. The bits of a token do not depend on how many tokens its experts have.
-void route_tokens(ThreadPool& threads, Workspace& workspace, const RouteTokensArgs& args);
-
-// Each touched expert's product is a matmul() of its own, which all threads share. Its rows of x are copied side by
-// side first, into `gathered`, unless they lie so.
-void expert_matmul(ThreadPool& threads, Workspace& workspace, Workspace& gathered, const ExpertMatmulArgs& args);
-
-void combine_experts(ThreadPool& threads, const CombineExpertsArgs& args);
 
 // Without cos_sin nothing is rotated.
 void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args);

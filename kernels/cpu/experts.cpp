@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/expert_kernels.hpp"
 #include "kernels/cpu/for_each_token.hpp"
 #include "kernels/cpu/preconditions.hpp"
 

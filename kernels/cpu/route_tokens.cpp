@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "kernels/cpu/cpu_kernels.hpp"
+#include "kernels/cpu/expert_kernels.hpp"
 #include "kernels/cpu/for_each_token.hpp"
 #include "kernels/cpu/preconditions.hpp"
 

@@ -102,6 +102,39 @@ TEST_CASE("kinds of layers, and what only newer families have, survive the way t
   CHECK(again.steps[0].model.layers == std::vector<std::uint8_t>{0, 0, 1, 0});
 }
 
+TEST_CASE("a mixture of experts and its load survive the way through a file") {
+  Trace trace = small_trace();
+  ModelShape& model = trace.steps[0].model;
+  LayerKind dense = model.kinds[0], mixture = dense;
+  mixture.mlp.intermediate_size = 0;
+  mixture.experts = Experts{.num_experts = 12,
+                            .num_experts_per_tok = 3,
+                            .intermediate_size = 32,
+                            .activation = ActivationKind::gelu,
+                            .scoring = ExpertScoring::sigmoid,
+                            .normalized = false,
+                            .scaling = 2.5,
+                            .num_groups = 4,
+                            .groups_per_tok = 2,
+                            .correction_bias = true,
+                            .shared_gate = true};
+  model.kinds.clear(), model.layers.clear();
+  for (const LayerKind& kind : {dense, mixture, mixture}) add_layer(model, kind);
+  leave_out_ops(trace.steps[0]);
+  for (const ExpertLoad& load :
+       {ExpertLoad{}, ExpertLoad{.zipf_exponent = 0.75}, ExpertLoad{.histogram = std::vector<double>(12, 2.0)}}) {
+    trace.steps[0].options.expert_load = load;
+    const std::string text = trace_json_lines(trace);
+    CHECK((text.find("expert_load") == std::string::npos) == (load == ExpertLoad()));
+    const Trace again = read_trace("t.jsonl", text);
+    CHECK(again.steps[0].model == model);
+    CHECK(again.steps[0].options.expert_load == load);
+  }
+  trace.steps[0].options.expert_load = {.histogram = {1, 2}};
+  REQUIRE_THROWS_WITH(read_trace("t.jsonl", trace_json_lines(trace)),
+                      ContainsSubstring("an expert load of 2 experts is not one of 12"));
+}
+
 TEST_CASE("a trace is written and read back the same") {
   const Trace trace = small_trace();
   const std::string text = trace_json_lines(trace);

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "kernels/cpu/expert_kernels.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "tests/kernels/quantized_matrices.hpp"
 #include "tests/kernels/tensors.hpp"
