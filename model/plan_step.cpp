@@ -126,7 +126,9 @@ std::string problem(ActivationMode mode, const ModelShape& model) {
   if (!takes_activations(model.layer_format(), mode))
     return mode == ActivationMode::int8 ? "needs quantized weights, and " + stored + "; quantize the model first"
                                         : "needs BF16 weights, and " + stored + "; use exact";
-  const auto is_odd = [](const LayerKind& kind) { return kind.mlp.intermediate_size % 2 != 0; };
+  const auto is_odd = [](const LayerKind& kind) {
+    return kind.mlp.intermediate_size % 2 != 0 || (kind.experts && kind.experts->intermediate_size % 2 != 0);
+  };
   if (mode == ActivationMode::bf16 && (model.hidden_size % 2 != 0 || std::ranges::any_of(model.kinds, is_odd)))
     return "needs an even hidden_size and intermediate_size, which " + model.name + " has not; use exact";
   return {};
