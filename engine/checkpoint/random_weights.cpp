@@ -73,18 +73,19 @@ void fill_plain(const StoredSlot& to, std::byte* destination, std::mt19937_64& r
   *slot.view = {destination, to.dtype, slot.rows};
 }
 
-// Uniform integers around the middle of their range; n of them have variance (n^2 - 1) / 12.
+// Uniform integers on both sides of the zero point alike: weights with a mean would turn all tokens in one direction,
+// and to the same experts. n such integers have variance (n^2 - 1) / 12.
 kernels::QuantizedMatrix packed_pattern(const StoredSlot& from, std::mt19937_64& random) {
   kernels::QuantizedMatrix matrix;
   matrix.rows = std::min(kPatternRows, from.slot.rows), matrix.columns = from.slot.columns;
   matrix.bits = bits(from.dtype), matrix.group_size = from.group_size;
-  const int count = 1 << matrix.bits;
+  const int zero = 1 << (matrix.bits - 1), count = 2 * zero - 1;
   matrix.q.resize(static_cast<std::size_t>(matrix.rows) * static_cast<std::size_t>(matrix.columns));
-  for (std::uint8_t& q : matrix.q) q = static_cast<std::uint8_t>((random() >> 11) % static_cast<unsigned>(count));
+  for (std::uint8_t& q : matrix.q) q = static_cast<std::uint8_t>(1 + (random() >> 11) % static_cast<unsigned>(count));
   const double scale = std::sqrt(12.0 / (static_cast<double>(count) * count - 1.0) / matrix.columns);
   const std::size_t groups = static_cast<std::size_t>(matrix.rows) * static_cast<std::size_t>(matrix.groups());
   matrix.scales.assign(groups, kernels::f32_from_f16(kernels::f16_from_f32(static_cast<float>(scale))));
-  matrix.zeros.assign(groups, static_cast<std::uint8_t>(count / 2));
+  matrix.zeros.assign(groups, static_cast<std::uint8_t>(zero));
   return matrix;
 }
 
