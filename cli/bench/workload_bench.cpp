@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 
+#include "cli/output/expert_report.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/engine_weights.hpp"
@@ -110,6 +112,18 @@ void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, 
                                  {"tpot_seconds_median", figures.tpot_median.value()}});
 }
 
+// Of mixtures: all rows are of one model.
+void add_experts(Report& report, const ExpertHistogram& experts) {
+  if (experts.is_empty()) return;
+  Table& table = report.tables.front();
+  if (table.rows.size() == 1) {
+    std::ranges::copy(expert_columns(), std::back_inserter(table.columns));
+    report.heading.push_back(expert_heading());
+  }
+  std::ranges::move(expert_cells(experts), std::back_inserter(table.rows.back()));
+  report.json["rows"].back()["experts"] = expert_json(experts);
+}
+
 }  // namespace
 
 Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& setting) {
@@ -138,6 +152,7 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
       const std::string label = "KV " + kv_cache_dtype + ", block " + std::to_string(block_size);
       add_row(report, kv_cache_dtype, block_size,
               serve(generator, requests_of(choices, conversations, generator), label, bar));
+      add_experts(report, generator.executor().take_expert_histogram());
     }
   bar.clear();
   return report;

@@ -80,7 +80,8 @@ class Permutations {
 }  // namespace
 
 bool is_quantized_matrix(const TensorSlot& slot, bool lm_head) {
-  return slot.columns > 0 && !slot.is_plain && slot.slot != WeightSlot::embed_tokens && (lm_head || slot.slot != WeightSlot::lm_head);
+  return slot.columns > 0 && !slot.is_plain && slot.slot != WeightSlot::embed_tokens &&
+         (lm_head || slot.slot != WeightSlot::lm_head);
 }
 
 std::string module_name(const TensorSlot& slot) { return slot.name.substr(0, slot.name.rfind('.')); }

@@ -1,4 +1,6 @@
 // `dculab evaluate` and `dculab bench --workload` on the shipped model.
+#include <cmath>
+
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -63,6 +65,37 @@ TEST_CASE("evaluate judges text and questions, a row for each way to run the mod
   CHECK(result["rows"][1].at("kv_bytes_per_token") == 4 * 2 * 8 * 32 * 2);
   CHECK(result["rows"][2].at("model") == "dculab-tiny-draft");
   CHECK(result["rows"][2].at("text").at("mean_kl").get<double>() > 1e-3);
+}
+
+TEST_CASE("evaluate and bench say which experts of a mixture the engine saw, and nothing of them otherwise") {
+  const std::string golden = DCULAB_SOURCE_DIR "/tests/golden/";
+  const Folder folder;
+  for (const char* file : {"config.json", "model.safetensors"})
+    folder.write(file, read(golden + "families/qwen3_moe/" + file));
+  folder.write("tokenizer.json", read(golden + "llama/text/tokenizer.json"));
+  // Letters alone, which are tokens of the small vocabulary.
+  const std::string text = folder.write("text.txt", "TOBEORNOTTOBETHATISTHEQUESTION");
+  const Arguments arguments{"evaluate", "--model", folder.path(""), "--text", text, "--decode-steps", "0"};
+  const Json row = run_for_json(arguments).at("rows").at(0);
+  const Json& experts = row.at("experts");
+  CHECK(experts.at("choices").size() == 2);
+  double choices = 0;
+  for (const Json& count : experts["choices"].at(1)) choices += count.get<double>();
+  CHECK(std::fmod(choices, 3) == 0);  // of a token
+  CHECK(choices >= 3 * row.at("text").at("tokens").get<double>());
+  CHECK(experts.at("distinct_per_step").get<double>() >= 3);
+  CHECK(experts.at("hottest_share").get<double>() >= 1.0 / 8);
+  CHECK_THAT(run_dculab(arguments).out, ContainsSubstring("experts/step"));
+
+  const Arguments bench{"bench", "--phase",   "decode", "--batch", "1,4",          "--context",
+                        "32",    "--repeats", "1",      "--model", folder.path("")};
+  const Json points = run_for_json(bench).at("points");
+  CHECK(points.at(0).at("experts").at("distinct_per_step") == 3);
+  CHECK(points.at(1).at("experts").at("distinct_per_step").get<double>() > 3);
+  CHECK_FALSE(run_for_json({"bench", "--model", "dculab-tiny", "--phase", "decode", "--repeats", "1"})
+                  .at("points")
+                  .at(0)
+                  .contains("experts"));
 }
 
 TEST_CASE("token by token and in chunks a text is as likely") {

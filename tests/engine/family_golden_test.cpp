@@ -1,5 +1,6 @@
 // The other families against transformers: logits and greedy tokens of tiny random models with windows, biases, ALiBi,
-// fused Q, K and V, parallel blocks and experts; and the same bits however the work is cut into steps, blocks and threads.
+// fused Q, K and V, parallel blocks and experts; and the same bits however the work is cut into steps, blocks and
+// threads.
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "tests/engine/support/golden_steps.hpp"
