@@ -20,21 +20,22 @@ void visit_model_sizes(Shape& model, Visit&& visit) {
   visit("max_position_embeddings", model.max_position_embeddings);
 }
 
+// Beside experts there may be no MLP for all tokens.
 template <class Kind, class Visit>
 void visit_layer_sizes(Kind& kind, Visit&& visit) {
-  visit("intermediate_size", kind.mlp.intermediate_size);
+  if (!kind.experts || kind.mlp.intermediate_size > 0) visit("intermediate_size", kind.mlp.intermediate_size);
   visit("num_attention_heads", kind.attention.heads.num_attention_heads);
   visit("num_key_value_heads", kind.attention.heads.num_key_value_heads);
   visit("head_dim", kind.attention.heads.head_dim);
 }
 
-template <class Mixture, class Visit>
-void visit_expert_sizes(Mixture& experts, Visit&& visit) {
+template <class Experts, class Visit>
+void visit_expert_sizes(Experts& experts, Visit&& visit) {
   visit("num_experts", experts.num_experts);
   visit("num_experts_per_tok", experts.num_experts_per_tok);
-  visit("moe_intermediate_size", experts.intermediate_size);
-  visit("n_group", experts.num_groups);
-  visit("topk_group", experts.groups_per_tok);
+  visit("intermediate_size", experts.intermediate_size);
+  visit("num_groups", experts.num_groups);
+  visit("groups_per_tok", experts.groups_per_tok);
 }
 
 // The same for what is true or false, and false by default.
@@ -52,8 +53,8 @@ void visit_layer_flags(Kind& kind, Visit&& visit) {
   visit("mlp_bias", kind.mlp.bias);
 }
 
-template <class Mixture, class Visit>
-void visit_expert_flags(Mixture& experts, Visit&& visit) {
+template <class Experts, class Visit>
+void visit_expert_flags(Experts& experts, Visit&& visit) {
   visit("correction_bias", experts.correction_bias);
   visit("bias", experts.bias);
   visit("shared_gate", experts.shared_gate);
@@ -66,7 +67,7 @@ using Words = std::array<std::pair<std::string_view, T>, N>;
 inline constexpr Words<MlpKind, 2> kMlps{{{"gated", MlpKind::gated}, {"plain", MlpKind::plain}}};
 inline constexpr Words<ActivationKind, 3> kActivations{
     {{"silu", ActivationKind::silu}, {"gelu", ActivationKind::gelu}, {"gelu_tanh", ActivationKind::gelu_tanh}}};
-inline constexpr Words<ExpertScoring, 2> kExpertScorings{
+inline constexpr Words<ExpertScoring, 2> kScorings{
     {{"softmax", ExpertScoring::softmax}, {"sigmoid", ExpertScoring::sigmoid}}};
 inline constexpr Words<NormKind, 2> kNorms{{{"rms_norm", NormKind::rms_norm}, {"layer_norm", NormKind::layer_norm}}};
 inline constexpr Words<BlockKind, 3> kBlocks{{{"sequential", BlockKind::sequential},

@@ -37,21 +37,20 @@ Experts read_experts(MapReader reader) {
     reader.required(key, value, between(1, kLargestModelField));
   });
   visit_expert_flags(experts, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
-  reader.required("scoring", experts.scoring, kExpertScorings);
-  reader.required("norm_topk_prob", experts.normalized);
-  reader.required("routed_scaling_factor", experts.scaling, above(0));
   reader.optional("activation", experts.activation, kActivations);
+  reader.optional("scoring", experts.scoring, kScorings);
+  reader.optional("normalized", experts.normalized);
+  reader.optional("scaling", experts.scaling, above(0));
   reader.finish();
   return experts;
 }
 
-// Beside experts there need not be an MLP for all tokens.
 void read_layer_kind(MapReader& reader, LayerKind& kind) {
   if (reader.optional("experts") != nullptr) kind.experts = read_experts(reader.optional_map("experts"));
-  visit_layer_sizes(kind, [&](std::string_view key, int& value) {
-    const bool may_be_absent = kind.experts && &value == &kind.mlp.intermediate_size;
-    reader.required(key, value, between(may_be_absent ? 0 : 1, kLargestModelField));
+  visit_layer_sizes(kind, [&reader](std::string_view key, int& value) {
+    reader.required(key, value, between(1, kLargestModelField));
   });
+  if (kind.experts) reader.optional("intermediate_size", kind.mlp.intermediate_size, between(1, kLargestModelField));
   visit_layer_flags(kind, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
   reader.optional("sliding_window", kind.attention.sliding_window, between(1, kLargestModelField));
   reader.required("mlp", kind.mlp.kind, kMlps);
@@ -113,13 +112,13 @@ Json rope_scaling_json(const RopeScaling& scaling) {
 Json experts_json(const Experts& experts) {
   Json json;
   visit_expert_sizes(experts, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
-  json["scoring"] = word_of(kExpertScorings, experts.scoring);
-  json["norm_topk_prob"] = experts.normalized;
-  json["routed_scaling_factor"] = experts.scaling;
-  if (experts.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, experts.activation);
   visit_expert_flags(experts, [&json](std::string_view key, bool value) {
     if (value) json[std::string(key)] = true;
   });
+  if (experts.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, experts.activation);
+  if (experts.scoring != ExpertScoring::softmax) json["scoring"] = word_of(kScorings, experts.scoring);
+  json["normalized"] = experts.normalized;
+  if (experts.scaling != 1.0) json["scaling"] = experts.scaling;
   return json;
 }
 
