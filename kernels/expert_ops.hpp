@@ -24,7 +24,7 @@ struct RouterRule {
   // best expert (DeepSeek-V2); with a correction bias, as the sum of its best two (DeepSeek-V3), or of the one it has.
   int num_groups = 1, groups_per_token = 1;
 
-  [[nodiscard]] int group_size() const { return num_experts / num_groups; }
+  [[nodiscard]] constexpr int group_size() const { return num_experts / num_groups; }
 };
 
 // The choices of a step: route_tokens writes them, products and combine_experts read them.

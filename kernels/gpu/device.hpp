@@ -11,6 +11,7 @@
 #include "core/op.hpp"
 #include "core/units.hpp"
 #include "kernels/gpu/args.hpp"
+#include "kernels/gpu/expert_args.hpp"
 
 namespace dculab::kernels::gpu {
 
@@ -77,6 +78,11 @@ class Device {
   virtual void gptq_matmul(const GptqMatmul& args) = 0;
   virtual void int8_matmul(const Int8Matmul& args) = 0;
   virtual void quantize_rows(const QuantizeRows& args) = 0;
+
+  virtual void route_tokens(const RouteTokens& args) = 0;
+  virtual void expert_matmul(const ExpertMatmul& args) = 0;
+  virtual void expert_gptq_matmul(const ExpertGptqMatmul& args) = 0;
+  virtual void combine_experts(const CombineExperts& args) = 0;
 };
 
 }  // namespace dculab::kernels::gpu

@@ -82,14 +82,18 @@ template <int kWave>
 __device__ __forceinline__ int lane_index() {
   return thread_index() % kWave;
 }
-// The same in all lanes of a wave, and the compiler is told so: what depends on it can live in scalar registers.
+// A value that is the same in all lanes of a wave, and the compiler is told so: what depends on it can live in scalar
+// registers.
+__device__ __forceinline__ int same_in_wave(int value) {
+#if DCULAB_GPU_HIP
+  return __builtin_amdgcn_readfirstlane(value);
+#else
+  return value;
+#endif
+}
 template <int kWave>
 __device__ __forceinline__ int wave_index() {
-#if DCULAB_GPU_HIP
-  return __builtin_amdgcn_readfirstlane(thread_index() / kWave);
-#else
-  return thread_index() / kWave;
-#endif
+  return same_in_wave(thread_index() / kWave);
 }
 
 // ---- Meeting other lanes ----

@@ -1,45 +1,20 @@
-#include <bit>
-
-#include "core/error.hpp"
+#include "kernels/gpu/launch/gptq.hpp"
 #include "kernels/gpu/launch/start.hpp"
-#include "kernels/gpu/launch/supported.hpp"
-#include "kernels/gpu/matmul/gptq_matmul.hip.hpp"
+#include "kernels/gpu/matmul/gptq_gemm.hip.hpp"
+#include "kernels/gpu/matmul/gptq_gemv.hip.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 namespace {
-
-void require_supported(const GptqMatmul& args) {
-  require_activation("the input of a GPTQ matmul", args.x.dtype);
-  require_activation("the result of a GPTQ matmul", args.y.dtype);
-  require_aligned("the input of a GPTQ matmul", args.x.data);
-  require_aligned("the qweight of a GPTQ matmul", args.weight.qweight);
-  require_aligned("the scales of a GPTQ matmul", args.weight.scales);
-  require_aligned("the x_perm of a GPTQ matmul", args.x_perm);
-  const int k = args.weight.in_features, n = args.weight.out_features, group = args.weight.group_size;
-  if (k <= 0 || n <= 0 || k % kGptqChunk != 0 || n % 8 != 0)
-    throw InputError("a GPTQ matrix of " + std::to_string(k) + " in-features and " + std::to_string(n) +
-                     " out-features has no GPU kernel; they must be multiples of 32 and of 8");
-  const bool known = group == k || ((group == 32 || group == 64 || group == 128) && k % group == 0);
-  if (!known)
-    throw InputError("a GPTQ matrix of " + std::to_string(k) + " in-features in groups of " + std::to_string(group) +
-                     " has no GPU kernel; groups must be of 32, 64 or 128 that divide the in-features, or of all");
-}
-
-GptqDivision division_of(const GptqMatmul& args, const GptqPlan& plan) {
-  const auto group = static_cast<unsigned>(args.weight.group_size);
-  const bool one_group = args.weight.group_size == args.weight.in_features;
-  return {plan.split.k_per_part, one_group ? 31 : std::countr_zero(group)};
-}
 
 template <int kRows, typename T>
 void start_kernel(Stream& stream, const GptqMatmul& args, const GptqPlan& plan) {
   with_wave_size(stream, [&]<int kWave>() {
     if constexpr (kRows <= kGptqGemvMaxRows)
       launch(stream, {.x = plan.column_tiles, .y = plan.split.parts, .threads = kGptqThreads},
-             gptq_gemv_kernel<kWave, kRows, T>, args, division_of(args, plan));
+             gptq_gemv_kernel<kWave, kRows, T>, args, division_of(args.weight, plan.split.k_per_part));
     else
       launch(stream, {.x = plan.column_tiles, .y = plan.row_tiles, .z = plan.split.parts, .threads = kGptqThreads},
-             gptq_gemm_kernel<kWave, kRows, T>, args, division_of(args, plan));
+             gptq_gemm_kernel<kWave, kRows, T>, args, division_of(args.weight, plan.split.k_per_part));
   });
 }
 
@@ -64,7 +39,7 @@ void start_typed(Stream& stream, const GptqMatmul& args, const GptqPlan& plan) {
 }  // namespace
 
 void start(Stream& stream, const GptqMatmul& given) {
-  require_supported(given);
+  require_gptq(given.x, given.weight, given.x_perm, given.y);
   if (given.m == 0) return;
   GptqMatmul args = given;
   GptqPlan plan = plan_gptq_matmul(args.m, args.weight.out_features, args.weight.in_features);

@@ -23,18 +23,6 @@ void require_supported(const Matmul& args) {
                      std::to_string(kMostInFeatures) + " at most");
 }
 
-// Calls function.operator()<X, W>() for the formats.
-template <typename Function>
-void with_formats(Dtype x, Dtype w, Function function) {
-  const auto with_x = [&]<typename X>() {
-    if (w == Dtype::f16) return function.template operator()<X, Half>();
-    if (w == Dtype::bf16) return function.template operator()<X, Bf16>();
-    function.template operator()<X, float>();
-  };
-  if (x == Dtype::f16) return with_x.template operator()<Half>();
-  with_x.template operator()<float>();
-}
-
 void start_gemv(Stream& stream, const Matmul& args, int rows) {
   with_wave_size(stream, [&]<int kWave>() {
     const int workgroups = ceiling_quotient(args.n, kGemvThreads / kWave * kGemvColumns);

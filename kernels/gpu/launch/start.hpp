@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
+#include "kernels/gpu/expert_args.hpp"
 #include "kernels/gpu/runtime_api.hpp"
 #include "lower/dculab_gpu/split_k.hpp"
 
@@ -35,5 +36,10 @@ void start(Stream& stream, const GptqMatmul& args);
 void start(Stream& stream, const Int8Matmul& args);
 void start(Stream& stream, const QuantizeRows& args);
 void start(Stream& stream, const SplitKSum& args);
+
+void start(Stream& stream, const RouteTokens& args);
+void start(Stream& stream, const ExpertMatmul& args);
+void start(Stream& stream, const ExpertGptqMatmul& args);
+void start(Stream& stream, const CombineExperts& args);
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

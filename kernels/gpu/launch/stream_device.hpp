@@ -72,6 +72,10 @@ class StreamDevice final : public Device {
   void gptq_matmul(const GptqMatmul& args) override { start(stream_, args); }
   void int8_matmul(const Int8Matmul& args) override { start(stream_, args); }
   void quantize_rows(const QuantizeRows& args) override { start(stream_, args); }
+  void route_tokens(const RouteTokens& args) override { start(stream_, args); }
+  void expert_matmul(const ExpertMatmul& args) override { start(stream_, args); }
+  void expert_gptq_matmul(const ExpertGptqMatmul& args) override { start(stream_, args); }
+  void combine_experts(const CombineExperts& args) override { start(stream_, args); }
 
  private:
   Stream stream_;

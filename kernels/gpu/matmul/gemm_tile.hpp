@@ -27,26 +27,45 @@ struct Slab {
 // The rows of an operand that a tile needs, from k_begin to k_end.
 template <typename T>
 struct TileRows {
+  using Value = T;
   const T* data;  // [rows, stride]
   int first, rows;
   int stride;
   int k_end;
+
+  // From here on offsets are counted: the same in all lanes.
+  __device__ __forceinline__ const T* corner(int k) const {
+    return data + static_cast<std::int64_t>(first) * stride + k;
+  }
+  __device__ __forceinline__ bool has(int row) const { return first + row < rows; }
+  // Bytes from the corner to value `ahead` of a row of the tile, which is the i-th that the thread fetches.
+  __device__ __forceinline__ std::uint32_t offset(int /*i*/, int row, int ahead) const {
+    return static_cast<std::uint32_t>(row * stride + ahead) * std::uint32_t{sizeof(T)};
+  }
 };
 
 // What one thread carries from global memory to a slab.
 template <typename T, typename Word, int kRows>
 class SlabPart {
  public:
+  using OwnPiece = Piece<T, Word>;
+  static constexpr int kRowPieces = kGemmSlabWords / OwnPiece::kWords;
+  static constexpr int kPieces = kRows * kRowPieces;
+  static constexpr int kOwn = (kPieces + kGemmThreads - 1) / kGemmThreads;
+
+  // Of the tile: where the thread's i-th piece lies.
+  __device__ __forceinline__ static int row_of(int i) { return (thread_index() + i * kGemmThreads) / kRowPieces; }
+
   // The slab that begins at k; rows and values that are not there are zeros.
-  __device__ __forceinline__ void fetch(const TileRows<T>& from, int k) {
-    const T* corner = from.data + static_cast<std::int64_t>(from.first) * from.stride + k;  // the same in all lanes
+  template <typename Rows>
+  __device__ __forceinline__ void fetch(const Rows& from, int k) {
+    const T* corner = from.corner(k);
     DCULAB_UNROLL
     for (int i = 0; i < kOwn; ++i) {
       const int row = row_of(i), ahead = place_of(i) * OwnPiece::kValues;
       pieces_[i] = {};
-      if (is_mine(i) && from.first + row < from.rows && k + ahead < from.k_end)
-        load_piece(pieces_[i], corner,
-                   static_cast<std::uint32_t>(row * from.stride + ahead) * std::uint32_t{sizeof(T)});
+      if (is_mine(i) && from.has(row) && k + ahead < from.k_end)
+        load_piece(pieces_[i], corner, from.offset(i, row, ahead));
     }
   }
 
@@ -63,15 +82,9 @@ class SlabPart {
   }
 
  private:
-  using OwnPiece = Piece<T, Word>;
-  static constexpr int kRowPieces = kGemmSlabWords / OwnPiece::kWords;
-  static constexpr int kPieces = kRows * kRowPieces;
-  static constexpr int kOwn = (kPieces + kGemmThreads - 1) / kGemmThreads;
-
   __device__ __forceinline__ static bool is_mine(int i) {
     return kPieces % kGemmThreads == 0 || thread_index() + i * kGemmThreads < kPieces;
   }
-  __device__ __forceinline__ static int row_of(int i) { return (thread_index() + i * kGemmThreads) / kRowPieces; }
   __device__ __forceinline__ static int place_of(int i) { return (thread_index() + i * kGemmThreads) % kRowPieces; }
 
   OwnPiece pieces_[kOwn];
@@ -136,12 +149,12 @@ struct TileSums {
   }
 };
 
-template <typename Word, int kRows, typename X, typename W>
-__device__ __forceinline__ TileSums<SumOf<Word>, kRows> multiply_slabs(const TileRows<X>& x, const TileRows<W>& w,
+template <typename Word, int kRows, typename XRows, typename W>
+__device__ __forceinline__ TileSums<SumOf<Word>, kRows> multiply_slabs(const XRows& x, const TileRows<W>& w,
                                                                        int k_begin, GemmSlabs<Word, kRows>& slabs) {
   constexpr int kSlab = kGemmSlabWords * kWordValues<Word>;
   TileSums<SumOf<Word>, kRows> sums;
-  SlabPart<X, Word, kRows> x_part;
+  SlabPart<typename XRows::Value, Word, kRows> x_part;
   SlabPart<W, Word, kGemmColumns> w_part;
   x_part.fetch(x, k_begin);
   w_part.fetch(w, k_begin);

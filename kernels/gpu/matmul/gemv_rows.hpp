@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "kernels/gpu/matmul/x_rows.hpp"
 #include "kernels/gpu/wave.hpp"
 #include "kernels/gpu/words.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
@@ -30,9 +31,11 @@ class GemvRows {
     XPiece x[kRows][kParts][kSlab / OwnPiece::kValues];
   };
 
-  // x [m, k], w [n, k]. Returns in lane l < kSums the value of row l / kGemvColumns and column
-  // first_column + l % kGemvColumns; other lanes repeat them.
-  __device__ __forceinline__ Sum multiply(const X* x, const W* w, int m, int n, int k, int first_column, Slab& slab) {
+  // x: m rows of k values; w [n, k]. Returns in lane l < kSums the value of row l /
+  // kGemvColumns and column first_column + l % kGemvColumns; other lanes repeat them.
+  template <typename XRows>
+  __device__ __forceinline__ Sum multiply(const XRows& x, const W* w, int m, int n, int k, int first_column,
+                                          Slab& slab) {
     fetch(w, n, k, first_column, 0);
     for (int begin = 0; begin < k; begin += kSlab) {
       const int end = begin + kSlab < k ? begin + kSlab : k;
@@ -65,14 +68,16 @@ class GemvRows {
   }
 
   // Values [begin, end) of k of all rows of x, and zeros up to whole steps and kRows rows.
-  __device__ __forceinline__ static void keep(const X* x, int m, int k, int begin, int end, Slab& slab) {
+  template <typename XRows>
+  __device__ __forceinline__ static void keep(const XRows& x, int m, int k, int begin, int end, Slab& slab) {
     const int pieces = (end - begin + kStep - 1) / kStep * (kStep / XPiece::kValues);
     DCULAB_UNROLL
     for (int row = 0; row < kRows; ++row) {
+      const X* from = x.data + static_cast<std::int64_t>(same_in_wave(x.number(row))) * x.stride;
       for (int i = thread_index(); i < pieces; i += kGemvThreads) {
         const int at = begin + i * XPiece::kValues;
         XPiece piece = {};
-        if (row < m && at < k) load_piece(piece, x + static_cast<std::int64_t>(row) * k + at, 0);
+        if (row < m && at < k) load_piece(piece, from + at, 0);
         slab.x[row][i % kParts][i / kParts] = piece;
       }
     }

@@ -1,4 +1,5 @@
-// GPTQ int4 weights in registers: from packed words to pairs of numbers, and activations in the order of those pairs.
+// GPTQ int4 weights in registers: from packed words to pairs of numbers, activations in the order of those pairs, and
+// where the sums go.
 //
 // A word holds eight in-features of one column, lowest nibble first. Its pairs are (0, 4), (1, 5), (2, 6), (3, 7):
 // `word >> 4 j & 0x000F000F` has both nibbles of pair j where halves have their lowest bits. With 0x6400 above them the
@@ -6,6 +7,7 @@
 #pragma once
 
 #include "kernels/gpu/args.hpp"
+#include "kernels/gpu/matmul/bias.hpp"
 #include "kernels/gpu/numbers.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 
@@ -91,6 +93,28 @@ __device__ __forceinline__ GptqGroup load_group(const GptqWeightView& weight, in
 __device__ __forceinline__ Pack<std::uint32_t, 4> load_words(const GptqWeightView& weight, int k, int column) {
   const std::int64_t index = static_cast<std::int64_t>(k >> 3) * weight.out_features + column;
   return load(reinterpret_cast<const Pack<std::uint32_t, 4>*>(weight.qweight + index));
+}
+
+// Part p of the sum has in-features p * k_per_part and up. In-feature k is of group k >> group_shift.
+struct GptqDivision {
+  int k_per_part = 0;
+  int group_shift = 0;
+};
+
+// The workspace, where there is one, takes the parts of the sum, [parts, m, n]; otherwise y takes the only one.
+__device__ __forceinline__ void store_sum(const GptqMatmul& args, int part, int row, int column, float sum) {
+  const int n = args.weight.out_features;
+  if (row >= args.m || column >= n) return;
+  if (args.workspace != nullptr)
+    store(args.workspace + (static_cast<std::int64_t>(part) * args.m + row) * n + column, sum);
+  else
+    store_number(args.y.data, args.y.dtype, static_cast<std::int64_t>(row) * args.y_stride + column,
+                 sum + bias_of(args.bias, column));
+}
+
+__device__ __forceinline__ int end_of_part(const GptqMatmul& args, const GptqDivision& division, int part) {
+  const std::int64_t end = (part + std::int64_t{1}) * division.k_per_part;
+  return end < args.weight.in_features ? static_cast<int>(end) : args.weight.in_features;
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

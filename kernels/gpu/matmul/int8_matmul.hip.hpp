@@ -21,7 +21,8 @@ __global__ void __launch_bounds__(kGemvThreads) int8_gemv_kernel(Int8Matmul args
   using Rows = GemvRows<kWave, kRows, std::int8_t, std::int8_t>;
   DCULAB_SHARED(typename Rows::Slab, slab);
   const int first = (workgroup_x() * (kGemvThreads / kWave) + wave_index<kWave>()) * kGemvColumns;
-  const std::int32_t sum = Rows().multiply(args.x, args.w, args.m, args.n, args.k, first, slab);
+  const StridedRows<std::int8_t> x{args.x, args.k};
+  const std::int32_t sum = Rows().multiply(x, args.w, args.m, args.n, args.k, first, slab);
   const int row = lane_index<kWave>() / kGemvColumns;
   const int column = first + lane_index<kWave>() % kGemvColumns;
   if (row < kRows && row < args.m && column < args.n)

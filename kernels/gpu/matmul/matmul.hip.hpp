@@ -14,8 +14,8 @@ __global__ void __launch_bounds__(kGemvThreads) gemv_kernel(Matmul args) {
   using Rows = GemvRows<kWave, kRows, X, W>;
   DCULAB_SHARED(typename Rows::Slab, slab);
   const int first = (workgroup_x() * (kGemvThreads / kWave) + wave_index<kWave>()) * kGemvColumns;
-  const float sum = Rows().multiply(static_cast<const X*>(args.x.data), static_cast<const W*>(args.w.data), args.m,
-                                    args.n, args.k, first, slab);
+  const StridedRows<X> x{static_cast<const X*>(args.x.data), args.k};
+  const float sum = Rows().multiply(x, static_cast<const W*>(args.w.data), args.m, args.n, args.k, first, slab);
   const int row = lane_index<kWave>() / kGemvColumns;
   const int column = first + lane_index<kWave>() % kGemvColumns;
   if (row < kRows && row < args.m && column < args.n)
