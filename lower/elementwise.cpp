@@ -16,6 +16,7 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
   if (rows == 0) return 0;
   if (device.kind == DeviceKind::cpu) return rows / std::ceil(rows / device.compute_units);
   if (op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm) return rows;
+  if (op.kind == OpKind::route_tokens) return std::ceil(rows * device.waves.wave_size / KernelResources{}.threads);
   return rows * std::ceil(static_cast<double>(op.n) / kValuesPerWorkgroup);
 }
 
@@ -61,7 +62,8 @@ void lower_elementwise(const Op& op, const Device& device, Launch& launch) {
   launch.grid.workgroups = launch.grid.most_workgroups = elementwise_workgroups(op, device);
   launch.arithmetic.multiply = op.flops;
   if (device.kind == DeviceKind::gpu) {
-    if (op.kind == OpKind::rope_and_cache && op.rotates) launch.kernels = 2;
+    const bool routes = op.kind == OpKind::route_tokens;  // chooses, then sorts
+    if (routes || (op.kind == OpKind::rope_and_cache && op.rotates)) launch.kernels = 2;
     return;
   }
   if (op.kind == OpKind::activation_mul && op.m > 0) add_exponentials(launch, op);

@@ -1,7 +1,7 @@
 // Ops that are neither products nor attention, value by value or row by row.
 //
-//   GPU  norms a workgroup a row, others 256 threads of 8 values each; rotating (not with ALiBi) and caching are a
-//        kernel each
+//   GPU  norms a workgroup a row, routers a wave a token, others 256 threads of 8 values each; rotating (not with
+//        ALiBi) and caching are a kernel each, and so are choosing experts and sorting what they get
 //   CPU  rows go to the threads in equal shares; groups of a KIVI cache that are complete are quantized value by value
 #pragma once
 

@@ -4,6 +4,7 @@
 
 #include "lower/attention.hpp"
 #include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/dculab_gpu/expert_product.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
 #include "lower/dculab_gpu/streams.hpp"
 #include "lower/elementwise.hpp"
@@ -80,7 +81,11 @@ void add_unfused(const Op& op, const UnfusedWork& work, const Device& device, La
 }  // namespace
 
 Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
-  if (op.experts.num_experts > 0) return of_all_experts(lower(of_one_expert(op), step, device, kernels), op);
+  if (op.experts.num_experts > 0) {
+    Launch launch = of_all_experts(lower(of_one_expert(op), step, device, kernels), op);
+    if (device.kind == DeviceKind::gpu && are_ours(kernels)) dculab_gpu::cut_expert_product(op, device, launch);
+    return launch;
+  }
   Launch launch = launch_of(op);
   lower_by_kind(op, step, device, kernels, launch);
   if (device.kind == DeviceKind::gpu) add_what_is_known(op, device, are_ours(kernels), launch);

@@ -15,7 +15,8 @@ constexpr double kIndexBytes = 4;  // of a chosen expert, and of a row's place
 
 }  // namespace
 
-// The weights of the experts that get a row are read once each.
+// The weights of the experts that get a row are read once each. The rows of the first product are those of the tokens,
+// each of which goes to several experts.
 Op plan_expert_matmul(const OpPlace& place, const StepSizes& sizes, int n, int k) {
   const Experts& experts = experts_of(sizes);
   const ExpertLoad& load = sizes.options.expert_load;
@@ -24,8 +25,11 @@ Op plan_expert_matmul(const OpPlace& place, const StepSizes& sizes, int n, int k
   op.experts = {.num_experts = experts.num_experts,
                 .touched = touched_experts(load, experts.num_experts, experts.num_experts_per_tok, tokens),
                 .longest_rows = longest_expert(load, experts.num_experts, experts.num_experts_per_tok, tokens)};
-  for (Operand& operand : op.operand_storage)
+  for (Operand& operand : op.operand_storage) {
     if (operand.role == OperandRole::weight) operand.unique *= op.experts.touched;
+    if (operand.role == OperandRole::activation && place.input == Buffer::normed)
+      operand.unique = activations(sizes, tokens * k);
+  }
   return op;
 }
 

@@ -5,8 +5,7 @@
 #include <bit>
 #include <charconv>
 
-#include "lower/dculab_gpu/geometry.hpp"
-#include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -23,7 +22,7 @@ struct Template {
 };
 
 using enum Argument;
-constexpr std::array<Template, 20> kTemplates{{
+constexpr std::array<Template, 26> kTemplates{{
     {Kernel::embedding, "embedding_kernel", {wave_size}},
     {Kernel::rms_norm, "rms_norm_kernel", {wave_size}},
     {Kernel::layer_norm, "layer_norm_kernel", {wave_size}},
@@ -47,6 +46,12 @@ constexpr std::array<Template, 20> kTemplates{{
     {Kernel::residual_add, "residual_add_kernel", {wave_size}},
     {Kernel::soft_cap, "soft_cap_kernel", {wave_size}},
     {Kernel::part_rotary_embedding, "part_rotary_embedding_kernel", {wave_size}},
+    {Kernel::route_tokens, "route_tokens_kernel", {wave_size}},
+    {Kernel::combine_experts, "combine_experts_kernel", {wave_size}},
+    {Kernel::expert_gemv, "expert_gemv_kernel", {wave_size, rows, values, stored}},
+    {Kernel::expert_gemm, "expert_gemm_kernel", {rows, values, stored}},
+    {Kernel::expert_gptq_gemv, "expert_gptq_gemv_kernel", {wave_size, rows, values}},
+    {Kernel::expert_gptq_gemm, "expert_gptq_gemm_kernel", {wave_size, rows, values}},
 }};
 
 struct Word {
@@ -193,6 +198,23 @@ template <std::size_t size>
              : KernelId{.kernel = Kernel::gemm, .rows = gemm_rows, .values = x, .stored = weights};
 }
 
+[[nodiscard]] KernelId expert_kernel(const Op& op, int wave) {
+  const Dtype weights = op.weight_format.dtype, x = op.activation_dtype == Dtype::f16 ? Dtype::f16 : Dtype::f32;
+  if (op.activations != ActivationMode::exact) return {};
+  const ExpertPlan plan = plan_expert_matmul(op.m, op.experts.num_experts, weights);
+  if (weights == Dtype::int4)
+    return {.kernel = plan.is_gemv() ? Kernel::expert_gptq_gemv : Kernel::expert_gptq_gemm,
+            .wave_size = wave,
+            .rows = plan.rows,
+            .values = x};
+  if (weights != Dtype::f16 && weights != Dtype::bf16 && weights != Dtype::f32) return {};
+  return {.kernel = plan.is_gemv() ? Kernel::expert_gemv : Kernel::expert_gemm,
+          .wave_size = plan.is_gemv() ? wave : 0,
+          .rows = plan.rows,
+          .values = x,
+          .stored = weights};
+}
+
 [[nodiscard]] Kernel activation_kernel(const Op& op) {
   switch (op.activation) {
     case OpActivation::gelu:
@@ -230,7 +252,11 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
     case OpKind::layer_norm:
       return {.kernel = Kernel::layer_norm, .wave_size = wave};
     case OpKind::matmul:
-      return matmul_kernel(op, wave);
+      return op.experts.num_experts > 0 ? expert_kernel(op, wave) : matmul_kernel(op, wave);
+    case OpKind::route_tokens:
+      return {.kernel = Kernel::route_tokens, .wave_size = wave};
+    case OpKind::combine_experts:
+      return {.kernel = Kernel::combine_experts, .wave_size = wave};
     case OpKind::rope_and_cache:
       return cache_kernel(op, wave);
     case OpKind::attention_prefill:
@@ -241,8 +267,6 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
       return {.kernel = activation_kernel(op), .wave_size = wave};
     case OpKind::shift_sink_keys:  // on the CPU only
     case OpKind::attention_scores:
-    case OpKind::route_tokens:
-    case OpKind::combine_experts:
     case OpKind::all_reduce:  // libraries'
     case OpKind::all_gather:
       return {};

@@ -34,6 +34,12 @@ enum class Kernel : std::uint8_t {
   residual_add,
   soft_cap,
   part_rotary_embedding,
+  route_tokens,
+  combine_experts,
+  expert_gemv,
+  expert_gemm,
+  expert_gptq_gemv,
+  expert_gptq_gemm,
 };
 
 // One instance of a kernel template. Arguments that a kernel does not have are 0, formats that it does not have F32.
@@ -51,8 +57,8 @@ struct KernelId {
 };
 
 // heads_per_workgroup: query heads that a workgroup of decode attention serves.
-// Kernel::none where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi; the first stands for
-// both.
+// Kernel::none where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi, and so is
+// route_tokens; the first stands for both.
 [[nodiscard]] KernelId kernel_of(const Op& op, int wave_size, int heads_per_workgroup);
 
 // The name that the compiler gives it: "gemv_kernel<64, 8, Half, Bf16>". Empty for Kernel::none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lower/dculab_gpu/expert_product.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "lower/dculab_gpu/streams.hpp"
@@ -19,7 +20,8 @@ struct Sizes {
 }
 
 [[nodiscard]] bool is_gptq(const KernelId& kernel) {
-  return kernel.kernel == Kernel::gptq_gemv || kernel.kernel == Kernel::gptq_gemm;
+  return kernel.kernel == Kernel::gptq_gemv || kernel.kernel == Kernel::gptq_gemm ||
+         kernel.kernel == Kernel::expert_gptq_gemv || kernel.kernel == Kernel::expert_gptq_gemm;
 }
 
 [[nodiscard]] bool is_int8(const KernelId& kernel) {
@@ -81,10 +83,17 @@ void take_slabs(Stream& stream, Bytes run, Bytes slab, Bytes pitch) {
   stream.pitch = pitch;
 }
 
+// How the rows of a product are cut.
+struct RowCut {
+  double tiles = 1;
+  double tiles_of_weight = 1;  // that ask for the same weights
+  double tiles_of_x = 1;       // and for the same row of x
+};
+
 // Row tiles start first, of int4 column tiles.
-void add_gemm(Streams& streams, const Op& op, const KernelId& kernel) {
+void add_gemm(Streams& streams, const Op& op, const KernelId& kernel, const RowCut& rows) {
   const auto [m, n, k] = sizes_of(op);
-  const double row_tiles = std::ceil(m / kernel.rows);
+  const double row_tiles = rows.tiles;
   const double column_tiles = std::ceil(n / (is_gptq(kernel) ? kGptqGemmColumns : kGemmColumns));
   const Dtype x = read_of_x(op, kernel);
   const bool is_halves = x == Dtype::f16 && kernel.stored == Dtype::f16;
@@ -94,12 +103,12 @@ void add_gemm(Streams& streams, const Op& op, const KernelId& kernel) {
   streams.workgroups = row_tiles * column_tiles;
   Stream weight{.role = OperandRole::weight,
                 .unique = op.operands().front().unique,
-                .workgroups = row_tiles,
+                .workgroups = rows.tiles_of_weight,
                 .stride = is_gptq(kernel) ? column_tiles : 1};
   if (!is_gptq(kernel)) take_slabs(weight, values * Bytes(weights), slab, k * Bytes(weights));
   Stream activation{.role = OperandRole::activation,
-                    .unique = storage(x, m * k),
-                    .workgroups = column_tiles,
+                    .unique = storage(x, m * k / rows.tiles_of_x),
+                    .workgroups = column_tiles * rows.tiles_of_x,
                     .stride = is_gptq(kernel) ? 1 : row_tiles};
   take_slabs(activation, storage(x, values), slab, storage(x, k));
   streams.add(weight);
@@ -107,13 +116,35 @@ void add_gemm(Streams& streams, const Op& op, const KernelId& kernel) {
   add_result(streams, op);
 }
 
+// The row numbers of a tile, and where it begins, are little beside its rows, and are left out.
+void add_expert_product(Streams& streams, const Op& op, const KernelId& kernel) {
+  const double touched = std::max(1.0, op.experts.touched), k = static_cast<double>(op.k);
+  const double x_rows = op.operands()[1].unique / storage(op.activation_dtype, k);
+  const RowCut rows{expert_tiles(op), expert_tiles(op) / touched, static_cast<double>(op.m) / x_rows};
+  if (kernel.rows > kGemvMaxRows) return add_gemm(streams, op, kernel, rows);
+  const double column_tiles = std::ceil(static_cast<double>(op.n) / expert_columns(kernel));
+  const Dtype x = activations_of(op);
+  streams.workgroups = rows.tiles * column_tiles;
+  streams.add({.role = OperandRole::weight,
+               .unique = op.operands().front().unique,
+               .workgroups = rows.tiles_of_weight,
+               .stride = is_gptq(kernel) ? column_tiles : 1});
+  streams.add({.role = OperandRole::activation,
+               .unique = storage(x, x_rows * k),
+               .workgroups = column_tiles * rows.tiles_of_x,
+               .stride = is_gptq(kernel) ? 1 : rows.tiles});
+  add_result(streams, op);
+}
+
 }  // namespace
 
 void add_product(Streams& streams, const Op& op, const KernelId& kernel, double parts) {
+  if (op.experts.num_experts > 0) return add_expert_product(streams, op, kernel);
+  const double row_tiles = std::ceil(static_cast<double>(op.m) / kernel.rows);
   if (op.m <= kGemvMaxRows)
     add_gemv(streams, op, kernel);
   else
-    add_gemm(streams, op, kernel);
+    add_gemm(streams, op, kernel, {row_tiles, row_tiles, 1});
   streams.workgroups *= std::max(1.0, parts);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -121,6 +122,16 @@ void add_caching(Streams& streams, const Op& op) {
       streams.add({.role = operand.role, .unique = operand.unique, .run = operand.contiguous_run});
 }
 
+// Each expert's workgroup of the second kernel reads all choices twice.
+void add_routing(Streams& streams, const Op& op, const KernelId& kernel) {
+  const double tokens = static_cast<double>(op.m), experts = static_cast<double>(op.n);
+  const Operand& written = op.operands()[1];  // a weight and two numbers for each choice
+  streams.workgroups = std::ceil(tokens * kernel.wave_size / kRouteThreads);
+  streams.add({.role = OperandRole::activation, .unique = storage(Dtype::f32, tokens * experts)});
+  streams.add({.role = OperandRole::activation, .unique = written.unique / 3, .workgroups = experts, .asks = 2});
+  streams.add({.role = OperandRole::output, .unique = written.unique / 3 * 4});
+}
+
 }  // namespace
 
 void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double parts) {
@@ -135,13 +146,14 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double 
       return add_caching(streams, op);
     case OpKind::matmul:
       return add_product(streams, op, kernel, parts);
+    case OpKind::route_tokens:
+      return add_routing(streams, op, kernel);
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
     case OpKind::attention_scores:
     case OpKind::shift_sink_keys:
     case OpKind::activation_mul:
     case OpKind::qk_norm:
-    case OpKind::route_tokens:
     case OpKind::combine_experts:
     case OpKind::residual_add:
     case OpKind::soft_cap:

@@ -1,0 +1,60 @@
+#include "lower/dculab_gpu/expert_product.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/dculab_gpu/expert_plan.hpp"
+#include "lower/dculab_gpu/streams.hpp"
+
+namespace dculab::lower::dculab_gpu {
+namespace {
+
+[[nodiscard]] double touched(const Op& op) { return std::max(1.0, op.experts.touched); }
+
+[[nodiscard]] ExpertPlan plan_of(const Op& op) {
+  return plan_expert_matmul(op.m, op.experts.num_experts, op.weight_format.dtype);
+}
+
+}  // namespace
+
+double expert_tiles(const Op& op) {
+  const double mean = static_cast<double>(op.m) / touched(op), rows = plan_of(op).rows;
+  return touched(op) * std::max(1.0, (mean + (rows - 1) / 2) / rows);
+}
+
+int expert_columns(const KernelId& kernel) {
+  switch (kernel.kernel) {
+    case Kernel::expert_gemv:
+      return kGemvThreads / kernel.wave_size * kGemvColumns;
+    case Kernel::expert_gptq_gemv:
+      return kGptqGemvColumns;
+    case Kernel::expert_gptq_gemm:
+      return kGptqGemmColumns;
+    default:
+      return kGemmColumns;
+  }
+}
+
+void cut_expert_product(const Op& op, const Device& device, Launch& launch) {
+  const KernelId kernel = kernel_of(op, device.waves.wave_size, 1);
+  if (op.m == 0 || kernel.kernel == Kernel::none) return;
+  const double columns = static_cast<double>(expert_columns(kernel));
+  const Tiles before = launch.tiles;
+  launch.tiles = {expert_tiles(op), std::ceil(static_cast<double>(op.n) / columns)};
+  launch.grid.workgroups = launch.grid.most_workgroups = launch.tiles.rows * launch.tiles.columns;
+  for (Access& access : launch.accesses()) {
+    if (access.role == OperandRole::weight) access.requests = launch.tiles.rows / touched(op);
+    if (access.role == OperandRole::activation) access.requests *= launch.tiles.columns / before.columns;
+  }
+  Arithmetic& arithmetic = launch.arithmetic;
+  arithmetic.rows = static_cast<double>(op.m) / launch.tiles.rows;
+  arithmetic.stored_values = static_cast<double>(op.n) * static_cast<double>(op.k) * launch.tiles.rows;
+  if (launch.product) launch.product->rows = arithmetic.rows;
+  if (const auto compiled = compiled_resources(device.kernel_target, kernel)) launch.resources = *compiled;
+  launch.workgroups_per_unit = std::max(1, workgroups_per_unit(device.waves, launch.resources));
+  launch.waves_per_workgroup = waves_per_workgroup(device.waves, launch.resources);
+  add_streams(launch.streams, op, kernel, 1);
+}
+
+}  // namespace dculab::lower::dculab_gpu

@@ -1,0 +1,21 @@
+// How our GPU kernels do the products of a mixture of experts: tiles of one expert's rows each (expert_plan.hpp).
+#pragma once
+
+#include "core/op.hpp"
+#include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/device.hpp"
+#include "lower/launch.hpp"
+
+namespace dculab::lower::dculab_gpu {
+
+// Tiles that hold a row, on average. An expert's last tile is half full on average, but an expert that gets a row has a
+// tile at least. Precondition: op.experts.num_experts > 0.
+[[nodiscard]] double expert_tiles(const Op& op);
+
+// Columns of y that a workgroup of the kernel computes.
+[[nodiscard]] int expert_columns(const KernelId& kernel);
+
+// Cuts a launch of the products of all experts (of_all_experts) as our kernels do.
+void cut_expert_product(const Op& op, const Device& device, Launch& launch);
+
+}  // namespace dculab::lower::dculab_gpu
