@@ -1,7 +1,4 @@
 // Ops of a mixture of experts as calls of the CPU kernels.
-#include <string>
-
-#include "core/error.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
 #include "kernels/cpu/expert_kernels.hpp"
@@ -15,17 +12,6 @@ namespace {
   return *kind.experts;
 }
 
-[[nodiscard]] kernels::RouterRule rule_of(const Experts& experts) {
-  const bool softmax = experts.scoring == ExpertScoring::softmax;
-  return {.num_experts = experts.num_experts,
-          .experts_per_token = experts.num_experts_per_tok,
-          .scoring = softmax ? kernels::RouterScoring::softmax : kernels::RouterScoring::sigmoid,
-          .normalized = experts.normalized,
-          .scaling = static_cast<float>(experts.scaling),
-          .num_groups = experts.num_groups,
-          .groups_per_token = experts.groups_per_tok};
-}
-
 }  // namespace
 
 void CpuExecutor::execute_route(const Op& op, int layer) {
@@ -36,14 +22,11 @@ void CpuExecutor::execute_route(const Op& op, int layer) {
   kernels::cpu::route_tokens(threads_, workspace_,
                              {.logits = values(op.input),
                               .correction_bias = experts.correction_bias ? f32_values(bias) : nullptr,
-                              .rule = rule_of(experts),
+                              .rule = router_rule(experts),
                               .choices = routing_.choices(),
                               .bad_tokens = &bad_tokens,
                               .num_tokens = inputs_.num_tokens()});
-  if (bad_tokens > 0)
-    throw InputError("layer " + std::to_string(layer) + ": the router gives " + std::to_string(bad_tokens) +
-                     " of the step's tokens a logit that is NaN or infinite, so that they have no experts "
-                     "(the checkpoint is damaged, or its activations overflow)");
+  require_routed(bad_tokens, layer);
   routing_.count(layer, experts);
 }
 

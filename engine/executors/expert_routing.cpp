@@ -2,8 +2,36 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
+
+#include "core/error.hpp"
 
 namespace dculab::engine {
+
+kernels::RouterRule router_rule(const Experts& experts) {
+  const bool softmax = experts.scoring == ExpertScoring::softmax;
+  return {.num_experts = experts.num_experts,
+          .experts_per_token = experts.num_experts_per_tok,
+          .scoring = softmax ? kernels::RouterScoring::softmax : kernels::RouterScoring::sigmoid,
+          .normalized = experts.normalized,
+          .scaling = static_cast<float>(experts.scaling),
+          .num_groups = experts.num_groups,
+          .groups_per_token = experts.groups_per_tok};
+}
+
+void require_routed(int bad_tokens, int layer) {
+  if (bad_tokens > 0)
+    throw InputError("layer " + std::to_string(layer) + ": the router gives " + std::to_string(bad_tokens) +
+                     " of the step's tokens a logit that is NaN or infinite, so that they have no experts "
+                     "(the checkpoint is damaged, or its activations overflow)");
+}
+
+ExpertHistogram take(ExpertHistogram& histogram) {
+  ExpertHistogram taken = histogram;
+  for (std::vector<std::int64_t>& counts : histogram.choices) std::ranges::fill(counts, 0);
+  histogram.layer_steps = histogram.touched_experts = 0;
+  return taken;
+}
 
 ExpertRouting::ExpertRouting(const ModelShape& shape) {
   int most_experts = 0;
@@ -42,11 +70,6 @@ void ExpertRouting::count(int layer, const Experts& experts) {
   histogram_.add(static_cast<std::size_t>(layer), tokens);
 }
 
-ExpertHistogram ExpertRouting::take_histogram() {
-  ExpertHistogram taken = histogram_;
-  for (std::vector<std::int64_t>& counts : histogram_.choices) std::ranges::fill(counts, 0);
-  histogram_.layer_steps = histogram_.touched_experts = 0;
-  return taken;
-}
+ExpertHistogram ExpertRouting::take_histogram() { return take(histogram_); }
 
 }  // namespace dculab::engine

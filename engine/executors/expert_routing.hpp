@@ -10,6 +10,14 @@
 
 namespace dculab::engine {
 
+[[nodiscard]] kernels::RouterRule router_rule(const Experts& experts);
+
+// Throws InputError where a router's logits left tokens of the step without experts.
+void require_routed(int bad_tokens, int layer);
+
+// What was counted since the last call.
+[[nodiscard]] ExpertHistogram take(ExpertHistogram& histogram);
+
 class ExpertRouting {
  public:
   explicit ExpertRouting(const ModelShape& shape);

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/executors/gpu_expert_routing.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -37,9 +38,10 @@ void upload_span(kernels::gpu::Device& device, const DeviceMemory& to, std::span
                        OperandRole::block_table)};
 }
 
-// All but the residual and the logits.
-constexpr std::array kOfActivationDtype{Buffer::normed,        Buffer::qkv, Buffer::attention, Buffer::projected,
-                                        Buffer::mlp_projected, Buffer::up,  Buffer::activated};
+// All but the residual and logits.
+constexpr std::array kOfActivationDtype{
+    Buffer::normed, Buffer::qkv,       Buffer::attention, Buffer::projected,        Buffer::mlp_projected,
+    Buffer::up,     Buffer::activated, Buffer::expert_up, Buffer::expert_activated, Buffer::expert_output};
 
 // Values of a token that are rounded to int8 at once, at most.
 [[nodiscard]] int quantized_width(const ModelShape& shape) {
@@ -62,12 +64,14 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
                                           {hidden, width(shape, Buffer::attention)},
                                           {width(shape, Buffer::up), hidden},
                                           {hidden, width(shape, Buffer::activated)}};
+  const int num_experts = width(shape, Buffer::router_logits);
   auto floats = static_cast<std::size_t>(
       lower::dculab_gpu::paged_attention_workspace(limits.max_num_seqs, shape.heads().num_attention_heads,
                                                    shape.heads().head_dim, longest_context, partition_tokens));
   for (int m = 1; m <= limits.max_num_batched_tokens; ++m) {
     for (const auto& [n, k] : matrices) floats = std::max(floats, of_matrix(layers.dtype, m, n, k));
     floats = std::max(floats, of_matrix(shape.head_format(layers).dtype, m, shape.vocab_size, hidden));
+    if (num_experts > 0) floats = std::max(floats, of_matrix(shape.dtype, m, num_experts, hidden));
   }
   return floats;
 }
@@ -78,12 +82,14 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
   const double longest = shape.max_position_embeddings;
   double values = 0, angles = 0;
   for (const LayerKind& kind : shape.kinds) angles += longest * kind.attention.rotary_dim();
-  for (const Buffer buffer : kOfActivationDtype) values += width(shape, buffer);
+  for (const Buffer buffer : kOfActivationDtype) values += width(shape, buffer) * rows_per_token(shape, buffer);
   const auto floats =
       static_cast<double>(gpu_workspace_floats(shape, limits, partition_tokens, shape.max_position_embeddings));
   constexpr double kTokenInputs = 4 + 4 + 8;  // id, position, slot
   return storage(activation, tokens * values) +
-         storage(Dtype::f32, tokens * shape.hidden_size + seqs * shape.vocab_size + angles + floats) +
+         storage(Dtype::f32, tokens * (shape.hidden_size + width(shape, Buffer::router_logits)) +
+                                 seqs * shape.vocab_size + angles + floats) +
+         GpuExpertRouting::memory(shape, limits.max_num_batched_tokens) +
          Bytes(tokens * (kTokenInputs + quantized_width(shape) + sizeof(float)) +
                2 * 4 * seqs * (longest / block_size + 3));
 }
@@ -92,8 +98,10 @@ GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& sh
                                const GpuStepLimits& limits) {
   const int tokens = limits.max_num_batched_tokens;
   for (const Buffer buffer : kOfActivationDtype)
-    buffers[index(buffer)] = make_tensor(device, activation, tokens, width(shape, buffer));
+    buffers[index(buffer)] =
+        make_tensor(device, activation, tokens * rows_per_token(shape, buffer), width(shape, buffer));
   buffers[index(Buffer::residual)] = make_tensor(device, Dtype::f32, tokens, width(shape, Buffer::residual));
+  buffers[index(Buffer::router_logits)] = make_tensor(device, Dtype::f32, tokens, width(shape, Buffer::router_logits));
   buffers[index(Buffer::logits)] = make_tensor(device, Dtype::f32, limits.max_num_seqs, shape.vocab_size);
   if (const int columns = quantized_width(shape); columns > 0) {
     quantized = make_tensor(device, Dtype::int8, tokens, columns);

@@ -78,6 +78,7 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       max_blocks_per_seq_(blocks_of_longest(shape_, kv_cache)),
       device_inputs_(device_, options.limits, max_blocks_per_seq_),
       positions_(upload_positions(device_, shape_)),
+      routing_(device_, shape_, options.limits.max_num_batched_tokens),
       workspace_(device_, workspace_bytes(shape_, options_, kv_cache)),
       logits_(static_cast<std::size_t>(options.limits.max_num_seqs) * static_cast<std::size_t>(shape_.vocab_size)) {}
 
@@ -91,6 +92,7 @@ std::string GpuExecutor::build_name() const {
 StepResult GpuExecutor::run(const StepPlan& plan) {
   const auto start = SteadyClock::now();
   fill_inputs(plan);
+  routing_.begin_step();
   marked_ops_.clear();
   run_stage(plan, Stage::before_layers, 0);
   for (int layer = 0; layer < shape_.num_layers(); ++layer) run_stage(plan, Stage::layer, layer);
@@ -101,6 +103,7 @@ StepResult GpuExecutor::run(const StepPlan& plan) {
     device_->download(logits_.data(), activations_[Buffer::logits].as(),
                       rows * static_cast<std::size_t>(shape_.vocab_size) * sizeof(float));
   device_->synchronize();
+  routing_.end_step();
   StepResult result;
   result.duration = Seconds(std::chrono::duration<double>(SteadyClock::now() - start).count());
   if (timing_ == OpTiming::on) result.op_durations = op_durations(plan);
@@ -160,7 +163,7 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
     case OpKind::layer_norm:
       return execute_norm(op, layer);
     case OpKind::matmul:
-      return execute_matmul(op, layer);
+      return op.experts.num_experts > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
     case OpKind::rope_and_cache:
       return execute_rope_and_cache(op, layer);
     case OpKind::attention_prefill:
@@ -174,8 +177,9 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
     case OpKind::soft_cap:
       return execute_soft_cap(op);
     case OpKind::route_tokens:
+      return execute_route(op, layer);
     case OpKind::combine_experts:
-      return require(false, op, "is of a mixture of experts, which is priced, not run");
+      return execute_combine(op, layer);
     case OpKind::shift_sink_keys:
     case OpKind::attention_scores:
       return require(false, op, "is for a CPU: GPU kernels keep every token");

@@ -9,6 +9,7 @@
 
 #include "core/engine_options.hpp"
 #include "engine/executors/gpu_buffers.hpp"
+#include "engine/executors/gpu_expert_routing.hpp"
 #include "engine/executors/gpu_weights.hpp"
 #include "engine/executors/model_executor.hpp"
 #include "engine/kv/gpu_kv_storage.hpp"
@@ -49,6 +50,7 @@ class GpuExecutor final : public ModelExecutor {
   [[nodiscard]] std::span<const float> logits(int row) const override;
   [[nodiscard]] const ModelShape& shape() const override { return shape_; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
+  [[nodiscard]] ExpertHistogram take_expert_histogram() override { return routing_.take_histogram(); }
   [[nodiscard]] int num_threads() const override { return 0; }
   [[nodiscard]] std::string device_name() const override { return device_->info().name; }
   [[nodiscard]] std::string build_name() const override;
@@ -64,6 +66,10 @@ class GpuExecutor final : public ModelExecutor {
   void rotate(const Op& op);
   void execute_matmul(const Op& op, int layer);
   void multiply_int8(const Op& op, const GpuMatrix& weights);
+  [[nodiscard]] kernels::gpu::RouteTokens routed(const Op& op, int layer) const;
+  void execute_route(const Op& op, int layer);
+  void execute_expert_matmul(const Op& op, int layer);
+  void execute_combine(const Op& op, int layer);
   void execute_activation(const Op& op);
   void execute_rope_and_cache(const Op& op, int layer);
   void execute_attention(const StepPlan& plan, const Op& op, int layer, Phase phase);
@@ -84,7 +90,8 @@ class GpuExecutor final : public ModelExecutor {
   int max_blocks_per_seq_;
   GpuStepInputs device_inputs_;
   std::vector<GpuPositions> positions_;  // [kinds of layers]
-  DeviceMemory workspace_;               // of split-k matmuls and of partitioned attention, one after the other
+  GpuExpertRouting routing_;
+  DeviceMemory workspace_;  // of split-k matmuls and of partitioned attention, one after the other
   StepInputs inputs_;
   std::vector<float> logits_;  // [max_num_seqs, vocab_size]
   OpTiming timing_ = OpTiming::on;

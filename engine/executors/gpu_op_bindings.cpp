@@ -12,7 +12,7 @@ int GpuExecutor::rows_of(const Op& op) const {
 }
 
 Input GpuExecutor::input(Buffer buffer) const {
-  const bool f32 = buffer == Buffer::residual || buffer == Buffer::logits;
+  const bool f32 = buffer == Buffer::residual || buffer == Buffer::logits || buffer == Buffer::router_logits;
   return {activations_[buffer].as(), f32 ? Dtype::f32 : options_.activation_dtype};
 }
 
@@ -58,15 +58,18 @@ void GpuExecutor::execute_norm(const Op& op, int layer) {
 }
 
 void GpuExecutor::execute_activation(const Op& op) {
-  const Dense& mlp = layer_of(op, shape_).mlp;
-  const int tokens = inputs_.num_tokens(), columns = mlp.intermediate_size;
+  const LayerKind& layer = layer_of(op, shape_);
+  const bool of_experts = op.input == Buffer::expert_up;
+  const ActivationKind activation = of_experts ? layer.experts->activation : layer.mlp.activation;
+  const int tokens = inputs_.num_tokens() * rows_per_token(layer, op.input);
+  const int columns = width(shape_, layer, op.output);
   require(op.m == tokens && op.n == columns, op, "has another shape");
-  const bool gelu = is_gelu(mlp.activation), gated = mlp.kind == MlpKind::gated;
-  require(gelu || (gated && mlp.activation == ActivationKind::silu), op, "has no kernel");
+  const bool gelu = is_gelu(activation), gated = of_experts || layer.mlp.kind == MlpKind::gated;
+  require(gelu || (gated && activation == ActivationKind::silu), op, "has no kernel");
   if (!gelu)
     return device_->silu_and_mul(
         {.gate_up = input(op.input), .out = output(op.output), .num_tokens = tokens, .width = columns});
-  const bool tanh = mlp.activation == ActivationKind::gelu_tanh;
+  const bool tanh = activation == ActivationKind::gelu_tanh;
   if (gated)
     return device_->gelu_and_mul({.gate_up = input(op.input),
                                   .out = output(op.output),

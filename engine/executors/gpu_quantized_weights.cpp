@@ -1,6 +1,7 @@
 #include "engine/executors/gpu_quantized_weights.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -73,6 +74,25 @@ GptqArrays to_gptq_arrays(const QuantizedMatrix& matrix) {
                                                                  .group_size = matrix.group_size});
   return {sorted.qweight.empty() ? std::move(tensors.qweight) : std::move(sorted.qweight), std::move(tensors.qzeros),
           std::move(tensors.scales), std::move(sorted.x_perm)};
+}
+
+void append(GptqArrays& to, const GptqArrays& matrix, int columns) {
+  const std::size_t k = static_cast<std::size_t>(columns), before = to.qweight.size() / matrix.qweight.size();
+  const auto add_order = [&to, k](const std::vector<std::int32_t>& order) {
+    const std::size_t first = to.x_perm.size();
+    to.x_perm.resize(first + k);
+    const auto begin = to.x_perm.begin() + static_cast<std::ptrdiff_t>(first);
+    if (order.empty())
+      std::iota(begin, to.x_perm.end(), 0);
+    else
+      std::ranges::copy(order, begin);
+  };
+  const bool is_ordered = !to.x_perm.empty() || !matrix.x_perm.empty();
+  for (std::size_t each = to.x_perm.size() / k; is_ordered && each < before; ++each) add_order({});
+  if (is_ordered) add_order(matrix.x_perm);
+  append(to.qweight, matrix.qweight);
+  append(to.qzeros, matrix.qzeros);
+  append(to.scales, matrix.scales);
 }
 
 Int8Arrays to_int8_arrays(const QuantizedMatrix& matrix) {

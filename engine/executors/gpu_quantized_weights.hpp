@@ -18,6 +18,10 @@ struct GptqArrays {
   std::vector<std::int32_t> x_perm;    // [columns], or empty: see kernels::gpu::GptqMatmul
 };
 
+// Puts a matrix of `columns` in-features behind those that `to` has. An order of rows that only some need is given to
+// all.
+void append(GptqArrays& to, const GptqArrays& matrix, int columns);
+
 struct Int8Arrays {
   std::vector<std::int8_t> values;  // [rows, columns]
   std::vector<float> scales;        // [rows]

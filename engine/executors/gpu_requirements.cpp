@@ -1,10 +1,9 @@
 #include "engine/executors/gpu_requirements.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "core/error.hpp"
-#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/expert_plan.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -19,11 +18,25 @@ void require_product_kernel(Dtype weights, ActivationMode activations) {
     throw InputError("int8 weights with exact activations are not supported on the GPU; use --activations int8");
 }
 
+void require_at_most(int count, int most, const std::string& what) {
+  if (count > most)
+    throw InputError(std::to_string(count) + " " + what + " are not supported on the GPU; there are kernels for " +
+                     std::to_string(most) + " at most");
+}
+
+void require_expert_kernels(const Experts& experts, Dtype weights) {
+  require_at_most(experts.num_experts, lower::dculab_gpu::kMostExperts, "experts");
+  require_at_most(experts.num_experts_per_tok, lower::dculab_gpu::kMostExpertsPerToken, "experts of a token");
+  require_at_most(experts.num_groups, lower::dculab_gpu::kMostExpertGroups, "groups of experts");
+  if (weights == Dtype::int8)
+    throw InputError("int8 weights of experts are not supported on the GPU; use int4 or --device cpu");
+}
+
 }  // namespace
 
 void require_gpu_runnable(const ModelShape& shape, Dtype activation_dtype, ActivationMode activations) {
-  if (std::ranges::any_of(shape.kinds, [](const LayerKind& kind) { return kind.experts.has_value(); }))
-    throw InputError(shape.name + " is a mixture of experts, which is not supported on the GPU; use --device cpu");
+  for (const LayerKind& kind : shape.kinds)
+    if (kind.experts) require_expert_kernels(*kind.experts, shape.layer_format().dtype);
   require_product_kernel(shape.layer_format().dtype, activations);
   if (activation_dtype != Dtype::f16 && activation_dtype != Dtype::f32)
     throw InputError("activations of " + std::string(name(activation_dtype)) +

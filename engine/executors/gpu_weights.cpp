@@ -21,6 +21,7 @@ class Uploader {
       : device_(device), weights_(weights), gain_offset_(gain_offset) {}
 
   GpuSlot slot(const SlotWeights& bound) {
+    if (!bound.expert_weights[0].empty()) return {.matrix = experts(bound), .norm = {}, .parts = {}};
     const auto count = static_cast<std::size_t>(bound.count);
     const std::span<const WeightView> weights = std::span(bound.weights).first(count);
     const std::span<const WeightView> biases = std::span(bound.biases).first(count);
@@ -32,6 +33,12 @@ class Uploader {
     GpuSlot slot{.matrix = matrix(weights, bound.columns), .norm = {}, .parts = {}};
     slot.matrix.bias = static_cast<const float*>(bias.data);
     return slot;
+  }
+
+  // A router's, beside its matrix.
+  [[nodiscard]] const float* correction_bias(const SlotWeights& bound) {
+    const WeightView& bias = bound.weights[kCorrectionBias];
+    return bias.data == nullptr ? nullptr : static_cast<const float*>(rows({&bias, 1}, 1).data);
   }
 
   // The rows of all views, one after another; `columns` values each.
@@ -69,12 +76,42 @@ class Uploader {
         throw InputError("the GPU engine needs one g_idx for Q, K and V (and for gate and up); use the CPU");
     }
     if (matrix.format.dtype == Dtype::int4)
-      upload_int4(views, matrix);
+      upload_int4(views, views.size(), matrix);
     else if (matrix.format.dtype == Dtype::int8)
       upload_int8(views, matrix);
     else
       matrix.values = rows(views, columns);
     return matrix;
+  }
+
+  // Those of each expert, its parts one below the other.
+  [[nodiscard]] GpuMatrix experts(const SlotWeights& bound) {
+    const std::vector<WeightView> weights = by_expert(bound, bound.expert_weights);
+    GpuMatrix matrix{.columns = bound.columns, .format = {weights[0].dtype, weights[0].group_size}};
+    matrix.experts = static_cast<int>(bound.expert_weights[0].size());
+    for (const WeightView& view : std::span(weights).first(static_cast<std::size_t>(bound.count)))
+      matrix.rows += view.rows;
+    for (const WeightView& view : weights)
+      if (view.dtype != matrix.format.dtype || view.group_size != matrix.format.group_size)
+        throw InputError("the GPU engine needs all experts of a layer in one format");
+    if (matrix.format.dtype == Dtype::int4)
+      upload_int4(weights, static_cast<std::size_t>(bound.count), matrix);
+    else
+      matrix.values = rows(weights, bound.columns);
+    if (!bound.expert_biases[0].empty())
+      matrix.bias = static_cast<const float*>(rows(by_expert(bound, bound.expert_biases), 1).data);
+    return matrix;
+  }
+
+  using ExpertViews = std::array<std::vector<WeightView>, kMostParts>;
+
+  // Of the first expert each part, then of the next.
+  [[nodiscard]] static std::vector<WeightView> by_expert(const SlotWeights& bound, const ExpertViews& parts) {
+    std::vector<WeightView> views;
+    for (std::size_t expert = 0; expert < parts[0].size(); ++expert)
+      for (std::size_t part = 0; part < static_cast<std::size_t>(bound.count); ++part)
+        views.push_back(parts[part][expert]);
+    return views;
   }
 
   [[nodiscard]] static std::size_t bytes(const WeightView& view, int columns) {
@@ -95,8 +132,11 @@ class Uploader {
     return memory.as<T>();
   }
 
-  void upload_int4(std::span<const WeightView> views, GpuMatrix& matrix) {
-    const GptqArrays arrays = to_gptq_arrays(unpack_rows(views, matrix.columns));
+  // Each `parts` of the views are one matrix.
+  void upload_int4(std::span<const WeightView> views, std::size_t parts, GpuMatrix& matrix) {
+    GptqArrays arrays;
+    for (std::size_t first = 0; first < views.size(); first += parts)
+      append(arrays, to_gptq_arrays(unpack_rows(views.subspan(first, parts), matrix.columns)), matrix.columns);
     matrix.gptq = {.qweight = array(arrays.qweight),
                    .qzeros = array(arrays.qzeros),
                    .scales = array(arrays.scales),
@@ -133,6 +173,8 @@ GpuWeights upload_weights(const std::shared_ptr<kernels::gpu::Device>& device, c
     const auto slot = static_cast<WeightSlot>(each);
     for (std::size_t layer = 0; is_of_layer(slot) && layer < weights.layers.size(); ++layer)
       on_device.layers[layer][each] = upload(slot, static_cast<int>(layer));
+    for (std::size_t layer = 0; slot == WeightSlot::router && layer < weights.layers.size(); ++layer)
+      on_device.layers[layer][each].correction_bias = uploader.correction_bias(weights.layers[layer][slot]);
   }
   for (const WeightSlot slot : {WeightSlot::embed_norm, WeightSlot::final_norm})
     on_device.outside[index(slot)] = upload(slot, 0);

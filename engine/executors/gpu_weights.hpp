@@ -11,9 +11,11 @@
 
 namespace dculab::engine {
 
-// A matrix [rows, columns] in one of the formats that there are kernels for; the members of the others are null.
+// A matrix [rows, columns] in one of the formats that there are kernels for; the members of the others are null. Where
+// each expert has its own, every array is followed by those of the other experts.
 struct GpuMatrix {
   int rows = 0, columns = 0;
+  int experts = 0;                           // 0: one matrix for all tokens
   WeightFormat format{};                     // {f16, 0}, {int4, 128}, {int8, columns}: what a plan says
   kernels::gpu::Input values{};              // f32, f16, bf16: [rows, columns]
   kernels::GptqWeightView gptq{};            // int4
@@ -31,6 +33,7 @@ struct GpuNorm {
 struct GpuSlot {
   GpuMatrix matrix;
   GpuNorm norm;
+  const float* correction_bias = nullptr;  // of a router: [num_experts], or null
   std::array<kernels::gpu::Input, 2> parts{};
 };
 
