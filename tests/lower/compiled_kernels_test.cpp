@@ -111,6 +111,21 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: other fam
   }
 }
 
+TEST_CASE("the kernel of every op is in the table of compiled kernels: mixtures of experts", "[compiled_kernels]") {
+  ModelShape model = model_of(128, 8, Dtype::f16);
+  model.kinds[0].experts = Experts{.num_experts = 64, .num_experts_per_tok = 6, .intermediate_size = 1408};
+  for (const int m : {1, 8, 16, 40, 100, 300, 1000, 4096})
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32})
+      for (const WeightFormat weights : {WeightFormat{dtype, 0}, {Dtype::int4, 128}}) {
+        EngineOptions options;
+        options.weights = weights;
+        options.activation_dtype = dtype == Dtype::bf16 ? Dtype::f32 : Dtype::f16;
+        model.dtype = dtype;
+        INFO(name(weights.dtype) << " weights, " << name(options.activation_dtype) << " activations");
+        check_all_known(model, options, m);
+      }
+}
+
 TEST_CASE("a kernel's name is read as the kernel that has it", "[compiled_kernels]") {
   int run_ops = 0;
   for (const CompiledKernel& kernel : compiled_kernels()) {
