@@ -56,7 +56,7 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
   const int hidden = shape.hidden_size;
   const WeightFormat layers = shape.layer_format();
   const auto of_matrix = [](Dtype format, int m, int n, int k) -> std::size_t {
-    if (format == Dtype::int8) return 0;
+    if (format == Dtype::int8 || n == 0 || k == 0) return 0;
     return format == Dtype::int4 ? lower::dculab_gpu::gptq_matmul_workspace(m, n, k)
                                  : lower::dculab_gpu::matmul_workspace(m, n, k);
   };

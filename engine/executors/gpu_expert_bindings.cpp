@@ -19,6 +19,7 @@ void GpuExecutor::execute_route(const Op& op, int layer) {
   require(op.m == args.num_tokens && op.n == args.rule.num_experts, op, "has another shape");
   args.logits = input(op.input);
   args.correction_bias = weights_.in(WeightSlot::router, layer).correction_bias;
+  routing_.expect(layer);
   device_->route_tokens(args);
 }
 

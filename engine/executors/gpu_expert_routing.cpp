@@ -56,7 +56,9 @@ Bytes GpuExpertRouting::memory(const ModelShape& shape, int most_tokens) {
 }
 
 void GpuExpertRouting::begin_step() {
-  if (first_rows_stride_ > 0) device_->fill(bad_tokens_.as(), 0, kWord * host_bad_tokens_.size());
+  if (first_rows_stride_ == 0) return;
+  device_->fill(bad_tokens_.as(), 0, kWord * host_bad_tokens_.size());
+  is_expected_.assign(host_bad_tokens_.size(), false);
 }
 
 kernels::gpu::RouteTokens GpuExpertRouting::route(const Experts& experts, int layer, int tokens, Dtype weights) const {
@@ -87,7 +89,7 @@ void GpuExpertRouting::end_step() {
   device_->download(host_first_rows_.data(), first_rows_.as(), kWord * host_first_rows_.size());
   for (int layer = 0; layer < shape_.num_layers(); ++layer) {
     const auto& experts = shape_.layer(layer).experts;
-    if (!experts) continue;
+    if (!experts || !is_expected_[static_cast<std::size_t>(layer)]) continue;
     require_routed(host_bad_tokens_[static_cast<std::size_t>(layer)], layer);
     const std::int32_t* first_rows = host_first_rows_.data() + std::ptrdiff_t{layer} * first_rows_stride_;
     std::vector<std::int64_t> tokens;

@@ -27,14 +27,17 @@ class GpuExpertRouting {
   // What a layer's router is told, but for its logits and its correction bias. `weights`: of the layer's experts.
   [[nodiscard]] kernels::gpu::RouteTokens route(const Experts& experts, int layer, int tokens, Dtype weights) const;
 
+  // That the layer's router runs in this step.
+  void expect(int layer) { is_expected_[static_cast<std::size_t>(layer)] = true; }
+
   // The rows that the layer's router has made; those of the first product are gathered from rows of tokens.
   [[nodiscard]] kernels::gpu::ExpertRows rows(const kernels::gpu::RouteTokens& routed, bool gathers) const;
 
   // The weight of what the shared experts give, before its sigmoid: [tokens].
   [[nodiscard]] float* shared_gate() const { return shared_gate_.as<float>(); }
 
-  // Once all layers have run: waits, and counts what was chosen. Throws InputError for a router whose logits are not
-  // finite.
+  // Once all layers have run: waits, and counts what was chosen in those that were expected. Throws InputError for a
+  // router whose logits are not finite.
   void end_step();
 
   // What was counted since the last call.
@@ -49,6 +52,7 @@ class GpuExpertRouting {
   DeviceMemory first_rows_;                                            // [layers, the most experts of one + 1]
   DeviceMemory bad_tokens_;                                            // [layers]
   std::vector<std::int32_t> host_first_rows_, host_bad_tokens_;
+  std::vector<bool> is_expected_;  // [layers]
   ExpertHistogram histogram_;
 };
 

@@ -75,6 +75,9 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
       only(plan_step(layer, options, scattered_batch(batch, layer, options.block_size, num_blocks, random)), op_name);
 
   const Op& op = plan.ops.front();
+  if (op.kind == OpKind::route_tokens || op.kind == OpKind::combine_experts || op.experts.num_experts > 0)
+    throw InputError("op '" + std::string(op_name) +
+                     "' goes by the experts that tokens choose, which a replay does not know; replay another op");
   if (op.kind == OpKind::matmul && bits(op.weight_format.dtype) < 16)
     return {plan, record_quantized_matmul(op, wave_size)};
 

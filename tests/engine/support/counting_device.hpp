@@ -58,6 +58,10 @@ class CountingDevice final : public kernels::gpu::Device {
   void rotary_embedding(const kernels::gpu::RotaryEmbedding& args) override { device_->rotary_embedding(args); }
   void head_norm(const kernels::gpu::HeadNorm& args) override { device_->head_norm(args); }
   void residual_add(const kernels::gpu::ResidualAdd& args) override { device_->residual_add(args); }
+  void route_tokens(const kernels::gpu::RouteTokens& args) override { device_->route_tokens(args); }
+  void expert_matmul(const kernels::gpu::ExpertMatmul& args) override { device_->expert_matmul(args); }
+  void expert_gptq_matmul(const kernels::gpu::ExpertGptqMatmul& args) override { device_->expert_gptq_matmul(args); }
+  void combine_experts(const kernels::gpu::CombineExperts& args) override { device_->combine_experts(args); }
   void soft_cap(const kernels::gpu::SoftCap& args) override { device_->soft_cap(args); }
   void part_rotary_embedding(const kernels::gpu::PartRotaryEmbedding& args) override {
     device_->part_rotary_embedding(args);

@@ -122,14 +122,23 @@ class Widener {
 ModelWeights with_wide_heads(const ModelWeights& weights) {
   ModelWeights wide = weights;
   const int hidden = weights.shape.hidden_size, query_width = weights.shape.heads().query_width();
-  for (LayerKind& kind : wide.shape.kinds) kind.attention.heads.head_dim *= kTimes;
+  for (LayerKind& kind : wide.shape.kinds) {
+    kind.attention.heads.head_dim *= kTimes;
+    kind.attention.position.rotary_dim *= kTimes;
+  }
   Widener widener(wide);
   for (WeightSlots& layer : wide.layers) {
+    // Twice as large, the values of a head have the mean square that they had among fewer; their norm is then twice as
+    // large, which is what queries need, and keys do not.
+    SlotWeights& norms = layer[WeightSlot::qk_norm];
+    const double key_factor = norms.count > 0 ? kQueryFactor : 1;
+    widener.spread(norms.weights[kQ], 1, Spread::rows, 1);
+    widener.spread(norms.weights[kK], 1, Spread::rows, 1 / key_factor);
     widener.spread(layer[WeightSlot::qkv_proj].weights[kQ], hidden, Spread::rows, kQueryFactor);
-    widener.spread(layer[WeightSlot::qkv_proj].weights[kK], hidden, Spread::rows, 1);
+    widener.spread(layer[WeightSlot::qkv_proj].weights[kK], hidden, Spread::rows, key_factor);
     widener.spread(layer[WeightSlot::qkv_proj].weights[kV], hidden, Spread::rows, 1);
     widener.spread(layer[WeightSlot::qkv_proj].biases[kQ], 1, Spread::rows, kQueryFactor);
-    widener.spread(layer[WeightSlot::qkv_proj].biases[kK], 1, Spread::rows, 1);
+    widener.spread(layer[WeightSlot::qkv_proj].biases[kK], 1, Spread::rows, key_factor);
     widener.spread(layer[WeightSlot::qkv_proj].biases[kV], 1, Spread::rows, 1);
     SlotWeights& output = layer[WeightSlot::o_proj];
     widener.spread(output.weights[0], query_width, Spread::columns, 1);
