@@ -149,16 +149,9 @@ std::vector<Seconds> GpuExecutor::op_durations(const StepPlan& plan) const {
 
 void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
   require_depth(op, shape_);
-  const int tokens = inputs_.num_tokens();
   switch (op.kind) {
     case OpKind::embedding:
-      require(op.m == tokens && op.n == shape_.hidden_size, op, "has another shape");
-      return device_->embedding({.token_ids = device_inputs_.token_ids.as<std::int32_t>(),
-                                 .table = weights_.embed_tokens,
-                                 .out = output(op.output),
-                                 .num_tokens = tokens,
-                                 .width = shape_.hidden_size,
-                                 .scale = static_cast<float>(shape_.embedding_scale)});
+      return execute_embedding(op);
     case OpKind::rms_norm:
     case OpKind::layer_norm:
       return execute_norm(op, layer);
@@ -189,6 +182,16 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
     case OpKind::all_gather:
       return require(false, op, "is for several devices: the engine runs on one");
   }
+}
+
+void GpuExecutor::execute_embedding(const Op& op) {
+  require(op.m == inputs_.num_tokens() && op.n == shape_.hidden_size, op, "has another shape");
+  device_->embedding({.token_ids = device_inputs_.token_ids.as<std::int32_t>(),
+                      .table = weights_.embed_tokens,
+                      .out = output(op.output),
+                      .num_tokens = inputs_.num_tokens(),
+                      .width = shape_.hidden_size,
+                      .scale = static_cast<float>(shape_.embedding_scale)});
 }
 
 void GpuExecutor::rotate(const Op& op) {

@@ -59,6 +59,7 @@ class GpuExecutor final : public ModelExecutor {
   void fill_inputs(const StepPlan& plan);
   void run_stage(const StepPlan& plan, Stage stage, int layer);
   void execute(const StepPlan& plan, const Op& op, int layer);
+  void execute_embedding(const Op& op);
   void execute_norm(const Op& op, int layer);
   void execute_qk_norm(const Op& op, int layer);
   void execute_residual_add(const Op& op, int layer);
