@@ -65,15 +65,18 @@ template <class T, std::size_t N>
 using Words = std::array<std::pair<std::string_view, T>, N>;
 
 inline constexpr Words<MlpKind, 2> kMlps{{{"gated", MlpKind::gated}, {"plain", MlpKind::plain}}};
-inline constexpr Words<ActivationKind, 3> kActivations{
-    {{"silu", ActivationKind::silu}, {"gelu", ActivationKind::gelu}, {"gelu_tanh", ActivationKind::gelu_tanh}}};
+inline constexpr Words<ActivationKind, 4> kActivations{{{"silu", ActivationKind::silu},
+                                                        {"gelu", ActivationKind::gelu},
+                                                        {"gelu_tanh", ActivationKind::gelu_tanh},
+                                                        {"relu", ActivationKind::relu}}};
 inline constexpr Words<ExpertScoring, 2> kScorings{
     {{"softmax", ExpertScoring::softmax}, {"sigmoid", ExpertScoring::sigmoid}}};
 inline constexpr Words<NormKind, 2> kNorms{{{"rms_norm", NormKind::rms_norm}, {"layer_norm", NormKind::layer_norm}}};
 inline constexpr Words<BlockKind, 3> kBlocks{{{"sequential", BlockKind::sequential},
                                               {"parallel", BlockKind::parallel},
                                               {"parallel_two_norms", BlockKind::parallel_two_norms}}};
-inline constexpr Words<PositionKind, 2> kPositions{{{"rope", PositionKind::rope}, {"alibi", PositionKind::alibi}}};
+inline constexpr Words<PositionKind, 3> kPositions{
+    {{"rope", PositionKind::rope}, {"alibi", PositionKind::alibi}, {"none", PositionKind::none}}};
 inline constexpr Words<RopePairs, 2> kRopePairs{{{"halves", RopePairs::halves}, {"neighbours", RopePairs::neighbours}}};
 inline constexpr Words<QkNorm, 3> kQkNorms{
     {{"none", QkNorm::none}, {"per_head", QkNorm::per_head}, {"whole", QkNorm::whole}}};

@@ -165,6 +165,7 @@ void read_trace_model(MapReader reader, TraceSchema schema, ModelShape& model) {
   visit_model_flags(model, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
   reader.required("tie_word_embeddings", model.tie_word_embeddings);
   reader.optional("norm", model.norm, kNorms);
+  reader.optional("learned_positions", model.learned_positions, between(1, kLargestModelField));
   reader.optional("embedding_scale", model.embedding_scale, above(0));
   reader.optional("final_logit_soft_cap", model.final_logit_soft_cap, above(0));
   reader.required("dtype", model.dtype);
@@ -187,6 +188,7 @@ nlohmann::ordered_json trace_model_json(const ModelShape& model) {
   });
   json["tie_word_embeddings"] = model.tie_word_embeddings;
   if (model.norm != NormKind::rms_norm) json["norm"] = word_of(kNorms, model.norm);
+  if (model.learned_positions > 0) json["learned_positions"] = model.learned_positions;
   if (model.embedding_scale != 1.0) json["embedding_scale"] = model.embedding_scale;
   if (model.final_logit_soft_cap > 0) json["final_logit_soft_cap"] = model.final_logit_soft_cap;
   json["dtype"] = name(model.dtype);

@@ -7,8 +7,28 @@
 #include "fields/printable_text.hpp"
 
 namespace dculab {
+namespace {
+
+// Python writes Infinity, which JSON has not. In its place comes a number as long as the word, so that columns stay.
+[[nodiscard]] std::string without_infinity(std::string_view text) {
+  constexpr std::string_view kWord = "Infinity", kNumber = "1e308   ";
+  std::string plain(text);
+  bool is_quoted = false;
+  for (std::size_t at = 0; at < plain.size(); ++at) {
+    if (is_quoted && plain[at] == '\\')
+      ++at;
+    else if (plain[at] == '"')
+      is_quoted = !is_quoted;
+    else if (!is_quoted && plain.compare(at, kWord.size(), kWord) == 0)
+      plain.replace(at, kWord.size(), kNumber);
+  }
+  return plain;
+}
+
+}  // namespace
+
 JsonFields::JsonFields(std::string file, std::string_view text) {
-  Node root = parse_json(file, 1, text);
+  Node root = parse_json(file, 1, without_infinity(text));
   if (root.kind != NodeKind::map) throw InputError(file, 1, "must be a JSON object");
   document_ = std::make_shared<const Document>(Document{std::move(file), std::move(root)});
   object_ = &document_->root;

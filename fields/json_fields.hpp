@@ -11,8 +11,8 @@
 
 namespace dculab {
 
-// Fields of a JSON object by name. A field that is null counts as absent, as in Hugging Face configurations. Copies and
-// the fields of an object inside share the document.
+// Fields of a JSON object by name. A field that is null counts as absent, and a number may be Infinity, as in Hugging
+// Face configurations. Copies and the fields of an object inside share the document.
 class JsonFields {
  public:
   // Throws InputError when `text` is not a JSON object.

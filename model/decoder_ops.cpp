@@ -133,6 +133,11 @@ Op plan_embedding(const StepSizes& sizes) {
   const double rows = std::min<double>(tokens, sizes.model.vocab_size);
   op.add({OperandRole::weight, storage(sizes.model.dtype, rows * width), storage(sizes.model.dtype, width)});
   op.add({OperandRole::output, activations(sizes, tokens * width), activations(sizes, width)});
+  if (const int positions = sizes.model.learned_positions; positions > 0) {
+    const double read = std::min<double>(tokens, positions);
+    op.flops = FlopCount(tokens * width);
+    op.add({OperandRole::weight, storage(sizes.model.dtype, read * width), storage(sizes.model.dtype, width)});
+  }
   return outside_layers(op, Stage::before_layers);
 }
 

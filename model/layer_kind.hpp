@@ -40,7 +40,7 @@ struct RopeScaling {
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
-enum class PositionKind : std::uint8_t { rope, alibi };
+enum class PositionKind : std::uint8_t { rope, alibi, none };  // none: learned positions are added to the embedding
 
 // Which values of a head make the planes that are rotated: value i with i + rotary_dim / 2, or neighbours.
 enum class RopePairs : std::uint8_t { halves, neighbours };
@@ -88,7 +88,7 @@ enum class MlpKind : std::uint8_t {
   plain,  // down(act(up(x))): two matrices, the classic transformer
 };
 
-enum class ActivationKind : std::uint8_t { silu, gelu, gelu_tanh };
+enum class ActivationKind : std::uint8_t { silu, gelu, gelu_tanh, relu };
 
 [[nodiscard]] constexpr bool is_gelu(ActivationKind kind) {
   return kind == ActivationKind::gelu || kind == ActivationKind::gelu_tanh;

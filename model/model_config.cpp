@@ -1,6 +1,9 @@
 #include "model/model_config.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "core/error.hpp"
@@ -18,45 +21,114 @@ struct Family {
 };
 
 // BLOOM's published configurations do not say that their weights are 16 bits wide.
-constexpr Family kFamilies[] = {{"bloom", read_bloom, Dtype::f16},
+constexpr Family kFamilies[] = {{"baichuan", read_baichuan},
+                                {"bloom", read_bloom, Dtype::f16},
                                 {"falcon", read_falcon},
                                 {"gemma2", read_gemma2},
                                 {"gemma3_text", read_gemma3_text},
                                 {"glm4", read_glm4},
                                 {"glm4_moe", read_glm4_moe},
+                                {"gpt_neox", read_gpt_neox},
+                                {"granite", read_granite},
+                                {"internlm2", read_internlm2},
                                 {"llama", read_llama},
                                 {"mistral", read_mistral},
                                 {"mixtral", read_mixtral},
                                 {"olmo2", read_olmo2},
+                                {"opt", read_opt},
                                 {"phi3", read_phi3},
                                 {"qwen2", read_qwen2},
                                 {"qwen2_moe", read_qwen2_moe},
+                                {"qwen2_5_vl", read_qwen2},
+                                {"qwen2_5_vl_text", read_qwen2},
+                                {"qwen2_vl", read_qwen2},
+                                {"qwen2_vl_text", read_qwen2},
                                 {"qwen3", read_qwen3},
-                                {"qwen3_moe", read_qwen3_moe}};
+                                {"qwen3_moe", read_qwen3_moe},
+                                {"qwen3_vl_moe_text", read_qwen3_moe},
+                                {"qwen3_vl_text", read_qwen3},
+                                {"starcoder2", read_starcoder2}};
+
+// Of a text model inside of another: configurations that were saved by older releases leave out what is the default.
+constexpr Family kFamiliesInside[] = {{"llama", read_llama_inside}, {"mistral", read_mistral_inside}};
+
+// What the text model of a configuration is where that does not say. Source: transformers, their configuration classes.
+struct TextOf {
+  const char* model_type;
+  const char* text;
+};
+constexpr TextOf kTexts[] = {{"idefics3", "llama"},   {"llava", "llama"},   {"llava_next", "llama"},
+                             {"mistral3", "mistral"}, {"smolvlm", "llama"}, {"video_llava", "llama"}};
 
 // The part of config.json that describes the decoder: of a model that also sees or hears, `text_config`.
-JsonFields decoder_fields(const JsonFields& config) {
-  if (config.has("hidden_size")) return config;
-  return config.object("text_config").value_or(config);
+struct Decoder {
+  JsonFields fields;
+  bool is_inside = false;
+};
+
+[[nodiscard]] Decoder decoder_of(const JsonFields& config) {
+  const auto thinker = config.object("thinker_config");  // of models that also speak
+  const JsonFields& place = thinker ? *thinker : config;
+  for (const char* key : {"text_config", "llm_config", "language_config"})
+    if (auto text = place.object(key); text && (text->has("hidden_size") || !place.has("hidden_size")))
+      return {std::move(*text), true};
+  return {place, thinker.has_value()};
 }
 
-// "gemma3_text" of a nested configuration that does not repeat it.
-std::string type_of(const JsonFields& config, const JsonFields& decoder) {
-  const std::string type = decoder.text("model_type", "");
+[[nodiscard]] const Family* find_family(std::string_view type, bool is_inside) {
+  const auto is_it = [type](const Family& family) { return type == family.model_type; };
+  if (is_inside)
+    if (const auto* found = std::ranges::find_if(kFamiliesInside, is_it); found != std::end(kFamiliesInside))
+      return found;
+  const auto* found = std::ranges::find_if(kFamilies, is_it);
+  return found == std::end(kFamilies) ? nullptr : found;
+}
+
+// Of a nested configuration that does not say: what its outer one's class has, or "gemma3_text".
+[[nodiscard]] std::string type_of(const JsonFields& config, const Decoder& decoder) {
+  const std::string type = decoder.fields.text("model_type", "");
   if (!type.empty()) return type;
-  const std::string outer = config.text("model_type", "");
+  std::string outer = config.text("model_type", "");
   if (outer.empty()) throw InputError(config.file(), "'model_type' is missing; is this a Hugging Face model?");
-  return outer + "_text";
+  for (const TextOf& each : kTexts)
+    if (outer == each.model_type) return each.text;
+  return find_family(outer + "_text", true) == nullptr ? outer : outer + "_text";
 }
 
-const Family& family_of(const JsonFields& config, const JsonFields& decoder) {
-  const std::string type = type_of(config, decoder);
-  std::string known;
-  for (const Family& family : kFamilies) {
-    if (type == family.model_type) return family;
-    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
-  }
-  config.refuse("model_type", in_quotes(type) + " is not supported (" + known + ")");
+// Sizes without which nothing can be assumed.
+[[nodiscard]] std::string missing_size(const JsonFields& config) {
+  for (const auto& keys : {std::pair{"hidden_size", "hidden_size"},
+                           {"num_hidden_layers", "num_layers"},
+                           {"num_attention_heads", "num_attention_heads"},
+                           {"intermediate_size", "ffn_hidden_size"},
+                           {"vocab_size", "padded_vocab_size"}})
+    if (!config.has(keys.first) && !config.has(keys.second)) return keys.first;
+  return {};
+}
+
+void read_unknown(const JsonFields& config, const Decoder& decoder, const std::string& type, ModelShape& shape) {
+  const JsonFields& place = decoder.fields.has("model_type") ? decoder.fields : config;
+  std::string parts;
+  for (const std::string& part : parts_beyond_dense(decoder.fields)) parts += (parts.empty() ? "" : ", ") + part;
+  const std::string missing = missing_size(decoder.fields);
+  if (parts.empty() && missing.empty()) return read_unknown_dense(decoder.fields, type, shape);
+  const std::string why = parts.empty() ? "is not known, and its config.json has no " + missing + " to price it by"
+                                        : "cannot be priced: it has " + parts;
+  place.refuse("model_type",
+               in_quotes(type) + " " + why + "; nearest that can be priced: " + nearest_priced_model(decoder.fields));
+}
+
+// What else the configuration describes, beside the text model.
+[[nodiscard]] std::string uncounted_towers(const JsonFields& config) {
+  const auto thinker = config.object("thinker_config");
+  std::string names, keys;
+  for (const auto& [key, name] : {std::pair{"vision_config", "vision"}, {"audio_config", "audio"}})
+    if (config.has(key) || (thinker && thinker->has(key))) {
+      names += (names.empty() ? "" : " and ") + std::string(name);
+      keys += (keys.empty() ? "" : ", ") + std::string(key);
+    }
+  if (names.empty()) return {};
+  return "the " + names + " part of the model (" + keys + ") is not counted: figures are of its text model alone";
 }
 
 // Where the configuration is silent: what the published models of a family are in, else F32, as in transformers.
@@ -91,18 +163,26 @@ void set_quantization(ModelShape& shape, const QuantizationConfig& config) {
 }
 
 ModelShape parse_model_shape(std::string text, const std::string& file, std::string name) {
-  const JsonFields config(file, std::move(text)), decoder = decoder_fields(config);
+  const JsonFields config(file, std::move(text));
+  const Decoder decoder = decoder_of(config);
+  const std::string type = type_of(config, decoder);
+  const Family* family = find_family(type, decoder.is_inside);
   ModelShape shape;
   shape.name = std::move(name);
-  const Family& family = family_of(config, decoder);
-  shape.dtype = read_dtype(config, decoder, family.silent_dtype);
-  family.read(decoder, shape);
-  shape.tie_word_embeddings = config.flag("tie_word_embeddings", shape.tie_word_embeddings);
+  shape.dtype = read_dtype(config, decoder.fields, family == nullptr ? Dtype::f32 : family->silent_dtype);
+  if (family == nullptr)
+    read_unknown(config, decoder, type, shape);
+  else
+    family->read(decoder.fields, shape);
+  // Older releases saved it inside alone, and newer ones false outside.
+  if (!decoder.is_inside || !decoder.fields.flag("tie_word_embeddings", false))
+    shape.tie_word_embeddings = config.flag("tie_word_embeddings", shape.tie_word_embeddings);
+  if (std::string towers = uncounted_towers(config); !towers.empty()) shape.notes.push_back(std::move(towers));
   if (const auto stored = read_stored_weights(config)) {
     shape.quantization = stored->format;
     shape.quantized_lm_head = stored->lm_head && !(stored->lm_head_unless_tied && shape.tie_word_embeddings);
   }
-  require_sane_widths(decoder, shape);
+  require_sane_widths(decoder.fields, shape);
   const auto found = problems(shape);
   if (!found.empty()) throw InputError(file, found.front());
   return shape;

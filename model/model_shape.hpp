@@ -34,12 +34,14 @@ struct ModelShape {
   double norm_eps = 1e-6;                      // rms_norm_eps, layer_norm_epsilon
   bool unit_offset_norms = false;              // norms multiply by 1 + weight: Gemma
   bool embedding_norm = false;                 // a norm between the embedding and the first layer: BLOOM
+  int learned_positions = 0;                   // rows of an embedding of positions; 0 = none: OPT
   double embedding_scale = 1.0;                // embeddings are multiplied by it: Gemma's sqrt(hidden_size)
   double final_logit_soft_cap = 0;             // logits become cap * tanh(logit / cap); 0 = none: Gemma 2
   Dtype dtype = Dtype::f16;                    // the checkpoint's own; of a quantized one, what is not quantized
   std::optional<WeightFormat> quantization{};  // of the layers' matrices, when the checkpoint is quantized
   bool quantized_lm_head = false;              // lm_head is in the layers' format too, not in dtype
   const TensorNames* tensor_names = &kLlamaTensorNames;  // of its checkpoint; null: priced, not run
+  std::vector<std::string> notes{};  // what config.json left to assume, and what of it is not counted: sentences
   int tensor_parallel_size = 1;  // devices that each have such a part of every layer, see model/shard.hpp
   std::vector<LayerKind> kinds = std::vector<LayerKind>(1);  // in the order of their first layers
   std::vector<std::uint8_t> layers{};  // [num_hidden_layers]: of which kind each is, an index of `kinds`

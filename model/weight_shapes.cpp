@@ -72,6 +72,12 @@ WeightShapes layer_weights(const ModelShape& model, const LayerKind& kind) {
 WeightShapes outer_weights(const ModelShape& model) {
   WeightShapes weights;
   weights.add({.slot = WeightSlot::embed_tokens, .rows = model.vocab_size, .columns = model.hidden_size});
+  if (model.learned_positions > 0)
+    weights.add({.slot = WeightSlot::embed_tokens,
+                 .part = kPositionPart,
+                 .rows = model.learned_positions,
+                 .columns = model.hidden_size,
+                 .is_plain = true});
   if (model.embedding_norm) weights.add(norm(model, WeightSlot::embed_norm));
   weights.add(norm(model, WeightSlot::final_norm));
   if (!model.tie_word_embeddings)

@@ -142,7 +142,8 @@ struct Prediction {
 
 // All that makes the figures less than they seem.
 [[nodiscard]] std::vector<std::string> warnings_of(const Prediction& prediction) {
-  std::vector<std::string> warnings = format_warnings(prediction);
+  std::vector<std::string> warnings = prediction.whole.notes;
+  for (std::string& what : format_warnings(prediction)) warnings.push_back(std::move(what));
   for (std::string& what : study::unserved(prediction.machine, prediction.model, prediction.options))
     warnings.push_back(std::move(what));
   for (std::string& what : study::idle_reached(prediction.machine)) warnings.push_back(std::move(what));

@@ -12,6 +12,7 @@
 #include "config/trace_file.hpp"
 #include "config/yaml_text.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -100,6 +101,7 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
   Report report{
       "dculab/recommend/1", study::whose_kernels(question.scenario), {}, Json{{"recommendations", Json::array()}}};
   report.json["question"] = question.scenario.question;
+  add_warnings(report, study::model_notes(question.scenario));
   for (const std::string& machine : question.scenario.machines) {
     add_serving_recommendation(study::recommend_serving(question, machine), report);
   }

@@ -232,6 +232,7 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
   for (const config::Scenario& scenario : scenarios) {
     report.heading.push_back(scenario.question);
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
+    add_warnings(report, study::model_notes(scenario));
     const std::vector<std::vector<config::SweepPoint>> points = points_of(scenario, report);
     const std::vector<SimulatedPoint> asked = asked_of(scenario, points);
     const bool single = asked.size() == 1;

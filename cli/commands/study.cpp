@@ -202,6 +202,7 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
     for (Table& table : part.tables) report.tables.push_back(std::move(table));
     part.json["question"] = next.question;
     report.json["then"].push_back(std::move(part.json));
+    add_warnings(report, study::model_notes(next));
   }
 }
 
@@ -217,6 +218,7 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (!choices.measure)
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
+  add_warnings(report, study::model_notes(scenario));
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
   if (choices.measure)

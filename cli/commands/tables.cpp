@@ -94,6 +94,7 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
   report.tables.front().first_column = Align::right;
   for (const sim::IntensityRow& row : table.rows) add_intensity_row(report, row, false);
   add_intensity_row(report, table.total, true);
+  add_warnings(report, model.notes);
   report.tables.front().notes = {
       "One multiply-add is 2 FLOP. Every op reads its inputs from memory and writes its output there, scores included;",
       "what a fused kernel moves is `dculab predict`."};
@@ -141,6 +142,7 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
                  {"crossover_tokens", chosen.crossover_tokens},
                  {"rows", Json::array()}};
   for (const sim::Footprint& row : sim::footprint_table(model, request)) add_footprint_row(report, row, model);
+  add_warnings(report, model.notes);
   table.notes = {
       "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
       "weights (6D for MHA, a 4D MLP and equal dtypes)."};

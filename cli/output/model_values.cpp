@@ -28,7 +28,7 @@ void add(Values& values, const std::string& key, const std::string& value, const
 
 [[nodiscard]] std::string mlp_text(const Dense& mlp) {
   if (mlp.kind == MlpKind::gated) return is_gelu(mlp.activation) ? "gated, GELU" : "gated, SiLU";
-  return is_gelu(mlp.activation) ? "plain, GELU" : "plain";
+  return is_gelu(mlp.activation) ? "plain, GELU" : mlp.activation == ActivationKind::relu ? "plain, ReLU" : "plain";
 }
 
 [[nodiscard]] std::string bias_text(const LayerKind& kind) {
@@ -40,6 +40,18 @@ void add(Values& values, const std::string& key, const std::string& value, const
   add_name(kind.attention.output_bias, "o_proj");
   add_name(kind.mlp.bias, "MLP");
   return text.empty() ? "none" : text;
+}
+
+[[nodiscard]] const char* position_text(PositionKind kind) {
+  switch (kind) {
+    case PositionKind::rope:
+      return "RoPE";
+    case PositionKind::alibi:
+      return "ALiBi";
+    case PositionKind::none:
+      return "learned";
+  }
+  return "";
 }
 
 // What only some families have.
@@ -65,7 +77,7 @@ void add_kind(Values& values, const ModelShape& model, std::size_t index) {
   if (index == 0) add(values, "norm", model.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm");
   add(values, prefix + "mlp", mlp_text(kind.mlp));
   add(values, prefix + "biases", bias_text(kind));
-  add(values, prefix + "position", position.kind == PositionKind::alibi ? "ALiBi" : "RoPE");
+  add(values, prefix + "position", position_text(position.kind));
   add(values, prefix + "sliding_window", window == 0 ? "none" : std::to_string(window));
   add_newer_parts(values, prefix, kind);
   if (position.kind == PositionKind::rope) add(values, prefix + "rope_theta", exact_number(position.rope_theta));
@@ -89,6 +101,7 @@ std::vector<MachineFigure> model_values(const ModelShape& model) {
   add(values, "dtype", std::string(name(model.dtype)));
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) add_kind(values, model, kind);
   if (model.final_logit_soft_cap > 0) add(values, "soft cap of logits", exact_number(model.final_logit_soft_cap));
+  for (const std::string& note : model.notes) add(values, "note", note, "read from config.json");
   add(values, "group size", std::to_string(heads.group_size()), "query heads per KV head");
   add(values, "weights", config::short_text(weight_footprint(model, model.layer_format())), kCounted);
   add(values, "KV cache per token (f16)", config::short_text(kv_bytes_per_token(model, Dtype::f16)), kCounted);

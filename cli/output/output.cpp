@@ -112,6 +112,15 @@ void add_report_options(CLI::App& command, OutputOptions& options) {
   add_output_file(command, "--report", options.report_file, "Also write an HTML page with charts");
 }
 
+void add_warnings(Report& report, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    const std::string line = "warning: " + warning;
+    if (std::ranges::find(report.heading, line) != report.heading.end()) continue;
+    report.heading.push_back(line);
+    report.json["warnings"].push_back(warning);
+  }
+}
+
 void show(const Report& report, const OutputOptions& options) {
   const std::string text = render(report, options.format);
   if (!options.report_file.empty()) files::write_file_atomically(options.report_file, html_page(report));

@@ -60,6 +60,10 @@ struct Report {
   Json json;                         // without `schema`, which is added
 };
 
+// What makes the figures less than they seem: lines of the heading, and `warnings` in JSON where there are any. Each
+// once.
+void add_warnings(Report& report, const std::vector<std::string>& warnings);
+
 // Prints or writes the report, whole or not at all.
 void show(const Report& report, const OutputOptions& options);
 

@@ -19,6 +19,7 @@
 #include "fields/printable_text.hpp"
 #include "files/output.hpp"
 #include "sim/study/ordered_chunks.hpp"
+#include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -234,6 +235,7 @@ void merge(const std::vector<std::string>& files, const SearchOptions& options, 
   report.heading.push_back(space.scenario().question);
   for (std::string& line : study::whose_kernels(space.scenario())) report.heading.push_back(std::move(line));
   report.json["question"] = space.scenario().question;
+  add_warnings(report, study::model_notes(space.scenario()));
   Answer answer(space, options);
   for (const auto& journal : journals) answer.add_all(*journal);
   answer.finish(report);

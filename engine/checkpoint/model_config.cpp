@@ -3,6 +3,7 @@
 #include "engine/checkpoint/quantization_config.hpp"
 #include "engine/checkpoint/read_text.hpp"
 #include "fields/json_fields.hpp"
+#include "fields/printable_text.hpp"
 #include "model/model_config.hpp"
 
 namespace dculab::engine {
@@ -23,6 +24,21 @@ GenerationConfig merge_generation(GenerationConfig result, const JsonFields& fie
   return result;
 }
 
+// ModelOpt writes the weights' format beside config.json, which need not repeat it.
+void read_modelopt_format(const std::filesystem::path& folder, ModelShape& shape) {
+  const std::string file = (folder / "hf_quant_config.json").string();
+  if (!std::filesystem::exists(file)) return;
+  const auto fields = JsonFields(file, read_text(file)).object("quantization");
+  if (!fields || !fields->has("quant_algo")) return;
+  const std::string format = fields->text("quant_algo", "");
+  if (format == "FP8")
+    shape.quantization = WeightFormat{Dtype::fp8_e4m3, 0};
+  else
+    shape.notes.push_back("hf_quant_config.json says that the weights are " + in_quotes(format) +
+                          ", which is not supported: they are taken for " + std::string(name(shape.dtype)) +
+                          ", as config.json has it");
+}
+
 }  // namespace
 
 ModelShape read_model_shape(const std::filesystem::path& path) {
@@ -32,6 +48,7 @@ ModelShape read_model_shape(const std::filesystem::path& path) {
   ModelShape shape = parse_model_shape(read_text(file.string()), file.string(), folder.filename().string());
   if (is_folder && !shape.quantization)
     if (const auto quantization = read_quantization_config(path)) set_quantization(shape, *quantization);
+  if (is_folder && !shape.quantization) read_modelopt_format(path, shape);
   return shape;
 }
 

@@ -29,8 +29,9 @@ constexpr Bytes kSlot{8};
 void add_embedding(Streams& streams, const Op& op) {
   const double tokens = static_cast<double>(op.m), parts = pieces(static_cast<double>(op.n));
   streams.workgroups = tokens * parts;
-  const Operand& rows = op.operands().front();
-  streams.add({.role = OperandRole::weight, .unique = rows.unique, .run = rows.contiguous_run});
+  for (const Operand& rows : op.operands())  // of tokens, and of positions where they are learned
+    if (rows.role == OperandRole::weight)
+      streams.add({.role = OperandRole::weight, .unique = rows.unique, .run = rows.contiguous_run});
   streams.add(lookups(op, kPosition, parts));
   streams.add({.role = OperandRole::output, .unique = storage(Dtype::f32, tokens * static_cast<double>(op.n))});
 }

@@ -65,6 +65,8 @@ RopeScaling read_rope_scaling(const JsonFields& config, const JsonFields& rope) 
   const std::string type = rope.text(key, "default");
   RopeScaling scaling;
   if (type == "default" || type == "mrope") return scaling;
+  // Frequencies change with the length beyond max_position_embeddings alone, where no context reaches.
+  if (type == "dynamic" && !rope.has("original_max_position_embeddings") && !rope.has("alpha")) return scaling;
   if (type == "longrope" || type == "su") {
     scaling.kind = RopeScalingKind::longrope;
     read_longrope(config, rope, scaling);
@@ -119,7 +121,7 @@ int read_size(const JsonFields& config, std::initializer_list<const char*> keys)
 
 int read_size(const JsonFields& config, std::initializer_list<const char*> keys, int fallback) {
   const char* key = first_present(config, keys);
-  return positive(config, key, config.integer(key, fallback));
+  return positive(config, key, fallback > 0 ? config.integer(key, fallback) : config.integer(key));
 }
 
 double read_epsilon(const JsonFields& config, const char* key, double fallback) {
@@ -174,7 +176,8 @@ namespace {
 
 [[nodiscard]] std::optional<ActivationKind> gelu_of(std::string_view activation) {
   if (activation == "gelu") return ActivationKind::gelu;
-  if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") return ActivationKind::gelu_tanh;
+  if (activation == "gelu_new" || activation == "gelu_fast" || activation == "gelu_pytorch_tanh")
+    return ActivationKind::gelu_tanh;
   return std::nullopt;
 }
 
@@ -184,17 +187,17 @@ ActivationKind read_activation(const JsonFields& config, const char* key, const 
   const std::string activation = config.text(key, fallback);
   if (activation == "silu" || activation == "swish") return ActivationKind::silu;
   if (const auto gelu = gelu_of(activation)) return *gelu;
-  config.refuse(key, in_quotes(activation) + " is not supported (silu, gelu, gelu_new, gelu_pytorch_tanh)");
+  config.refuse(key, in_quotes(activation) + " is not supported (silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh)");
 }
 
-ActivationKind read_gelu(const JsonFields& config, const char* key) {
-  const std::string activation = config.text(key, "gelu");
+ActivationKind read_gelu(const JsonFields& config, const char* key, const char* fallback) {
+  const std::string activation = config.text(key, fallback);
   if (const auto gelu = gelu_of(activation)) return *gelu;
-  config.refuse(key, in_quotes(activation) + " is not supported (gelu, gelu_new, gelu_pytorch_tanh)");
+  config.refuse(key, in_quotes(activation) + " is not supported (gelu, gelu_new, gelu_fast, gelu_pytorch_tanh)");
 }
 
-int read_num_layers(const JsonFields& config, std::initializer_list<const char*> keys) {
-  const int count = read_size(config, keys);
+int read_num_layers(const JsonFields& config, std::initializer_list<const char*> keys, int fallback) {
+  const int count = read_size(config, keys, fallback);
   if (count > kMostLayers) config.refuse(first_present(config, keys), "is out of range");
   return count;
 }
@@ -203,13 +206,10 @@ LayerKind read_like_llama(const JsonFields& config, ModelShape& shape, const Lla
   LayerKind layer;
   Heads& heads = layer.attention.heads;
   layer.mlp.activation = read_activation(config, defaults.activation_key, defaults.activation);
-  shape.hidden_size = read_size(config, {"hidden_size"});
-  layer.mlp.intermediate_size = read_size(config, {"intermediate_size"});
-  heads.num_attention_heads = defaults.num_attention_heads > 0
-                                  ? read_size(config, {"num_attention_heads"}, defaults.num_attention_heads)
-                                  : read_size(config, {"num_attention_heads"});
-  shape.vocab_size = defaults.vocab_size > 0 ? read_size(config, {"vocab_size"}, defaults.vocab_size)
-                                             : read_size(config, {"vocab_size"});
+  shape.hidden_size = read_size(config, {"hidden_size"}, defaults.hidden_size);
+  layer.mlp.intermediate_size = read_size(config, {"intermediate_size"}, defaults.intermediate_size);
+  heads.num_attention_heads = read_size(config, {"num_attention_heads"}, defaults.num_attention_heads);
+  shape.vocab_size = read_size(config, {"vocab_size"}, defaults.vocab_size);
   const int kv_heads = defaults.num_key_value_heads == 0 || config.mentions("num_key_value_heads")
                            ? heads.num_attention_heads
                            : defaults.num_key_value_heads;

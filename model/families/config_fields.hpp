@@ -17,7 +17,7 @@ namespace dculab {
 // The size under the first of `keys` that is there; the first is the one that is missed. Throws InputError.
 [[nodiscard]] int read_size(const JsonFields& config, std::initializer_list<const char*> keys);
 
-// The same with a default.
+// The same with a default; 0 = none.
 [[nodiscard]] int read_size(const JsonFields& config, std::initializer_list<const char*> keys, int fallback);
 
 [[nodiscard]] double read_epsilon(const JsonFields& config, const char* key, double fallback);
@@ -35,15 +35,18 @@ namespace dculab {
 [[nodiscard]] Position read_rope_of(const JsonFields& config, std::string_view layer_type, int head_dim,
                                     double default_theta);
 
-// "silu", "gelu", "gelu_new", ...
+// "silu", "gelu", "gelu_new", "gelu_fast", ...
 [[nodiscard]] ActivationKind read_activation(const JsonFields& config, const char* key, const char* fallback);
 
 // The same, which must be a GELU.
-[[nodiscard]] ActivationKind read_gelu(const JsonFields& config, const char* key);
+[[nodiscard]] ActivationKind read_gelu(const JsonFields& config, const char* key, const char* fallback = "gelu");
 
 // Where config.json of a family like Llama's is silent.
 struct LlamaDefaults {
   int max_position_embeddings = 2048;
+  int hidden_size = 0;          // 0 = must be there
+  int intermediate_size = 0;    // 0 = must be there
+  int num_hidden_layers = 0;    // 0 = must be there
   int num_attention_heads = 0;  // 0 = must be there
   int num_key_value_heads = 0;  // 0 = as many as query heads
   int head_dim = 0;             // 0 = hidden_size / num_attention_heads
@@ -60,7 +63,7 @@ struct LlamaDefaults {
 
 // Throws InputError for more than any model has.
 [[nodiscard]] int read_num_layers(const JsonFields& config,
-                                  std::initializer_list<const char*> keys = {"num_hidden_layers"});
+                                  std::initializer_list<const char*> keys = {"num_hidden_layers"}, int fallback = 0);
 
 // `value` > 0, or what stands under `key`. Throws InputError.
 [[nodiscard]] double read_positive(const JsonFields& config, const char* key, double fallback);

@@ -19,8 +19,6 @@ SHAPES = {"model.embed_tokens.weight": [4, 8], LAYER + "input_layernorm.weight":
           LAYER + "post_attention_layernorm.weight": [8],
           **{f"{LAYER}mlp.{name}_proj.weight": [8, 8] for name in ("gate", "up", "down")},
           "model.norm.weight": [8], "lm_head.weight": [4, 8]}
-FAMILIES = ("bloom, falcon, gemma2, gemma3_text, glm4, glm4_moe, llama, mistral, mixtral, olmo2, phi3, qwen2, qwen2_moe, "
-            "qwen3, qwen3_moe")
 BYTES = {"F32": 4, "F16": 2, "BF16": 2, "I32": 4}
 
 
@@ -94,15 +92,16 @@ def write_configs():
     bad("negative", "'num_key_value_heads' must be positive, not -1", num_key_value_heads=-1)
     bad("huge", "'hidden_size' is out of range", hidden_size=2**40)
     bad("too_many_layers", "'num_hidden_layers' is out of range", num_hidden_layers=10**6)
-    bad("other_model", "'model_type' 'gpt2' is not supported (" + FAMILIES + ")", model_type="gpt2")
+    bad("other_model", "'model_type' 'foo' cannot be priced: it has 8 routed experts (num_local_experts); nearest that "
+        "can be priced: qwen3-30b-a3b", num_local_experts=8, model_type="foo")
     bad("bias_not_a_flag", "'attention_bias' must be true or false", attention_bias="yes")
-    bad("activation", "'hidden_act' 'mish' is not supported (silu, gelu, gelu_new, gelu_pytorch_tanh)", hidden_act="mish")
+    bad("activation", "'hidden_act' 'mish' is not supported (silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh)", hidden_act="mish")
     bad("dtype", "'torch_dtype' 'float64' is not a supported dtype (float32, float16, bfloat16)", torch_dtype="float64")
     bad("indivisible_head", "'hidden_size' is not a multiple of num_attention_heads, and there is no head_dim",
         num_attention_heads=3, hidden_size=8)
     write("config_rope_dynamic", f"/config.json:{line('rope_scaling') + 1}: 'rope_type' 'dynamic' is not a supported "
           "RoPE scaling (default, linear, llama3, yarn, longrope)",
-          dict(rope_scaling=dict(rope_type="dynamic", factor=2.0)))
+          dict(rope_scaling=dict(rope_type="dynamic", factor=2.0, alpha=1000.0)))
     write("config_rope_no_factor", "/config.json: 'factor' is missing", dict(rope_scaling=dict(type="linear")))
     write("config_indivisible_kv_heads",
           "/config.json: num_attention_heads (2) is not a multiple of num_key_value_heads (3)",
@@ -134,7 +133,7 @@ def write_families():
         num_ln_in_parallel_attn=2)
     bad("three_norms", "'num_ln_in_parallel_attn' must be 1 or 2", "falcon", new_decoder_architecture=True,
         num_ln_in_parallel_attn=3)
-    bad("activation", "'activation' 'relu' is not supported (gelu, gelu_new, gelu_pytorch_tanh)", "falcon",
+    bad("activation", "'activation' 'relu' is not supported (gelu, gelu_new, gelu_fast, gelu_pytorch_tanh)", "falcon",
         activation="relu")
     norm = "transformer.h.0.input_layernorm."
     fused = "transformer.h.0.self_attention.query_key_value.weight"

@@ -21,16 +21,32 @@
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::study {
+namespace {
+
+// `names` and what the sweep has in their place: `key` is "machine" or "model".
+[[nodiscard]] std::vector<std::string> with_swept(const config::Scenario& scenario, const std::string& key,
+                                                  std::vector<std::string> names) {
+  for (const config::SweepAxis& axis : scenario.sweep)
+    if (axis.key == key || axis.key == key + ".name") names.insert(names.end(), axis.values.begin(), axis.values.end());
+  return names;
+}
+
+// Those of the sweep and of what is compared too.
+[[nodiscard]] std::vector<std::string> models_of(const config::Scenario& scenario) {
+  std::vector<std::string> names = with_swept(scenario, "model", {scenario.model.name});
+  if (scenario.compare)
+    for (const config::Variant& variant : scenario.compare->variants)
+      for (const auto& [key, value] : variant.changes)
+        if (key == "model" || key == "model.name") names.push_back(value);
+  return names;
+}
+
+}  // namespace
 
 void refuse_written_inputs(const config::Scenario& scenario) {
-  std::vector<std::string> machines = scenario.machines, models{scenario.model.name};
-  for (const config::SweepAxis& axis : scenario.sweep)
-    for (const auto& [key, names] : {std::pair("machine", &machines), std::pair("model", &models)})
-      if (axis.key == key || axis.key == std::string(key) + ".name")
-        names->insert(names->end(), axis.values.begin(), axis.values.end());
-  for (const std::string& name : machines)
+  for (const std::string& name : with_swept(scenario, "machine", scenario.machines))
     if (const auto file = try_find_machine(name)) (void)files::open_regular(*file);
-  for (const std::string& name : models)
+  for (const std::string& name : with_swept(scenario, "model", {scenario.model.name}))
     if (const auto folder = try_find_model(name)) require_unwritten(*folder);
   const std::filesystem::path requests = scenario.workload.file.empty() ? "" : find_requests_file(scenario);
   if (std::error_code ignored; std::filesystem::is_regular_file(requests, ignored)) (void)files::open_regular(requests);
@@ -45,6 +61,19 @@ ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& rea
   const std::vector<std::string> found = problems(model);
   if (!found.empty()) throw InputError(scenario.file, "model " + scenario.model.name + ": " + found.front());
   return model;
+}
+
+std::vector<std::string> model_notes(const config::Scenario& scenario) {
+  std::vector<std::string> notes;
+  const std::vector<std::string> names = models_of(scenario);
+  for (const std::string& name : names) {
+    const ModelShape model = engine::read_model_shape(find_model(name));
+    for (const std::string& note : model.notes) {
+      std::string text = (names.size() > 1 ? model.name + ": " : "") + note;
+      if (std::ranges::find(notes, text) == notes.end()) notes.push_back(std::move(text));
+    }
+  }
+  return notes;
 }
 
 sim::Machine resolve_machine(const std::string& name) { return config::read_machine_file(find_machine(name)); }

@@ -118,7 +118,10 @@ TEST_CASE("YaRN and LongRoPE say how they scale, and what is wrong with them", "
   CHECK_THROWS_WITH(
       read(R"({"type": "su", "short_factor": [1, 1], "long_factor": [2], "original_max_position_embeddings": 1024})"),
       ContainsSubstring("as many entries as short_factor"));
-  CHECK_THROWS_WITH(read(R"({"type": "dynamic", "factor": 2.0})"), ContainsSubstring("'dynamic' is not a supported"));
+  // Within max_position_embeddings, where all contexts lie, dynamic scaling changes nothing; an alpha does.
+  CHECK(read(R"({"type": "dynamic", "factor": 2.0})").kind == RopeScalingKind::none);
+  CHECK_THROWS_WITH(read(R"({"type": "dynamic", "alpha": 1000.0, "factor": 1.0})"),
+                    ContainsSubstring("'dynamic' is not a supported"));
 }
 
 namespace {

@@ -1,0 +1,26 @@
+// StarCoder 2: LayerNorm, RoPE, a plain MLP with GELU, biases of all matrices, and a sliding window in all layers.
+// Source: transformers, models/starcoder2/{configuration,modeling}_starcoder2.py.
+#include "model/families/config_fields.hpp"
+#include "model/families/families.hpp"
+
+namespace dculab {
+
+void read_starcoder2(const JsonFields& config, ModelShape& shape) {
+  LayerKind layer = read_like_llama(config, shape,
+                                    {.max_position_embeddings = 4096,
+                                     .num_key_value_heads = 2,
+                                     .tie_word_embeddings = true,
+                                     .activation = "gelu_pytorch_tanh"});
+  layer.mlp.kind = MlpKind::plain;
+  layer.mlp.activation = read_gelu(config, "hidden_act", "gelu_pytorch_tanh");
+  layer.attention.qkv_bias = layer.attention.output_bias = layer.mlp.bias = config.flag("use_bias", true);
+  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
+  if (config.has("sliding_window"))
+    layer.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
+  shape.norm = NormKind::layer_norm;
+  shape.norm_eps = read_epsilon(config, "norm_epsilon", 1e-5);
+  set_layers(shape, read_num_layers(config), layer);
+  shape.tensor_names = nullptr;
+}
+
+}  // namespace dculab

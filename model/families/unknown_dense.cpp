@@ -1,0 +1,84 @@
+// A dense decoder whose family is not known: most are like Llama, and their configurations have its keys.
+#include <string>
+
+#include "fields/printable_text.hpp"
+#include "model/families/config_fields.hpp"
+#include "model/families/families.hpp"
+
+namespace dculab {
+namespace {
+
+// The keys of Llama, and where they differ those of ChatGLM and Falcon.
+void read_sizes(const JsonFields& config, ModelShape& shape, LayerKind& layer) {
+  Heads& heads = layer.attention.heads;
+  shape.hidden_size = read_size(config, {"hidden_size"});
+  heads.num_attention_heads = read_size(config, {"num_attention_heads"});
+  heads.num_key_value_heads =
+      read_size(config, {"num_key_value_heads", "num_kv_heads", "multi_query_group_num"}, heads.num_attention_heads);
+  const bool has_head_size = config.has("head_dim") || config.has("kv_channels");
+  heads.head_dim = has_head_size ? read_size(config, {"head_dim", "kv_channels"})
+                                 : equal_heads(config, shape.hidden_size, heads.num_attention_heads);
+  layer.mlp.intermediate_size = read_size(config, {"intermediate_size", "ffn_hidden_size"});
+  layer.mlp.activation = read_activation(config, "hidden_act", "silu");
+  shape.vocab_size = read_size(config, {"vocab_size", "padded_vocab_size"});
+  shape.max_position_embeddings = read_size(config, {"max_position_embeddings", "seq_length"}, 2048);
+  shape.tie_word_embeddings = config.flag("tie_word_embeddings", false);
+}
+
+// LayerNorm's epsilon has another name than RMSNorm's.
+void read_norm(const JsonFields& config, ModelShape& shape) {
+  const bool layer_norm = !config.has("rms_norm_eps") && !config.flag("rmsnorm", false) &&
+                          (config.has("layer_norm_eps") || config.has("layer_norm_epsilon"));
+  shape.norm = layer_norm ? NormKind::layer_norm : NormKind::rms_norm;
+}
+
+// A window in the layers that layer_types names, or in all.
+void set_unknown_layers(const JsonFields& config, ModelShape& shape, const LayerKind& full) {
+  const int num_layers = read_num_layers(config, {"num_hidden_layers", "num_layers"});
+  LayerKind windowed = full;
+  if (config.has("sliding_window") && config.flag("use_sliding_window", true))
+    windowed.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
+  set_layers_by_type(shape, read_layer_types(config, num_layers, [](int) { return kSliding; }), windowed, full);
+}
+
+// "RMSNorm, gated SiLU MLP, RoPE, biases of attention, a window of 4096 tokens in 24 of 32 layers"
+[[nodiscard]] std::string assumed_text(const ModelShape& shape) {
+  const LayerKind& kind = shape.kinds.front();
+  std::string text = shape.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm";
+  text += is_gelu(kind.mlp.activation) ? ", gated GELU MLP, RoPE" : ", gated SiLU MLP, RoPE";
+  text += kind.attention.qkv_bias && kind.mlp.bias ? ", biases"
+          : kind.attention.qkv_bias                ? ", biases of attention"
+          : kind.mlp.bias                          ? ", biases of the MLP"
+                                                   : ", no biases";
+  for (std::size_t index = 0; index < shape.kinds.size(); ++index)
+    if (const int window = shape.kinds[index].attention.sliding_window; window > 0)
+      text += ", a window of " + std::to_string(window) + " tokens in " + std::to_string(shape.num_layers(index)) +
+              " of " + std::to_string(shape.num_layers()) + " layers";
+  return text;
+}
+
+// Layers that guess the tokens after the next one. Their key says how many.
+[[nodiscard]] std::string uncounted_text(const JsonFields& config) {
+  constexpr const char* kKey = "num_nextn_predict_layers";
+  const int layers = config.integer(kKey, 0);
+  return layers < 1 ? "" : "; not counted: " + std::to_string(layers) + " for multi-token prediction (" + kKey + ")";
+}
+
+}  // namespace
+
+void read_unknown_dense(const JsonFields& config, const std::string& model_type, ModelShape& shape) {
+  LayerKind layer;
+  read_sizes(config, shape, layer);
+  read_norm(config, shape);
+  layer.attention.position.rope_theta = read_positive(config, "rope_theta", 10000);
+  layer.attention.qkv_bias = layer.attention.output_bias = config.flag("attention_bias", false);
+  if (config.flag("add_qkv_bias", false)) layer.attention.qkv_bias = true;
+  layer.mlp.bias = config.flag("mlp_bias", false);
+  set_unknown_layers(config, shape, layer);
+  shape.tensor_names = nullptr;
+  shape.notes.push_back("model_type " + in_quotes(model_type) +
+                        " is not known: priced as a dense decoder like Llama (" + assumed_text(shape) + ")" +
+                        uncounted_text(config));
+}
+
+}  // namespace dculab
