@@ -120,12 +120,12 @@ void add_experts_part(std::vector<std::string>& parts, const JsonFields& config)
   }
 }
 
-// A list with an entry for each layer says that they differ.
+// A list with an entry for each layer says that they differ, unless it is of tokens.
 void add_unknown_lists(std::vector<std::string>& parts, const JsonFields& config) {
   const int num_layers = config.integer("num_hidden_layers", 0);
   for (const Node& member : config.members())
     if (num_layers > 1 && parts.empty() && member.kind == NodeKind::list && member.key != "layer_types" &&
-        std::ssize(member.children) == num_layers)
+        member.key.find("token") == std::string::npos && std::ssize(member.children) == num_layers)
       parts.push_back("layers that differ" + in_brackets(shortened(printable(member.key), 40)));
 }
 

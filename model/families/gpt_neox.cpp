@@ -7,6 +7,22 @@
 namespace dculab {
 namespace {
 
+// Q, K and V of a head are neighbours: by_group with groups of one.
+constexpr TensorNames neox_tensor_names() {
+  TensorNames names{.model = "gpt_neox.", .layers = "layers.", .lm_head = "embed_out", .qkv = QkvLayout::by_group};
+  names.set(WeightSlot::embed_tokens, "embed_in");
+  names.set(WeightSlot::attention_norm, "input_layernorm");
+  names.set(WeightSlot::qkv_proj, "attention.query_key_value");
+  names.set(WeightSlot::o_proj, "attention.dense");
+  names.set(WeightSlot::mlp_norm, "post_attention_layernorm");
+  names.set(WeightSlot::up_proj, "mlp.dense_h_to_4h");
+  names.set(WeightSlot::down_proj, "mlp.dense_4h_to_h");
+  names.set(WeightSlot::final_norm, "final_layer_norm");
+  return names;
+}
+
+constexpr TensorNames kNeoxTensorNames = neox_tensor_names();
+
 // Older exports call the part of a head that is rotated rotary_pct, and the base rotary_emb_base.
 [[nodiscard]] Position read_neox_position(const JsonFields& config, int head_dim) {
   Position position = read_rope(config, head_dim, read_positive(config, "rotary_emb_base", 10000));
@@ -34,7 +50,7 @@ void read_gpt_neox(const JsonFields& config, ModelShape& shape) {
   shape.norm = NormKind::layer_norm;
   shape.norm_eps = read_epsilon(config, "layer_norm_eps", 1e-5);
   set_layers(shape, read_num_layers(config), layer);
-  shape.tensor_names = nullptr;
+  shape.tensor_names = &kNeoxTensorNames;
 }
 
 }  // namespace dculab

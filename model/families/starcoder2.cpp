@@ -4,6 +4,18 @@
 #include "model/families/families.hpp"
 
 namespace dculab {
+namespace {
+
+constexpr TensorNames starcoder2_tensor_names() {
+  TensorNames names = llama_tensor_names();
+  names.set(WeightSlot::up_proj, "mlp.c_fc");
+  names.set(WeightSlot::down_proj, "mlp.c_proj");
+  return names;
+}
+
+constexpr TensorNames kStarcoder2TensorNames = starcoder2_tensor_names();
+
+}  // namespace
 
 void read_starcoder2(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(config, shape,
@@ -20,7 +32,7 @@ void read_starcoder2(const JsonFields& config, ModelShape& shape) {
   shape.norm = NormKind::layer_norm;
   shape.norm_eps = read_epsilon(config, "norm_epsilon", 1e-5);
   set_layers(shape, read_num_layers(config), layer);
-  shape.tensor_names = nullptr;
+  shape.tensor_names = &kStarcoder2TensorNames;
 }
 
 }  // namespace dculab

@@ -32,13 +32,15 @@ void read_norm(const JsonFields& config, ModelShape& shape) {
   shape.norm = layer_norm ? NormKind::layer_norm : NormKind::rms_norm;
 }
 
-// A window in the layers that layer_types names, or in all.
+// A window in the layers that layer_types names, in all but every so many, or in all.
 void set_unknown_layers(const JsonFields& config, ModelShape& shape, const LayerKind& full) {
   const int num_layers = read_num_layers(config, {"num_hidden_layers", "num_layers"});
   LayerKind windowed = full;
   if (config.has("sliding_window") && config.flag("use_sliding_window", true))
     windowed.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
-  set_layers_by_type(shape, read_layer_types(config, num_layers, [](int) { return kSliding; }), windowed, full);
+  const int pattern = read_size(config, {"sliding_window_pattern", "_sliding_window_pattern"}, 1);
+  const auto type_of = [pattern](int index) { return pattern > 1 && (index + 1) % pattern == 0 ? kFull : kSliding; };
+  set_layers_by_type(shape, read_layer_types(config, num_layers, type_of), windowed, full);
 }
 
 // "RMSNorm, gated SiLU MLP, RoPE, biases of attention, a window of 4096 tokens in 24 of 32 layers"

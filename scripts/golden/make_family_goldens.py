@@ -35,6 +35,8 @@ WIDE = dict(**GATED, head_dim=32)  # the smallest head of the GPU kernels
 GEMMA = {key: value for key, value in WIDE.items() if key != "tie_word_embeddings"}
 SMALL_MOE = dict(**{**GATED, "intermediate_size": 24})
 MOE = dict(**{**GATED, "initializer_range": 0.35}, moe_intermediate_size=24, num_experts_per_tok=3)
+NEOX = dict(**{**SIZES, "hidden_size": 64, "num_attention_heads": 2}, intermediate_size=96, max_position_embeddings=256,
+            rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5})
 LONG = (150, 5, 21)  # the window leaves whole tiles of the KV cache behind
 
 # name: (configuration, stored dtype, prompt lengths, part that is saved)
@@ -81,6 +83,10 @@ VARIANTS = {
     "falcon_11b": (transformers.FalconConfig(**SIZES, new_decoder_architecture=True, num_kv_heads=1,
                                              num_ln_in_parallel_attn=1), torch.float16),
     "falcon_rw": (transformers.FalconConfig(**SIZES, **RW), torch.float32),
+    "gpt_neox": (transformers.GPTNeoXConfig(**NEOX), torch.float16),
+    "gpt_neox_sequential": (transformers.GPTNeoXConfig(**NEOX, use_parallel_residual=False), torch.float32),
+    "starcoder2": (transformers.Starcoder2Config(**SIZES, intermediate_size=96, num_key_value_heads=2,
+                                                 max_position_embeddings=256, sliding_window=20), torch.bfloat16),
 }
 
 

@@ -96,6 +96,9 @@ TEST_CASE("kinds of layers, and what only newer families have, survive the way t
   model.kinds.clear(), model.layers.clear();
   for (const LayerKind& kind : {windowed, windowed, full, windowed}) add_layer(model, kind);
   model.unit_offset_norms = true, model.embedding_scale = 8, model.final_logit_soft_cap = 30;
+  model.learned_positions = 34;
+  model.kinds[1].attention.position.kind = PositionKind::none;
+  model.kinds[1].mlp.activation = ActivationKind::relu;
   leave_out_ops(trace.steps[0]);
   const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
   CHECK(again.steps[0].model == model);
