@@ -5,13 +5,31 @@
 #include "model/families/families.hpp"
 
 namespace dculab {
+namespace {
+
+constexpr TensorNames internlm2_tensor_names() {
+  TensorNames names{.model = "model.", .layers = "layers.", .lm_head = "output", .qkv = QkvLayout::by_group};
+  names.set(WeightSlot::embed_tokens, "tok_embeddings");
+  names.set(WeightSlot::attention_norm, "attention_norm");
+  names.set(WeightSlot::qkv_proj, "attention.wqkv");
+  names.set(WeightSlot::o_proj, "attention.wo");
+  names.set(WeightSlot::mlp_norm, "ffn_norm");
+  names.set(WeightSlot::up_proj, "feed_forward.w1", "feed_forward.w3");
+  names.set(WeightSlot::down_proj, "feed_forward.w2");
+  names.set(WeightSlot::final_norm, "norm");
+  return names;
+}
+
+constexpr TensorNames kInternlm2TensorNames = internlm2_tensor_names();
+
+}  // namespace
 
 void read_internlm2(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(config, shape, {.max_position_embeddings = 2048});
   layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
   layer.attention.qkv_bias = layer.attention.output_bias = config.flag("bias", true);
   set_layers(shape, read_num_layers(config), layer);
-  shape.tensor_names = nullptr;
+  shape.tensor_names = &kInternlm2TensorNames;
 }
 
 }  // namespace dculab

@@ -59,11 +59,11 @@ void set_unknown_layers(const JsonFields& config, ModelShape& shape, const Layer
   return text;
 }
 
-// Layers that guess the tokens after the next one. Their key says how many.
+// Layers that guess the tokens after the next one.
 [[nodiscard]] std::string uncounted_text(const JsonFields& config) {
   constexpr const char* kKey = "num_nextn_predict_layers";
   const int layers = config.integer(kKey, 0);
-  return layers < 1 ? "" : "; not counted: " + std::to_string(layers) + " for multi-token prediction (" + kKey + ")";
+  return layers < 1 ? "" : "; multi-token prediction (" + std::string(kKey) + ") is not counted";
 }
 
 }  // namespace

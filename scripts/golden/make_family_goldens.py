@@ -7,6 +7,7 @@ experts, n, experts of a token] (I32), the best first.
     python scripts/golden/make_family_goldens.py [NAME ...]
 """
 
+import json
 import pathlib
 import shutil
 import sys
@@ -39,7 +40,35 @@ NEOX = dict(**{**SIZES, "hidden_size": 64, "num_attention_heads": 2}, intermedia
             rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5})
 LONG = (150, 5, 21)  # the window leaves whole tiles of the KV cache behind
 
-# name: (configuration, stored dtype, prompt lengths, part that is saved)
+# InternLM 2 is Llama with other names, and a matrix of Q, K and V: internlm/internlm2_5-7b-chat, modeling_internlm2.py.
+INTERNLM2_NAMES = {"embed_tokens": "tok_embeddings", "input_layernorm": "attention_norm",
+                   "self_attn.o_proj": "attention.wo", "post_attention_layernorm": "ffn_norm",
+                   "mlp.gate_proj": "feed_forward.w1", "mlp.up_proj": "feed_forward.w3",
+                   "mlp.down_proj": "feed_forward.w2", "lm_head": "output"}
+
+
+def as_internlm2(folder):
+    """Makes a saved Llama an InternLM 2 that computes the same."""
+    config = json.loads((folder / "config.json").read_text())
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    groups, head_dim = config["num_key_value_heads"], config["head_dim"]
+    renamed = {}
+    for name, tensor in tensors.items():
+        if "self_attn.q_proj" in name:
+            parts = [tensors[name.replace("q_proj", part + "_proj")] for part in "qkv"]
+            rows = torch.cat([part.view(groups, -1, head_dim, config["hidden_size"]) for part in parts], dim=1)
+            renamed[name.replace("self_attn.q_proj", "attention.wqkv")] = rows.reshape(-1, config["hidden_size"])
+        elif "self_attn.k_proj" not in name and "self_attn.v_proj" not in name:
+            for llama, internlm2 in INTERNLM2_NAMES.items():
+                name = name.replace(llama, internlm2)
+            renamed[name] = tensor
+    safetensors.torch.save_file(renamed, folder / "model.safetensors", metadata={"format": "pt"})
+    config = {**{key: value for key, value in config.items() if key not in ("attention_bias", "mlp_bias")},
+              "architectures": ["InternLM2ForCausalLM"], "model_type": "internlm2", "bias": False}
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
+# name: (configuration, stored dtype, prompt lengths, part that is saved, what is made of the folder)
 VARIANTS = {
     "llama_biases": (transformers.LlamaConfig(**GATED, attention_bias=True, mlp_bias=True), torch.float16),
     "mistral": (transformers.MistralConfig(**GATED, sliding_window=8), torch.float32),
@@ -85,6 +114,7 @@ VARIANTS = {
     "falcon_rw": (transformers.FalconConfig(**SIZES, **RW), torch.float32),
     "gpt_neox": (transformers.GPTNeoXConfig(**NEOX), torch.float16),
     "gpt_neox_sequential": (transformers.GPTNeoXConfig(**NEOX, use_parallel_residual=False), torch.float32),
+    "internlm2": (transformers.LlamaConfig(**GATED), torch.float16, PROMPT_LENGTHS, None, as_internlm2),
     "starcoder2": (transformers.Starcoder2Config(**SIZES, intermediate_size=96, num_key_value_heads=2,
                                                  max_position_embeddings=256, sliding_window=20), torch.bfloat16),
 }
@@ -147,7 +177,7 @@ def fuse_experts(folder):
     safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def write_variant(name, config, dtype, lengths=PROMPT_LENGTHS, part=None):
+def write_variant(name, config, dtype, lengths=PROMPT_LENGTHS, part=None, convert=None):
     folder = FOLDER / name
     for seed in range(100):
         shutil.rmtree(folder, ignore_errors=True)
@@ -160,6 +190,8 @@ def write_variant(name, config, dtype, lengths=PROMPT_LENGTHS, part=None):
         has_experts = any(name.endswith("experts") for name, _ in model.named_modules())
         if tensors and (not has_experts or add_experts(model, tensors, lengths)):
             write_expected(folder, tensors)
+            if convert:
+                convert(folder)
             print(name, "seed", seed, "logits up to", largest_logit(tensors))
             return
     raise SystemExit(f"{name}: no seed gives clear greedy choices")

@@ -34,8 +34,7 @@ class UnknownModel {
 };
 
 constexpr const char* kStepWorkload = "workload: {phase: decode, batch: 4, context_tokens: 500}\n";
-constexpr const char* kRequests =
-    "workload: {requests: 8, prompt_tokens: 100, output_tokens: 20, requests_per_second: 2}\n";
+constexpr const char* kRequests = "workload: {requests: 8, prompt_tokens: 100, output_tokens: 20}\n";
 
 [[nodiscard]] std::size_t times_told(const std::string& text, const std::string& what) {
   std::size_t count = 0;

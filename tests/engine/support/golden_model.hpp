@@ -20,7 +20,8 @@ inline const std::vector<std::string> kFamilyVariants{
     "llama_biases",    "mistral",    "mistral_long", "qwen2",      "qwen2_window",        "bloom",
     "bloom_six_heads", "falcon_7b",  "falcon_40b",   "falcon_11b", "falcon_rw",           "qwen2_some_windows",
     "qwen3",           "gemma2",     "gemma3",       "phi3",       "phi3_longrope",       "glm4",
-    "olmo2",           "llama_yarn", "llama_gelu",   "gpt_neox",   "gpt_neox_sequential", "starcoder2"};
+    "olmo2",           "llama_yarn", "llama_gelu",   "gpt_neox",   "gpt_neox_sequential", "starcoder2",
+    "internlm2"};
 
 inline const std::vector<std::string> kMixtureVariants{"mixtral", "mixtral_fused", "qwen2_moe", "qwen3_moe",
                                                        "glm4_moe"};
