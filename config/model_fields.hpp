@@ -44,6 +44,10 @@ void visit_model_flags(Shape& model, Visit&& visit) {
   visit("embedding_norm", model.embedding_norm);
   visit("unit_offset_norms", model.unit_offset_norms);
   visit("quantized_lm_head", model.quantized_lm_head);
+  visit("plain_attention", model.plain.attention);
+  visit("plain_mlp", model.plain.mlp);
+  visit("plain_shared_experts", model.plain.shared_experts);
+  visit("plain_experts", model.plain.experts);
 }
 
 template <class Kind, class Visit>

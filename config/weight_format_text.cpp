@@ -29,9 +29,26 @@ int take_group(std::string_view& text) {
   return group;
 }
 
+struct NamedFormat {
+  std::string_view text;
+  WeightFormat format;
+};
+
+// Formats with scales of their own kind.
+constexpr NamedFormat kNamed[] = {
+    {"mxfp4", {Dtype::mxfp4, kMxfp4Group, ScaleFormat::e8m0}},
+    {"nf4", {Dtype::nf4, kBitsAndBytesGroup, ScaleFormat::f32}},
+    {"nf4-double", {Dtype::nf4, kBitsAndBytesGroup, ScaleFormat::f32_of_bytes}},
+    {"fp4", {Dtype::fp4, kBitsAndBytesGroup, ScaleFormat::f32}},
+    {"fp4-double", {Dtype::fp4, kBitsAndBytesGroup, ScaleFormat::f32_of_bytes}},
+    {"llm-int8", {Dtype::int8, -1, ScaleFormat::f32}},
+};
+
 }  // namespace
 
 WeightFormat parse_weight_format(const std::string& text) {
+  for (const NamedFormat& named : kNamed)
+    if (named.text == text) return named.format;
   std::string_view rest = text;
   const int group = take_group(rest);
   const bool gptq = rest.starts_with(kGptq);
@@ -41,11 +58,14 @@ WeightFormat parse_weight_format(const std::string& text) {
       gptq && (dtype == Dtype::int2 || dtype == Dtype::int3 || dtype == Dtype::int4 || dtype == Dtype::int8);
   if (!dtype || (gptq && !grouped) || (group != 0 && !gptq))
     throw InputError(in_quotes(text) +
-                     " is not a weight format; write a dtype such as bf16, or gptq-int4, gptq-int4-g32");
+                     " is not a weight format; write a dtype such as bf16, or gptq-int4, gptq-int4-g32, mxfp4, nf4, "
+                     "nf4-double, llm-int8");
   return {*dtype, !gptq ? 0 : group == 0 ? kGptqGroup : group};
 }
 
 std::string weight_format_text(WeightFormat format) {
+  for (const NamedFormat& named : kNamed)
+    if (named.format == format) return std::string(named.text);
   const std::string dtype(name(format.dtype));
   if (format.group_size == 0) return dtype;
   if (format.group_size < 0) return std::string(kGptq) + dtype + std::string(kChannel);

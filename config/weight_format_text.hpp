@@ -1,5 +1,6 @@
 // How weight formats are written: "f16", "int8", "gptq-int4" (128 input features per scale), "gptq-int4-g32",
-// "gptq-int8-channel" (one scale per row).
+// "gptq-int8-channel" (one scale per row), "mxfp4", "nf4" and "fp4" of bitsandbytes, "nf4-double" (double
+// quantization), "llm-int8" (bitsandbytes' 8 bits).
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ bool takes_activations(WeightFormat weights, ActivationMode mode) {
     case ActivationMode::exact:
       return true;
     case ActivationMode::int8:
-      return weights.group_size != 0;
+      return is_integer(weights.dtype) && weights.group_size != 0;
     case ActivationMode::bf16:
       return weights.dtype == Dtype::bf16 && weights.group_size == 0;
   }

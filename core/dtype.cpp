@@ -9,13 +9,14 @@ namespace dculab {
 namespace {
 
 // First spelling of each format is its short name.
-constexpr std::array<std::pair<std::string_view, Dtype>, 22> kSpellings{{
-    {"f32", Dtype::f32},           {"f16", Dtype::f16},       {"bf16", Dtype::bf16},    {"fp8_e4m3", Dtype::fp8_e4m3},
-    {"fp8_e5m2", Dtype::fp8_e5m2}, {"int8", Dtype::int8},     {"int4", Dtype::int4},    {"int3", Dtype::int3},
-    {"int2", Dtype::int2},         {"kivi4", Dtype::kivi4},   {"kivi2", Dtype::kivi2},  {"float32", Dtype::f32},
-    {"fp32", Dtype::f32},          {"float", Dtype::f32},     {"float16", Dtype::f16},  {"fp16", Dtype::f16},
-    {"half", Dtype::f16},          {"bfloat16", Dtype::bf16}, {"fp8", Dtype::fp8_e4m3}, {"F32", Dtype::f32},
-    {"F16", Dtype::f16},           {"BF16", Dtype::bf16},
+constexpr std::array<std::pair<std::string_view, Dtype>, 25> kSpellings{{
+    {"f32", Dtype::f32},           {"f16", Dtype::f16},      {"bf16", Dtype::bf16},   {"fp8_e4m3", Dtype::fp8_e4m3},
+    {"fp8_e5m2", Dtype::fp8_e5m2}, {"int8", Dtype::int8},    {"int4", Dtype::int4},   {"int3", Dtype::int3},
+    {"int2", Dtype::int2},         {"kivi4", Dtype::kivi4},  {"kivi2", Dtype::kivi2}, {"mxfp4", Dtype::mxfp4},
+    {"nf4", Dtype::nf4},           {"fp4", Dtype::fp4},      {"float32", Dtype::f32}, {"fp32", Dtype::f32},
+    {"float", Dtype::f32},         {"float16", Dtype::f16},  {"fp16", Dtype::f16},    {"half", Dtype::f16},
+    {"bfloat16", Dtype::bf16},     {"fp8", Dtype::fp8_e4m3}, {"F32", Dtype::f32},     {"F16", Dtype::f16},
+    {"BF16", Dtype::bf16},
 }};
 
 }  // namespace
@@ -35,10 +36,21 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
 }
 
 Bytes weight_storage(WeightFormat format, double count) {
+  constexpr double kScalesOfOne = 256;  // bytes that share an F32
   const Bytes values = storage(format.dtype, count);
   if (format.group_size <= 0) return values;
   const double groups = count / format.group_size;
-  return values + storage(Dtype::f16, groups) + storage(format.dtype, groups);
+  switch (format.scales) {
+    case ScaleFormat::f16_and_zero_point:
+      return values + storage(Dtype::f16, groups) + storage(format.dtype, groups);
+    case ScaleFormat::f32:
+      return values + storage(Dtype::f32, groups);
+    case ScaleFormat::f32_of_bytes:
+      return values + Bytes(groups) + storage(Dtype::f32, groups / kScalesOfOne);
+    case ScaleFormat::e8m0:
+      return values + Bytes(groups);
+  }
+  return values;
 }
 
 Bytes kv_storage(Dtype dtype, double count, int head_dim) {

@@ -10,8 +10,25 @@
 namespace dculab {
 
 // kivi4 and kivi2 are a KV cache's only: 4 and 2 bits with a scale and a zero point for every 32 values, keys per
-// channel, values per token (Liu et al., arXiv:2402.02750).
-enum class Dtype : std::uint8_t { f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4, int3, int2, kivi4, kivi2 };
+// channel, values per token (Liu et al., arXiv:2402.02750). mxfp4, nf4 and fp4 are weights' only, of 4 bits: mxfp4 is
+// E2M1 of the OCP Microscaling Formats Specification 1.0, nf4 and fp4 are those of bitsandbytes (Dettmers et al.,
+// arXiv:2305.14314).
+enum class Dtype : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  fp8_e4m3,
+  fp8_e5m2,
+  int8,
+  int4,
+  int3,
+  int2,
+  kivi4,
+  kivi2,
+  mxfp4,
+  nf4,
+  fp4,
+};
 
 [[nodiscard]] constexpr int bits(Dtype dtype) {
   switch (dtype) {
@@ -26,6 +43,9 @@ enum class Dtype : std::uint8_t { f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4
       return 8;
     case Dtype::int4:
     case Dtype::kivi4:
+    case Dtype::mxfp4:
+    case Dtype::nf4:
+    case Dtype::fp4:
       return 4;
     case Dtype::int3:
       return 3;
@@ -39,21 +59,38 @@ enum class Dtype : std::uint8_t { f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4
 // Bytes of `count` values of this format, without scales or padding.
 [[nodiscard]] constexpr Bytes storage(Dtype dtype, double count) { return Bytes(count * bits(dtype) / 8.0); }
 
-// Short name as users type it: "f32", "f16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4", "kivi4", ...
+[[nodiscard]] constexpr bool is_integer(Dtype dtype) {
+  return dtype == Dtype::int8 || dtype == Dtype::int4 || dtype == Dtype::int3 || dtype == Dtype::int2;
+}
+
+// Short name as users type it: "f32", "f16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4", "kivi4", "mxfp4", ...
 [[nodiscard]] std::string_view name(Dtype dtype);
 
 // Reads the short name, and the spellings of Hugging Face and vLLM ("float16", "torch.bfloat16", "fp8").
 [[nodiscard]] std::optional<Dtype> parse_dtype(std::string_view text);
 
-// How a weight matrix is stored: plain values, or integers with one scale (and zero point) per group.
+// What each group of weights has besides its values.
+enum class ScaleFormat : std::uint8_t {
+  f16_and_zero_point,  // a zero point of the weights' own dtype: GPTQ, AWQ
+  f32,                 // bitsandbytes
+  f32_of_bytes,        // bitsandbytes' double quantization: a byte, and an F32 for 256 of them
+  e8m0,                // a byte, the exponent of a power of two: MXFP4
+};
+
+// How a weight matrix is stored: plain values, or numbers of few bits with one scale per group.
 struct WeightFormat {
   Dtype dtype = Dtype::f16;
-  int group_size = 0;  // input features that share a scale; 0 = no scales, -1 = one for each row
+  int group_size = 0;  // input features that share a scale; 0 = no scales worth counting, -1 = one for each row
+  ScaleFormat scales = ScaleFormat::f16_and_zero_point;
 
   friend bool operator==(const WeightFormat&, const WeightFormat&) = default;
 };
 
-// Bytes of a weight matrix of `count` values, with its F16 scales and its zero points of `dtype`.
+// Of mxfp4, and of nf4 and fp4 as bitsandbytes groups them by default.
+inline constexpr int kMxfp4Group = 32;
+inline constexpr int kBitsAndBytesGroup = 64;
+
+// Bytes of a weight matrix of `count` values, with its scales and zero points.
 [[nodiscard]] Bytes weight_storage(WeightFormat format, double count);
 
 // Bytes of the cached K (or V) of `count` values in heads of `head_dim`, scales included: int8 has an F32 scale for

@@ -25,6 +25,9 @@ struct StepSizes {
 
   [[nodiscard]] const LayerKind& layer() const { return model.kinds[kind]; }
   [[nodiscard]] const Heads& heads() const { return layer().attention.heads; }
+  [[nodiscard]] WeightFormat format_of(WeightSlot slot) const {
+    return model.slot_format(slot, layer(), options.weights);
+  }
 };
 
 // What an op is called, whose weights it reads, and where its input comes from and its output goes.

@@ -21,7 +21,7 @@ Op plan_expert_matmul(const OpPlace& place, const StepSizes& sizes, int n, int k
   const Experts& experts = experts_of(sizes);
   const ExpertLoad& load = sizes.options.expert_load;
   const auto tokens = static_cast<double>(sizes.tokens);
-  Op op = plan_matmul(place, sizes, sizes.options.weights, rows_of(sizes), n, k, bias_if(experts.bias));
+  Op op = plan_matmul(place, sizes, sizes.format_of(place.weight), rows_of(sizes), n, k, bias_if(experts.bias));
   op.experts = {.num_experts = experts.num_experts,
                 .touched = touched_experts(load, experts.num_experts, experts.num_experts_per_tok, tokens),
                 .longest_rows = longest_expert(load, experts.num_experts, experts.num_experts_per_tok, tokens)};

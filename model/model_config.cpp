@@ -10,6 +10,7 @@
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
 #include "model/families/families.hpp"
+#include "model/stored_weights.hpp"
 
 namespace dculab {
 namespace {
@@ -180,6 +181,7 @@ ModelShape parse_model_shape(std::string text, const std::string& file, std::str
   if (std::string towers = uncounted_towers(config); !towers.empty()) shape.notes.push_back(std::move(towers));
   if (const auto stored = read_stored_weights(config)) {
     shape.quantization = stored->format;
+    shape.plain = stored->plain;
     shape.quantized_lm_head = stored->lm_head && !(stored->lm_head_unless_tied && shape.tie_word_embeddings);
   }
   require_sane_widths(decoder.fields, shape);

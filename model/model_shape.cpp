@@ -97,6 +97,16 @@ bool ModelShape::has_alibi() const {
                              [](const LayerKind& kind) { return kind.attention.position.kind == PositionKind::alibi; });
 }
 
+WeightFormat ModelShape::slot_format(WeightSlot slot, const LayerKind& kind, WeightFormat layers_format) const {
+  const bool is_of_experts = slot == WeightSlot::expert_up_proj || slot == WeightSlot::expert_down_proj;
+  const bool is_of_mlp = slot == WeightSlot::up_proj || slot == WeightSlot::down_proj;
+  const bool is_plain = slot == WeightSlot::router || slot == WeightSlot::shared_gate ? true
+                        : is_of_experts                                               ? plain.experts
+                        : is_of_mlp ? (kind.experts ? plain.shared_experts : plain.mlp)
+                                    : plain.attention;
+  return is_plain ? WeightFormat{dtype, 0} : layers_format;
+}
+
 std::string kind_label(const ModelShape& model, std::size_t kind) {
   if (model.kinds.size() == 1) return {};
   const auto differ = [&model](auto part) {
@@ -162,6 +172,9 @@ std::vector<std::string> problems(const ModelShape& model) {
   if (!found.empty()) return found;
   if (model.quantized_lm_head && model.tie_word_embeddings)
     found.push_back("lm_head is quantized, but it is the embedding (tie_word_embeddings), which is not");
+  const auto has_experts = [](const LayerKind& kind) { return kind.experts.has_value(); };
+  if (model.quantization && model.plain.attention && model.plain.mlp && std::ranges::none_of(model.kinds, has_experts))
+    found.emplace_back("quantization_config leaves all matrices of the layers as they are, for there are no experts");
   for (const LayerKind& kind : model.kinds) check_attention(found, kind.attention);
   for (const LayerKind& kind : model.kinds)
     if (kind.experts) check_experts(found, *kind.experts);
@@ -172,6 +185,17 @@ double layer_matrix_values(const ModelShape& model, const LayerKind& kind) {
   double values = 0;
   for (const WeightShape& weight : layer_weights(model, kind)) values += weight.matrix_values();
   return values;
+}
+
+Bytes layer_matrix_bytes(const ModelShape& model, const LayerKind& kind, WeightFormat format) {
+  Bytes bytes;
+  for (const WeightShape& weight : layer_weights(model, kind)) {
+    if (!weight.is_matrix() || weight.is_plain) continue;
+    WeightFormat own = model.slot_format(weight.slot, kind, format);
+    if (own.group_size < 0) own.group_size = weight.columns;
+    bytes += weight_storage(own, weight.matrix_values());
+  }
+  return bytes;
 }
 
 double plain_values(const ModelShape& model) {
@@ -186,10 +210,9 @@ double plain_values(const ModelShape& model) {
 Bytes weight_footprint(const ModelShape& model, WeightFormat format) {
   const double embedding = static_cast<double>(model.vocab_size) * model.hidden_size;
   const Bytes head = model.tie_word_embeddings ? Bytes() : weight_storage(model.head_format(format), embedding);
-  // Each projection is stored apart, but their scales add up as if they were one matrix.
   Bytes layers;
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
-    layers += weight_storage(format, model.num_layers(kind) * layer_matrix_values(model, model.kinds[kind]));
+    layers += layer_matrix_bytes(model, model.kinds[kind], format) * model.num_layers(kind);
   return layers + head + storage(model.dtype, embedding + plain_values(model));
 }
 

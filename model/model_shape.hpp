@@ -24,6 +24,16 @@ inline constexpr int kLargestModelField = 1 << 24;
 inline constexpr int kMostLayers = 10'000;
 inline constexpr int kMostExperts = 1 << 14;
 
+// Matrices of the layers that a quantized checkpoint leaves in the model's dtype.
+struct PlainParts {
+  bool attention = false;       // Q, K, V and O
+  bool mlp = false;             // of layers without experts
+  bool shared_experts = false;  // what all tokens go through beside routed experts
+  bool experts = false;         // the routed ones
+
+  friend bool operator==(const PlainParts&, const PlainParts&) = default;
+};
+
 struct ModelShape {
   std::string name{};  // for reports
   int hidden_size = 0;
@@ -39,6 +49,7 @@ struct ModelShape {
   double final_logit_soft_cap = 0;             // logits become cap * tanh(logit / cap); 0 = none: Gemma 2
   Dtype dtype = Dtype::f16;                    // the checkpoint's own; of a quantized one, what is not quantized
   std::optional<WeightFormat> quantization{};  // of the layers' matrices, when the checkpoint is quantized
+  PlainParts plain{};                          // what of the layers is in dtype all the same
   bool quantized_lm_head = false;              // lm_head is in the layers' format too, not in dtype
   const TensorNames* tensor_names = &kLlamaTensorNames;  // of its checkpoint; null: priced, not run
   std::vector<std::string> notes{};  // what config.json left to assume, and what of it is not counted: sentences
@@ -53,12 +64,14 @@ struct ModelShape {
   [[nodiscard]] const Heads& heads() const { return kinds.front().attention.heads; }
   [[nodiscard]] bool has_alibi() const;
 
-  // What the checkpoint stores the layers' matrices in.
+  // What the checkpoint stores the layers' matrices in, as far as they are quantized.
   [[nodiscard]] WeightFormat layer_format() const { return quantization.value_or(WeightFormat{dtype, 0}); }
   // What lm_head is in when the layers' matrices are in `layers`.
   [[nodiscard]] WeightFormat head_format(WeightFormat layers_format) const {
     return quantized_lm_head ? layers_format : WeightFormat{dtype, 0};
   }
+  // What a slot of a layer is in when `layers_format` is the format of what is quantized there.
+  [[nodiscard]] WeightFormat slot_format(WeightSlot slot, const LayerKind& kind, WeightFormat layers_format) const;
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
@@ -88,11 +101,14 @@ void add_layer(ModelShape& model, const LayerKind& kind);
 // Matrix weights of one layer of a kind, without norms and routers: Q, K, V, O and the MLP, all experts.
 [[nodiscard]] double layer_matrix_values(const ModelShape& model, const LayerKind& kind);
 
+// Their bytes when `format` is the format of what is quantized.
+[[nodiscard]] Bytes layer_matrix_bytes(const ModelShape& model, const LayerKind& kind, WeightFormat format);
+
 // All that no quantization touches, beside embedding and lm_head: norms, biases and routers of the whole model.
 [[nodiscard]] double plain_values(const ModelShape& model);
 
-// Bytes of all weights: `format` for the layers' matrices, and for lm_head if it is quantized; the others are in
-// model.dtype. A tied head is counted once.
+// Bytes of all weights: `format` for the layers' matrices that are not plain, and for lm_head if it is quantized; the
+// others are in model.dtype. A tied head is counted once.
 [[nodiscard]] Bytes weight_footprint(const ModelShape& model, WeightFormat format);
 
 // Bytes of K and V that one token leaves in all layers.

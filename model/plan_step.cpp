@@ -47,7 +47,7 @@ void plan_post_norm(StepPlan& plan, const StepSizes& sizes, std::string_view nam
 void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   const Gqa& attention = sizes.layer().attention;
   const Heads& heads = attention.heads;
-  const WeightFormat format = sizes.options.weights;
+  const WeightFormat format = sizes.format_of(WeightSlot::qkv_proj);
   const std::int64_t tokens = sizes.tokens;
   const int hidden = sizes.model.hidden_size;
   plan_beginning(plan, sizes, {"input_layernorm", WeightSlot::attention_norm, Buffer::residual, Buffer::normed},
@@ -75,7 +75,7 @@ void plan_dense(StepPlan& plan, const StepSizes& sizes) {
   const Dense& mlp = layer.mlp;
   const bool gated = mlp.kind == MlpKind::gated;
   const Bias bias = bias_if(mlp.bias);
-  const WeightFormat format = sizes.options.weights;
+  const WeightFormat format = sizes.format_of(WeightSlot::up_proj);
   const int hidden = sizes.model.hidden_size;
   const bool sequential = layer.block == BlockKind::sequential;
   plan.ops.push_back(plan_matmul({gated ? "gate_up_proj" : "up_proj", WeightSlot::up_proj, Buffer::normed, Buffer::up},

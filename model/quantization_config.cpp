@@ -58,76 +58,21 @@ constexpr int kDefaultGroupSize = 128;
   return config;
 }
 
-[[nodiscard]] std::string method_of(const JsonFields& fields) {
+}  // namespace
+
+std::string quantization_method(const JsonFields& fields) {
   const std::string method = text_of(fields, "quant_method", "method");
   if (method.empty() && fields.has("quant_algo"))
     fields.refuse("quant_algo", in_quotes(fields.text("quant_algo", "")) + " of ModelOpt is not supported");
   return method.empty() ? "gptq" : method;
 }
 
-// What a list of exceptions says of lm_head. Throws InputError where it names matrices of the layers: a price knows one
-// format for all of them.
-[[nodiscard]] bool excepts_head(const JsonFields& fields, const char* key) {
-  bool head = false;
-  for (const std::string& name : fields.texts(key)) {
-    if (name.find("lm_head") != name.npos) head = true;
-    if (name.find("_proj") != name.npos || name.find("self_attn") != name.npos)
-      fields.refuse(key, "has " + in_quotes(name) + ": matrices of layers in several formats are not supported");
-  }
-  return head;
-}
-
-// Blocks of 128 x 128 weights share a scale, which adds 0.02 %: as good as none.
-[[nodiscard]] StoredWeights read_fp8(const JsonFields& fields) {
-  const std::string format = fields.text("fmt", "e4m3");
-  if (format.find("e4m3") == std::string::npos && format.find("e5m2") == std::string::npos)
-    fields.refuse("fmt", in_quotes(format) + " is not supported (e4m3, e5m2)");
-  (void)excepts_head(fields, "modules_to_not_convert");  // lm_head is never FP8
-  return {{format.find("e5m2") == std::string::npos ? Dtype::fp8_e4m3 : Dtype::fp8_e5m2, 0}};
-}
-
-// config_groups: {group_0: {weights: {num_bits, type, group_size, ...}}}
-[[nodiscard]] StoredWeights read_compressed_tensors(const JsonFields& fields) {
-  const auto groups = fields.object("config_groups");
-  if (!groups || groups->members().empty()) fields.refuse("config_groups", "is missing");
-  if (groups->members().size() > 1)
-    fields.refuse("config_groups", "gives some matrices settings of their own, which is not supported");
-  const auto group = groups->object(groups->members().front().key);
-  const auto weights = group ? group->object("weights") : std::nullopt;
-  if (!weights) groups->refuse(groups->members().front(), "has no weights");
-  const int num_bits = weights->integer("num_bits");
-  const int group_size = weights->integer("group_size", 0);
-  const bool head = !excepts_head(fields, "ignore");
-  if (weights->text("type", "int") == "float") {
-    if (num_bits != 8) weights->refuse("num_bits", "must be 8 for floats, not " + std::to_string(num_bits));
-    return {{Dtype::fp8_e4m3, 0}, head, head};
-  }
-  if (num_bits != 4 && num_bits != 8) weights->refuse("num_bits", "must be 4 or 8, not " + std::to_string(num_bits));
-  return {{num_bits == 8 ? Dtype::int8 : Dtype::int4, group_size > 0 ? group_size : -1}, head, head};
-}
-
-}  // namespace
-
-std::optional<StoredWeights> read_stored_weights(const JsonFields& config) {
-  const auto fields = config.object("quantization_config");
-  if (!fields) return std::nullopt;
-  const std::string method = method_of(*fields);
-  if (method == "fp8") return read_fp8(*fields);
-  if (method == "compressed-tensors") return read_compressed_tensors(*fields);
-  if (method != "gptq" && method != "awq")
-    fields->refuse(
-        fields->has("quant_method") ? "quant_method" : "method",
-        in_quotes(method) + " is not supported (gptq, awq, fp8, compressed-tensors); use the F16 or BF16 checkpoint");
-  const QuantizationConfig read = read_quantization(*fields);
-  return StoredWeights{weight_format(read), read.lm_head};
-}
-
 QuantizationConfig read_quantization(const JsonFields& fields) {
   const char* key = fields.has("quant_method") ? "quant_method" : "method";
-  const std::string method = method_of(fields);
+  const std::string method = quantization_method(fields);
   if (method == "gptq") return read_gptq(fields);
   if (method == "awq") return read_awq(fields);
-  fields.refuse(key, in_quotes(method) + " is priced, not run (gptq and awq are); use the F16 or BF16 checkpoint");
+  fields.refuse(key, in_quotes(method) + " is priced, not run (gptq, awq and weights of F8_E4M3 are); use the F16 or BF16 checkpoint");
 }
 
 const char* name(QuantizedFormat format) {

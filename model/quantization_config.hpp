@@ -1,8 +1,9 @@
-// How a checkpoint's matrices are quantized: `quantization_config` of config.json.
+// How GPTQ and AWQ quantized a checkpoint's matrices: `quantization_config` of config.json.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/dtype.hpp"
 #include "fields/json_fields.hpp"
@@ -34,18 +35,11 @@ struct QuantizationConfig {
 // that are not supported.
 [[nodiscard]] QuantizationConfig read_quantization(const JsonFields& fields);
 
-// What the layers' matrices are stored in, and whether lm_head is too. A price needs no more.
-struct StoredWeights {
-  WeightFormat format;
-  bool lm_head = false;
-  bool lm_head_unless_tied = false;  // the file does not name lm_head: a head that is the embedding stays as it is
-};
+// `quant_method` of a quantization_config, by its older names too; AutoGPTQ's is "gptq" where it has none. Throws
+// InputError for ModelOpt's, which has another layout.
+[[nodiscard]] std::string quantization_method(const JsonFields& fields);
 
-// Of a config.json, by any method that a price knows: gptq, awq, fp8, compressed-tensors with one scheme for all
-// matrices. Nothing when the model is not quantized. Throws InputError for other methods.
-[[nodiscard]] std::optional<StoredWeights> read_stored_weights(const JsonFields& config);
-
-// What the engine reads of a config.json: gptq and awq. Nothing when the model is not quantized. Throws InputError for
+// What a config.json says of gptq and awq. Nothing when the model is not quantized. Throws InputError for
 // methods that are not supported.
 [[nodiscard]] std::optional<QuantizationConfig> read_quantization_config(const JsonFields& config);
 

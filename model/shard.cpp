@@ -14,7 +14,8 @@ void require_whole_groups(std::vector<std::string>& found, const char* matrix, i
                   std::to_string(devices) + " devices, no whole groups of " + std::to_string(group) + " weights");
 }
 
-void check_kind(std::vector<std::string>& found, const LayerKind& kind, WeightFormat layers, int devices) {
+void check_kind(std::vector<std::string>& found, const ModelShape& model, const LayerKind& kind, WeightFormat layers,
+                int devices) {
   const std::string over = " over " + std::to_string(devices) + " devices";
   const Heads& heads = kind.attention.heads;
   const int width = kind.mlp.intermediate_size;
@@ -28,15 +29,16 @@ void check_kind(std::vector<std::string>& found, const LayerKind& kind, WeightFo
                     " devices that is not priced");
   if (kind.experts && kind.experts->intermediate_size % devices != 0)
     found.push_back("experts of width " + std::to_string(kind.experts->intermediate_size) + " do not divide" + over);
-  require_whole_groups(found, "o_proj", heads.query_width(), layers.group_size, devices);
-  require_whole_groups(found, "down_proj", width, layers.group_size, devices);
+  const auto group_of = [&](WeightSlot slot) { return model.slot_format(slot, kind, layers).group_size; };
+  require_whole_groups(found, "o_proj", heads.query_width(), group_of(WeightSlot::o_proj), devices);
+  require_whole_groups(found, "down_proj", width, group_of(WeightSlot::down_proj), devices);
 }
 
 }  // namespace
 
 std::vector<std::string> shard_problems(const ModelShape& model, WeightFormat layers, int devices) {
   std::vector<std::string> found;
-  for (const LayerKind& kind : model.kinds) check_kind(found, kind, layers, devices);
+  for (const LayerKind& kind : model.kinds) check_kind(found, model, kind, layers, devices);
   return found;
 }
 

@@ -72,6 +72,7 @@ struct BenchChoices {
               shape.dtype = model.dtype;
               shape.quantization = model.quantization;
               shape.quantized_lm_head = model.quantized_lm_head;
+              shape.plain = model.plain;
               EngineOptions options =
                   study::resolve_options(scenario, shape, on_cpu ? lower::DeviceKind::cpu : lower::DeviceKind::gpu);
               options.activations = parse_option("--activations", choices.activations, parse_activations);
@@ -213,7 +214,7 @@ void add_bench(CLI::App& app) {
         study::try_find_model);
   command->add_option(
       "--random-weights", choices->random_weights,
-      "Weights made on the spot in f32, f16, bf16, int8 or int4: speed does not depend on their values");
+      "Weights made on the spot in f32, f16, bf16, fp8, int8 or int4: speed does not depend on their values");
   command->add_option("--phase", choices->phases, "prefill, decode")
       ->delimiter(',')
       ->check(CLI::IsMember({"prefill", "decode"}));

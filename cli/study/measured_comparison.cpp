@@ -87,6 +87,7 @@ void refuse_elsewhere(const config::Scenario& scenario) {
   for (Candidate* candidate : group) {
     candidate->bench.model.dtype = weights.shape.dtype;  // of embedding and head, which are priced as they are run
     candidate->bench.model.quantized_lm_head = weights.shape.quantized_lm_head;
+    candidate->bench.model.plain = weights.shape.plain;
     bench.push_back(candidate->bench);
   }
   const engine::BenchOptions options{.threads = scenario.measure.threads,

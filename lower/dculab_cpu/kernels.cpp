@@ -27,10 +27,29 @@ namespace {
           .partition_tokens = kPartitionTokens};
 }
 
+// kernels/cpu: matmul.cpp, quantized_matmul.cpp; int2 and int3 are packed as int4.
+constexpr ProductFormat kFormats[] = {{.weights = Dtype::f32},
+                                      {.weights = Dtype::f16},
+                                      {.weights = Dtype::bf16},
+                                      {.weights = Dtype::bf16, .activations = ActivationMode::bf16},
+                                      {.weights = Dtype::fp8_e4m3},
+                                      {.weights = Dtype::int8},
+                                      {.weights = Dtype::int8, .activations = ActivationMode::int8},
+                                      {.weights = Dtype::int4},
+                                      {.weights = Dtype::int4, .activations = ActivationMode::int8},
+                                      {.weights = Dtype::int3},
+                                      {.weights = Dtype::int3, .activations = ActivationMode::int8},
+                                      {.weights = Dtype::int2},
+                                      {.weights = Dtype::int2, .activations = ActivationMode::int8}};
+
 }  // namespace
 
-constexpr MatmulKernel kMatmul{
-    .name = "dculab_cpu", .source = "kernels/cpu", .gemv_rows = no_gemv, .runs_on = runs_on_cpus, .tile = all_of_it};
+constexpr MatmulKernel kMatmul{.name = "dculab_cpu",
+                               .source = "kernels/cpu",
+                               .gemv_rows = no_gemv,
+                               .runs_on = runs_on_cpus,
+                               .formats = kFormats,
+                               .tile = all_of_it};
 
 constexpr AttentionKernel kAttention{
     .name = "dculab_cpu", .source = "kernels/cpu", .limits = {}, .runs_on = runs_on_cpus, .tile = tile};

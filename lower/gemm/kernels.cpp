@@ -66,7 +66,7 @@ constexpr ProductFormat kSkinnyFormats[] = {
 MatmulTile library_tile(const Op& op, const Device& device) {
   const bool is_square = is_hopper(device) || device.isa == "gfx936" || device.isa == "gfx938";
   const int rows = is_square ? 256 : 128;
-  return {op.weight_format.dtype == Dtype::int4 ? kInt4Rows : rows, is_gfx906(device) ? rows : kColumns};
+  return {bits(op.weight_format.dtype) == 4 ? kInt4Rows : rows, is_gfx906(device) ? rows : kColumns};
 }
 
 MatmulTile halved_tile(const Op& op, const Device& device, MatmulTile tile, MatmulTile smallest) {

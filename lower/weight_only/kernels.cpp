@@ -13,8 +13,11 @@ namespace {
 }
 [[nodiscard]] bool multiplies_no_fp8(const Device& device) { return !gemm::multiplies_fp8(device); }
 
-constexpr ProductFormat kMarlinFormats[] = {
-    {.weights = Dtype::int8}, {.weights = Dtype::int4}, {.weights = Dtype::fp8_e4m3, .on = multiplies_no_fp8}};
+// MXFP4 since vLLM 0.10.1: the stacks of older ones list what they take.
+constexpr ProductFormat kMarlinFormats[] = {{.weights = Dtype::int8},
+                                            {.weights = Dtype::int4},
+                                            {.weights = Dtype::mxfp4},
+                                            {.weights = Dtype::fp8_e4m3, .on = multiplies_no_fp8}};
 constexpr ProductFormat kGptqFormats[] = {
     {.weights = Dtype::int8}, {.weights = Dtype::int4}, {.weights = Dtype::int3}, {.weights = Dtype::int2}};
 constexpr int kGptqRows = 50, kGptqRowsOf8Bits = 24;  // MAX_Q_GEMM_ROWS, MAX_Q_GEMM_ROWS_8BIT

@@ -56,6 +56,9 @@ double conversion_instructions(const Machine& machine, Dtype stored, Dtype multi
     case Dtype::int4:
     case Dtype::kivi2:
     case Dtype::kivi4:
+    case Dtype::mxfp4:
+    case Dtype::nf4:
+    case Dtype::fp4:
       return 3;
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:

@@ -29,7 +29,7 @@ struct MultiplyFormat {
 // Vector instructions that turn one stored value into one to be multiplied: 0 when nothing is to be done.
 //   widening or narrowing a float     1
 //   int8: convert, scale              2
-//   int4: unpack, convert, scale      3
+//   int4: unpack, convert, scale      3; 4-bit floats the same, with a look-up
 //   fp8: 1 where the machine knows fp8, else 4 (sign, exponent and mantissa moved by hand)
 // Counted from the instruction sequences of GPTQ (int4) and vLLM's fp8 software conversion; the share of the
 // instruction rate that is reached is Reached::conversion_compute.

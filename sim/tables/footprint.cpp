@@ -11,7 +11,7 @@ Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
   Footprint result;
   result.kv_heads = model.heads().num_key_value_heads;
   result.weight_bytes = weight_footprint(model, request.weights);
-  result.layer_weight_bytes = weight_storage(request.weights, layer_matrix_values(model, model.kinds.front()));
+  result.layer_weight_bytes = layer_matrix_bytes(model, model.kinds.front(), request.weights);
   result.embedding_bytes = storage(model.dtype, embedding);
   result.head_bytes = model.tie_word_embeddings ? Bytes{} : result.embedding_bytes;
   result.norm_bytes = storage(model.dtype, plain_values(model));

@@ -124,18 +124,25 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   }
 }
 
-[[nodiscard]] std::vector<std::string> unserved_by_own(const sim::Machine& machine, const ModelShape& model,
-                                                       const EngineOptions& options) {
-  std::vector<std::string> found;
-  const std::string priced = " on a GPU: priced as if one did";
+// Of our own kernels: why none takes the weights, if so.
+[[nodiscard]] std::vector<std::string> unserved_products(const sim::Machine& machine, const ModelShape& model,
+                                                         const EngineOptions& options) {
+  const std::string where = machine.kind == lower::DeviceKind::cpu ? "" : " on a GPU";
   for (const Op& op : products_of(model, options)) {
     const lower::MatmulKernel& kernel = lower::matmul_kernel_of(machine.stack.kernels, op, machine);
     const std::string why = why_not(kernel, op, machine);
-    if (why.empty()) continue;
-    found.push_back("no kernel of dculab multiplies " + weights_text(options) + priced + "; " +
-                    std::string(kernel.name) + " " + why);
-    break;
+    if (!why.empty())
+      return {"no kernel of dculab multiplies " + weights_text(options) + where + ": priced as if one did; " +
+              std::string(kernel.name) + " " + why};
   }
+  return {};
+}
+
+[[nodiscard]] std::vector<std::string> unserved_by_own(const sim::Machine& machine, const ModelShape& model,
+                                                       const EngineOptions& options) {
+  std::vector<std::string> found = unserved_products(machine, model, options);
+  if (machine.kind == lower::DeviceKind::cpu) return found;
+  const std::string priced = " on a GPU: priced as if one did";
   if (is_kivi(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
   if (options.kv_retention.policy != RetentionPolicy::all)
@@ -245,10 +252,9 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
 }
 
 std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
-  std::vector<std::string> found;
-  if (machine.kind != lower::DeviceKind::cpu)
-    found =
-        machine.stack.is_own() ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
+  const bool is_own = machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu;
+  std::vector<std::string> found =
+      is_own ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
   const auto has_soft_cap = [](const LayerKind& kind) { return kind.attention.logit_soft_cap > 0; };
   if (std::ranges::any_of(model.kinds, has_soft_cap))
     found.emplace_back(

@@ -275,8 +275,10 @@ TEST_CASE("every shipped scenario loads and all its points do") {
 }
 
 TEST_CASE("weight formats are read and written") {
-  for (const std::string text : {"f16", "bf16", "int8", "int4", "gptq-int4", "gptq-int4-g32", "gptq-int8-g64"})
+  for (const std::string text : {"f16", "bf16", "int8", "int4", "gptq-int4", "gptq-int4-g32", "gptq-int8-g64", "mxfp4",
+                                 "nf4", "nf4-double", "fp4", "fp4-double", "llm-int8"})
     CHECK(weight_format_text(parse_weight_format(text)) == text);
+  CHECK(parse_weight_format("mxfp4") == WeightFormat{Dtype::mxfp4, 32, ScaleFormat::e8m0});
   CHECK(parse_weight_format("gptq-int4-g128") == WeightFormat{Dtype::int4, 128});
   for (const std::string text : {"", "gptq", "gptq-", "gptq-f16", "int4-g32", "gptq-int4-g", "gptq-int4-g0", "awq"})
     CHECK_THROWS_AS(parse_weight_format(text), InputError);

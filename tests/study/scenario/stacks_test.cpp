@@ -115,6 +115,12 @@ TEST_CASE("weights that no product of a stack takes are refused with what each t
   CHECK(refused(running("h100-sxm", "pytorch"), model, stored_in(fp8)).empty());
   CHECK_THAT(refused(running("a100-80gb-sxm", "pytorch"), model, stored_in(fp8)), ContainsSubstring("fp8_e4m3"));
   CHECK(refused(running("a100-80gb-sxm", "vllm"), model, stored_in(fp8)).empty());
+  const WeightFormat mxfp4{Dtype::mxfp4, 32, ScaleFormat::e8m0}, nf4{Dtype::nf4, 64, ScaleFormat::f32};
+  CHECK(refused(running("h100-sxm", "vllm"), model, stored_in(mxfp4)).empty());
+  CHECK_THAT(refused(running("h100-sxm", "vllm"), model, stored_in(nf4)),
+             ContainsSubstring("with weights of nf4: vllm_marlin takes weights of int8, int4, mxfp4"));
+  CHECK_THAT(refused(running("h100-sxm", "vllm-0.5-cuda"), model, stored_in(mxfp4)),
+             ContainsSubstring("weights mxfp4"));
 }
 
 TEST_CASE("weights that our own GPU kernels do not take are said") {
@@ -129,7 +135,11 @@ TEST_CASE("weights that our own GPU kernels do not take are said") {
   CHECK(unserved(own, model, stored_in({Dtype::int4, 128})).empty());
   CHECK(unserved(own, model, stored_in({Dtype::int8, -1}, ActivationMode::int8)).empty());
   CHECK(unserved(own, model, stored_in({Dtype::int8, -1})).size() == 1);
-  CHECK(unserved(resolve_machine("x86-server"), model, stored_in({Dtype::int3, 128})).empty());
+  const sim::Machine cpu = resolve_machine("x86-server");
+  CHECK(unserved(cpu, model, stored_in({Dtype::int3, 128})).empty());
+  CHECK(unserved(cpu, model, stored_in({Dtype::fp8_e4m3, 0})).empty());
+  CHECK_THAT(unserved(cpu, model, stored_in({Dtype::mxfp4, 32, ScaleFormat::e8m0})).front(),
+             ContainsSubstring("no kernel of dculab multiplies weights of mxfp4: priced as if one did; dculab_cpu"));
 }
 
 TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is none, and said where nobody knows") {
