@@ -4,24 +4,44 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/dtype.hpp"
 
 namespace dculab::kernels {
 
+// Of an FP8 matrix [out_features, in_features]: blocks of 2^row_shift rows and 2^column_shift columns share a scale; a
+// weight is its value times that. Scales are kept times 256, because vectors of E4M3 are read as F16, whose exponent
+// has another bias: a value comes out 256 times too small. Both factors are exact.
+struct Fp8Scales {
+  static constexpr int kAll = 31;              // shift of a block of all rows, or all columns
+  static constexpr int kLeastColumnShift = 7;  // that kernels take
+  static constexpr float kFactor = 256.0F;
+
+  const float* times_256 = nullptr;  // [row blocks, column blocks]
+  int row_shift = kAll, column_shift = kAll;
+  int column_blocks = 1;  // of the matrix
+
+  // Those of a row, block by block.
+  [[nodiscard]] const float* of_row(int row) const {
+    return times_256 + static_cast<std::ptrdiff_t>(row >> row_shift) * column_blocks;
+  }
+};
+
 // A matrix of weights as the checkpoint stores it: [rows = out_features, columns = in_features], rows contiguous.
 // On the CPU also int8 and int4: packed, with scales and zero points among the values (kernels/cpu/packed_weights.hpp).
 struct WeightView {
   const void* data = nullptr;
-  Dtype dtype = Dtype::f32;  // f32, f16 or bf16; int8 or int4 when packed
+  Dtype dtype = Dtype::f32;  // f32, f16, bf16; fp8_e4m3 with scales (CPU); int8 or int4 when packed
   int rows = 0;
   int group_size = 0;                         // packed: in-features that share a scale, a divisor of columns
   const std::int32_t* permutation = nullptr;  // packed: [columns] the in-feature in each stored column (act-order)
+  Fp8Scales scales{};                         // fp8_e4m3
 };
 
 // y[m, :] = concatenation over i of x[m, k] * weights[i][rows, k]^T + biases[i]. Up to three matrices share x (Q, K, V;
-// gate, up); all of them are plain, in one dtype, or all are packed.
+// gate, up); all of them are plain or FP8, in one dtype, or all are packed.
 struct MatmulArgs {
   const float* x = nullptr;  // [m, k]
   std::array<WeightView, 3> weights;

@@ -10,17 +10,25 @@ namespace {
 
 constexpr std::uint64_t kSeed = 1;
 
+void leave_unquantized(ModelShape& shape) {
+  shape.quantization.reset();
+  shape.quantized_lm_head = false;
+  shape.plain = {};
+}
+
 }  // namespace
 
 engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, const std::string& random_dtype) {
   if (random_dtype.empty()) return engine::load_weights(folder);
   const auto dtype = parse_dtype(random_dtype);
   if (!dtype)
-    throw InputError("--random-weights: '" + random_dtype + "' is not a dtype; use f32, f16, bf16, int8 or int4");
+    throw InputError("--random-weights: '" + random_dtype + "' is not a dtype; use f32, f16, bf16, fp8, int8 or int4");
   ModelShape shape = engine::read_model_shape(folder);
-  shape.quantization.reset();
-  shape.quantized_lm_head = false;
-  if (*dtype == Dtype::int4 || *dtype == Dtype::int8) {
+  leave_unquantized(shape);
+  if (*dtype == Dtype::fp8_e4m3) {
+    shape.quantization = WeightFormat{*dtype, 0};  // embedding and head are not FP8 in any checkpoint
+    shape.dtype = Dtype::bf16;
+  } else if (*dtype == Dtype::int4 || *dtype == Dtype::int8) {
     constexpr int kGroupSize = 128;  // of int4, as most GPTQ and AWQ checkpoints have it; int8: a scale a row
     shape.quantization = WeightFormat{*dtype, *dtype == Dtype::int4 ? kGroupSize : -1};
     shape.quantized_lm_head = !shape.tie_word_embeddings;
@@ -36,11 +44,10 @@ engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, W
   const bool is_stored = std::filesystem::exists(folder / "model.safetensors") ||
                          std::filesystem::exists(folder / "model.safetensors.index.json");
   if (is_stored && shape.layer_format() == format) return engine::load_weights(folder);
-  shape.quantization.reset();
-  shape.quantized_lm_head = false;
-  const bool is_quantized = format.dtype == Dtype::int4 || format.dtype == Dtype::int8;
+  leave_unquantized(shape);
+  const bool is_fp8 = format.dtype == Dtype::fp8_e4m3, is_quantized = is_fp8 || is_integer(format.dtype);
   if (is_quantized) shape.quantization = format;
-  shape.dtype = is_quantized ? Dtype::f16 : format.dtype;
+  shape.dtype = is_fp8 ? Dtype::bf16 : is_quantized ? Dtype::f16 : format.dtype;
   return engine::random_weights(shape, kSeed);
 }
 

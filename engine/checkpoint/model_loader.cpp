@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/fused_experts.hpp"
+#include "engine/checkpoint/fp8_layers.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
 #include "engine/checkpoint/quantization_config.hpp"
@@ -58,9 +59,8 @@ void require_one_dtype(const Checkpoint& checkpoint, const std::vector<TensorSlo
 
 // Moves the slots of matrices that are quantized out of `slots`.
 std::vector<TensorSlot> take_quantized_matrices(const ModelWeights& weights, std::vector<TensorSlot>& slots) {
-  const bool lm_head = weights.shape.quantized_lm_head;
-  const auto first = std::stable_partition(slots.begin(), slots.end(),
-                                           [&](const TensorSlot& slot) { return !is_quantized_matrix(slot, lm_head); });
+  const auto first = std::stable_partition(
+      slots.begin(), slots.end(), [&](const TensorSlot& slot) { return !is_quantized_in(weights.shape, slot); });
   std::vector<TensorSlot> taken(first, slots.end());
   slots.erase(first, slots.end());
   return taken;
@@ -124,7 +124,8 @@ std::shared_ptr<const AnonymousMemory> copy_weights(const std::vector<TensorSlot
     if (!needs_copy(slot, kept)) continue;
     copy_slot(slot, next);
     const std::size_t bytes = rounded_to_line(copied_bytes(slot));
-    *slot.view = {next, copied_dtype(slot), slot.rows};
+    slot.view->dtype = copied_dtype(slot);
+    slot.view->data = next;
     next += bytes;
   }
   return memory;
@@ -147,18 +148,23 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   weights.shape = read_model_shape(folder);
   require_tensor_names(weights.shape);
   keep_original_context(weights.shape);
-  const auto quantization = read_quantization_config(folder);
+  const bool is_fp8 = has_fp8_layers(weights.shape);
+  const auto quantization = is_fp8 ? std::nullopt : read_quantization_config(folder);
   auto checkpoint = std::make_shared<const Checkpoint>(folder);
   std::vector<TensorSlot> slots = tensor_slots(weights);
   use_fused_experts(*checkpoint, weights.shape, slots);
   std::vector<TensorSlot> quantized_slots;
-  if (quantization) quantized_slots = take_quantized_matrices(weights, slots);
+  if (quantization || is_fp8) quantized_slots = take_quantized_matrices(weights, slots);
   for (const TensorSlot& slot : slots) *slot.view = checked_view(*checkpoint, slot);
   weights.shape.dtype =
       weights.outer[WeightSlot::embed_tokens].weights[0].dtype;  // what is stored, whatever config.json says
   require_one_dtype(*checkpoint, slots, weights.shape.dtype);
   require_finite(*checkpoint, slots);
   if (quantization) load_packed_layers(*checkpoint, *quantization, quantized_slots, weights);
+  if (is_fp8) {
+    load_fp8_layers(folder, *checkpoint, quantized_slots, weights);
+    slots.insert(slots.end(), quantized_slots.begin(), quantized_slots.end());  // their values are copied as others are
+  }
   if (memory == WeightMemory::mapped) {
     for (const TensorSlot& slot : slots)
       if (!needs_copy(slot, memory)) require_alignment(slot, checkpoint->find(slot.name).file);

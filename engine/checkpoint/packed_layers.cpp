@@ -84,6 +84,12 @@ bool is_quantized_matrix(const TensorSlot& slot, bool lm_head) {
          (lm_head || slot.slot != WeightSlot::lm_head);
 }
 
+bool is_quantized_in(const ModelShape& shape, const TensorSlot& slot) {
+  if (!shape.quantization || !is_quantized_matrix(slot, shape.quantized_lm_head)) return false;
+  if (!is_of_layer(slot.slot)) return true;
+  return shape.slot_format(slot.slot, shape.layer(slot.layer), *shape.quantization) == *shape.quantization;
+}
+
 std::string module_name(const TensorSlot& slot) { return slot.name.substr(0, slot.name.rfind('.')); }
 
 void load_packed_layers(const Checkpoint& checkpoint, const QuantizationConfig& config,

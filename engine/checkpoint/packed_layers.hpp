@@ -13,6 +13,9 @@ namespace dculab::engine {
 // asked, lm_head.
 [[nodiscard]] bool is_quantized_matrix(const TensorSlot& slot, bool lm_head);
 
+// Whether the slot is in shape.quantization: such a matrix, of a part of the layers that the checkpoint quantizes.
+[[nodiscard]] bool is_quantized_in(const ModelShape& shape, const TensorSlot& slot);
+
 // "model.layers.0.mlp.up_proj" of "model.layers.0.mlp.up_proj.weight".
 [[nodiscard]] std::string module_name(const TensorSlot& slot);
 

@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kPatternValues = 65521;  // a prime, so that rows of no usual width line up
 
 constexpr double kBiasLimit = 0.1;
+constexpr int kFp8BlockShift = 7;  // blocks of 128 x 128, as DeepSeek and Qwen3 have them
+constexpr float kLargestFp8 = 448.0F;
 constexpr int kPatternRows = 4 * kernels::cpu::PackedLayout::kStripRows;  // of a packed matrix, repeated
 
 std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -29,18 +31,28 @@ struct StoredSlot {
   int group_size = 0;  // packed matrices only
 
   [[nodiscard]] bool packed() const { return group_size > 0; }
-  // It begins on a cache line.
-  [[nodiscard]] std::size_t room() const {
-    return whole_lines(packed() ? kernels::cpu::packed_bytes(slot.rows, slot.columns, bits(dtype), group_size)
-                                : slot.values() * static_cast<std::size_t>(bits(dtype)) / 8);
+  [[nodiscard]] bool has_scales() const { return dtype == Dtype::fp8_e4m3; }
+  [[nodiscard]] std::size_t value_bytes() const { return slot.values() * static_cast<std::size_t>(bits(dtype)) / 8; }
+  [[nodiscard]] int column_blocks() const { return blocks_of(slot.columns); }
+  [[nodiscard]] std::size_t scales() const {
+    return has_scales() ? static_cast<std::size_t>(blocks_of(slot.rows)) * static_cast<std::size_t>(column_blocks())
+                        : 0;
   }
+  // It begins on a cache line, and so do its scales behind it.
+  [[nodiscard]] std::size_t room() const {
+    if (packed()) return whole_lines(kernels::cpu::packed_bytes(slot.rows, slot.columns, bits(dtype), group_size));
+    return whole_lines(value_bytes()) + whole_lines(scales() * sizeof(float));
+  }
+
+ private:
+  [[nodiscard]] static int blocks_of(int size) { return ((size - 1) >> kFp8BlockShift) + 1; }
 };
 
 // shape.quantization holds for the layers' matrices; a group size of -1 makes each row one group.
 StoredSlot stored(const TensorSlot& slot, const ModelWeights& weights) {
   const std::optional<WeightFormat>& format = weights.shape.quantization;
-  if (!format || !is_quantized_matrix(slot, weights.shape.quantized_lm_head))
-    return {slot, slot.widened ? Dtype::f32 : weights.shape.dtype, 0};
+  if (!is_quantized_in(weights.shape, slot)) return {slot, slot.widened ? Dtype::f32 : weights.shape.dtype, 0};
+  if (format->dtype == Dtype::fp8_e4m3) return {slot, Dtype::fp8_e4m3, 0};
   const int group_size = format->group_size > 0 ? format->group_size : slot.columns;
   if (group_size % 8 != 0 || slot.columns % group_size != 0)
     throw InputError("random " + std::string(name(format->dtype)) + " weights: " + slot.name + " has " +
@@ -61,16 +73,33 @@ std::vector<float> pattern_for(const TensorSlot& slot, std::mt19937_64& random) 
   return values;
 }
 
+// The pattern again and again.
+void repeat(const std::vector<std::byte>& pattern, std::byte* destination, std::size_t total) {
+  for (std::size_t offset = 0; offset < total; offset += pattern.size())
+    std::memcpy(destination + offset, pattern.data(), std::min(pattern.size(), total - offset));
+}
+
 void fill_plain(const StoredSlot& to, std::byte* destination, std::mt19937_64& random) {
   const TensorSlot& slot = to.slot;
   const std::vector<float> values = pattern_for(slot, random);
-  const std::size_t value_bytes = static_cast<std::size_t>(bits(to.dtype)) / 8;
-  std::vector<std::byte> pattern(values.size() * value_bytes);
+  std::vector<std::byte> pattern(values.size() * static_cast<std::size_t>(bits(to.dtype)) / 8);
   narrow(values, to.dtype, pattern.data());
-  const std::size_t total = slot.values() * value_bytes;
-  for (std::size_t offset = 0; offset < total; offset += pattern.size())
-    std::memcpy(destination + offset, pattern.data(), std::min(pattern.size(), total - offset));
+  repeat(pattern, destination, to.value_bytes());
   *slot.view = {destination, to.dtype, slot.rows};
+}
+
+// The largest value of all blocks is that of the format, as quantizers make it.
+void fill_fp8(const StoredSlot& to, std::byte* destination, std::mt19937_64& random) {
+  const TensorSlot& slot = to.slot;
+  const float scale = static_cast<float>(std::sqrt(3.0 / slot.columns)) / kLargestFp8;
+  std::vector<std::byte> pattern;
+  for (const float value : pattern_for(slot, random))
+    pattern.push_back(static_cast<std::byte>(kernels::fp8_e4m3_from_f32(value / scale)));
+  repeat(pattern, destination, to.value_bytes());
+  auto* const scales = reinterpret_cast<float*>(destination + whole_lines(to.value_bytes()));
+  std::fill_n(scales, to.scales(), kernels::Fp8Scales::kFactor * scale);
+  *slot.view = {destination, to.dtype, slot.rows};
+  slot.view->scales = {scales, kFp8BlockShift, kFp8BlockShift, to.column_blocks()};
 }
 
 // Uniform integers on both sides of the zero point alike: weights with a mean would turn all tokens in one direction,
@@ -106,9 +135,10 @@ void require_supported(const ModelShape& shape) {
   require_tensor_names(shape);
   if (shape.dtype != Dtype::f32 && shape.dtype != Dtype::f16 && shape.dtype != Dtype::bf16)
     throw InputError("random weights are made in f32, f16 or bf16, not " + std::string(name(shape.dtype)));
-  if (shape.quantization && shape.quantization->dtype != Dtype::int4 && shape.quantization->dtype != Dtype::int8)
-    throw InputError("random quantized weights are made in int4 or int8, not " +
-                     std::string(name(shape.quantization->dtype)));
+  if (!shape.quantization) return;
+  const Dtype dtype = shape.quantization->dtype;
+  if (dtype != Dtype::int4 && dtype != Dtype::int8 && dtype != Dtype::fp8_e4m3)
+    throw InputError("random quantized weights are made in int4, int8 or fp8_e4m3, not " + std::string(name(dtype)));
 }
 
 }  // namespace
@@ -131,11 +161,7 @@ ModelWeights random_weights(const ModelShape& shape, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::byte* next = memory->data();
   for (const StoredSlot& slot : slots) {
-    if (slot.packed()) {
-      fill_packed(slot, next, random);
-    } else {
-      fill_plain(slot, next, random);
-    }
+    (slot.packed() ? fill_packed : slot.has_scales() ? fill_fp8 : fill_plain)(slot, next, random);
     next += slot.room();
   }
   weights.memory.push_back(std::move(memory));

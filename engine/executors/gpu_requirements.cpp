@@ -10,6 +10,8 @@ namespace {
 
 // int4 is widened, int8 multiplied as integers: there is one kernel for each.
 void require_product_kernel(Dtype weights, ActivationMode activations) {
+  if (weights == Dtype::fp8_e4m3)
+    throw InputError("FP8 weights are not supported on the GPU; use the CPU, or the BF16 checkpoint");
   if (activations == ActivationMode::bf16)
     throw InputError("activations rounded to BF16 are not supported on the GPU; use --activations exact");
   if (weights == Dtype::int4 && activations == ActivationMode::int8)

@@ -35,10 +35,11 @@ struct Kernel {
   Dtype weights;
   ActivationMode activations;
 };
-constexpr std::array kKernels{Kernel{Dtype::f32, ActivationMode::exact},  Kernel{Dtype::f16, ActivationMode::exact},
-                              Kernel{Dtype::bf16, ActivationMode::exact}, Kernel{Dtype::int8, ActivationMode::exact},
-                              Kernel{Dtype::int8, ActivationMode::int8},  Kernel{Dtype::int4, ActivationMode::exact},
-                              Kernel{Dtype::int4, ActivationMode::int8},  Kernel{Dtype::bf16, ActivationMode::bf16}};
+constexpr std::array kKernels{Kernel{Dtype::f32, ActivationMode::exact},     Kernel{Dtype::f16, ActivationMode::exact},
+                              Kernel{Dtype::bf16, ActivationMode::exact},    Kernel{Dtype::int8, ActivationMode::exact},
+                              Kernel{Dtype::int8, ActivationMode::int8},     Kernel{Dtype::int4, ActivationMode::exact},
+                              Kernel{Dtype::int4, ActivationMode::int8},     Kernel{Dtype::bf16, ActivationMode::bf16},
+                              Kernel{Dtype::fp8_e4m3, ActivationMode::exact}};
 
 constexpr int kStrip = kernels::cpu::PackedLayout::kStripRows;
 

@@ -10,13 +10,16 @@
 namespace dculab::engine {
 namespace {
 
-constexpr int kGroup = 128;  // of int4
+constexpr int kGroup = 128;        // of int4
+constexpr int kFp8BlockShift = 7;  // blocks of 128 x 128
 
 }  // namespace
 
 ProbeWeights::ProbeWeights(Dtype dtype, int rows, int columns) {
   if (bits(dtype) >= 16)
     fill_floats(dtype, rows, columns);
+  else if (dtype == Dtype::fp8_e4m3)
+    fill_fp8(rows, columns);
   else
     fill_integers(dtype, rows, columns);
 }
@@ -46,6 +49,18 @@ void ProbeWeights::fill_floats(Dtype dtype, int rows, int columns) {
       std::memcpy(data + i * size, &half, size);
   }
   view_ = {data, dtype, rows};
+}
+
+// Any values but NaN and subnormals.
+void ProbeWeights::fill_fp8(int rows, int columns) {
+  constexpr unsigned kSmallestNormal = 0x08, kNormals = 0x77;
+  const std::size_t values = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+  std::byte* const data = allocate(values);
+  for (std::size_t i = 0; i < values; ++i) data[i] = static_cast<std::byte>(kSmallestNormal + random() % kNormals);
+  const int row_blocks = ((rows - 1) >> kFp8BlockShift) + 1, column_blocks = ((columns - 1) >> kFp8BlockShift) + 1;
+  scales_.assign(static_cast<std::size_t>(row_blocks) * static_cast<std::size_t>(column_blocks), 0x1p-13F);
+  view_ = {data, Dtype::fp8_e4m3, rows};
+  view_.scales = {scales_.data(), kFp8BlockShift, kFp8BlockShift, column_blocks};
 }
 
 void ProbeWeights::fill_integers(Dtype dtype, int rows, int columns) {

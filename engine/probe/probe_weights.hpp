@@ -11,7 +11,8 @@ namespace dculab::engine {
 
 class ProbeWeights {
  public:
-  // [rows, columns]; int4 in groups of 128, int8 with one scale a row. Columns are a multiple of 128.
+  // [rows, columns]; int4 in groups of 128, int8 with one scale a row, FP8 with one for 128 x 128. Columns are a
+  // multiple of 128.
   ProbeWeights(Dtype dtype, int rows, int columns);
 
   // With in-features in their own order. Valid while this object lives.
@@ -22,9 +23,11 @@ class ProbeWeights {
   [[nodiscard]] unsigned random();
   [[nodiscard]] std::byte* allocate(std::size_t bytes);
   void fill_floats(Dtype dtype, int rows, int columns);
+  void fill_fp8(int rows, int columns);
   void fill_integers(Dtype dtype, int rows, int columns);
 
   std::vector<std::byte> memory_;
+  std::vector<float> scales_;  // of FP8
   kernels::WeightView view_;
   std::size_t size_ = 0;
   unsigned state_ = 1;

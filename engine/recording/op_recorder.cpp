@@ -78,6 +78,10 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
   if (op.kind == OpKind::route_tokens || op.kind == OpKind::combine_experts || op.experts.num_experts > 0)
     throw InputError("op '" + std::string(op_name) +
                      "' goes by the experts that tokens choose, which a replay does not know; replay another op");
+  const Dtype stored = op.weight_format.dtype;
+  if (op.kind == OpKind::matmul && bits(stored) < 16 && !is_integer(stored))
+    throw InputError("no GPU kernel here multiplies weights of " + std::string(name(stored)) +
+                     ", so that there are no addresses to record");
   if (op.kind == OpKind::matmul && bits(op.weight_format.dtype) < 16)
     return {plan, record_quantized_matmul(op, wave_size)};
 

@@ -31,7 +31,8 @@ inline constexpr int kStreamedRows = 16;
 [[nodiscard]] std::ptrdiff_t half_of_l2();
 
 // Reads every weight from memory once while m is small (decode); a tiled matrix product for large m (prefill). Weights
-// are plain floats or packed int4 and int8 (packed_weights.hpp). The bits do not depend on half_of_l2.
+// are plain floats, FP8 (sums over in-features that share a scale are multiplied by it) or packed int4 and int8
+// (packed_weights.hpp). The bits do not depend on half_of_l2.
 void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args,
             std::ptrdiff_t half_of_l2 = cpu::half_of_l2());
 

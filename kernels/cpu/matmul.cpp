@@ -24,22 +24,33 @@ namespace {
 constexpr int kStreamBytes = 128 * 1024;           // of w per task
 constexpr std::int64_t kInlineValues = 32 * 1024;  // weights below which waking threads costs more than it saves
 
-// y[:, 4 columns] for all rows of x, w read from where it is stored.
-template <class Terms, typename T>
-void multiply_streamed(const Product<Terms>& product, const T* w, int columns, float* y, int y_stride) {
+// y[:, 4 columns] for all rows of x, those of w from `first` on read from where they are stored.
+template <class Terms, class Matrix>
+void multiply_streamed(const Product<Terms>& product, const Matrix& w, int first, int columns, float* y, int y_stride) {
   const int k = product.k;
-  WeightRows<T> rows;
-  for (int c = 0; c < kTileColumns; ++c) rows[c] = w + std::ptrdiff_t{std::min(c, columns - 1)} * k;
+  WeightRows<typename Matrix::Row> rows;
+  for (int c = 0; c < kTileColumns; ++c) rows[c] = w.row(first + std::min(c, columns - 1));
   for_each_tile(product.args.m, [&](int row, int height) {
     const auto* x = product.x + std::ptrdiff_t{row} * k;
     with_tile_rows(height, [&](auto tile_rows) {
       for (int begin = 0; begin < k; begin += Terms::kBlock) {
         const int end = std::min(k, begin + Terms::kBlock);
         TileSums<Terms, tile_rows> sums;
-        if (row == 0) {
-          sums.add_streamed(x, k, rows, begin, end, k);
+        const auto add = [&](auto& to, int first_in, int last_in) DCULAB_INLINE {
+          if (row == 0) {
+            to.add_streamed(x, k, rows, first_in, last_in, k);
+          } else {
+            to.add(x, k, rows, first_in, last_in);
+          }
+        };
+        if constexpr (kHasScales<typename Matrix::Row>) {
+          for_each_scale(begin, end, w.scales.column_shift, [&](int part_begin, int part_end, int block) {
+            TileSums<Terms, tile_rows> part;
+            add(part, part_begin, part_end);
+            sums.add_scaled(part, rows, block);
+          });
         } else {
-          sums.add(x, k, rows, begin, end);
+          add(sums, begin, end);
         }
         sums.finish(y + std::ptrdiff_t{row} * y_stride, y_stride, columns, begin > 0);
       }
@@ -60,15 +71,16 @@ template <class Terms>
 void stream(ThreadPool& threads, const Product<Terms>& product) {
   const MatmulArgs& args = product.args;
   const int n = total_rows(args);
-  const std::size_t row_bytes = static_cast<std::size_t>(args.k) * (args.weights[0].dtype == Dtype::f32 ? 4 : 2);
+  const std::size_t row_bytes =
+      static_cast<std::size_t>(args.k) * static_cast<std::size_t>(bits(args.weights[0].dtype)) / 8;
   const int rows_per_task = choose_stream_rows(n, row_bytes, threads.num_threads());
   const auto task = [&](int index, int) {
     const int begin = index * rows_per_task;
     for_each_piece(args, begin, std::min(n, begin + rows_per_task), [&](const Piece& piece) {
-      Terms::with_weights(piece.weight, [&](auto* data) {
+      Terms::with_weights(piece.weight, product.k, [&](const auto& matrix) {
         for (int row = 0; row < piece.rows; row += kTileColumns) {
-          multiply_streamed(product, data + std::ptrdiff_t{piece.first + row} * product.k,
-                            std::min(kTileColumns, piece.rows - row), args.y + piece.column + row, n);
+          multiply_streamed(product, matrix, piece.first + row, std::min(kTileColumns, piece.rows - row),
+                            args.y + piece.column + row, n);
         }
       });
       add_bias(args, piece, n);
@@ -120,6 +132,17 @@ std::ptrdiff_t half_of_l2() {
   return (bytes > 0 ? bytes : 512 * 1024) / 2;
 }
 
+namespace {
+
+void require_fp8_scales(const Fp8Scales& scales, int k) {
+  require(scales.times_256 != nullptr, "matmul", "FP8 weights need scales");
+  require(scales.column_shift >= Fp8Scales::kLeastColumnShift, "matmul",
+          "FP8 scales are for blocks of at least 128 in-features");
+  require(scales.column_blocks > (k - 1) >> scales.column_shift, "matmul", "FP8 scales do not cover all in-features");
+}
+
+}  // namespace
+
 void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args, std::ptrdiff_t half_of_l2) {
   if (args.weights[0].dtype == Dtype::int4 || args.weights[0].dtype == Dtype::int8) {
     return quantized_matmul(threads, workspace, args);
@@ -127,7 +150,11 @@ void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args, s
   require(args.activations != ActivationMode::int8, "matmul", "plain weights take no 8-bit activations");
   for (int i = 0; i < args.num_weights; ++i) {
     const Dtype dtype = args.weights[static_cast<std::size_t>(i)].dtype;
-    require_plain_floats(dtype, "matmul", "weight");
+    if (dtype == Dtype::fp8_e4m3) {
+      require_fp8_scales(args.weights[static_cast<std::size_t>(i)].scales, args.k);
+    } else {
+      require_plain_floats(dtype, "matmul", "weight");
+    }
     require(args.activations == ActivationMode::exact || (dtype == Dtype::bf16 && args.k % 2 == 0), "matmul",
             "BF16 activations need BF16 weights and an even number of in-features");
   }

@@ -17,6 +17,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
+// Room behind a panel for the scales of one block of FP8 weights.
+inline std::ptrdiff_t scale_floats(const MatmulArgs& args) {
+  const auto is_fp8 = [](const WeightView& weight) { return weight.dtype == Dtype::fp8_e4m3; };
+  return std::ranges::any_of(args.weights, is_fp8)
+             ? std::ptrdiff_t{kPanelRows} * (kBlockK >> Fp8Scales::kLeastColumnShift)
+             : 0;
+}
+
 inline int token_tiles(int tokens) { return (tokens + kPanelTokens - 1) / kPanelTokens; }
 
 // In-features [begin, end), whose sum is taken first.
@@ -39,9 +47,9 @@ class PackedTokens {
   [[nodiscard]] const float* tile(int index) const { return at(index); }
 
   void pack(int index) const {
-    const auto* x = product_.x + std::ptrdiff_t{begin(index)} * product_.k + block_.begin;
-    pack_rows<Terms, 1>(x, product_.k, begin(index + 1) - begin(index), block_.end - block_.begin, at(index),
-                        step_floats(block_.depth(), kLanes));
+    const PlainMatrix<typename Terms::X> x{product_.x, product_.k};
+    pack_rows<Terms, 1>(x, begin(index), begin(index + 1) - begin(index), block_.begin, block_.end - block_.begin,
+                        at(index), step_floats(block_.depth(), kLanes));
   }
 
  private:
@@ -71,22 +79,40 @@ class PackedWeights {
     for (int begin = begin_; begin < end_; begin += kPanelRows) {
       for_each_piece(product_.args, begin, std::min(end_, begin + kPanelRows), [&](const Piece& piece) {
         body(piece, packed);
-        packed += panel_floats(block_.depth());
+        packed += panel_floats(block_.depth()) + scale_floats(product_.args);
       });
     }
   }
 
+  // Of a panel of FP8 weights.
+  [[nodiscard]] PanelScales scales_of(const Piece& piece, const float* packed) const {
+    if (piece.weight.dtype != Dtype::fp8_e4m3) return {};
+    const int columns = std::min(product_.k, 1 << std::min(piece.weight.scales.column_shift, kLargestShift));
+    return {packed + panel_floats(block_.depth()), (columns + kLanes - 1) / kLanes};
+  }
+
   void pack() const {
     for_each_panel([&](const Piece& piece, float* packed) {
-      Terms::with_weights(piece.weight, [&](auto* data) {
-        pack_rows<Terms, kPanelVectors>(data + std::ptrdiff_t{piece.first} * product_.k + block_.begin, product_.k,
-                                        piece.rows, block_.end - block_.begin, packed,
-                                        step_floats(block_.depth(), kPanelRows));
+      if (piece.weight.dtype == Dtype::fp8_e4m3) pack_scales(piece, packed + panel_floats(block_.depth()));
+      Terms::with_weights(piece.weight, product_.k, [&](const auto& matrix) {
+        pack_rows<Terms, kPanelVectors>(matrix, piece.first, piece.rows, block_.begin, block_.end - block_.begin,
+                                        packed, step_floats(block_.depth(), kPanelRows));
       });
     });
   }
 
  private:
+  static constexpr int kLargestShift = 30;
+
+  // [part of the block that has one scale, kPanelRows]; rows that do not exist repeat the last.
+  void pack_scales(const Piece& piece, float* out) const {
+    const Fp8Scales& scales = piece.weight.scales;
+    for_each_scale(block_.begin, block_.end, scales.column_shift, [&](int, int, int column) {
+      for (int row = 0; row < kPanelRows; ++row)
+        *out++ = scales.of_row(piece.first + std::min(row, piece.rows - 1))[column];
+    });
+  }
+
   const Product<Terms>& product_;
   Block<Terms> block_;
   float* memory_;
@@ -102,7 +128,8 @@ void multiply_panels(const Product<Terms>& product, Block<Terms> block, const Pa
     with_panel_tokens(x.begin(t + 1) - x.begin(t), [&](auto tokens) {
       w.for_each_panel([&](const Piece& piece, const float* packed) {
         const OutputTile out{y + piece.column, y_stride, piece.rows};
-        multiply_phases<typename Terms::Packed, tokens>(x.tile(t), packed, block.depth(), out, block.begin > 0);
+        multiply_phases<typename Terms::Packed, tokens>(x.tile(t), packed, block.depth(), w.scales_of(piece, packed),
+                                                        out, block.begin > 0);
       });
     });
   }
@@ -116,7 +143,7 @@ struct PackedPlan {
   PackedPlan(const MatmulArgs& args, int num_threads, std::ptrdiff_t half_of_l2) {
     constexpr std::ptrdiff_t kFloat = sizeof(float);
     const int depth = 2 * phase_depth((std::min(args.k, kBlockK) + 1) / 2);  // of floats, or pairs as two words
-    const std::ptrdiff_t floats = panel_floats(depth);
+    const std::ptrdiff_t floats = panel_floats(depth) + scale_floats(args);
     x_floats = token_tiles(args.m) * tile_floats(depth);
     const int all = (total_rows(args) + kPanelRows - 1) / kPanelRows;
     const int panels =

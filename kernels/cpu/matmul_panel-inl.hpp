@@ -43,25 +43,32 @@ constexpr std::ptrdiff_t step_floats(int depth, int width) { return (std::ptrdif
 constexpr std::ptrdiff_t tile_floats(int depth) { return kLanes * step_floats(depth, kLanes); }
 constexpr std::ptrdiff_t panel_floats(int depth) { return kLanes * step_floats(depth, kPanelRows); }
 
-// `count` rows of `depth` values, `stride` apart, to out[step, vector of the row, kWords, kCount * lanes]. Rows that do
-// not exist repeat the last, and their results are dropped; values that do not exist are 0.
-template <class Terms, int kCount, typename T>
-HWY_INLINE void pack_rows(const T* rows, std::ptrdiff_t stride, int count, int depth, float* out,
+// Of FP8 weights in a panel: where a block's scales are, [part, kPanelRows], and how many vectors of a row have one.
+struct PanelScales {
+  const float* values = nullptr;  // null: weights are as they are
+  int vectors = 0;
+};
+
+// Rows [first, first + count) of the matrix, `depth` values of each from `begin` on, to
+// out[step, vector of the row, kWords, kCount * lanes]. Rows that do not exist repeat the last, and their results are
+// dropped; values that do not exist are 0.
+template <class Terms, int kCount, class Matrix>
+HWY_INLINE void pack_rows(const Matrix& matrix, int first, int count, int begin, int depth, float* out,
                           std::ptrdiff_t step_floats) {
   for (int i = 0; i < depth; i += kLanes, out += Terms::kWords * kCount * kLanes) {
-    for (int first = 0; first < kCount * kLanes; first += kLanes) {
-      const auto row = [&](int lane) DCULAB_INLINE { return rows + std::min(first + lane, count - 1) * stride + i; };
+    for (int side = 0; side < kCount * kLanes; side += kLanes) {
+      const auto row = [&](int lane) DCULAB_INLINE { return matrix.row(first + std::min(side + lane, count - 1)); };
       Vector v[kLanes];
       if (depth - i >= kLanes) {
-        unrolled<kLanes>([&](auto lane) DCULAB_INLINE { v[lane] = load(row(lane)); });
+        unrolled<kLanes>([&](auto lane) DCULAB_INLINE { v[lane] = row(lane).load_at(begin + i); });
       } else {
-        for (int lane = 0; lane < kLanes; ++lane) v[lane] = load_first(row(lane), depth - i);
+        for (int lane = 0; lane < kLanes; ++lane) v[lane] = row(lane).load_first_at(begin + i, depth - i);
       }
       transpose(v);
       unrolled<kLanes>([&](auto step) DCULAB_INLINE {
         unrolled<Terms::kWords>([&](auto word) DCULAB_INLINE {
           store(Terms::template word<word>(v[phase_at(step)]),
-                out + step * step_floats + word * kCount * kLanes + first);
+                out + step * step_floats + word * kCount * kLanes + side);
         });
       });
     }
@@ -91,6 +98,18 @@ class PhaseSums {
           Vector& mine = sums_[t * kPanelVectors + v];
           mine = Terms::add(token, rows[v], mine);
         });
+      });
+    }
+  }
+
+  // The same for weights of which every `scales.vectors` have a scale for each row: those are added up first.
+  HWY_INLINE void add(const float* x, const float* w, int depth, const PanelScales& scales) {
+    const float* scale = scales.values;
+    for (int i = 0; i < depth; i += scales.vectors, scale += kPanelRows) {
+      PhaseSums part;
+      part.add(x + i * kLanes, w + i * kPanelRows, std::min(scales.vectors, depth - i));
+      unrolled<kVectors>([&](auto sum) DCULAB_INLINE {
+        sums_[sum] = hn::MulAdd(part.sums_[sum], load(scale + sum % kPanelVectors * kLanes), sums_[sum]);
       });
     }
   }
@@ -131,14 +150,19 @@ struct OutputTile {
 
 // The product of one block of a tile of x and a panel of w.
 template <class Terms, int kTokens>
-HWY_NOINLINE void multiply_phases(const float* x, const float* w, int depth, const OutputTile& out, bool add_to_y) {
+HWY_NOINLINE void multiply_phases(const float* x, const float* w, int depth, const PanelScales& scales,
+                                  const OutputTile& out, bool add_to_y) {
   constexpr int kFloats = PhaseSums<Terms, kTokens>::kFloats;
   HWY_ALIGN float waiting[4 * kFloats];  // sums that wait for their partner: at most one each of 8, 4, 2 and 1 phases
   float* next = waiting;
   out.prefetch(kTokens);
   for (int step = 0; step < kLanes; ++step, x += step_floats(depth, kLanes), w += step_floats(depth, kPanelRows)) {
     PhaseSums<Terms, kTokens> sums;
-    sums.add(x, w, depth);
+    if (scales.values != nullptr) {
+      sums.add(x, w, depth, scales);
+    } else {
+      sums.add(x, w, depth);
+    }
     for (int pairs = step; pairs % 2 == 1; pairs /= 2) sums.add(next -= kFloats);
     sums.write(next);
     next += kFloats;

@@ -7,7 +7,7 @@
 #define DCULAB_KERNELS_CPU_MATMUL_TERMS_INL_HPP_
 #endif
 
-#include "kernels/cpu/vectors-inl.hpp"
+#include "kernels/cpu/weight_rows-inl.hpp"
 #include "kernels/ops.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,9 +35,14 @@ struct FloatTerms {
   static HWY_INLINE Vector word(Vector x) {
     return x;
   }
+  // Calls body(matrix); `columns` of X.
   template <typename Body>
-  static HWY_INLINE void with_weights(const WeightView& weight, Body&& body) {
-    with_stored_type(weight.data, weight.dtype, body);
+  static HWY_INLINE void with_weights(const WeightView& weight, int columns, Body&& body) {
+    if (weight.dtype == Dtype::fp8_e4m3)
+      return body(Fp8Matrix{static_cast<const Fp8E4m3*>(weight.data), columns, weight.scales});
+    with_stored_type(weight.data, weight.dtype, [&]<typename T>(const T* values) {
+      body(PlainMatrix<T>{values, columns});
+    });
   }
 };
 
@@ -60,8 +65,8 @@ struct PairTerms {
     return hn::MulAdd(word<1>(x), word<1>(w), hn::MulAdd(word<0>(x), word<0>(w), sum));
   }
   template <typename Body>
-  static HWY_INLINE void with_weights(const WeightView& weight, Body&& body) {
-    body(static_cast<const Bf16Pair*>(weight.data));
+  static HWY_INLINE void with_weights(const WeightView& weight, int columns, Body&& body) {
+    body(PlainMatrix<Bf16Pair>{static_cast<const Bf16Pair*>(weight.data), columns});
   }
 };
 

@@ -2,7 +2,9 @@
 //
 // In each block of in-features (or pairs of them, see matmul_terms-inl.hpp), lane j of a sum takes the products
 // at k = j, j + lanes, j + 2 lanes, ... in this order, one fused multiply-add each, and the lanes are added last in a
-// fixed order. The sums of blocks are added in order. Whatever the tiling, an element of y has the same bits.
+// fixed order. The sums of blocks are added in order. Whatever the tiling, an element of y has the same bits. Of FP8
+// weights, the products of in-features that share a scale make a sum in each lane, which is multiplied by the scale and
+// added to the lane's by another fused multiply-add.
 #if defined(DCULAB_KERNELS_CPU_MATMUL_TILE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef DCULAB_KERNELS_CPU_MATMUL_TILE_INL_HPP_
 #undef DCULAB_KERNELS_CPU_MATMUL_TILE_INL_HPP_
@@ -21,8 +23,8 @@ constexpr int kTileColumns = 4;                               // rows of w
 constexpr int kMaxTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;  // rows of x: sums, x and w fit in 32 or 16 registers
 
 // Four rows of w; one that does not exist repeats another, and its result is dropped.
-template <typename T>
-using WeightRows = const T* [kTileColumns];
+template <class Row>
+using WeightRows = Row[kTileColumns];
 
 template <class Terms, int kRows>
 class TileSums {
@@ -34,37 +36,44 @@ class TileSums {
   }
 
   // sums += x[kRows, begin ... end) * w[4, begin ... end)^T, lane by lane.
-  template <typename T>
-  HWY_INLINE void add(const X* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int begin, int end) {
+  template <class Row>
+  HWY_INLINE void add(const X* x, std::ptrdiff_t x_stride, const WeightRows<Row>& w, int begin, int end) {
     int i = begin;
     for (; i + kLanes <= end; i += kLanes) {
       add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + i); },
-                  [&](int c) DCULAB_INLINE { return load(w[c] + i); });
+                  [&](int c) DCULAB_INLINE { return w[c].load_at(i); });
     }
     if (i < end) {
       add_vectors([&](int row) DCULAB_INLINE { return load_first(x + row * x_stride + i, end - i); },
-                  [&](int c) DCULAB_INLINE { return load_first(w[c] + i, end - i); });
+                  [&](int c) DCULAB_INLINE { return w[c].load_first_at(i, end - i); });
     }
   }
 
   // The same for rows of w, k long, that come from DRAM and follow one another: asks for what each row holds further
   // on, and near its end for the row that comes after these four. L2 is asked first, for a core waits for more lines
   // there than L1 can.
-  template <typename T>
-  HWY_INLINE void add_streamed(const X* x, std::ptrdiff_t x_stride, const WeightRows<T>& w, int begin, int end, int k) {
-    constexpr int kLine = 64 / sizeof(T), kToL1 = 1024 / sizeof(T), kToL2 = 3072 / sizeof(T);
+  template <class Row>
+  HWY_INLINE void add_streamed(const X* x, std::ptrdiff_t x_stride, const WeightRows<Row>& w, int begin, int end,
+                               int k) {
+    constexpr int kBytes = sizeof(typename Row::Stored);
+    constexpr int kLine = 64 / kBytes, kToL1 = 1024 / kBytes, kToL2 = 3072 / kBytes;
     const auto ahead = [k](int place)
                            DCULAB_INLINE { return place < k ? place : place + std::ptrdiff_t{kTileColumns - 1} * k; };
     int i = begin;
     for (; i + kLine <= end; i += kLine) {
       const std::ptrdiff_t near = ahead(i + std::min(kToL1, k)), far = ahead(i + std::min(kToL2, k));
-      for (int c = 0; c < kTileColumns; ++c) prefetch_to_l1(w[c] + near), prefetch_to_l2(w[c] + far);
-      for (int j = i; j < i + kLine; j += kLanes) {
-        add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + j); },
-                    [&](int c) DCULAB_INLINE { return load(w[c] + j); });
-      }
+      for (int c = 0; c < kTileColumns; ++c) prefetch_to_l1(w[c].values + near), prefetch_to_l2(w[c].values + far);
+      for (int j = i; j < i + kLine;) j += add_vectors_at(x, x_stride, w, j);
     }
     add(x, x_stride, w, i, end);
+  }
+
+  // sums += the sums of a part whose weights have one scale for each of the four rows.
+  HWY_INLINE void add_scaled(const TileSums& part, const WeightRows<Fp8Row>& w, int block) {
+    unrolled<kVectors>([&](auto i) DCULAB_INLINE {
+      const Vector scale = hn::Set(F32(), w[i % kTileColumns].scales[block]);
+      sums_[i] = hn::MulAdd(part.sums_[i], scale, sums_[i]);
+    });
   }
 
   // Writes the first `columns` of each row to y, or adds them to it.
@@ -80,6 +89,25 @@ class TileSums {
   }
 
  private:
+  // One vector of each row, of FP8 two; how many in-features that were.
+  template <class Row>
+  HWY_INLINE int add_vectors_at(const X* x, std::ptrdiff_t x_stride, const WeightRows<Row>& w, int at) {
+    if constexpr (kHasScales<Row>) {
+      Vector first[kTileColumns], second[kTileColumns];
+      unrolled<kTileColumns>([&](auto c) DCULAB_INLINE { load_weights(w[c].values + at, first[c], second[c]); });
+      const auto add = [&](int place, const Vector* values) DCULAB_INLINE {
+        add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + place); },
+                    [&](int c) DCULAB_INLINE { return values[c]; });
+      };
+      add(at, first), add(at + kLanes, second);
+      return 2 * kLanes;
+    } else {
+      add_vectors([&](int row) DCULAB_INLINE { return load(x + row * x_stride + at); },
+                  [&](int c) DCULAB_INLINE { return w[c].load_at(at); });
+      return kLanes;
+    }
+  }
+
   template <class LoadX, class LoadW>
   HWY_INLINE void add_vectors(LoadX&& load_x, LoadW&& load_w) {
     Vector w[kTileColumns];

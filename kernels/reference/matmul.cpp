@@ -1,4 +1,4 @@
-// Products with weights that are plain values, GPTQ int4 and int8.
+// Products with weights that are plain values, FP8 with scales, GPTQ int4 and int8.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -16,6 +16,13 @@ int nibble(const std::uint32_t* words, std::size_t stride, std::size_t index) {
   return static_cast<int>(words[index / 8 * stride] >> (4 * (index % 8)) & 0xFU);
 }
 
+// Weight [n, k] of a matrix with `columns` in-features.
+double weight_at(const WeightView& weight, std::size_t columns, std::size_t n, std::size_t k) {
+  const double value = load_value(weight.data, weight.dtype, n * columns + k);
+  if (weight.dtype != Dtype::fp8_e4m3) return value;
+  return value / Fp8Scales::kFactor * weight.scales.of_row(static_cast<int>(n))[k >> weight.scales.column_shift];
+}
+
 }  // namespace
 
 void matmul(const MatmulArgs& args) {
@@ -30,9 +37,8 @@ void matmul(const MatmulArgs& args) {
       for (std::size_t n = 0; n < static_cast<std::size_t>(weight.rows); ++n) {
         const float* bias = args.biases[static_cast<std::size_t>(i)];
         double sum = bias == nullptr ? 0.0 : bias[n];
-        for (std::size_t k = 0; k < static_cast<std::size_t>(args.k); ++k) {
-          sum += double{x[k]} * load_value(weight.data, weight.dtype, n * static_cast<std::size_t>(args.k) + k);
-        }
+        const auto columns = static_cast<std::size_t>(args.k);
+        for (std::size_t k = 0; k < columns; ++k) sum += double{x[k]} * weight_at(weight, columns, n, k);
         args.y[out++] = static_cast<float>(sum);
       }
     }

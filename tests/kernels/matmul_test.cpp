@@ -18,6 +18,8 @@ struct MatmulCase {
   std::vector<float> x;
   std::vector<std::vector<std::byte>> weights;
   std::vector<std::vector<float>> biases;  // of the matrices that have one
+  std::vector<std::vector<float>> scales;  // of FP8 matrices
+  int row_shift = Fp8Scales::kAll, column_shift = Fp8Scales::kAll;
   Dtype dtype = Dtype::f32;
   ActivationMode activations = ActivationMode::exact;
 
@@ -43,6 +45,19 @@ struct MatmulCase {
     return *this;
   }
 
+  // Of FP8 matrices: a scale for each block of 2^row_shift x 2^column_shift weights, between 1/2 and 1.
+  MatmulCase& add_scales(int row_shift_, int column_shift_) {
+    row_shift = row_shift_, column_shift = column_shift_;
+    TensorSource source(10);
+    for (const int n : rows) {
+      const int blocks = (((n - 1) >> row_shift) + 1) * column_blocks();
+      scales.push_back(source.floats(static_cast<std::size_t>(blocks)));
+      for (float& scale : scales.back()) scale = Fp8Scales::kFactor * (0.5F + 0.5F / (1 + std::abs(scale)));
+    }
+    return *this;
+  }
+
+  [[nodiscard]] int column_blocks() const { return ((k - 1) >> column_shift) + 1; }
   [[nodiscard]] int columns() const {
     int total = 0;
     for (const int n : rows) total += n;
@@ -62,6 +77,7 @@ struct MatmulCase {
     args.num_weights = static_cast<int>(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       args.weights[i] = {weights[i].data(), dtype, rows[i]};
+      if (!scales.empty()) args.weights[i].scales = {scales[i].data(), row_shift, column_shift, column_blocks()};
       if (i < biases.size() && !biases[i].empty()) args.biases[i] = biases[i].data();
     }
     kernel(args);
@@ -153,6 +169,45 @@ TEST_CASE("matmul with BF16 activations agrees with the reference, whose x is ro
       check_against_reference(MatmulCase({9, 1, 6}, m, k, Dtype::bf16).add_biases().round_activations());
   for (const int n : {1, 2, 3, 4, 5, 127, 131})
     check_against_reference(MatmulCase({n}, 33, 96, Dtype::bf16).round_activations());
+}
+
+TEST_CASE("matmul with FP8 weights agrees with the reference: a scale a block, a row or a matrix, and odd sizes") {
+  constexpr int kAll = Fp8Scales::kAll;
+  for (const auto& [row_shift, column_shift] : {std::pair{7, 7}, {0, kAll}, {kAll, kAll}, {0, 7}, {2, 8}, {7, 12}}) {
+    const auto check = [rows_of = row_shift, columns_of = column_shift](const std::vector<int>& rows, int m, int k) {
+      MatmulCase each(rows, m, k, Dtype::fp8_e4m3);
+      each.add_scales(rows_of, columns_of);
+      if (k >= 67) each.add_biases();
+      check_against_reference(each);
+    };
+    for (int m = 1; m <= 8; ++m) check({13}, m, 67);
+    for (const int k : {1, 16, 127, 128, 129, 2048, 2049, 4133})
+      for (const int m : {1, 5, 37}) check({9, 1, 6}, m, k);
+    check({300, 130}, 70, 1030);
+  }
+}
+
+TEST_CASE("a row of matmul with FP8 weights has the same bits in any batch, and subnormal weights are not lost") {
+  for (const int k : {67, 1100, 4133}) {
+    check_bits(MatmulCase({100, 7, 30}, 50, k, Dtype::fp8_e4m3).add_scales(7, 7).add_biases());
+    check_bits(MatmulCase({100, 7, 30}, 50, k, Dtype::fp8_e4m3).add_scales(0, Fp8Scales::kAll));
+  }
+  check_grouped_panels(MatmulCase({150, 9, 70}, 80, 2100, Dtype::fp8_e4m3).add_scales(7, 7));
+  constexpr int kCodes = 256;
+  MatmulCase each({kCodes}, 1, 16, Dtype::fp8_e4m3);  // row i holds code i, and the others are 0
+  each.add_scales(0, Fp8Scales::kAll);
+  each.x.assign(each.x.size(), 1.0F);
+  each.weights[0].assign(each.weights[0].size(), std::byte{0});
+  for (std::size_t code = 0; code < kCodes; ++code) each.weights[0][16 * code + 3] = static_cast<std::byte>(code);
+  for_each_vector_target([&](std::string_view target) {
+    const std::vector<float> y = each.on_cpu(1, 0, 1);
+    for (std::size_t code = 0; code < kCodes; ++code) {
+      INFO(target << ", code " << code);
+      const float expected =
+          f32_from_fp8_e4m3(static_cast<std::uint8_t>(code)) * (each.scales[0][code] / Fp8Scales::kFactor);
+      if (!std::isnan(expected)) CHECK(y[code] == expected);  // a checkpoint has no NaN
+    }
+  });
 }
 
 // Whether the CPU's dot product sums them or two multiply-adds. Pairs 0 and 16 share a lane in vectors of any length.
