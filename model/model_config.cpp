@@ -179,7 +179,8 @@ ModelShape parse_model_shape(std::string text, const std::string& file, std::str
   if (!decoder.is_inside || !decoder.fields.flag("tie_word_embeddings", false))
     shape.tie_word_embeddings = config.flag("tie_word_embeddings", shape.tie_word_embeddings);
   if (std::string towers = uncounted_towers(config); !towers.empty()) shape.notes.push_back(std::move(towers));
-  if (const auto stored = read_stored_weights(config)) {
+  const bool is_outside = config.has("quantization_config");  // of text_config, where that is nested
+  if (const auto stored = read_stored_weights(is_outside ? config : decoder.fields)) {
     shape.quantization = stored->format;
     shape.plain = stored->plain;
     shape.quantized_lm_head = stored->lm_head && !(stored->lm_head_unless_tied && shape.tie_word_embeddings);

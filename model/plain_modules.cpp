@@ -29,9 +29,12 @@ template <std::size_t N>
 }
 
 [[nodiscard]] Named part_of(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kOutside{"visual", "vision", "mm_proj", "multi_modal", "mtp"};
-  constexpr std::array<std::string_view, 5> kSmall{"norm", "indexer", "bias", "router", "embed"};
-  constexpr std::array<std::string_view, 3> kAttention{"attn", "attention", "linear_attn"};
+  // The last two are of multi-token prediction.
+  constexpr std::array<std::string_view, 6> kOutside{"visual", "vision", "mm_proj", "multi_modal", "mtp", "eh_proj"};
+  // The last three are small parts of gated delta nets.
+  constexpr std::array<std::string_view, 8> kSmall{"norm",  "indexer",   "bias",      "router",
+                                                   "embed", "in_proj_a", "in_proj_b", "conv1d"};
+  constexpr std::array<std::string_view, 2> kAttention{"attn", "attention"};
   constexpr std::array<std::string_view, 4> kModules{"_proj", "attn", "attention", "mlp"};
   const auto ends = [name](std::string_view end) { return name.ends_with(end); };
   if (has_any(name, kOutside)) return Named::unquantized;

@@ -188,6 +188,7 @@ TEST_CASE("a trace keeps what tells a family from Llama, and writes nothing of i
   model.kinds[0].attention.position.kind = PositionKind::alibi;
   model.kinds[0].attention.position.alibi_scale = 0.125;
   model.embedding_norm = model.kinds[0].attention.output_bias = model.quantized_lm_head = true;
+  model.plain = {.attention = true, .shared_experts = true};
   model.kinds[0].attention.sliding_window = 300;
   model.tie_word_embeddings = false;
   const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
@@ -199,6 +200,7 @@ TEST_CASE("a trace keeps what tells a family from Llama, and writes nothing of i
   CHECK(read.kinds[0].attention.position.alibi_scale == 0.125);
   CHECK((read.embedding_norm && read.kinds[0].attention.output_bias && read.quantized_lm_head));
   CHECK((!read.kinds[0].attention.qkv_bias && !read.kinds[0].mlp.bias));
+  CHECK(read.plain == model.plain);
   CHECK(read.kinds[0].attention.sliding_window == 300);
   CHECK(again.steps[1].model.norm == NormKind::rms_norm);
 }

@@ -107,7 +107,8 @@ TEST_CASE("exceptions name parts of the layers by globs, expressions or modules"
   CHECK(ignoring("re:.*shared_experts.*") == PlainParts{.shared_experts = true});
   CHECK(ignoring("mlp") == PlainParts{.mlp = true, .shared_experts = true, .experts = true});
   for (const char* small : {"model.layers.0.block_sparse_moe.gate", "model.layers.3.input_layernorm", "model.norm",
-                            "model.layers.7.self_attn.indexers_proj", "re:.*vision_tower.*", "re:.*mlp.gate$"})
+                            "model.layers.7.self_attn.indexers_proj", "model.layers.78.eh_proj",
+                            "model.layers.0.linear_attn.in_proj_ba", "re:.*vision_tower.*", "re:.*mlp.gate$"})
     CHECK(ignoring(small) == PlainParts{});
   for (const char* one : {"model.layers.0.self_attn", "model.layers.*.self_attn.o_proj", "re:.*down_proj"})
     CHECK_THROWS_WITH(ignoring(one), ContainsSubstring("in several formats are not supported"));
