@@ -13,6 +13,9 @@ namespace {
     case Dtype::int8:
     case Dtype::kivi2:
     case Dtype::kivi4:
+    case Dtype::mxfp4:
+    case Dtype::nf4:
+    case Dtype::fp4:
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:
       return Dtype::f16;

@@ -73,6 +73,9 @@ ModelShape shape_in(const std::string& folder, Dtype weights) {
     shape.dtype = Dtype::f16;
     shape.quantization = WeightFormat{weights, weights == Dtype::int4 ? 128 : -1};
     shape.quantized_lm_head = true;
+  } else if (weights == Dtype::fp8_e4m3) {
+    shape.dtype = Dtype::bf16;
+    shape.quantization = WeightFormat{weights, 0};
   }
   return shape;
 }
@@ -169,7 +172,7 @@ std::vector<Format> make_formats(const std::string& folder, const std::string& l
     const std::optional<Dtype> stored = parse_dtype(word.substr(0, end));
     const auto activations = parse_activation_mode(end == std::string::npos ? "" : word.substr(end + 1));
     if (!stored || !activations) {
-      std::fprintf(stderr, "'%s' is not a format; use int4_int8, int4_exact, f16_exact, ...\n", word.c_str());
+      std::fprintf(stderr, "'%s' is not a format; use int4_int8, int4_exact, fp8_e4m3_exact, f16_exact, ...\n", word.c_str());
       std::exit(2);
     }
     formats.emplace_back(folder, word, *stored, *activations);
