@@ -41,7 +41,7 @@ def compressed_tensors(strategy, ignore):
 
 # name: (model, rows and columns of a block (0: all), name and dtype of scales, whether lm_head has them, config)
 QWEN3 = transformers.Qwen3Config(**SIZES, head_dim=32)
-PHI3 = transformers.Phi3Config(**SIZES)
+PHI3 = transformers.Phi3Config(**{**SIZES, "hidden_size": 160})  # heads of a multiple of 8
 VARIANTS = {
     "block": (QWEN3, (BLOCK, BLOCK), "weight_scale_inv", torch.bfloat16, False, DEEPSEEK),
     "block_fused": (PHI3, (BLOCK, BLOCK), "weight_scale_inv", torch.float32, False, DEEPSEEK),

@@ -145,7 +145,8 @@ TEST_CASE("random FP8 weights keep the scale of what they multiply, and take a b
   }
   REQUIRE_THAT(sum_of_squares / 144, WithinRel(1.0, 0.05));
   Stepper stepper(weights);
-  for (const float logit : stepper.step({{0, Phase::prefill, {1, 2, 3, 4}}})[0]) REQUIRE(std::isfinite(logit));
+  const std::vector<Logits> rows = stepper.step({{0, Phase::prefill, {1, 2, 3, 4}}});
+  for (const float logit : rows[0]) REQUIRE(std::isfinite(logit));
 }
 
 }  // namespace dculab::engine
