@@ -2,9 +2,13 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "model/model_shape.hpp"
 
@@ -20,13 +24,39 @@ void visit_model_sizes(Shape& model, Visit&& visit) {
   visit("max_position_embeddings", model.max_position_embeddings);
 }
 
-// Beside experts there may be no MLP for all tokens.
+template <class Gqa, class Visit>
+requires std::same_as<std::remove_const_t<Gqa>, dculab::Gqa>
+void visit_attention_sizes(Gqa& attention, Visit&& visit) {
+  visit("num_attention_heads", attention.heads.num_attention_heads);
+  visit("num_key_value_heads", attention.heads.num_key_value_heads);
+  visit("head_dim", attention.heads.head_dim);
+}
+
+template <class Mla, class Visit>
+requires std::same_as<std::remove_const_t<Mla>, dculab::Mla>
+void visit_attention_sizes(Mla& attention, Visit&& visit) {
+  visit("num_attention_heads", attention.num_attention_heads);
+  visit("kv_lora_rank", attention.kv_lora_rank);
+  visit("qk_nope_head_dim", attention.qk_nope_head_dim);
+  visit("qk_rope_head_dim", attention.qk_rope_head_dim);
+  visit("v_head_dim", attention.v_head_dim);
+}
+
+template <class Net, class Visit>
+requires std::same_as<std::remove_const_t<Net>, GatedDeltaNet>
+void visit_attention_sizes(Net& net, Visit&& visit) {
+  visit("linear_num_key_heads", net.num_key_heads);
+  visit("linear_num_value_heads", net.num_value_heads);
+  visit("linear_key_head_dim", net.key_head_dim);
+  visit("linear_value_head_dim", net.value_head_dim);
+  visit("linear_conv_kernel_dim", net.conv_kernel);
+}
+
+// Those of the MLP, of which there may be none beside experts, and of the attention.
 template <class Kind, class Visit>
 void visit_layer_sizes(Kind& kind, Visit&& visit) {
   if (!kind.experts || kind.mlp.intermediate_size > 0) visit("intermediate_size", kind.mlp.intermediate_size);
-  visit("num_attention_heads", kind.attention.heads.num_attention_heads);
-  visit("num_key_value_heads", kind.attention.heads.num_key_value_heads);
-  visit("head_dim", kind.attention.heads.head_dim);
+  std::visit([&visit](auto& attention) { visit_attention_sizes(attention, visit); }, kind.attention);
 }
 
 template <class Experts, class Visit>
@@ -36,6 +66,13 @@ void visit_expert_sizes(Experts& experts, Visit&& visit) {
   visit("intermediate_size", experts.intermediate_size);
   visit("num_groups", experts.num_groups);
   visit("groups_per_tok", experts.groups_per_tok);
+}
+
+template <class Experts, class Visit>
+void visit_expert_flags(Experts& experts, Visit&& visit) {
+  visit("correction_bias", experts.correction_bias);
+  visit("bias", experts.bias);
+  visit("shared_gate", experts.shared_gate);
 }
 
 // The same for what is true or false, and false by default.
@@ -52,16 +89,16 @@ void visit_model_flags(Shape& model, Visit&& visit) {
 
 template <class Kind, class Visit>
 void visit_layer_flags(Kind& kind, Visit&& visit) {
-  visit("qkv_bias", kind.attention.qkv_bias);
-  visit("attention_output_bias", kind.attention.output_bias);
+  if (auto* attention = std::get_if<Gqa>(&kind.attention)) {
+    visit("qkv_bias", attention->qkv_bias);
+    visit("attention_output_bias", attention->output_bias);
+    visit("in_chunks", attention->in_chunks);
+    visit("sinks", attention->sinks);
+    visit("output_gate", attention->output_gate);
+    visit("shares_kv", attention->shares_kv);
+  }
+  if (auto* attention = std::get_if<Mla>(&kind.attention)) visit("attention_bias", attention->bias);
   visit("mlp_bias", kind.mlp.bias);
-}
-
-template <class Experts, class Visit>
-void visit_expert_flags(Experts& experts, Visit&& visit) {
-  visit("correction_bias", experts.correction_bias);
-  visit("bias", experts.bias);
-  visit("shared_gate", experts.shared_gate);
 }
 
 // Words for what tells families of models apart.
@@ -73,8 +110,6 @@ inline constexpr Words<ActivationKind, 4> kActivations{{{"silu", ActivationKind:
                                                         {"gelu", ActivationKind::gelu},
                                                         {"gelu_tanh", ActivationKind::gelu_tanh},
                                                         {"relu", ActivationKind::relu}}};
-inline constexpr Words<ExpertScoring, 2> kScorings{
-    {{"softmax", ExpertScoring::softmax}, {"sigmoid", ExpertScoring::sigmoid}}};
 inline constexpr Words<NormKind, 2> kNorms{{{"rms_norm", NormKind::rms_norm}, {"layer_norm", NormKind::layer_norm}}};
 inline constexpr Words<BlockKind, 3> kBlocks{{{"sequential", BlockKind::sequential},
                                               {"parallel", BlockKind::parallel},
@@ -82,8 +117,15 @@ inline constexpr Words<BlockKind, 3> kBlocks{{{"sequential", BlockKind::sequenti
 inline constexpr Words<PositionKind, 3> kPositions{
     {{"rope", PositionKind::rope}, {"alibi", PositionKind::alibi}, {"none", PositionKind::none}}};
 inline constexpr Words<RopePairs, 2> kRopePairs{{{"halves", RopePairs::halves}, {"neighbours", RopePairs::neighbours}}};
-inline constexpr Words<QkNorm, 3> kQkNorms{
-    {{"none", QkNorm::none}, {"per_head", QkNorm::per_head}, {"whole", QkNorm::whole}}};
+enum class AttentionWord : std::uint8_t { gqa, mla, gated_delta_net };
+inline constexpr Words<AttentionWord, 3> kAttentions{
+    {{"gqa", AttentionWord::gqa}, {"mla", AttentionWord::mla}, {"gated_delta_net", AttentionWord::gated_delta_net}}};
+inline constexpr Words<ExpertScoring, 2> kScorings{
+    {{"softmax", ExpertScoring::softmax}, {"sigmoid", ExpertScoring::sigmoid}}};
+inline constexpr Words<QkNorm, 4> kQkNorms{{{"none", QkNorm::none},
+                                            {"per_head", QkNorm::per_head},
+                                            {"unweighted", QkNorm::unweighted},
+                                            {"whole", QkNorm::whole}}};
 inline constexpr Words<NormPlacement, 3> kNormPlacements{
     {{"pre", NormPlacement::pre}, {"post", NormPlacement::post}, {"sandwich", NormPlacement::sandwich}}};
 inline constexpr Words<RopeScalingKind, 5> kRopeScalings{{{"none", RopeScalingKind::none},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "config/compare_reader.hpp"
 #include "config/model_fields.hpp"
@@ -118,14 +119,19 @@ std::vector<SweepPoint> sweep_points(const Scenario& scenario) {
 }
 
 ModelShape resolve_model(ModelShape model, const ModelChoice& choice) {
-  const auto change = [&choice](std::string_view key, int& value) {
-    if (const auto found = choice.overrides.find(std::string(key)); found != choice.overrides.end())
-      value = found->second;
+  std::set<std::string> changed;
+  const auto change = [&choice, &changed](std::string_view key, int& value) {
+    const auto found = choice.overrides.find(std::string(key));
+    if (found == choice.overrides.end()) return;
+    value = found->second;
+    changed.insert(found->first);
   };
   int num_layers = model.num_layers();
   change(kLayersField, num_layers);
   visit_model_sizes(model, change);
   for (LayerKind& kind : model.kinds) visit_layer_sizes(kind, change);
+  for (const auto& [key, value] : choice.overrides)
+    if (!changed.contains(key)) throw InputError("model." + key + ": " + model.name + " has no such size");
   return with_layers(std::move(model), num_layers);
 }
 

@@ -157,12 +157,18 @@ void read_kv_cache(MapReader reader, EngineOptions& options) {
   reader.finish();
 }
 
-void read_attention(MapReader attention, AttentionSplit& split) {
+constexpr auto kLatentForms =
+    std::to_array<Choice<LatentForm>>({{"expand", LatentForm::expand}, {"absorb", LatentForm::absorb}});
+
+void read_attention(MapReader attention, EngineOptions& options) {
+  AttentionSplit& split = options.attention_split;
   const Node* heads = attention.optional("query_heads_per_workgroup");
   if (heads != nullptr && heads->text == "group") split.query_heads_per_workgroup = 0;
   if (heads != nullptr && heads->text != "group")
     attention.read(*heads, split.query_heads_per_workgroup, between(1, 1024));
   attention.optional("partition_tokens", split.partition_tokens, between(0, kLongestContext));
+  attention.optional("prefill_latents", options.prefill_latents, kLatentForms);
+  attention.optional("decode_latents", options.decode_latents, kLatentForms);
   attention.finish();
 }
 
@@ -212,7 +218,7 @@ void read_deployment(MapReader reader, sim::Deployment& deployment) {
 void read_engine_sections(MapReader& reader, EngineOptions& options) {
   reader.optional("activations", options.activations, kActivationModes);
   read_kv_cache(reader.optional_map("kv_cache"), options);
-  read_attention(reader.optional_map("attention"), options.attention_split);
+  read_attention(reader.optional_map("attention"), options);
   read_engine(reader.optional_map("engine"), options);
 }
 

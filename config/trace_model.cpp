@@ -31,6 +31,32 @@ RopeScaling read_rope_scaling(MapReader reader) {
   return scaling;
 }
 
+void read_position(MapReader& reader, Position& position) {
+  reader.optional("position", position.kind, kPositions);
+  reader.optional("rotary_dim", position.rotary_dim, between(2, kLargestModelField));
+  reader.optional("rope_pairs", position.pairs, kRopePairs);
+  reader.optional("alibi_scale", position.alibi_scale, above(0));
+  reader.required("rope_theta", position.rope_theta, above(0));
+  if (reader.optional("rope_scaling") != nullptr)
+    position.rope_scaling = read_rope_scaling(reader.optional_map("rope_scaling"));
+}
+
+void read_attention(MapReader& reader, Gqa& attention) {
+  reader.optional("sliding_window", attention.sliding_window, between(1, kLargestModelField));
+  reader.optional("qk_norm", attention.qk_norm, kQkNorms);
+  reader.optional("query_scalar", attention.query_scalar, above(0));
+  reader.optional("logit_soft_cap", attention.logit_soft_cap, above(0));
+  read_position(reader, attention.position);
+}
+
+void read_attention(MapReader& reader, Mla& attention) {
+  reader.optional("q_lora_rank", attention.q_lora_rank, between(1, kLargestModelField));
+  reader.optional("score_factor", attention.score_factor, above(0));
+  read_position(reader, attention.position);
+}
+
+void read_attention(MapReader& /*reader*/, GatedDeltaNet& /*net*/) {}
+
 Experts read_experts(MapReader reader) {
   Experts experts;
   visit_expert_sizes(experts, [&reader](std::string_view key, int& value) {
@@ -46,28 +72,21 @@ Experts read_experts(MapReader reader) {
 }
 
 void read_layer_kind(MapReader& reader, LayerKind& kind) {
+  AttentionWord word = AttentionWord::gqa;
+  reader.optional("attention", word, kAttentions);
+  if (word == AttentionWord::mla) kind.attention = Mla{};
+  if (word == AttentionWord::gated_delta_net) kind.attention = GatedDeltaNet{};
   if (reader.optional("experts") != nullptr) kind.experts = read_experts(reader.optional_map("experts"));
   visit_layer_sizes(kind, [&reader](std::string_view key, int& value) {
     reader.required(key, value, between(1, kLargestModelField));
   });
   if (kind.experts) reader.optional("intermediate_size", kind.mlp.intermediate_size, between(1, kLargestModelField));
   visit_layer_flags(kind, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
-  reader.optional("sliding_window", kind.attention.sliding_window, between(1, kLargestModelField));
   reader.required("mlp", kind.mlp.kind, kMlps);
   reader.optional("activation", kind.mlp.activation, kActivations);
   reader.optional("block", kind.block, kBlocks);
-  reader.optional("qk_norm", kind.attention.qk_norm, kQkNorms);
   reader.optional("norms", kind.norms, kNormPlacements);
-  reader.optional("query_scalar", kind.attention.query_scalar, above(0));
-  reader.optional("logit_soft_cap", kind.attention.logit_soft_cap, above(0));
-  Position& position = kind.attention.position;
-  reader.optional("position", position.kind, kPositions);
-  reader.optional("rotary_dim", position.rotary_dim, between(2, kLargestModelField));
-  reader.optional("rope_pairs", position.pairs, kRopePairs);
-  reader.optional("alibi_scale", position.alibi_scale, above(0));
-  reader.required("rope_theta", position.rope_theta, above(0));
-  if (reader.optional("rope_scaling") != nullptr)
-    position.rope_scaling = read_rope_scaling(reader.optional_map("rope_scaling"));
+  std::visit([&reader](auto& attention) { read_attention(reader, attention); }, kind.attention);
 }
 
 // Which kind each layer is; absent where there is one kind.
@@ -79,6 +98,15 @@ void read_layers(MapReader& reader, ModelShape& model) {
   if (kinds.size() != model.layers.size())
     return reader.complain(*node, "layers: must have as many entries as num_hidden_layers");
   model.layers.assign(kinds.begin(), kinds.end());
+}
+
+// The layer whose K and V each reads; absent where each has its own.
+void read_kv_sources(MapReader& reader, ModelShape& model) {
+  const Node* node = reader.optional("kv_sources");
+  if (node == nullptr) return;
+  reader.read(*node, model.kv_sources, between(0, static_cast<double>(model.layers.size()) - 1));
+  if (model.kv_sources.size() != model.layers.size())
+    reader.complain(*node, "kv_sources: must have as many entries as num_hidden_layers");
 }
 
 void read_layer_kinds(MapReader& reader, ModelShape& model) {
@@ -94,6 +122,7 @@ void read_layer_kinds(MapReader& reader, ModelShape& model) {
     fields.finish();
   }
   read_layers(reader, model);
+  read_kv_sources(reader, model);
 }
 
 Json rope_scaling_json(const RopeScaling& scaling) {
@@ -109,6 +138,34 @@ Json rope_scaling_json(const RopeScaling& scaling) {
   return json;
 }
 
+void add_position(Json& json, const Position& position) {
+  if (position.rotary_dim > 0) json["rotary_dim"] = position.rotary_dim;
+  if (position.pairs != RopePairs::halves) json["rope_pairs"] = word_of(kRopePairs, position.pairs);
+  json["rope_theta"] = position.rope_theta;
+  if (position.rope_scaling.kind != RopeScalingKind::none)
+    json["rope_scaling"] = rope_scaling_json(position.rope_scaling);
+}
+
+void add_attention(Json& json, const LayerKind& kind, const Gqa& attention) {
+  if (attention.sliding_window != 0) json["sliding_window"] = attention.sliding_window;
+  if (attention.qk_norm != QkNorm::none) json["qk_norm"] = word_of(kQkNorms, attention.qk_norm);
+  if (kind.norms != NormPlacement::pre) json["norms"] = word_of(kNormPlacements, kind.norms);
+  if (attention.query_scalar > 0) json["query_scalar"] = attention.query_scalar;
+  if (attention.logit_soft_cap > 0) json["logit_soft_cap"] = attention.logit_soft_cap;
+  add_position(json, attention.position);
+}
+
+void add_attention(Json& json, const LayerKind& kind, const Mla& attention) {
+  if (kind.norms != NormPlacement::pre) json["norms"] = word_of(kNormPlacements, kind.norms);
+  if (attention.q_lora_rank > 0) json["q_lora_rank"] = attention.q_lora_rank;
+  if (attention.score_factor != 1.0) json["score_factor"] = attention.score_factor;
+  add_position(json, attention.position);
+}
+
+void add_attention(Json& json, const LayerKind& kind, const GatedDeltaNet& /*net*/) {
+  if (kind.norms != NormPlacement::pre) json["norms"] = word_of(kNormPlacements, kind.norms);
+}
+
 Json experts_json(const Experts& experts) {
   Json json;
   visit_expert_sizes(experts, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
@@ -122,36 +179,24 @@ Json experts_json(const Experts& experts) {
   return json;
 }
 
-// What only some families have.
-void add_newer_parts(Json& json, const LayerKind& kind) {
-  const Gqa& attention = kind.attention;
-  const Position& position = attention.position;
-  if (attention.qk_norm != QkNorm::none) json["qk_norm"] = word_of(kQkNorms, attention.qk_norm);
-  if (kind.norms != NormPlacement::pre) json["norms"] = word_of(kNormPlacements, kind.norms);
-  if (attention.query_scalar > 0) json["query_scalar"] = attention.query_scalar;
-  if (attention.logit_soft_cap > 0) json["logit_soft_cap"] = attention.logit_soft_cap;
-  if (position.rotary_dim > 0) json["rotary_dim"] = position.rotary_dim;
-  if (kind.experts) json["experts"] = experts_json(*kind.experts);
-  if (position.pairs != RopePairs::halves) json["rope_pairs"] = word_of(kRopePairs, position.pairs);
-}
-
 Json layer_kind_json(const LayerKind& kind) {
   Json json;
+  const auto word = static_cast<AttentionWord>(kind.attention.index());
+  if (word != AttentionWord::gqa) json["attention"] = word_of(kAttentions, word);
   visit_layer_sizes(kind, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
+  if (kind.experts) json["experts"] = experts_json(*kind.experts);
   json["mlp"] = word_of(kMlps, kind.mlp.kind);
-  const Position& position = kind.attention.position;
   if (kind.mlp.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, kind.mlp.activation);
   if (kind.block != BlockKind::sequential) json["block"] = word_of(kBlocks, kind.block);
-  if (position.kind != PositionKind::rope) json["position"] = word_of(kPositions, position.kind);
-  if (position.alibi_scale != 1.0) json["alibi_scale"] = position.alibi_scale;
+  if (kind.has_kv_heads()) {
+    const Position& position = kind.gqa().position;
+    if (position.kind != PositionKind::rope) json["position"] = word_of(kPositions, position.kind);
+    if (position.alibi_scale != 1.0) json["alibi_scale"] = position.alibi_scale;
+  }
   visit_layer_flags(kind, [&json](std::string_view key, bool value) {
     if (value) json[std::string(key)] = true;
   });
-  if (kind.attention.sliding_window != 0) json["sliding_window"] = kind.attention.sliding_window;
-  add_newer_parts(json, kind);
-  json["rope_theta"] = position.rope_theta;
-  if (position.rope_scaling.kind != RopeScalingKind::none)
-    json["rope_scaling"] = rope_scaling_json(position.rope_scaling);
+  std::visit([&](const auto& attention) { add_attention(json, kind, attention); }, kind.attention);
   return json;
 }
 
@@ -198,6 +243,7 @@ nlohmann::ordered_json trace_model_json(const ModelShape& model) {
   for (const LayerKind& kind : model.kinds) kinds.push_back(layer_kind_json(kind));
   json["layer_kinds"] = std::move(kinds);
   if (model.kinds.size() > 1) json["layers"] = model.layers;
+  if (!model.kv_sources.empty()) json["kv_sources"] = model.kv_sources;
   return json;
 }
 

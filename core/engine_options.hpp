@@ -30,6 +30,10 @@ enum class Batching : std::uint8_t { continuous, per_batch };
 // and back. As in vLLM 0, where a preempted group of sequences was recomputed or swapped.
 enum class PreemptionMode : std::uint8_t { recompute, swap };
 
+// How multi-head latent attention runs: latents expanded to K and V of every head, or projections absorbed into the
+// queries and outputs, over the latents themselves.
+enum class LatentForm : std::uint8_t { expand, absorb };
+
 struct EngineOptions {
   int block_size = 16;  // tokens per KV block, a power of two, 1 to 256
   Dtype kv_cache_dtype = Dtype::f16;
@@ -47,6 +51,7 @@ struct EngineOptions {
   PreemptionMode preemption_mode = PreemptionMode::recompute;
   Bytes swap_space = 4.0 * kGiB;  // of host memory for each device, with PreemptionMode::swap
   AttentionSplit attention_split;
+  LatentForm prefill_latents = LatentForm::expand, decode_latents = LatentForm::absorb;
   ExpertLoad expert_load;  // of mixtures of experts: which of them the tokens choose
 
   friend bool operator==(const EngineOptions&, const EngineOptions&) = default;

@@ -30,6 +30,14 @@ std::string_view name(OpKind kind) {
       return "route_tokens";
     case OpKind::combine_experts:
       return "combine_experts";
+    case OpKind::output_gate:
+      return "output_gate";
+    case OpKind::causal_conv:
+      return "causal_conv";
+    case OpKind::delta_rule:
+      return "delta_rule";
+    case OpKind::gated_norm:
+      return "gated_norm";
     case OpKind::residual_add:
       return "residual_add";
     case OpKind::soft_cap:

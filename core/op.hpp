@@ -26,6 +26,10 @@ enum class OpKind : std::uint8_t {
   activation_mul,     // silu(gate) * up, or the plain activation: gelu(up)
   route_tokens,       // chooses each token's experts by the router's logits, and sorts tokens by expert
   combine_experts,    // the weighted sum of what a token's experts gave
+  output_gate,        // attention's output times the sigmoid of a gate of each value
+  causal_conv,        // gated delta net: a convolution of Q, K and V over the newest tokens
+  delta_rule,         // gated delta net: the state takes in the new tokens, and is read
+  gated_norm,         // gated delta net: the norm of each head's output, times the activation of a gate
   residual_add,       // where no norm does it: the residual plus what a layer's half gave
   soft_cap,           // of logits: cap * tanh(logit / cap)
   all_reduce,         // m rows of n values, summed over the devices that share the model
@@ -43,8 +47,16 @@ enum class WeightSlot : std::uint8_t {
   embed_tokens,
   embed_norm,
   attention_norm,
-  qkv_proj,
-  qk_norm,
+  qkv_proj,     // K and V are missing where an earlier layer's are read
+  qkv_a_proj,   // MLA: of the queries' latent, or the queries; of the KV latent and its rotated key
+  qk_norm,      // of Q and K, or of MLA's latents
+  q_b_proj,     // MLA: the queries from their latent
+  kv_b_proj,    // MLA: K and V of all heads from the latent
+  sinks,        // of each query head the score of an attention sink
+  delta_proj,   // gated delta net: Q, K, V and the output's gate
+  delta_gates,  // gated delta net: of each head decay and step
+  delta_conv,
+  delta_norm,
   o_proj,
   attention_post_norm,
   mlp_norm,
@@ -58,7 +70,7 @@ enum class WeightSlot : std::uint8_t {
   final_norm,
   lm_head,
 };
-inline constexpr std::size_t kWeightSlots = 18;
+inline constexpr std::size_t kWeightSlots = 26;
 
 // Each layer has its own.
 [[nodiscard]] constexpr bool is_of_layer(WeightSlot slot) {
@@ -70,8 +82,13 @@ enum class Buffer : std::uint8_t {
   none,
   residual,          // [tokens, hidden_size]
   normed,            // [tokens, hidden_size]: what a layer's half begins with
-  qkv,               // [tokens, query_width + 2 * kv_width]
-  attention,         // [tokens, query_width]
+  qkv,               // [tokens, query_width + 2 * kv_width]; MLA: the queries or their latent, then the KV latent
+  queries,           // MLA, [tokens, query_width]
+  expanded,          // MLA, [context tokens, expanded_width]: K without its rotated part, and V
+  latent_queries,    // MLA, [tokens, num_attention_heads * latent_width]
+  latent_outputs,    // MLA, [tokens, num_attention_heads * kv_lora_rank]
+  delta,             // gated delta net, [tokens, conv_width + value_width]: Q, K, V and the output's gate
+  attention,         // [tokens, query_width]; of heads of V where those have another size
   projected,         // [tokens, hidden_size]: what the next norm adds to the residual
   mlp_projected,     // [tokens, hidden_size]: the MLP's, where attention and MLP stand side by side
   up,                // [tokens, intermediate_size], of a gated MLP twice that: gate and up
@@ -82,7 +99,7 @@ enum class Buffer : std::uint8_t {
   expert_output,     // [tokens * num_experts_per_tok, hidden_size]
   logits,            // [rows of logits, vocab_size]
 };
-inline constexpr std::size_t kBuffers = 14;
+inline constexpr std::size_t kBuffers = 19;
 
 inline constexpr std::size_t kMaxOperands = 5;  // of an op
 
@@ -98,27 +115,35 @@ struct AttentionWork {
   int num_sequences = 0;
   int num_query_heads = 0;
   int num_kv_heads = 0;
-  int head_dim = 0;
+  int head_dim = 0;   // of queries and keys
+  int value_dim = 0;  // of values
   int block_size = 0;
   int sliding_window = 0;  // tokens that each query sees; 0 = all
+  bool in_chunks = false;  // those of its own chunk of sliding_window tokens
   Dtype kv_dtype = Dtype::f16;
   bool has_alibi = false;     // scores get a multiple of the distance
   bool has_soft_cap = false;  // scores become cap * tanh(score / cap)
+  bool is_latent = false;     // MLA: a token's key is its latent, whose first values are its value
+  bool is_paged = true;       // false: K and V lie in a buffer, token after token
   double query_tokens = 0;    // new tokens
   double context_tokens = 0;  // KV tokens that are loaded, each counted once per sequence
   double score_pairs = 0;     // (query token, KV token) pairs that are scored, per query head
   double kv_blocks = 0;       // blocks that hold the context
   double padded_tokens = 0;   // context rounded up to whole blocks
+
+  // Values that a KV head loads of a token.
+  [[nodiscard]] int loaded_values() const { return is_latent ? head_dim : head_dim + value_dim; }
 };
 
 // What activation_mul computes.
 enum class OpActivation : std::uint8_t { silu_and_mul, gelu_and_mul, gelu, plain };
 
-// A product by experts: m rows in all, sorted by expert; the weights of one expert each.
-struct ExpertWork {
-  int num_experts = 0;      // 0: an ordinary product
-  double touched = 0;       // experts that get a row, on average
-  double longest_rows = 0;  // of the expert with the most
+// A product of groups, each with weights of its own: m rows in all, sorted by group. Groups are experts, or the heads
+// of MLA's absorbed projections.
+struct GroupedWork {
+  int count = 0;            // 0: an ordinary product
+  double touched = 0;       // groups that get a row, on average
+  double longest_rows = 0;  // of the group with the most
 };
 
 enum class Stage : std::uint8_t { before_layers, layer, after_layers };
@@ -138,7 +163,7 @@ struct Op {
   WeightFormat weight_format;                            // matmul and embedding
   ActivationMode activations = ActivationMode::exact;    // matmul: exact unless its weights go with the mode asked for
   Dtype activation_dtype = Dtype::f16;                   // what the op reads, multiplies in and writes
-  ExpertWork experts;                                    // matmul
+  GroupedWork groups;                                    // matmul
   AttentionWork attention;                               // attention kinds and attention_scores
   KvRetention kv_retention;                              // shift_sink_keys, rope_and_cache, attention_scores
   bool rotates = true;                                   // rope_and_cache; false with ALiBi

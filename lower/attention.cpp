@@ -26,14 +26,14 @@ constexpr double kCpuDotLoads = 1;  // per value, beside its conversion: the que
 
 [[nodiscard]] KernelResources decode_resources(const AttentionWork& work, double heads, int wave_size) {
   KernelResources kernel;
-  kernel.vgprs = registers(40 + 2 * heads * work.head_dim / wave_size);
+  kernel.vgprs = registers(40 + heads * (work.head_dim + work.value_dim) / wave_size);
   kernel.lds = heads * (storage(Dtype::f32, kScoresPerRound) + storage(Dtype::f16, work.head_dim));
   return kernel;
 }
 
 [[nodiscard]] KernelResources prefill_resources(const AttentionWork& work) {
   KernelResources kernel;
-  kernel.vgprs = registers(64 + kTileTokens * work.head_dim / kernel.threads);
+  kernel.vgprs = registers(64 + kTileTokens * work.value_dim / kernel.threads);
   kernel.lds = storage(Dtype::f16, 2 * kTileTokens * work.head_dim);
   return kernel;
 }
@@ -81,7 +81,7 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
   const double walked_tokens = grid.walked_tokens;
   const AttentionWork& attention = op.attention;
   const double scored = scored_per_seen(op, device);
-  const double tensors = op.kind == OpKind::attention_scores ? 1 : 2;  // K, and V
+  const int loaded = op.kind == OpKind::attention_scores ? attention.head_dim : attention.loaded_values();
   const double scores = scored * attention.score_pairs * attention.num_query_heads;
   const double rows = device.kind == DeviceKind::cpu ? attention.query_tokens * attention.num_query_heads : 0;
   arithmetic.pipe = Pipe::attention;
@@ -89,7 +89,7 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
   if (is_nvidia(device)) arithmetic.tile_rows = kFlashRows;
   if (tile.padded_rows > 0) arithmetic.tile_rows = tile.padded_rows;
   arithmetic.rows = op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : tile.query_heads;
-  arithmetic.stored_values = tensors * attention.head_dim * walked_tokens;
+  arithmetic.stored_values = loaded * walked_tokens;
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
   arithmetic.softmax = FlopCount(scores * kInstructionsPerScore + rows * kCpuRowInstructions * kCpuLanes);
@@ -128,7 +128,7 @@ void set_accesses(Launch& launch, const AttentionWork& work, const AttentionWalk
     if (access.role == OperandRole::block_table && work.kv_blocks > 0)
       access.requests = std::max(1.0, walk.table_entries / work.kv_blocks);
     if (access.role == OperandRole::output)
-      access.unique += storage(Dtype::f32, 2 * walk.partitions_combined * work.num_query_heads * work.head_dim);
+      access.unique += storage(Dtype::f32, 2 * walk.partitions_combined * work.num_query_heads * work.value_dim);
   }
 }
 

@@ -54,7 +54,7 @@ struct Walk {
 [[nodiscard]] Walk prefill_walk(const AttentionWork& work, const SequenceSlice& sequence, const AttentionTile& tile) {
   Walk walk;
   for (int first = 0; first < sequence.num_new_tokens; first += tile.query_tokens) {
-    const int begin = first_loaded_token(work.sliding_window, sequence.num_computed_tokens + first);
+    const int begin = first_loaded_token(work, sequence.num_computed_tokens + first);
     const int end = sequence.num_computed_tokens + std::min(first + tile.query_tokens, sequence.num_new_tokens);
     const int blocks = blocks_of(begin, end, work.block_size);
     walk.tokens += end - begin;
@@ -75,7 +75,7 @@ class Walks {
     if (last_.phase != sequence.phase || last_.num_computed_tokens != sequence.num_computed_tokens ||
         last_.num_new_tokens != sequence.num_new_tokens)
       walk_ = sequence.phase == Phase::decode
-                  ? decode_walk(work_, tile_, first_loaded_token(work_.sliding_window, sequence.num_computed_tokens),
+                  ? decode_walk(work_, tile_, first_loaded_token(work_, sequence.num_computed_tokens),
                                 sequence.context_tokens())
                   : prefill_walk(work_, sequence, tile_);
     last_ = sequence;

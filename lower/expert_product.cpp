@@ -6,14 +6,14 @@
 namespace dculab::lower {
 namespace {
 
-[[nodiscard]] double touched(const Op& op) { return std::max(1.0, op.experts.touched); }
+[[nodiscard]] double touched(const Op& op) { return std::max(1.0, op.groups.touched); }
 
 }  // namespace
 
 Op of_one_expert(const Op& op) {
   Op one = op;
   const double experts = touched(op);
-  one.experts = {};
+  one.groups = {};
   one.m = std::max<std::int64_t>(1, std::llround(static_cast<double>(op.m) / experts));
   one.flops = op.flops / experts;
   for (int index = 0; index < one.num_operands; ++index)

@@ -10,7 +10,7 @@
 
 namespace dculab::lower {
 
-// The ordinary product that one touched expert does. Precondition: op.experts.num_experts > 0.
+// The ordinary product that one touched expert does. Precondition: op.groups.count > 0.
 [[nodiscard]] Op of_one_expert(const Op& op);
 
 // The launch of one expert's product, for all that are touched.

@@ -72,8 +72,14 @@ template <class T>
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
-[[nodiscard]] bool serves_block(const AttentionLimits& limits, int size) {
-  return size % limits.block_multiple == 0 && is_one_of(limits.block_sizes, size);
+// Expanded keys and values lie one after the other, whatever the block size.
+[[nodiscard]] bool serves_block(const AttentionLimits& limits, const AttentionWork& work) {
+  const int size = work.block_size;
+  return !work.is_paged || (size % limits.block_multiple == 0 && is_one_of(limits.block_sizes, size));
+}
+
+[[nodiscard]] bool serves_latents(const AttentionLimits& limits, const AttentionWork& work) {
+  return limits.latents == Latents::takes || work.is_latent == (limits.latents == Latents::only);
 }
 
 [[nodiscard]] bool serves_head(const AttentionLimits& limits, int head_dim) {
@@ -147,7 +153,7 @@ bool serves(const MatmulKernel& kernel, const Op& op, const Device& device) {
 
 bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
   const AttentionWork& work = op.attention;
-  return kernel.runs_on(device) && serves_block(kernel.limits, work.block_size) &&
+  return kernel.runs_on(device) && serves_latents(kernel.limits, work) && serves_block(kernel.limits, work) &&
          serves_head(kernel.limits, work.head_dim) && serves_group(kernel.limits, group_size(work)) &&
          is_one_of(kernel.limits.kv_dtypes, work.kv_dtype) && serves_slopes(kernel.limits, work);
 }
@@ -180,7 +186,10 @@ std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& d
   const AttentionWork& work = op.attention;
   const AttentionLimits& limits = kernel.limits;
   if (!kernel.runs_on(device)) return "is not for this device";
-  if (!serves_block(limits, work.block_size))
+  if (!serves_latents(limits, work))
+    return limits.latents == Latents::only ? "takes latents alone"
+                                           : "takes no latents, whose values are part of their keys";
+  if (!serves_block(limits, work))
     return "takes block sizes of " + (limits.block_sizes.empty()
                                           ? "multiples of " + std::to_string(limits.block_multiple)
                                           : text_of(limits.block_sizes));
@@ -237,6 +246,10 @@ ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& devi
     case OpKind::activation_mul:
     case OpKind::route_tokens:
     case OpKind::combine_experts:
+    case OpKind::output_gate:
+    case OpKind::causal_conv:
+    case OpKind::delta_rule:
+    case OpKind::gated_norm:
     case OpKind::residual_add:
     case OpKind::soft_cap:
       break;

@@ -77,6 +77,9 @@ struct MatmulKernel {
 // Whether a kernel adds ALiBi's slopes to the scores.
 enum class Alibi : std::uint8_t { takes, no, unknown };
 
+// Whether an attention kernel takes MLA's latents, whose values are a part of their keys.
+enum class Latents : std::uint8_t { no, takes, only };
+
 // Which shapes an attention kernel serves. Empty lists and zeros: all.
 struct AttentionLimits {
   int block_multiple = 1;
@@ -86,7 +89,8 @@ struct AttentionLimits {
   std::span<const int> head_dims{};
   int most_group = 0;  // query heads of a KV head
   std::span<const Dtype> kv_dtypes{};
-  Alibi alibi = Alibi::takes;   // where unknown, it is served, and said
+  Alibi alibi = Alibi::takes;  // where unknown, it is served, and said
+  Latents latents = Latents::no;
   std::optional<Phase> only{};  // the phase that it is for; none: both
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 [[nodiscard]] bool is_scattered(const Op& op, const Operand& operand) {
   const bool kv = operand.role == OperandRole::kv_read || operand.role == OperandRole::kv_write;
-  return kv || (op.kind == OpKind::embedding && operand.role == OperandRole::weight);
+  return (kv && op.attention.is_paged) || (op.kind == OpKind::embedding && operand.role == OperandRole::weight);
 }
 
 // Each byte asked for once.
@@ -81,7 +81,7 @@ void add_unfused(const Op& op, const UnfusedWork& work, const Device& device, La
 }  // namespace
 
 Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
-  if (op.experts.num_experts > 0) {
+  if (op.groups.count > 0) {
     Launch launch = of_all_experts(lower(of_one_expert(op), step, device, kernels), op);
     if (device.kind == DeviceKind::gpu && are_ours(kernels)) dculab_gpu::cut_expert_product(op, device, launch);
     return launch;

@@ -1,6 +1,7 @@
 #include "model/attention_work.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/kivi.hpp"
 
@@ -13,35 +14,45 @@ constexpr double kBlockIdBytes = 4;
   AttentionWork work;
   work.num_query_heads = attention.heads.num_attention_heads;
   work.num_kv_heads = attention.heads.num_key_value_heads;
-  work.head_dim = attention.heads.head_dim;
+  work.head_dim = work.value_dim = attention.heads.head_dim;
   work.block_size = options.block_size;
   work.sliding_window = attention.sliding_window;
+  work.in_chunks = attention.in_chunks;
   work.kv_dtype = options.kv_cache_dtype;
   work.has_alibi = attention.position.kind == PositionKind::alibi;
   work.has_soft_cap = attention.logit_soft_cap > 0;
   return work;
 }
 
+// Of the first `tokens` tokens of a sequence, each with those of its chunk up to its own.
+[[nodiscard]] double pairs_in_chunks(double chunk, double tokens) {
+  const double whole = std::floor(tokens / chunk), rest = tokens - whole * chunk;
+  return whole * chunk * (chunk + 1) / 2 + rest * (rest + 1) / 2;
+}
+
 // (query token, KV token) pairs: query i sees the tokens up to its own, at most a window of them.
-[[nodiscard]] double score_pairs(const Gqa& attention, const SequenceSlice& sequence) {
+[[nodiscard]] double score_pairs(int sliding_window, bool in_chunks, const SequenceSlice& sequence) {
   const double query = sequence.num_new_tokens;
   const double all = query * sequence.num_computed_tokens + query * (query + 1) / 2;
-  if (attention.sliding_window == 0) return all;
+  if (sliding_window == 0) return all;
+  if (in_chunks)
+    return pairs_in_chunks(sliding_window, sequence.context_tokens()) -
+           pairs_in_chunks(sliding_window, sequence.num_computed_tokens);
   // Those beyond the window of the query at `position`: position + 1 - window, where that is positive.
-  const double last = sequence.context_tokens() - attention.sliding_window;
+  const double last = sequence.context_tokens() - sliding_window;
   if (last <= 0) return all;
-  const double first = std::max(1, sequence.num_computed_tokens + 1 - attention.sliding_window);
+  const double first = std::max(1, sequence.num_computed_tokens + 1 - sliding_window);
   return all - (last - first + 1) * (first + last) / 2;
 }
 
-void add_sequence(AttentionWork& work, const Gqa& attention, const SequenceSlice& sequence) {
+void add_sequence(AttentionWork& work, const SequenceSlice& sequence) {
   const int context = sequence.context_tokens();
-  const int begin = first_loaded_token(attention.sliding_window, sequence.num_computed_tokens);
+  const int begin = first_loaded_token(work, sequence.num_computed_tokens);
   const int blocks = blocks_of(begin, context, work.block_size);
   work.num_sequences += 1;
   work.query_tokens += sequence.num_new_tokens;
   work.context_tokens += context - begin;
-  work.score_pairs += score_pairs(attention, sequence);
+  work.score_pairs += score_pairs(work.sliding_window, work.in_chunks, sequence);
   work.kv_blocks += blocks;
   work.padded_tokens += static_cast<double>(blocks) * work.block_size;
 }
@@ -80,6 +91,11 @@ int first_loaded_token(int sliding_window, int position) {
   return std::max(0, position + 1 - sliding_window) / kKvTileTokens * kKvTileTokens;
 }
 
+int first_loaded_token(const AttentionWork& work, int position) {
+  if (!work.in_chunks) return first_loaded_token(work.sliding_window, position);
+  return position / work.sliding_window * work.sliding_window / kKvTileTokens * kKvTileTokens;
+}
+
 int blocks_of(int begin, int end, int block_size) { return (end + block_size - 1) / block_size - begin / block_size; }
 
 Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batch& batch, Phase phase) {
@@ -91,7 +107,7 @@ Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batc
   op.activation_dtype = options.activation_dtype;
   AttentionWork work = empty_work(attention, options);
   for (const SequenceSlice& sequence : batch.sequences)
-    if (sequence.phase == phase) add_sequence(work, attention, sequence);
+    if (sequence.phase == phase) add_sequence(work, sequence);
 
   const KvBytes kv = kv_bytes(attention, options, batch, phase, work.context_tokens);
   const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
@@ -114,6 +130,42 @@ Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batc
   return op;
 }
 
+Op plan_attention(const Mla& attention, const EngineOptions& options, const Batch& batch, Phase phase,
+                  LatentForm form) {
+  const bool absorbs = form == LatentForm::absorb;
+  Op op;
+  op.kind = phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill;
+  op.name = phase == Phase::decode ? "attention_decode" : "attention_prefill";
+  op.input = absorbs ? Buffer::latent_queries : Buffer::queries;
+  op.output = absorbs ? Buffer::latent_outputs : Buffer::attention;
+  op.activation_dtype = options.activation_dtype;
+  AttentionWork work{.num_query_heads = attention.num_attention_heads,
+                     .num_kv_heads = absorbs ? 1 : attention.num_attention_heads,
+                     .head_dim = absorbs ? attention.latent_width() : attention.qk_head_dim(),
+                     .value_dim = absorbs ? attention.kv_lora_rank : attention.v_head_dim,
+                     .block_size = options.block_size,
+                     .kv_dtype = absorbs ? options.kv_cache_dtype : options.activation_dtype,
+                     .is_latent = absorbs,
+                     .is_paged = absorbs};
+  for (const SequenceSlice& sequence : batch.sequences)
+    if (sequence.phase == phase) add_sequence(work, sequence);
+  const double heads = work.num_query_heads;
+  const auto read = static_cast<double>(work.num_kv_heads) * work.loaded_values() * work.context_tokens;
+  const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
+  op.m = static_cast<std::int64_t>(work.query_tokens);
+  op.n = static_cast<std::int64_t>(heads) * work.value_dim;
+  op.flops = FlopCount(2 * work.score_pairs * heads * (work.head_dim + work.value_dim));
+  op.add({OperandRole::kv_read, kv_storage(work.kv_dtype, read, work.head_dim),
+          storage(work.kv_dtype, (absorbs ? run_tokens : 1) * work.head_dim)});
+  op.add({OperandRole::activation, storage(options.activation_dtype, work.query_tokens * heads * work.head_dim),
+          storage(options.activation_dtype, work.head_dim)});
+  if (absorbs) op.add({OperandRole::block_table, Bytes(kBlockIdBytes * work.kv_blocks), Bytes(kBlockIdBytes)});
+  op.add({OperandRole::output, storage(options.activation_dtype, work.query_tokens * heads * work.value_dim),
+          storage(options.activation_dtype, work.value_dim)});
+  op.attention = work;
+  return op;
+}
+
 Op plan_attention_scores(const Gqa& attention, const EngineOptions& options, const Batch& batch) {
   Op op;
   op.kind = OpKind::attention_scores;
@@ -122,7 +174,7 @@ Op plan_attention_scores(const Gqa& attention, const EngineOptions& options, con
   op.activation_dtype = options.activation_dtype;
   op.kv_retention = options.kv_retention;
   AttentionWork work = empty_work(attention, options);
-  for (const SequenceSlice& sequence : batch.sequences) add_sequence(work, attention, sequence);
+  for (const SequenceSlice& sequence : batch.sequences) add_sequence(work, sequence);
   const double row = static_cast<double>(work.head_dim) * work.num_kv_heads;
   const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
   const double query_values = work.query_tokens * attention.heads.query_width();

@@ -39,22 +39,24 @@ void add_kivi_groups(Op& op, const StepSizes& sizes, const Batch& batch) {
 
 // Rotation: 3 FLOP a value of Q and K; with ALiBi nothing is rotated, and Q not touched.
 Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch) {
-  const Heads& heads = sizes.heads();
+  const Gqa& attention = sizes.layer().gqa();
+  const Heads& heads = attention.heads;
+  const double own_kv = attention.shares_kv ? 0.0 : heads.kv_width();
   const auto tokens = static_cast<double>(sizes.tokens);
   Op op = make_op(OpKind::rope_and_cache, {.name = "rope_and_cache", .input = Buffer::qkv, .output = Buffer::qkv},
-                  sizes, sizes.tokens, heads.query_width() + 2 * heads.kv_width());
-  const Gqa& attention = sizes.layer().attention;
+                  sizes, sizes.tokens, attention.projected_width());
   op.rotates = attention.position.kind == PositionKind::rope;
   op.rotates_part = op.rotates && (attention.position.pairs == RopePairs::neighbours ||
                                    attention.rotary_dim() != attention.heads.head_dim);
-  const double read = op.rotates ? static_cast<double>(op.n) : 2.0 * heads.kv_width();
+  const double read = (op.rotates ? heads.query_width() : 0) + 2 * own_kv;
   op.add({OperandRole::activation, activations(sizes, tokens * read), activations(sizes, heads.head_dim)});
   if (op.rotates) {
-    op.flops = FlopCount(3.0 * tokens * (heads.query_width() + heads.kv_width()));
+    op.flops = FlopCount(3.0 * tokens * (heads.query_width() + own_kv));
     op.add({OperandRole::output, activations(sizes, tokens * heads.query_width()), activations(sizes, heads.head_dim)});
   }
   op.kv_retention = sizes.options.kv_retention;
   op.attention.kv_dtype = sizes.options.kv_cache_dtype;
+  if (attention.shares_kv) return op;
   if (is_kivi(sizes.options.kv_cache_dtype))
     add_kivi_groups(op, sizes, batch);
   else

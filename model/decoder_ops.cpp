@@ -97,7 +97,7 @@ Op plan_residual_add(const StepSizes& sizes, bool adds_layer_before) {
 
 // 3 FLOP a value, as of any RMS norm.
 Op plan_qk_norm(const StepSizes& sizes) {
-  const Gqa& attention = sizes.layer().attention;
+  const Gqa& attention = sizes.layer().gqa();
   const int width = attention.heads.query_width() + attention.heads.kv_width();
   const bool whole = attention.qk_norm == QkNorm::whole;
   Op op =
@@ -108,6 +108,18 @@ Op plan_qk_norm(const StepSizes& sizes) {
   op.add({OperandRole::weight, weights, weights});
   op.add({OperandRole::activation, activations(sizes, values), activations(sizes, attention.heads.head_dim)});
   op.add({OperandRole::output, activations(sizes, values), activations(sizes, attention.heads.head_dim)});
+  return op;
+}
+
+// A sigmoid costs about 5 FLOP.
+Op plan_output_gate(const StepSizes& sizes) {
+  const Heads& heads = sizes.heads();
+  Op op = make_op(OpKind::output_gate, {.name = "output_gate", .input = Buffer::qkv, .output = Buffer::attention},
+                  sizes, sizes.tokens, heads.query_width());
+  const double values = static_cast<double>(sizes.tokens) * heads.query_width();
+  op.flops = FlopCount(6 * values);
+  op.add({OperandRole::activation, activations(sizes, 2 * values), activations(sizes, heads.head_dim)});
+  op.add({OperandRole::output, activations(sizes, values), activations(sizes, heads.head_dim)});
   return op;
 }
 

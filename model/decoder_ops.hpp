@@ -10,6 +10,7 @@
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "core/op.hpp"
+#include "core/step_plan.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab {
@@ -24,7 +25,8 @@ struct StepSizes {
   std::int64_t unwritten;    // tokens whose K and V are in the cache already
 
   [[nodiscard]] const LayerKind& layer() const { return model.kinds[kind]; }
-  [[nodiscard]] const Heads& heads() const { return layer().attention.heads; }
+  // Precondition: the layer has grouped-query attention.
+  [[nodiscard]] const Heads& heads() const { return layer().gqa().heads; }
   [[nodiscard]] WeightFormat format_of(WeightSlot slot) const {
     return model.slot_format(slot, layer(), options.weights);
   }
@@ -71,6 +73,14 @@ using Added = std::array<Buffer, 2>;
 
 // Of the logits, in place.
 [[nodiscard]] Op plan_soft_cap(const StepSizes& sizes);
+
+// Of the output of attention, in place, by the gate that lies behind Q, K and V.
+[[nodiscard]] Op plan_output_gate(const StepSizes& sizes);
+
+// latent_ops.cpp, delta_net_ops.cpp: the ops of a layer between its first norm and what its attention gives, in
+// `projected`.
+void plan_latent_attention(StepPlan& plan, const StepSizes& sizes);
+void plan_delta_net(StepPlan& plan, const StepSizes& sizes);
 
 // A product of the experts: rows of all tokens' choices, sorted by expert.
 [[nodiscard]] Op plan_expert_matmul(const OpPlace& place, const StepSizes& sizes, int n, int k);

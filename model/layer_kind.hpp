@@ -1,87 +1,14 @@
 // What one decoder layer is made of. Layers of a model that are made alike are of one kind.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <utility>
+#include <variant>
+
+#include "model/attention_kind.hpp"
 
 namespace dculab {
-
-// Query heads and the KV heads that they share: MHA where each has its own, MQA where all share one, GQA between.
-struct Heads {
-  int num_attention_heads = 0;  // query heads
-  int num_key_value_heads = 0;  // KV heads
-  int head_dim = 0;
-
-  // Query heads that share one KV head.
-  [[nodiscard]] int group_size() const { return num_attention_heads / num_key_value_heads; }
-  [[nodiscard]] int query_width() const { return num_attention_heads * head_dim; }
-  [[nodiscard]] int kv_width() const { return num_key_value_heads * head_dim; }
-
-  friend bool operator==(const Heads&, const Heads&) = default;
-};
-
-enum class RopeScalingKind : std::uint8_t { none, linear, llama3, yarn, longrope };
-
-// `rope_scaling` of config.json. Source of the rules: transformers, modeling_rope_utils.py.
-struct RopeScaling {
-  RopeScalingKind kind = RopeScalingKind::none;
-  double factor = 1.0;
-  double low_freq_factor = 1.0;                 // llama3
-  double high_freq_factor = 4.0;                // llama3
-  int original_max_position_embeddings = 8192;  // llama3, yarn, longrope
-  double beta_fast = 32;                        // yarn: turns within the original context that keep a frequency,
-  double beta_slow = 1;                         // yarn: and those up to which it is divided by the factor
-  bool truncate = true;                         // yarn: the bounds between are whole planes
-  double attention_factor = 1.0;                // yarn, longrope: cosines and sines are multiplied by it
-  std::vector<double> short_factor{};           // longrope: [rotary_dim / 2], up to the original context
-
-  friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
-};
-
-enum class PositionKind : std::uint8_t { rope, alibi, none };  // none: learned positions are added to the embedding
-
-// Which values of a head make the planes that are rotated: value i with i + rotary_dim / 2, or neighbours.
-enum class RopePairs : std::uint8_t { halves, neighbours };
-
-// How attention learns where a token stands.
-struct Position {
-  PositionKind kind = PositionKind::rope;
-  double rope_theta = 10000.0;
-  RopeScaling rope_scaling{};
-  int rotary_dim = 0;  // values of a head that are rotated, its first; 0 = all
-  RopePairs pairs = RopePairs::halves;
-  double alibi_scale = 1.0;  // of the slopes: Falcon adds the bias before it divides by sqrt(head_dim)
-
-  friend bool operator==(const Position&, const Position&) = default;
-};
-
-// RMS norms of the queries and keys of a token, before they are rotated.
-enum class QkNorm : std::uint8_t {
-  none,
-  per_head,  // of each head on its own, with weights [head_dim]: Qwen3, Gemma 3
-  whole,     // of all query heads together and all KV heads together, with weights [width]: OLMo 2
-};
-
-// Grouped-query attention, with MHA and MQA as its ends.
-struct Gqa {
-  Heads heads{};
-  Position position{};
-  int sliding_window = 0;  // a token sees itself and the window - 1 tokens before it; 0 = all
-  bool qkv_bias = false;
-  bool output_bias = false;
-  QkNorm qk_norm = QkNorm::none;
-  double query_scalar = 0;    // scores are divided by its root; 0 = head_dim: Gemma's query_pre_attn_scalar
-  double logit_soft_cap = 0;  // scores become cap * tanh(score / cap); 0 = none: Gemma 2
-
-  // Of scores, before the soft cap.
-  [[nodiscard]] double score_scale() const { return 1.0 / std::sqrt(query_scalar > 0 ? query_scalar : heads.head_dim); }
-  // Values of a head that are rotated.
-  [[nodiscard]] int rotary_dim() const { return position.rotary_dim > 0 ? position.rotary_dim : heads.head_dim; }
-
-  friend bool operator==(const Gqa&, const Gqa&) = default;
-};
 
 enum class MlpKind : std::uint8_t {
   gated,  // down(act(gate(x)) * up(x)): three matrices, Llama
@@ -142,11 +69,25 @@ enum class NormPlacement : std::uint8_t {
 };
 
 struct LayerKind {
-  Gqa attention{};
+  Attention attention{};
   Dense mlp{};  // for all tokens; beside routed experts the shared ones, of width 0 where there are none
   std::optional<Experts> experts{};  // a mixture of experts
   BlockKind block = BlockKind::sequential;
   NormPlacement norms = NormPlacement::pre;  // of a sequential block; the others have pre
+
+  // Precondition: it has grouped-query attention.
+  [[nodiscard]] const Gqa& gqa() const { return std::get<Gqa>(attention); }
+  [[nodiscard]] Gqa& gqa() { return std::get<Gqa>(attention); }
+  [[nodiscard]] bool has_kv_heads() const { return std::holds_alternative<Gqa>(attention); }
+  // Null where attention is of another kind.
+  [[nodiscard]] const Mla* mla() const { return std::get_if<Mla>(&attention); }
+  [[nodiscard]] const GatedDeltaNet* delta_net() const { return std::get_if<GatedDeltaNet>(&attention); }
+  // As the KV cache has them: latents are one KV head for all query heads; none where nothing is cached.
+  [[nodiscard]] std::optional<Heads> cached_heads() const {
+    if (const Gqa* grouped = std::get_if<Gqa>(&attention)) return grouped->heads;
+    if (const Mla* latent = mla()) return Heads{latent->num_attention_heads, 1, latent->latent_width()};
+    return std::nullopt;
+  }
 
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };

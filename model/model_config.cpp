@@ -147,8 +147,8 @@ Dtype read_dtype(const JsonFields& config, const JsonFields& decoder, Dtype sile
 // Sizes whose products overflow an int belong to no model.
 void require_sane_widths(const JsonFields& config, const ModelShape& shape) {
   for (const LayerKind& kind : shape.kinds) {
-    const std::int64_t width =
-        std::int64_t{3} * kind.attention.heads.num_attention_heads * kind.attention.heads.head_dim;
+    const Heads heads = kind.has_kv_heads() ? kind.gqa().heads : Heads{};
+    const std::int64_t width = std::int64_t{3} * heads.num_attention_heads * heads.head_dim;
     if (width > std::numeric_limits<int>::max() / 2)
       config.refuse("num_attention_heads", "times head_dim is out of range");
     if (kind.mlp.intermediate_size > std::numeric_limits<int>::max() / 4)

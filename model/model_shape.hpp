@@ -56,12 +56,19 @@ struct ModelShape {
   int tensor_parallel_size = 1;      // devices that each have such a part of every layer, see model/shard.hpp
   std::vector<LayerKind> kinds = std::vector<LayerKind>(1);  // in the order of their first layers
   std::vector<std::uint8_t> layers{};  // [num_hidden_layers]: of which kind each is, an index of `kinds`
+  std::vector<int> kv_sources{};       // [num_hidden_layers]: the layer whose K and V each reads; empty = its own
 
   [[nodiscard]] int num_layers() const { return static_cast<int>(layers.size()); }
   [[nodiscard]] int num_layers(std::size_t kind) const;
   [[nodiscard]] const LayerKind& layer(int index) const { return kinds[layers[static_cast<std::size_t>(index)]]; }
-  // Of the first kind: of all layers, where they have the same heads.
-  [[nodiscard]] const Heads& heads() const { return kinds.front().attention.heads; }
+  [[nodiscard]] int kv_source(int layer) const {
+    return kv_sources.empty() ? layer : kv_sources[static_cast<std::size_t>(layer)];
+  }
+  // As the KV cache has them in the first kind of layers that has any: in all, where these have the same.
+  [[nodiscard]] Heads heads() const;
+  // Numbers of KV heads that the model could have, the most first: the divisors of its query heads, or its own one
+  // where layers keep latents.
+  [[nodiscard]] std::vector<int> possible_kv_heads() const;
   [[nodiscard]] bool has_alibi() const;
 
   // What the checkpoint stores the layers' matrices in, as far as they are quantized.
@@ -117,5 +124,9 @@ void add_layer(ModelShape& model, const LayerKind& kind);
 // Bytes that each running sequence holds besides its KV blocks: with kivi4 and kivi2, its newest `residual_tokens`
 // tokens in F16, in all layers.
 [[nodiscard]] Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens);
+
+// Bytes of state that each running sequence holds in gated delta nets: a matrix for each head in F32, and the newest
+// tokens that their convolutions see.
+[[nodiscard]] Bytes recurrent_state_bytes(const ModelShape& model);
 
 }  // namespace dculab

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/kivi.hpp"
 #include "model/attention_work.hpp"
 #include "model/decoder_ops.hpp"
 
@@ -21,9 +22,11 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
   if (shifted > 0) plan.ops.push_back(plan_shift_sink_keys(sizes, shifted));
 }
 
-void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& sizes, Stage stage = Stage::layer) {
+// A sum of `width` values a token over the devices.
+void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& sizes, int width,
+                     Stage stage = Stage::layer) {
   if (sizes.model.tensor_parallel_size == 1) return;
-  const Op op = plan_collective(OpKind::all_reduce, name, sizes, sizes.tokens, sizes.model.hidden_size);
+  const Op op = plan_collective(OpKind::all_reduce, name, sizes, sizes.tokens, width);
   plan.ops.push_back(stage == Stage::layer ? op : outside_layers(op, stage));
 }
 
@@ -44,17 +47,17 @@ void plan_post_norm(StepPlan& plan, const StepSizes& sizes, std::string_view nam
     plan.ops.push_back(plan_norm({name, slot, Buffer::projected, Buffer::projected}, sizes, sizes.tokens, {}));
 }
 
-void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
-  const Gqa& attention = sizes.layer().attention;
+void plan_grouped_attention(StepPlan& plan, const StepSizes& sizes) {
+  const Gqa& attention = sizes.layer().gqa();
   const Heads& heads = attention.heads;
   const WeightFormat format = sizes.format_of(WeightSlot::qkv_proj);
-  const std::int64_t tokens = sizes.tokens;
   const int hidden = sizes.model.hidden_size;
-  plan_beginning(plan, sizes, {"input_layernorm", WeightSlot::attention_norm, Buffer::residual, Buffer::normed},
-                 added_after(sizes.layer().block), true);
-  plan.ops.push_back(plan_matmul({"qkv_proj", WeightSlot::qkv_proj, Buffer::normed, Buffer::qkv}, sizes, format, tokens,
-                                 heads.query_width() + 2 * heads.kv_width(), hidden, bias_if(attention.qkv_bias)));
+  plan.ops.push_back(
+      plan_matmul({attention.shares_kv ? "q_proj" : "qkv_proj", WeightSlot::qkv_proj, Buffer::normed, Buffer::qkv},
+                  sizes, format, sizes.tokens, attention.projected_width(), hidden, bias_if(attention.qkv_bias)));
   if (attention.qk_norm != QkNorm::none) plan.ops.push_back(plan_qk_norm(sizes));
+  if (attention.qk_norm == QkNorm::whole)  // sums of squares of Q and of K
+    plan_all_reduce(plan, "qk_norm_all_reduce", sizes, 2);
   plan_eviction(plan, sizes);
   plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
@@ -63,9 +66,22 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
   }
   if (sizes.options.kv_retention.policy == RetentionPolicy::heavy_hitters)
     plan.ops.push_back(of_layers(plan_attention_scores(attention, sizes.options, plan.batch), sizes));
+  if (attention.output_gate) plan.ops.push_back(plan_output_gate(sizes));
   plan.ops.push_back(plan_matmul({"o_proj", WeightSlot::o_proj, Buffer::attention, Buffer::projected}, sizes, format,
-                                 tokens, hidden, heads.query_width(), bias_if(attention.output_bias)));
-  plan_all_reduce(plan, "attention_all_reduce", sizes);
+                                 sizes.tokens, hidden, heads.query_width(), bias_if(attention.output_bias)));
+}
+
+void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
+  const LayerKind& layer = sizes.layer();
+  plan_beginning(plan, sizes, {"input_layernorm", WeightSlot::attention_norm, Buffer::residual, Buffer::normed},
+                 added_after(layer.block), true);
+  if (layer.mla() != nullptr)
+    plan_latent_attention(plan, sizes);
+  else if (layer.delta_net() != nullptr)
+    plan_delta_net(plan, sizes);
+  else
+    plan_grouped_attention(plan, sizes);
+  plan_all_reduce(plan, "attention_all_reduce", sizes, sizes.model.hidden_size);
   plan_post_norm(plan, sizes, "attention_post_norm", WeightSlot::attention_post_norm);
 }
 
@@ -115,7 +131,7 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
   if (layer.experts) plan_experts(plan, sizes);
   if (mlp.intermediate_size > 0) plan_dense(plan, sizes);
   if (layer.experts) plan.ops.push_back(plan_combine(sizes));
-  plan_all_reduce(plan, "mlp_all_reduce", sizes);
+  plan_all_reduce(plan, "mlp_all_reduce", sizes, sizes.model.hidden_size);
   plan_post_norm(plan, sizes, "mlp_post_norm", WeightSlot::mlp_post_norm);
 }
 
@@ -140,16 +156,23 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
   const std::string kept = "kv_retention " + std::string(name(policy));
   if (policy == RetentionPolicy::heavy_hitters && model.has_alibi())
     found.push_back(kept + " cannot serve " + model.name + ": ALiBi needs the keys in the order of their positions");
-  const auto has_soft_cap = [](const LayerKind& kind) { return kind.attention.logit_soft_cap > 0; };
+  const auto has_soft_cap = [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().logit_soft_cap > 0; };
   if (policy == RetentionPolicy::heavy_hitters && std::ranges::any_of(model.kinds, has_soft_cap))
     found.push_back(kept + " cannot serve " + model.name +
                     ": its attention has a soft cap, which sums of scores leave out");
+  const bool is_grouped = std::ranges::all_of(
+      model.kinds, [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; });
+  if (policy != RetentionPolicy::all && !is_grouped)
+    found.push_back(kept + " cannot serve " + model.name + ": not all of its layers have K and V of their own");
+  if (is_kivi(options.kv_cache_dtype) && !is_grouped)
+    found.push_back("a KV cache of " + std::string(name(options.kv_cache_dtype)) + " cannot serve " + model.name +
+                    ": not all of its layers have K and V of their own");
   const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
-  const auto windowed =
-      std::ranges::find_if(model.kinds, [](const LayerKind& kind) { return kind.attention.sliding_window > 0; });
+  const auto windowed = std::ranges::find_if(
+      model.kinds, [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().sliding_window > 0; });
   if (by_place && windowed != model.kinds.end())
     found.push_back(kept + " cannot serve " + model.name + ": its sliding window of " +
-                    std::to_string(windowed->attention.sliding_window) + " tokens would hide what is kept; use window");
+                    std::to_string(windowed->gqa().sliding_window) + " tokens would hide what is kept; use window");
   for (const LayerKind& kind : model.kinds)
     if (kind.experts)
       for (std::string& problem : problems(options.expert_load, kind.experts->num_experts))
@@ -165,7 +188,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   plan.attention_split = options.attention_split;
   plan.filtered_logits = plan.batch.filters_logits ? logits_rows * model.vocab_size * model.tensor_parallel_size : 0;
   plan.ops.push_back(plan_embedding(sizes));
-  plan_all_reduce(plan, "embedding_all_reduce", sizes, Stage::before_layers);
+  plan_all_reduce(plan, "embedding_all_reduce", sizes, model.hidden_size, Stage::before_layers);
   if (model.embedding_norm)
     plan.ops.push_back(outside_layers(
         plan_norm({"word_embeddings_layernorm", WeightSlot::embed_norm, Buffer::residual, Buffer::residual}, sizes,

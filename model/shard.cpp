@@ -14,23 +14,55 @@ void require_whole_groups(std::vector<std::string>& found, const char* matrix, i
                   std::to_string(devices) + " devices, no whole groups of " + std::to_string(group) + " weights");
 }
 
+[[nodiscard]] std::string over(int devices) { return " over " + std::to_string(devices) + " devices"; }
+
+void check_attention(std::vector<std::string>& found, const Gqa& attention, int devices) {
+  const Heads& heads = attention.heads;
+  if (heads.num_attention_heads % devices != 0)
+    found.push_back(std::to_string(heads.num_attention_heads) + " query heads do not divide" + over(devices));
+  if (heads.num_key_value_heads % devices != 0 && devices % heads.num_key_value_heads != 0)
+    found.push_back(std::to_string(heads.num_key_value_heads) + " KV heads do not divide" + over(devices));
+}
+
+void check_attention(std::vector<std::string>& found, const Mla& attention, int devices) {
+  if (attention.num_attention_heads % devices != 0)
+    found.push_back(std::to_string(attention.num_attention_heads) + " query heads do not divide" + over(devices));
+}
+
+void check_attention(std::vector<std::string>& found, const GatedDeltaNet& net, int devices) {
+  if (net.num_key_heads % devices != 0 || net.num_value_heads % devices != 0)
+    found.push_back(std::to_string(net.num_key_heads) + " key heads and " + std::to_string(net.num_value_heads) +
+                    " value heads of the gated delta net do not divide" + over(devices));
+}
+
+// Every device has the latents of all tokens, and the projections that give them.
+void divide(Gqa& attention, int devices) {
+  attention.heads.num_attention_heads /= devices;
+  attention.heads.num_key_value_heads = std::max(1, attention.heads.num_key_value_heads / devices);
+}
+void divide(Mla& attention, int devices) { attention.num_attention_heads /= devices; }
+void divide(GatedDeltaNet& net, int devices) {
+  net.num_key_heads /= devices;
+  net.num_value_heads /= devices;
+}
+
+// Values of a token that go into o_proj.
+[[nodiscard]] int output_width(const Gqa& attention) { return attention.heads.query_width(); }
+[[nodiscard]] int output_width(const Mla& attention) { return attention.value_width(); }
+[[nodiscard]] int output_width(const GatedDeltaNet& net) { return net.value_width(); }
+
 void check_kind(std::vector<std::string>& found, const ModelShape& model, const LayerKind& kind, WeightFormat layers,
                 int devices) {
-  const std::string over = " over " + std::to_string(devices) + " devices";
-  const Heads& heads = kind.attention.heads;
   const int width = kind.mlp.intermediate_size;
-  if (heads.num_attention_heads % devices != 0)
-    found.push_back(std::to_string(heads.num_attention_heads) + " query heads do not divide" + over);
-  if (heads.num_key_value_heads % devices != 0 && devices % heads.num_key_value_heads != 0)
-    found.push_back(std::to_string(heads.num_key_value_heads) + " KV heads do not divide" + over);
-  if (width % devices != 0) found.push_back("an MLP of width " + std::to_string(width) + " does not divide" + over);
-  if (kind.attention.qk_norm == QkNorm::whole && devices > 1)
-    found.push_back("norms of all of Q and of K need an exchange between " + std::to_string(devices) +
-                    " devices that is not priced");
+  std::visit([&](const auto& attention) { check_attention(found, attention, devices); }, kind.attention);
+  if (width % devices != 0)
+    found.push_back("an MLP of width " + std::to_string(width) + " does not divide" + over(devices));
   if (kind.experts && kind.experts->intermediate_size % devices != 0)
-    found.push_back("experts of width " + std::to_string(kind.experts->intermediate_size) + " do not divide" + over);
+    found.push_back("experts of width " + std::to_string(kind.experts->intermediate_size) + " do not divide" +
+                    over(devices));
   const auto group_of = [&](WeightSlot slot) { return model.slot_format(slot, kind, layers).group_size; };
-  require_whole_groups(found, "o_proj", heads.query_width(), group_of(WeightSlot::o_proj), devices);
+  const int outputs = std::visit([](const auto& attention) { return output_width(attention); }, kind.attention);
+  require_whole_groups(found, "o_proj", outputs, group_of(WeightSlot::o_proj), devices);
   require_whole_groups(found, "down_proj", width, group_of(WeightSlot::down_proj), devices);
 }
 
@@ -46,9 +78,7 @@ ModelShape shard(const ModelShape& model, int devices) {
   ModelShape part = model;
   part.tensor_parallel_size = devices;
   for (LayerKind& kind : part.kinds) {
-    Heads& heads = kind.attention.heads;
-    heads.num_attention_heads /= devices;
-    heads.num_key_value_heads = std::max(1, heads.num_key_value_heads / devices);
+    std::visit([devices](auto& attention) { divide(attention, devices); }, kind.attention);
     kind.mlp.intermediate_size /= devices;
     if (kind.experts) kind.experts->intermediate_size /= devices;
   }

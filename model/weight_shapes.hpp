@@ -44,7 +44,7 @@ class WeightShapes {
   [[nodiscard]] const WeightShape* end() const { return weights_.data() + size_; }
 
  private:
-  std::array<WeightShape, 20> weights_{};
+  std::array<WeightShape, 24> weights_{};
   std::size_t size_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // `dculab tables intensity` and `tables footprint`: the teaching tables.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -14,7 +15,9 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "sim/tables/footprint.hpp"
 #include "sim/tables/intensity.hpp"
+#include "sim/tables/latent_forms.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -27,6 +30,7 @@ struct TableChoices {
   std::string dtype = "f16";
   std::string kv_dtype = "f16";
   int kv_heads = 0;
+  int layer = 0;
   bool lecture = false;
   OutputOptions output;
 };
@@ -36,8 +40,10 @@ struct TableChoices {
   model.name += " as in the lecture (MHA, 4D MLP)";
   const int heads = model.heads().num_attention_heads;
   LayerKind layer = model.kinds.front();
-  layer.attention.heads = {heads, heads, model.hidden_size / heads};
-  layer.attention.sliding_window = 0;
+  if (!layer.has_kv_heads()) layer.attention = Gqa{};
+  layer.gqa().heads = {heads, heads, model.hidden_size / heads};
+  layer.gqa().sliding_window = 0;
+  layer.experts.reset();
   // The plain form of SiLU stands for the lecture's ReLU.
   layer.mlp = {4 * model.hidden_size, MlpKind::plain, ActivationKind::silu, layer.mlp.bias};
   set_layers(model, model.num_layers(), layer);
@@ -76,20 +82,37 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
     report.json["rows"].push_back(std::move(entry));
 }
 
+[[nodiscard]] std::string attention_text(const LayerKind& layer) {
+  if (const Mla* latent = layer.mla())
+    return std::to_string(latent->num_attention_heads) + " query heads of " + std::to_string(latent->qk_nope_head_dim) +
+           " + " + std::to_string(latent->qk_rope_head_dim) + " values, latents of " +
+           std::to_string(latent->kv_lora_rank) + " + " + std::to_string(latent->qk_rope_head_dim);
+  if (const GatedDeltaNet* net = layer.delta_net())
+    return std::to_string(net->num_value_heads) + " states of " + std::to_string(net->key_head_dim) + " x " +
+           std::to_string(net->value_head_dim);
+  const Heads& heads = layer.gqa().heads;
+  return "H = " + std::to_string(heads.head_dim) + ", " + std::to_string(heads.num_attention_heads) + " query heads, " +
+         std::to_string(heads.num_key_value_heads) + " KV heads";
+}
+
 [[nodiscard]] Report intensity_report(const TableChoices& choices) {
   const ModelShape model = choose_model(choices);
   const Phase phase = choices.phase == "decode" ? Phase::decode : Phase::prefill;
   const Dtype dtype = choose_dtype("--dtype", choices.dtype);
-  const sim::IntensityTable table = sim::intensity_table(model, phase, choices.tokens, choices.batch, dtype);
+  if (choices.layer >= model.num_layers())
+    throw InputError("--layer: " + model.name + " has layers 0 to " + std::to_string(model.num_layers() - 1));
+  const sim::IntensityTable table =
+      sim::intensity_table(model, choices.layer, phase, choices.tokens, choices.batch, dtype);
   Report report{"dculab/tables-intensity/1", {}, {Table{}}, Json::object()};
   report.json = {{"model", model.name},    {"phase", choices.phase}, {"tokens", choices.tokens},
                  {"batch", choices.batch}, {"dtype", name(dtype)},   {"rows", Json::array()}};
-  report.heading = {model.name + ": one layer, " + choices.phase + ", L = " + std::to_string(choices.tokens) +
+  const LayerKind& layer = model.layer(choices.layer);
+  const std::string label = kind_label(model, model.layers[static_cast<std::size_t>(choices.layer)]);
+  report.heading = {model.name + ": one layer" + (label.empty() ? "" : " (" + label + ")") + ", " + choices.phase +
+                    ", L = " + std::to_string(choices.tokens) +
                     (phase == Phase::decode ? " tokens cached" : " tokens") + ", batch " +
                     std::to_string(choices.batch) + ", " + std::string(name(dtype)) +
-                    "; D = " + std::to_string(model.hidden_size) + ", H = " + std::to_string(model.heads().head_dim) +
-                    ", " + std::to_string(model.heads().num_attention_heads) + " query heads, " +
-                    std::to_string(model.heads().num_key_value_heads) + " KV heads"};
+                    "; D = " + std::to_string(model.hidden_size) + ", " + attention_text(layer)};
   report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
   report.tables.front().first_column = Align::right;
   for (const sim::IntensityRow& row : table.rows) add_intensity_row(report, row, false);
@@ -101,18 +124,21 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
   return report;
 }
 
-void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model) {
+// `own`: the model's.
+void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model, const sim::Footprint& own) {
   const bool mha = row.kv_heads == model.heads().num_attention_heads;
-  const std::string kind = mha ? "MHA" : row.kv_heads == 1 ? "MQA" : "GQA";
+  const std::string kind = row.is_latent ? "MLA" : mha ? "MHA" : row.kv_heads == 1 ? "MQA" : "GQA";
+  const bool is_own = row.is_latent == own.is_latent && row.kv_heads == own.kv_heads;
   report.tables.front().rows.push_back(
-      {std::to_string(row.kv_heads), row.kv_heads == model.heads().num_key_value_heads ? kind + " *" : kind,
+      {row.is_latent ? "latents" : std::to_string(row.kv_heads), is_own ? kind + " *" : kind,
        Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
        Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
        Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
        Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
        Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
        Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
-  report.json["rows"].push_back({{"num_key_value_heads", row.kv_heads},
+  report.json["rows"].push_back({{"attention", row.is_latent ? "mla" : "gqa"},
+                                 {"num_key_value_heads", row.kv_heads},
                                  {"weight_bytes", row.weight_bytes.value()},
                                  {"kv_bytes", row.kv_bytes.value()},
                                  {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
@@ -141,12 +167,74 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
                  {"layer_kv_bytes", chosen.layer_kv_bytes.value()},
                  {"crossover_tokens", chosen.crossover_tokens},
                  {"rows", Json::array()}};
-  for (const sim::Footprint& row : sim::footprint_table(model, request)) add_footprint_row(report, row, model);
+  for (const sim::Footprint& row : sim::footprint_table(model, request)) add_footprint_row(report, row, model, chosen);
   add_warnings(report, model.notes);
   table.notes = {
       "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
       "weights (6D for MHA, a 4D MLP and equal dtypes)."};
   return report;
+}
+
+// New tokens of a sequence, up to its whole context.
+[[nodiscard]] std::vector<int> powers_up_to(int context) {
+  std::vector<int> counts;
+  for (int count = 1; count < context; count *= 2) counts.push_back(count);
+  counts.push_back(context);
+  return counts;
+}
+
+[[nodiscard]] Report latents_report(const StepChoices& choices) {
+  const config::Scenario scenario = to_scenario(choices);
+  const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
+  const ModelShape model = study::resolve_part(scenario, study::resolve_model(scenario), machine);
+  if (std::ranges::none_of(model.kinds, [](const LayerKind& kind) { return kind.mla() != nullptr; }))
+    throw InputError("--model: " + model.name + " has no latent attention; deepseek-v3 has");
+  const EngineOptions options = study::resolve_options(scenario, model, machine);
+  const std::vector<int> counts = powers_up_to(choices.context);
+  Report report{"dculab/tables-latents/1", {}, {Table{}}, Json::object()};
+  report.heading = {model.name + " on " + machine.name + ": latent attention in one layer, " +
+                    std::to_string(choices.batch) + " sequences of " + std::to_string(choices.context) + " tokens"};
+  Table& table = report.tables.front();
+  table.columns = {"new tokens each", "expanded", "absorbed", "cheaper"};
+  table.first_column = Align::right;
+  report.json = {{"model", model.name},
+                 {"machine", machine.name},
+                 {"batch", choices.batch},
+                 {"context_tokens", choices.context},
+                 {"rows", Json::array()}};
+  for (const sim::LatentForms& row :
+       sim::latent_forms(machine, model, options, choices.batch, choices.context, counts)) {
+    const char* cheaper = row.cheaper() == LatentForm::absorb ? "absorbed" : "expanded";
+    table.rows.push_back({std::to_string(row.new_tokens), Cell(config::short_text(row.expanded), row.expanded.value()),
+                          Cell(config::short_text(row.absorbed), row.absorbed.value()), cheaper});
+    report.json["rows"].push_back({{"new_tokens", row.new_tokens},
+                                   {"expanded_s", row.expanded.value()},
+                                   {"absorbed_s", row.absorbed.value()},
+                                   {"cheaper", cheaper}});
+  }
+  table.notes = {
+      "Expanded: kv_b_proj for the whole context, attention of every head. Absorbed: its products for the new "
+      "tokens,",
+      "attention over latents. 1 new token is a decode, more are a chunk of a prefill."};
+  return report;
+}
+
+void add_latents(CLI::App& tables) {
+  CLI::App* command = tables.add_subcommand("latents", "MLA: which of its two forms is cheaper, by new tokens");
+  auto choices = std::make_shared<StepChoices>();
+  auto output = std::make_shared<OutputOptions>();
+  reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
+        study::try_find_model)
+      ->required();
+  reads(command->add_option("--machine", choices->machine, "Name under hwmodels, or a file"), study::try_find_machine)
+      ->required();
+  add_stack_option(*command, choices->stack);
+  command->add_option("--batch", choices->batch, "Sequences")->check(between(1, kLargestBatch));
+  command->add_option("--context", choices->context, "Tokens of each, the new ones among them")
+      ->check(between(2, kLongestContext));
+  command->add_option("--set", choices->set, "key=value: any scenario key, e.g. deployment.tensor_parallel_size=8");
+  add_output_options(*command, *output);
+  command->callback([choices, output] { show(latents_report(*choices), *output); });
 }
 
 }  // namespace
@@ -174,10 +262,13 @@ void add_tables(CLI::App& app) {
   intensity->add_option("--phase", intensity_choices->phase, "prefill or decode")
       ->check(CLI::IsMember({"prefill", "decode"}));
   intensity->add_option("--dtype", intensity_choices->dtype, "Of weights, activations and KV");
+  intensity->add_option("--layer", intensity_choices->layer, "Of which layer, where they differ: 0 is the first")
+      ->check(at_least(0));
   const auto [footprint, footprint_choices] =
-      add("footprint", "Weights and KV cache for MHA, GQA and MQA", footprint_report);
+      add("footprint", "Weights and KV cache for MHA, GQA, MQA and MLA", footprint_report);
   footprint->add_option("--dtype", footprint_choices->dtype, "Of the weights: f16, bf16, int8, gptq-int4");
   footprint->add_option("--kv-dtype", footprint_choices->kv_dtype, "Of the KV cache");
+  add_latents(*tables);
 }
 
 }  // namespace dculab::cli

@@ -36,8 +36,9 @@ void add(Values& values, const std::string& key, const std::string& value, const
   const auto add_name = [&](bool is_there, const char* name) {
     if (is_there) text += (text.empty() ? "" : ", ") + std::string(name);
   };
-  add_name(kind.attention.qkv_bias, "qkv_proj");
-  add_name(kind.attention.output_bias, "o_proj");
+  add_name(kind.has_kv_heads() && kind.gqa().qkv_bias, "qkv_proj");
+  add_name(kind.has_kv_heads() && kind.gqa().output_bias, "o_proj");
+  add_name(kind.mla() != nullptr && kind.mla()->bias, "attention");
   add_name(kind.mlp.bias, "MLP");
   return text.empty() ? "none" : text;
 }
@@ -55,32 +56,66 @@ void add(Values& values, const std::string& key, const std::string& value, const
 }
 
 // What only some families have.
-void add_newer_parts(Values& values, const std::string& prefix, const LayerKind& kind) {
-  const Gqa& attention = kind.attention;
-  if (kind.norms != NormPlacement::pre)
-    add(values, prefix + "norms", kind.norms == NormPlacement::post ? "after each half" : "before and after each half");
+void add_newer_parts(Values& values, const std::string& prefix, const Gqa& attention) {
   if (attention.qk_norm != QkNorm::none)
     add(values, prefix + "norm of Q and K",
         attention.qk_norm == QkNorm::whole ? "of all heads at once" : "of each head");
   if (attention.rotary_dim() != attention.heads.head_dim)
     add(values, prefix + "rotated values of a head", std::to_string(attention.rotary_dim()));
   if (attention.logit_soft_cap > 0) add(values, prefix + "soft cap of scores", exact_number(attention.logit_soft_cap));
+  if (attention.sinks) add(values, prefix + "attention sinks", "a score for each query head");
+  if (attention.output_gate) add(values, prefix + "output gate", "a sigmoid for each value");
+}
+
+void add_attention(Values& values, const std::string& prefix, const Gqa& attention) {
+  const Position& position = attention.position;
+  const int window = attention.sliding_window;
+  add(values, prefix + "position", position_text(position.kind));
+  add(values, prefix + (attention.in_chunks ? "chunk" : "sliding_window"),
+      window == 0 ? "none" : std::to_string(window));
+  add_newer_parts(values, prefix, attention);
+  if (position.kind == PositionKind::rope) add(values, prefix + "rope_theta", exact_number(position.rope_theta));
+}
+
+void add_attention(Values& values, const std::string& prefix, const Mla& attention) {
+  add(values, prefix + "attention", "over latents (MLA)");
+  for (const auto& [key, value] : {std::pair{"q_lora_rank", attention.q_lora_rank},
+                                   {"kv_lora_rank", attention.kv_lora_rank},
+                                   {"qk_nope_head_dim", attention.qk_nope_head_dim},
+                                   {"qk_rope_head_dim", attention.qk_rope_head_dim},
+                                   {"v_head_dim", attention.v_head_dim}})
+    add(values, prefix + key, value == 0 ? "none" : std::to_string(value));
+  add(values, prefix + "rope_theta", exact_number(attention.position.rope_theta));
+}
+
+void add_attention(Values& values, const std::string& prefix, const GatedDeltaNet& net) {
+  add(values, prefix + "attention", "gated delta net");
+  add(values, prefix + "states",
+      std::to_string(net.num_value_heads) + " of " + std::to_string(net.key_head_dim) + " x " +
+          std::to_string(net.value_head_dim) + " values a sequence");
+}
+
+void add_experts(Values& values, const std::string& prefix, const LayerKind& kind) {
+  const Experts& experts = *kind.experts;
+  add(values, prefix + "experts",
+      std::to_string(experts.num_experts) + " of width " + std::to_string(experts.intermediate_size) + ", " +
+          std::to_string(experts.num_experts_per_tok) + " a token");
+  if (kind.mlp.intermediate_size > 0)
+    add(values, prefix + "shared experts", "width " + std::to_string(kind.mlp.intermediate_size));
 }
 
 void add_kind(Values& values, const ModelShape& model, std::size_t index) {
   const LayerKind& kind = model.kinds[index];
   const std::string label = kind_label(model, index), prefix = label.empty() ? "" : label + ": ";
-  const Position& position = kind.attention.position;
-  const int window = kind.attention.sliding_window;
   if (!label.empty()) add(values, prefix + "layers", std::to_string(model.num_layers(index)));
   add(values, prefix + "block", block_text(kind.block));
   if (index == 0) add(values, "norm", model.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm");
   add(values, prefix + "mlp", mlp_text(kind.mlp));
+  if (kind.experts) add_experts(values, prefix, kind);
   add(values, prefix + "biases", bias_text(kind));
-  add(values, prefix + "position", position_text(position.kind));
-  add(values, prefix + "sliding_window", window == 0 ? "none" : std::to_string(window));
-  add_newer_parts(values, prefix, kind);
-  if (position.kind == PositionKind::rope) add(values, prefix + "rope_theta", exact_number(position.rope_theta));
+  if (kind.norms != NormPlacement::pre)
+    add(values, prefix + "norms", kind.norms == NormPlacement::post ? "after each half" : "before and after each half");
+  std::visit([&](const auto& attention) { add_attention(values, prefix, attention); }, kind.attention);
 }
 
 }  // namespace

@@ -157,6 +157,10 @@ bool serves(KernelRole role, OpKind kind) {
     case OpKind::attention_scores:
     case OpKind::route_tokens:  // no kernels are known
     case OpKind::combine_experts:
+    case OpKind::output_gate:
+    case OpKind::causal_conv:
+    case OpKind::delta_rule:
+    case OpKind::gated_norm:
     case OpKind::residual_add:
     case OpKind::soft_cap:
     case OpKind::all_reduce:  // profiled engines run on one device

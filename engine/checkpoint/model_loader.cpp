@@ -9,8 +9,8 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/finite_weights.hpp"
-#include "engine/checkpoint/fused_experts.hpp"
 #include "engine/checkpoint/fp8_layers.hpp"
+#include "engine/checkpoint/fused_experts.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
 #include "engine/checkpoint/quantization_config.hpp"
@@ -135,7 +135,7 @@ std::shared_ptr<const AnonymousMemory> copy_weights(const std::vector<TensorSlot
 // ones.
 void keep_original_context(ModelShape& shape) {
   for (const LayerKind& kind : shape.kinds) {
-    const RopeScaling& scaling = kind.attention.position.rope_scaling;
+    const RopeScaling& scaling = kind.gqa().position.rope_scaling;
     if (scaling.kind == RopeScalingKind::longrope)
       shape.max_position_embeddings = std::min(shape.max_position_embeddings, scaling.original_max_position_embeddings);
   }

@@ -35,7 +35,7 @@ class SlotList {
     const std::string prefix = std::string(names_.model).append(names_.layers) + std::to_string(layer) + ".";
     SlotWeights& slot = slots[weight.slot];
     if (is_of_experts(weight.slot)) return add_of_experts(weight, prefix, layer, slot);
-    const RowPick pick = pick_in(weight, shape_.layer(layer).attention.heads);
+    const RowPick pick = pick_in(weight, shape_.layer(layer).gqa().heads);
     const bool fused = pick.tensor_rows > 0;
     const std::string name = prefix + std::string(module(weight, fused ? 0 : weight.part, shape_.layer(layer)));
     if (weight.slot == WeightSlot::router && weight.part == kCorrectionBias)

@@ -49,8 +49,8 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
       heavy_hitters_(weights_.shape),
       routing_(weights_.shape) {
   for (const LayerKind& kind : weights_.shape.kinds)
-    positions_.push_back({.rope = RopeTable(kind.attention, weights_.shape.max_position_embeddings),
-                          .alibi_slopes = alibi_slopes(kind.attention)});
+    positions_.push_back({.rope = RopeTable(kind.gqa(), weights_.shape.max_position_embeddings),
+                          .alibi_slopes = alibi_slopes(kind.gqa())});
   report_threads(threads_.num_threads(), num_threads);
 }
 
@@ -138,7 +138,7 @@ void CpuExecutor::execute(const Op& op, int layer) {
     case OpKind::layer_norm:
       return execute_norm(op, layer);
     case OpKind::matmul:
-      return op.experts.num_experts > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
+      return op.groups.count > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
     case OpKind::qk_norm:
       return execute_qk_norm(op, layer);
     case OpKind::residual_add:
@@ -149,6 +149,11 @@ void CpuExecutor::execute(const Op& op, int layer) {
       return execute_route(op, layer);
     case OpKind::combine_experts:
       return execute_combine(op, layer);
+    case OpKind::output_gate:
+    case OpKind::causal_conv:
+    case OpKind::delta_rule:
+    case OpKind::gated_norm:
+      return require(false, op, "is of a gated delta net or a gated output, which are priced, not run");
     case OpKind::shift_sink_keys:
       return execute_shift_sink_keys(op, layer);
     case OpKind::rope_and_cache:
@@ -170,7 +175,7 @@ void CpuExecutor::execute(const Op& op, int layer) {
 void CpuExecutor::execute_rope(const Op& op, int layer) {
   require(op.m == inputs_.num_tokens(), op, "has another shape");
   require_buffers(op, weights_.shape);
-  const Gqa& attention = layer_of(op, weights_.shape).attention;
+  const Gqa& attention = layer_of(op, weights_.shape).gqa();
   observe(op, layer);
   sinks_.keep(layer, values(op.output));
   kernels::cpu::rope_and_cache(threads_, {.qkv = values(op.output),
@@ -189,7 +194,7 @@ void CpuExecutor::execute_rope(const Op& op, int layer) {
 }
 
 void CpuExecutor::check_attention(const Op& op, int num_seqs) const {
-  const Heads& heads = layer_of(op, weights_.shape).attention.heads;
+  const Heads& heads = layer_of(op, weights_.shape).gqa().heads;
   require(op.attention.num_sequences == num_seqs && op.attention.num_query_heads == heads.num_attention_heads &&
               op.attention.num_kv_heads == heads.num_key_value_heads,
           op, "has another shape");
@@ -198,7 +203,7 @@ void CpuExecutor::check_attention(const Op& op, int num_seqs) const {
 }
 
 kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer, Phase phase) {
-  const Gqa& attention = layer_of(op, weights_.shape).attention;
+  const Gqa& attention = layer_of(op, weights_.shape).gqa();
   const Heads& heads = attention.heads;
   const std::vector<float>& slopes = positions_[op.layer_kind].alibi_slopes;
   const AttentionInputs& inputs = inputs_.attention(phase);

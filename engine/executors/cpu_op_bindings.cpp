@@ -69,7 +69,7 @@ void CpuExecutor::execute_activation(const Op& op) {
 
 void CpuExecutor::execute_qk_norm(const Op& op, int layer) {
   const ModelShape& shape = weights_.shape;
-  const Gqa& attention = layer_of(op, shape).attention;
+  const Gqa& attention = layer_of(op, shape).gqa();
   const Heads& heads = attention.heads;
   const SlotWeights& bound = weights_.in(op.weight, layer);
   require(bound.count == 2 && op.m == inputs_.num_tokens() && op.n == heads.query_width() + heads.kv_width(), op,

@@ -81,7 +81,7 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
   const double tokens = limits.max_num_batched_tokens, seqs = limits.max_num_seqs;
   const double longest = shape.max_position_embeddings;
   double values = 0, angles = 0;
-  for (const LayerKind& kind : shape.kinds) angles += longest * kind.attention.rotary_dim();
+  for (const LayerKind& kind : shape.kinds) angles += longest * kind.gqa().rotary_dim();
   for (const Buffer buffer : kOfActivationDtype) values += width(shape, buffer) * rows_per_token(shape, buffer);
   const auto floats =
       static_cast<double>(gpu_workspace_floats(shape, limits, partition_tokens, shape.max_position_embeddings));

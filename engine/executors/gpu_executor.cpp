@@ -49,8 +49,8 @@ using SteadyClock = std::chrono::steady_clock;
                                                          const ModelShape& shape) {
   std::vector<GpuPositions> positions;
   for (const LayerKind& kind : shape.kinds)
-    positions.push_back({upload_rope_table(device, kind.attention, shape.max_position_embeddings),
-                         upload_slopes(device, kind.attention)});
+    positions.push_back(
+        {upload_rope_table(device, kind.gqa(), shape.max_position_embeddings), upload_slopes(device, kind.gqa())});
   return positions;
 }
 
@@ -156,7 +156,7 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
     case OpKind::layer_norm:
       return execute_norm(op, layer);
     case OpKind::matmul:
-      return op.experts.num_experts > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
+      return op.groups.count > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
     case OpKind::rope_and_cache:
       return execute_rope_and_cache(op, layer);
     case OpKind::attention_prefill:
@@ -173,6 +173,11 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
       return execute_route(op, layer);
     case OpKind::combine_experts:
       return execute_combine(op, layer);
+    case OpKind::output_gate:
+    case OpKind::causal_conv:
+    case OpKind::delta_rule:
+    case OpKind::gated_norm:
+      return require(false, op, "is of a gated delta net or a gated output, which are priced, not run");
     case OpKind::shift_sink_keys:
     case OpKind::attention_scores:
       return require(false, op, "is for a CPU: GPU kernels keep every token");
@@ -195,7 +200,7 @@ void GpuExecutor::execute_embedding(const Op& op) {
 }
 
 void GpuExecutor::rotate(const Op& op) {
-  const Gqa& attention = layer_of(op, shape_).attention;
+  const Gqa& attention = layer_of(op, shape_).gqa();
   const Heads& heads = attention.heads;
   if (attention.position.kind != PositionKind::rope) return;
   const auto* const positions = device_inputs_.positions.as<std::int32_t>();
@@ -221,7 +226,7 @@ void GpuExecutor::rotate(const Op& op) {
 }
 
 void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
-  const Heads& heads = layer_of(op, shape_).attention.heads;
+  const Heads& heads = layer_of(op, shape_).gqa().heads;
   require(op.m == inputs_.num_tokens(), op, "has another shape");
   require_buffers(op, shape_);
   rotate(op);
@@ -239,7 +244,7 @@ void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
 
 void GpuExecutor::execute_attention(const StepPlan& plan, const Op& op, int layer, Phase phase) {
   const AttentionInputs& inputs = inputs_.attention(phase);
-  const Gqa& layer_attention = layer_of(op, shape_).attention;
+  const Gqa& layer_attention = layer_of(op, shape_).gqa();
   require(op.attention.num_sequences == inputs.num_seqs &&
               op.attention.num_query_heads == layer_attention.heads.num_attention_heads &&
               op.attention.num_kv_heads == layer_attention.heads.num_key_value_heads,

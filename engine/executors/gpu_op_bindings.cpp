@@ -83,7 +83,7 @@ void GpuExecutor::execute_activation(const Op& op) {
 }
 
 void GpuExecutor::execute_qk_norm(const Op& op, int layer) {
-  const Gqa& attention = layer_of(op, shape_).attention;
+  const Gqa& attention = layer_of(op, shape_).gqa();
   const Heads& heads = attention.heads;
   require(op.m == inputs_.num_tokens() && op.n == heads.query_width() + heads.kv_width(), op, "has another shape");
   const std::array<Input, 2>& weights = weights_.in(op.weight, layer).parts;

@@ -4,8 +4,41 @@
 
 namespace dculab::engine {
 
+namespace {
+
+// Buffers that attention alone uses.
+[[nodiscard]] int width(const Gqa& attention, Buffer buffer) {
+  if (buffer == Buffer::qkv) return attention.projected_width();
+  return buffer == Buffer::attention ? attention.heads.query_width() : 0;
+}
+
+[[nodiscard]] int width(const Mla& attention, Buffer buffer) {
+  switch (buffer) {
+    case Buffer::qkv:
+      return (attention.q_lora_rank > 0 ? attention.q_lora_rank : attention.query_width()) + attention.latent_width();
+    case Buffer::queries:
+      return attention.query_width();
+    case Buffer::expanded:
+      return attention.expanded_width();
+    case Buffer::latent_queries:
+      return attention.num_attention_heads * attention.latent_width();
+    case Buffer::latent_outputs:
+      return attention.num_attention_heads * attention.kv_lora_rank;
+    case Buffer::attention:
+      return attention.value_width();
+    default:
+      return 0;
+  }
+}
+
+[[nodiscard]] int width(const GatedDeltaNet& net, Buffer buffer) {
+  if (buffer == Buffer::delta) return net.conv_width() + net.value_width();
+  return buffer == Buffer::attention ? net.value_width() : 0;
+}
+
+}  // namespace
+
 int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer) {
-  const Heads& heads = kind.attention.heads;
   switch (buffer) {
     case Buffer::none:
       return 0;
@@ -16,9 +49,13 @@ int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer) {
     case Buffer::mlp_projected:
       return kind.block == BlockKind::sequential ? 0 : shape.hidden_size;
     case Buffer::qkv:
-      return heads.query_width() + 2 * heads.kv_width();
+    case Buffer::queries:
+    case Buffer::expanded:
+    case Buffer::latent_queries:
+    case Buffer::latent_outputs:
+    case Buffer::delta:
     case Buffer::attention:
-      return heads.query_width();
+      return std::visit([buffer](const auto& attention) { return width(attention, buffer); }, kind.attention);
     case Buffer::up:
       return kind.mlp.up_width();
     case Buffer::activated:

@@ -15,7 +15,7 @@ float scaled_llama3(float frequency, const RopeScaling& scaling) {
   const auto high = static_cast<float>(scaling.high_freq_factor);
   const auto factor = static_cast<float>(scaling.factor);
   const float wavelength = 2.0F * std::numbers::pi_v<float> / frequency;
-  if (wavelength > original / low) return frequency / factor;
+  if (wavelength >= original / low) return frequency / factor;
   if (wavelength < original / high) return frequency;
   const float smooth = (original / wavelength - low) / (high - low);
   return (1.0F - smooth) * frequency / factor + smooth * frequency;

@@ -11,7 +11,7 @@ SinkKeys::SinkKeys(const ModelShape& shape)
     : num_layers_(shape.num_layers()),
       query_width_(shape.heads().query_width()),
       kv_width_(shape.heads().kv_width()),
-      position_(shape.kinds.front().attention.position),
+      position_(shape.kinds.front().gqa().position),
       no_rotation_(static_cast<std::size_t>(shape.heads().head_dim), 0.0F) {
   std::fill_n(no_rotation_.begin(), shape.heads().head_dim / 2, 1.0F);
 }

@@ -56,7 +56,7 @@ void repeat(const std::vector<std::byte>& pattern, std::byte* to, std::size_t si
 
 void require_equal_heads(const ModelShape& model) {
   for (const LayerKind& kind : model.kinds)
-    if (kind.attention.heads != model.heads())
+    if (kind.gqa().heads != model.heads())
       throw InputError("the KV cache of " + model.name +
                        " would have layers of different heads, which is not supported");
 }

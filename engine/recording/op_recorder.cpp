@@ -75,7 +75,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
       only(plan_step(layer, options, scattered_batch(batch, layer, options.block_size, num_blocks, random)), op_name);
 
   const Op& op = plan.ops.front();
-  if (op.kind == OpKind::route_tokens || op.kind == OpKind::combine_experts || op.experts.num_experts > 0)
+  if (op.kind == OpKind::route_tokens || op.kind == OpKind::combine_experts || op.groups.count > 0)
     throw InputError("op '" + std::string(op_name) +
                      "' goes by the experts that tokens choose, which a replay does not know; replay another op");
   const Dtype stored = op.weight_format.dtype;

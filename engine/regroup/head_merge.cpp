@@ -90,15 +90,14 @@ class MergedTensors {
   void merge(WeightSlots& weights, const LayerMerge& layer) {
     merge_view(weights[WeightSlot::qkv_proj].weights[kK], layer, before_.hidden_size, &GroupMaps::k);
     merge_view(weights[WeightSlot::qkv_proj].weights[kV], layer, before_.hidden_size, &GroupMaps::v);
-    if (before_.kinds.front().attention.qkv_bias) {
+    if (before_.kinds.front().gqa().qkv_bias) {
       merge_view(weights[WeightSlot::qkv_proj].biases[kK], layer, 1, &GroupMaps::k);
       merge_view(weights[WeightSlot::qkv_proj].biases[kV], layer, 1, &GroupMaps::v);
     }
     if (!changes_queries(layer)) return;
     const std::vector<int> order = query_order(layer);
     change_queries(weights[WeightSlot::qkv_proj].weights[kQ], layer, order, before_.hidden_size);
-    if (before_.kinds.front().attention.qkv_bias)
-      change_queries(weights[WeightSlot::qkv_proj].biases[kQ], layer, order, 1);
+    if (before_.kinds.front().gqa().qkv_bias) change_queries(weights[WeightSlot::qkv_proj].biases[kQ], layer, order, 1);
     change_outputs(weights[WeightSlot::o_proj].weights[0], layer, order);
   }
 
@@ -184,7 +183,7 @@ std::size_t changed_bytes(const ModelWeights& weights, const ModelShape& after, 
     if (changes_queries(layers[i]))
       total += bytes(layer[WeightSlot::qkv_proj].weights[kQ], after.heads().query_width(), hidden) +
                bytes(layer[WeightSlot::o_proj].weights[0], after.heads().query_width(), hidden);
-    if (after.kinds.front().attention.qkv_bias)
+    if (after.kinds.front().gqa().qkv_bias)
       total +=
           bytes(layer[WeightSlot::qkv_proj].biases[kQ], after.heads().query_width() + 2 * after.heads().kv_width(), 1);
   }
@@ -201,7 +200,7 @@ void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> laye
   require_mergeable_norms(shape);
   const auto has_maps = [](const LayerMerge& layer) { return !layer.maps.empty(); };
   for (const LayerKind& kind : shape.kinds) {
-    const Gqa& attention = kind.attention;
+    const Gqa& attention = kind.gqa();
     const bool plain = attention.qk_norm == QkNorm::none && attention.position.pairs == RopePairs::halves &&
                        attention.rotary_dim() == attention.heads.head_dim;
     if (!plain && std::ranges::any_of(layers, has_maps))
@@ -214,7 +213,7 @@ void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> laye
 
 void require_mergeable_norms(const ModelShape& shape) {
   for (const LayerKind& kind : shape.kinds)
-    if (kind.attention.qk_norm == QkNorm::whole)
+    if (kind.gqa().qk_norm == QkNorm::whole)
       throw InputError("the KV heads of " + shape.name + " cannot be merged: the norm of K is of all heads at once");
 }
 

@@ -10,10 +10,10 @@
 namespace dculab::lower::dculab_gpu {
 namespace {
 
-[[nodiscard]] double touched(const Op& op) { return std::max(1.0, op.experts.touched); }
+[[nodiscard]] double touched(const Op& op) { return std::max(1.0, op.groups.touched); }
 
 [[nodiscard]] ExpertPlan plan_of(const Op& op) {
-  return plan_expert_matmul(op.m, op.experts.num_experts, op.weight_format.dtype);
+  return plan_expert_matmul(op.m, op.groups.count, op.weight_format.dtype);
 }
 
 }  // namespace

@@ -201,7 +201,7 @@ template <std::size_t size>
 [[nodiscard]] KernelId expert_kernel(const Op& op, int wave) {
   const Dtype weights = op.weight_format.dtype, x = op.activation_dtype == Dtype::f16 ? Dtype::f16 : Dtype::f32;
   if (op.activations != ActivationMode::exact) return {};
-  const ExpertPlan plan = plan_expert_matmul(op.m, op.experts.num_experts, weights);
+  const ExpertPlan plan = plan_expert_matmul(op.m, op.groups.count, weights);
   if (weights == Dtype::int4)
     return {.kernel = plan.is_gemv() ? Kernel::expert_gptq_gemv : Kernel::expert_gptq_gemm,
             .wave_size = wave,
@@ -238,6 +238,7 @@ template <std::size_t size>
 }  // namespace
 
 KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
+  if (op.attention.is_latent || !op.attention.is_paged) return {};  // on the CPU only
   switch (op.kind) {
     case OpKind::embedding:
       return {.kernel = Kernel::embedding, .wave_size = wave};
@@ -252,7 +253,7 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
     case OpKind::layer_norm:
       return {.kernel = Kernel::layer_norm, .wave_size = wave};
     case OpKind::matmul:
-      return op.experts.num_experts > 0 ? expert_kernel(op, wave) : matmul_kernel(op, wave);
+      return op.groups.count > 0 ? expert_kernel(op, wave) : matmul_kernel(op, wave);
     case OpKind::route_tokens:
       return {.kernel = Kernel::route_tokens, .wave_size = wave};
     case OpKind::combine_experts:
@@ -267,6 +268,10 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
       return {.kernel = activation_kernel(op), .wave_size = wave};
     case OpKind::shift_sink_keys:  // on the CPU only
     case OpKind::attention_scores:
+    case OpKind::output_gate:  // priced only
+    case OpKind::causal_conv:
+    case OpKind::delta_rule:
+    case OpKind::gated_norm:
     case OpKind::all_reduce:  // libraries'
     case OpKind::all_gather:
       return {};

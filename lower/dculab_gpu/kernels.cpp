@@ -4,6 +4,7 @@
 
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 
 namespace dculab::lower::dculab_gpu {
 namespace {

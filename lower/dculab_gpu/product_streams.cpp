@@ -118,7 +118,7 @@ void add_gemm(Streams& streams, const Op& op, const KernelId& kernel, const RowC
 
 // The row numbers of a tile, and where it begins, are little beside its rows, and are left out.
 void add_expert_product(Streams& streams, const Op& op, const KernelId& kernel) {
-  const double touched = std::max(1.0, op.experts.touched), k = static_cast<double>(op.k);
+  const double touched = std::max(1.0, op.groups.touched), k = static_cast<double>(op.k);
   const double x_rows = op.operands()[1].unique / storage(op.activation_dtype, k);
   const RowCut rows{expert_tiles(op), expert_tiles(op) / touched, static_cast<double>(op.m) / x_rows};
   if (kernel.rows > kGemvMaxRows) return add_gemm(streams, op, kernel, rows);
@@ -139,7 +139,7 @@ void add_expert_product(Streams& streams, const Op& op, const KernelId& kernel) 
 }  // namespace
 
 void add_product(Streams& streams, const Op& op, const KernelId& kernel, double parts) {
-  if (op.experts.num_experts > 0) return add_expert_product(streams, op, kernel);
+  if (op.groups.count > 0) return add_expert_product(streams, op, kernel);
   const double row_tiles = std::ceil(static_cast<double>(op.m) / kernel.rows);
   if (op.m <= kGemvMaxRows)
     add_gemv(streams, op, kernel);

@@ -156,6 +156,10 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double 
     case OpKind::activation_mul:
     case OpKind::qk_norm:
     case OpKind::combine_experts:
+    case OpKind::output_gate:
+    case OpKind::causal_conv:
+    case OpKind::delta_rule:
+    case OpKind::gated_norm:
     case OpKind::residual_add:
     case OpKind::soft_cap:
     case OpKind::all_reduce:

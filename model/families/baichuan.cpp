@@ -10,7 +10,7 @@ void read_baichuan(const JsonFields& config, ModelShape& shape) {
   constexpr int kHiddenSizeWithRope = 4096;
   const int context = read_size(config, {"max_position_embeddings", "model_max_length"}, 4096);
   LayerKind layer = read_like_llama(config, shape, {.max_position_embeddings = context});
-  Gqa& attention = layer.attention;
+  Gqa& attention = layer.gqa();
   if (attention.heads.num_key_value_heads != attention.heads.num_attention_heads)
     config.refuse("num_key_value_heads", "is not num_attention_heads: Baichuan has as many of both");
   if (shape.hidden_size == kHiddenSizeWithRope)

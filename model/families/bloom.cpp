@@ -42,10 +42,10 @@ void read_bloom(const JsonFields& config, ModelShape& shape) {
   shape.embedding_norm = true;
   shape.tensor_names = &kBloomTensorNames;
   set_layers(shape, num_layers,
-             {.attention = {.heads = {heads, heads, equal_heads(config, hidden, heads)},
-                            .position = {.kind = PositionKind::alibi},
-                            .qkv_bias = true,
-                            .output_bias = true},
+             {.attention = Gqa{.heads = {heads, heads, equal_heads(config, hidden, heads)},
+                               .position = {.kind = PositionKind::alibi},
+                               .qkv_bias = true,
+                               .output_bias = true},
               .mlp = {inner, MlpKind::plain, ActivationKind::gelu_tanh, true}});
 }
 

@@ -15,8 +15,8 @@ void read_llama3(const JsonFields& rope, RopeScaling& scaling) {
   scaling.low_freq_factor = rope.number("low_freq_factor");
   scaling.high_freq_factor = rope.number("high_freq_factor");
   scaling.original_max_position_embeddings = rope.integer("original_max_position_embeddings");
-  if (!(scaling.low_freq_factor > 0 && scaling.low_freq_factor < scaling.high_freq_factor))
-    rope.refuse("high_freq_factor", "must be larger than low_freq_factor, and both positive");
+  if (!(scaling.low_freq_factor > 0 && scaling.low_freq_factor <= scaling.high_freq_factor))
+    rope.refuse("high_freq_factor", "must be at least low_freq_factor, and both positive");
   if (scaling.original_max_position_embeddings < 1) rope.refuse("original_max_position_embeddings", "must be positive");
 }
 
@@ -204,7 +204,7 @@ int read_num_layers(const JsonFields& config, std::initializer_list<const char*>
 
 LayerKind read_like_llama(const JsonFields& config, ModelShape& shape, const LlamaDefaults& defaults) {
   LayerKind layer;
-  Heads& heads = layer.attention.heads;
+  Heads& heads = layer.gqa().heads;
   layer.mlp.activation = read_activation(config, defaults.activation_key, defaults.activation);
   shape.hidden_size = read_size(config, {"hidden_size"}, defaults.hidden_size);
   layer.mlp.intermediate_size = read_size(config, {"intermediate_size"}, defaults.intermediate_size);

@@ -35,7 +35,7 @@ void read_block(const JsonFields& config, LayerKind& layer) {
   if (norms != 1 && norms != 2) config.refuse("num_ln_in_parallel_attn", "must be 1 or 2");
   if (norms == 2 && !is_new) config.refuse("num_ln_in_parallel_attn", "is 2, which needs new_decoder_architecture");
   layer.block = !parallel ? BlockKind::sequential : norms == 2 ? BlockKind::parallel_two_norms : BlockKind::parallel;
-  Heads& heads = layer.attention.heads;
+  Heads& heads = layer.gqa().heads;
   heads.num_key_value_heads = read_size(config, {"num_kv_heads", "n_head_kv"}, heads.num_attention_heads);
   if (!is_new) heads.num_key_value_heads = config.flag("multi_query", true) ? 1 : heads.num_attention_heads;
 }
@@ -52,7 +52,7 @@ void read_falcon(const JsonFields& config, ModelShape& shape) {
   const int hidden = shape.hidden_size = read_size(config, {"hidden_size"});
   const int num_layers = read_num_layers(config, {"num_hidden_layers", "n_layer"});
   LayerKind layer;
-  Heads& heads = layer.attention.heads;
+  Heads& heads = layer.gqa().heads;
   heads.num_attention_heads = read_size(config, {"num_attention_heads", "n_head"});
   heads.head_dim = equal_heads(config, hidden, heads.num_attention_heads);
   read_block(config, layer);
@@ -63,8 +63,8 @@ void read_falcon(const JsonFields& config, ModelShape& shape) {
   shape.tie_word_embeddings = config.flag("tie_word_embeddings", true);
   shape.norm = NormKind::layer_norm;
   shape.norm_eps = read_epsilon(config, "layer_norm_epsilon", 1e-5);
-  layer.attention.qkv_bias = layer.attention.output_bias = layer.mlp.bias = config.flag("bias", false);
-  layer.attention.position = read_position(config, heads.head_dim);
+  layer.gqa().qkv_bias = layer.gqa().output_bias = layer.mlp.bias = config.flag("bias", false);
+  layer.gqa().position = read_position(config, heads.head_dim);
   set_layers(shape, num_layers, layer);
   shape.tensor_names = layer.block == BlockKind::parallel_two_norms ? &kFalconTwoNorms : &kFalconTensorNames;
 }

@@ -46,9 +46,9 @@ LayerKind read_gemma(const JsonFields& config, ModelShape& shape, const GemmaDef
                                      .activation_key = "hidden_activation",
                                      .vocab_size = defaults.vocab_size});
   layer.norms = NormPlacement::sandwich;
-  layer.attention.query_scalar = read_size(config, {"query_pre_attn_scalar"}, 256);
-  layer.attention.qkv_bias = layer.attention.output_bias = config.flag("attention_bias", false);
-  layer.attention.logit_soft_cap = read_soft_cap(config, "attn_logit_softcapping", defaults.logit_soft_cap);
+  layer.gqa().query_scalar = read_size(config, {"query_pre_attn_scalar"}, 256);
+  layer.gqa().qkv_bias = layer.gqa().output_bias = config.flag("attention_bias", false);
+  layer.gqa().logit_soft_cap = read_soft_cap(config, "attn_logit_softcapping", defaults.logit_soft_cap);
   shape.final_logit_soft_cap = read_soft_cap(config, "final_logit_softcapping", defaults.final_logit_soft_cap);
   shape.unit_offset_norms = true;
   shape.embedding_scale = std::sqrt(static_cast<double>(shape.hidden_size));
@@ -61,9 +61,9 @@ LayerKind read_gemma(const JsonFields& config, ModelShape& shape, const GemmaDef
 // Every other layer has a window, the first of them.
 void read_gemma2(const JsonFields& config, ModelShape& shape) {
   LayerKind full = read_gemma(config, shape, {8192, 256000, 50, 30});
-  full.attention.position = read_rope(config, full.attention.heads.head_dim);
+  full.gqa().position = read_rope(config, full.gqa().heads.head_dim);
   LayerKind windowed = full;
-  windowed.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
+  windowed.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
   const auto types =
       read_layer_types(config, read_num_layers(config), [](int index) { return index % 2 == 0 ? kSliding : kFull; });
   set_layers_by_type(shape, types, windowed, full);
@@ -73,17 +73,17 @@ void read_gemma2(const JsonFields& config, ModelShape& shape) {
 void read_gemma3_text(const JsonFields& config, ModelShape& shape) {
   constexpr double kTheta = 1e6, kLocalTheta = 1e4;
   LayerKind full = read_gemma(config, shape, {131072, 262208});
-  full.attention.qk_norm = QkNorm::per_head;
+  full.gqa().qk_norm = QkNorm::per_head;
   LayerKind windowed = full;
-  const int head_dim = full.attention.heads.head_dim;
+  const int head_dim = full.gqa().heads.head_dim;
   if (config.has("rope_parameters")) {
-    full.attention.position = read_rope_of(config, kFull, head_dim, kTheta);
-    windowed.attention.position = read_rope_of(config, kSliding, head_dim, kLocalTheta);
+    full.gqa().position = read_rope_of(config, kFull, head_dim, kTheta);
+    windowed.gqa().position = read_rope_of(config, kSliding, head_dim, kLocalTheta);
   } else {
-    full.attention.position = read_rope(config, head_dim, kTheta);
-    windowed.attention.position = {.rope_theta = read_positive(config, "rope_local_base_freq", kLocalTheta)};
+    full.gqa().position = read_rope(config, head_dim, kTheta);
+    windowed.gqa().position = {.rope_theta = read_positive(config, "rope_local_base_freq", kLocalTheta)};
   }
-  windowed.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
+  windowed.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
   const int pattern = read_size(config, {"sliding_window_pattern", "_sliding_window_pattern"}, 6);
   const auto types = read_layer_types(config, read_num_layers(config),
                                       [pattern](int index) { return (index + 1) % pattern != 0 ? kSliding : kFull; });

@@ -23,12 +23,12 @@ void read_glm4(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(
       config, shape,
       {.max_position_embeddings = 131072, .num_key_value_heads = 2, .head_dim = 128, .rms_norm_eps = 1.5625e-7});
-  layer.attention.qkv_bias = config.flag("attention_bias", true);
+  layer.gqa().qkv_bias = config.flag("attention_bias", true);
   layer.norms = NormPlacement::sandwich;
-  Position& position = layer.attention.position;
-  position = read_rope(config, layer.attention.heads.head_dim);
+  Position& position = layer.gqa().position;
+  position = read_rope(config, layer.gqa().heads.head_dim);
   position.pairs = RopePairs::neighbours;
-  if (position.rotary_dim == 0) position.rotary_dim = layer.attention.heads.head_dim / 2;  // partial_rotary_factor 0.5
+  if (position.rotary_dim == 0) position.rotary_dim = layer.gqa().heads.head_dim / 2;  // partial_rotary_factor 0.5
   set_layers(shape, read_num_layers(config), layer);
   shape.tensor_names = &kGlm4TensorNames;
 }

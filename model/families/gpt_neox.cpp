@@ -39,9 +39,9 @@ void read_gpt_neox(const JsonFields& config, ModelShape& shape) {
   const int hidden = shape.hidden_size = read_size(config, {"hidden_size"});
   const int num_heads = read_size(config, {"num_attention_heads"});
   LayerKind layer;
-  layer.attention.heads = {num_heads, num_heads, equal_heads(config, hidden, num_heads)};
-  layer.attention.position = read_neox_position(config, layer.attention.heads.head_dim);
-  layer.attention.qkv_bias = layer.attention.output_bias = config.flag("attention_bias", true);
+  layer.gqa().heads = {num_heads, num_heads, equal_heads(config, hidden, num_heads)};
+  layer.gqa().position = read_neox_position(config, layer.gqa().heads.head_dim);
+  layer.gqa().qkv_bias = layer.gqa().output_bias = config.flag("attention_bias", true);
   layer.mlp = {read_size(config, {"intermediate_size"}), MlpKind::plain, read_gelu(config, "hidden_act"), true};
   layer.block = config.flag("use_parallel_residual", true) ? BlockKind::parallel_two_norms : BlockKind::sequential;
   shape.vocab_size = read_size(config, {"vocab_size"});

@@ -8,7 +8,7 @@ namespace dculab {
 
 void read_granite(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(config, shape, {});
-  Gqa& attention = layer.attention;
+  Gqa& attention = layer.gqa();
   attention.position = read_rope(config, attention.heads.head_dim);
   attention.qkv_bias = attention.output_bias = config.flag("attention_bias", false);
   layer.mlp.bias = config.flag("mlp_bias", false);

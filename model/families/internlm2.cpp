@@ -26,8 +26,8 @@ constexpr TensorNames kInternlm2TensorNames = internlm2_tensor_names();
 
 void read_internlm2(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(config, shape, {.max_position_embeddings = 2048});
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
-  layer.attention.qkv_bias = layer.attention.output_bias = config.flag("bias", true);
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
+  layer.gqa().qkv_bias = layer.gqa().output_bias = config.flag("bias", true);
   set_layers(shape, read_num_layers(config), layer);
   shape.tensor_names = &kInternlm2TensorNames;
 }

@@ -8,8 +8,8 @@ namespace {
 
 void read_llama_with(const JsonFields& config, ModelShape& shape, const LlamaDefaults& defaults) {
   LayerKind layer = read_like_llama(config, shape, defaults);
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
-  layer.attention.qkv_bias = layer.attention.output_bias = config.flag("attention_bias", false);
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
+  layer.gqa().qkv_bias = layer.gqa().output_bias = config.flag("attention_bias", false);
   layer.mlp.bias = config.flag("mlp_bias", false);
   set_layers(shape, read_num_layers(config, {"num_hidden_layers"}, defaults.num_hidden_layers), layer);
 }

@@ -9,9 +9,9 @@ namespace {
 // A window that is null does not slide; one that is left out is the default.
 void read_mistral_with(const JsonFields& config, ModelShape& shape, const LlamaDefaults& defaults) {
   LayerKind layer = read_like_llama(config, shape, defaults);
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
   if (config.has("sliding_window") || !config.mentions("sliding_window"))
-    layer.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
+    layer.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
   set_layers(shape, read_num_layers(config, {"num_hidden_layers"}, defaults.num_hidden_layers), layer);
 }
 

@@ -21,9 +21,9 @@ constexpr TensorNames kMixtralTensorNames = mixtral_tensor_names();
 void read_mixtral(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(
       config, shape, {.max_position_embeddings = 32 * 4096, .num_key_value_heads = 8, .rms_norm_eps = 1e-5});
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
   if (config.has("sliding_window"))
-    layer.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
+    layer.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
   layer.experts = Experts{.num_experts = read_size(config, {"num_local_experts"}, 8),
                           .num_experts_per_tok = read_size(config, {"num_experts_per_tok"}, 2),
                           .intermediate_size = layer.mlp.intermediate_size,

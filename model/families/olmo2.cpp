@@ -20,9 +20,9 @@ constexpr TensorNames kOlmo2TensorNames = olmo2_tensor_names();
 
 void read_olmo2(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(config, shape, {.max_position_embeddings = 2048, .rms_norm_eps = 1e-5});
-  layer.attention.qkv_bias = layer.attention.output_bias = config.flag("attention_bias", false);
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
-  layer.attention.qk_norm = QkNorm::whole;
+  layer.gqa().qkv_bias = layer.gqa().output_bias = config.flag("attention_bias", false);
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
+  layer.gqa().qk_norm = QkNorm::whole;
   layer.norms = NormPlacement::post;
   set_layers(shape, read_num_layers(config), layer);
   shape.tensor_names = &kOlmo2TensorNames;

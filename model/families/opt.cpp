@@ -36,10 +36,10 @@ void read_opt(const JsonFields& config, ModelShape& shape) {
   refuse_other_layouts(config, hidden);
   const int num_heads = read_size(config, {"num_attention_heads"});
   LayerKind layer;
-  layer.attention.heads = {num_heads, num_heads, equal_heads(config, hidden, num_heads)};
-  layer.attention.position.kind = PositionKind::none;
+  layer.gqa().heads = {num_heads, num_heads, equal_heads(config, hidden, num_heads)};
+  layer.gqa().position.kind = PositionKind::none;
   layer.mlp = {read_size(config, {"ffn_dim"}), MlpKind::plain, read_plain_activation(config)};
-  layer.attention.qkv_bias = layer.attention.output_bias = layer.mlp.bias = config.flag("enable_bias", true);
+  layer.gqa().qkv_bias = layer.gqa().output_bias = layer.mlp.bias = config.flag("enable_bias", true);
   shape.vocab_size = read_size(config, {"vocab_size"});
   shape.max_position_embeddings = read_size(config, {"max_position_embeddings"}, 2048);
   shape.learned_positions = shape.max_position_embeddings + kUnusedPositions;

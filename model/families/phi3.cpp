@@ -21,9 +21,9 @@ constexpr TensorNames kPhi3TensorNames = phi3_tensor_names();
 
 void read_phi3(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(config, shape, {.max_position_embeddings = 4096, .rms_norm_eps = 1e-5});
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
   if (config.has("sliding_window"))
-    layer.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
+    layer.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
   set_layers(shape, read_num_layers(config), layer);
   shape.tensor_names = &kPhi3TensorNames;
 }

@@ -17,7 +17,7 @@ void set_qwen_layers(const JsonFields& config, ModelShape& shape, const LayerKin
   const auto types = read_layer_types(config, read_num_layers(config),
                                       [=](int index) { return slides && index >= first ? kSliding : kFull; });
   LayerKind windowed = full;
-  if (slides) windowed.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
+  if (slides) windowed.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}, 4096));
   set_layers_by_type(shape, types, windowed, full);
 }
 
@@ -33,17 +33,17 @@ constexpr TensorNames kQwen3TensorNames = qwen3_tensor_names();
 
 void read_qwen2(const JsonFields& config, ModelShape& shape) {
   LayerKind layer = read_like_llama(config, shape, {.max_position_embeddings = 32768, .num_key_value_heads = 32});
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
-  layer.attention.qkv_bias = true;
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
+  layer.gqa().qkv_bias = true;
   set_qwen_layers(config, shape, layer);
 }
 
 void read_qwen3(const JsonFields& config, ModelShape& shape) {
   LayerKind layer =
       read_like_llama(config, shape, {.max_position_embeddings = 32768, .num_key_value_heads = 32, .head_dim = 128});
-  layer.attention.qkv_bias = layer.attention.output_bias = config.flag("attention_bias", false);
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
-  layer.attention.qk_norm = QkNorm::per_head;
+  layer.gqa().qkv_bias = layer.gqa().output_bias = config.flag("attention_bias", false);
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
+  layer.gqa().qk_norm = QkNorm::per_head;
   set_qwen_layers(config, shape, layer);
   shape.tensor_names = &kQwen3TensorNames;
 }

@@ -25,10 +25,10 @@ void read_starcoder2(const JsonFields& config, ModelShape& shape) {
                                      .activation = "gelu_pytorch_tanh"});
   layer.mlp.kind = MlpKind::plain;
   layer.mlp.activation = read_gelu(config, "hidden_act", "gelu_pytorch_tanh");
-  layer.attention.qkv_bias = layer.attention.output_bias = layer.mlp.bias = config.flag("use_bias", true);
-  layer.attention.position = read_rope(config, layer.attention.heads.head_dim);
+  layer.gqa().qkv_bias = layer.gqa().output_bias = layer.mlp.bias = config.flag("use_bias", true);
+  layer.gqa().position = read_rope(config, layer.gqa().heads.head_dim);
   if (config.has("sliding_window"))
-    layer.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
+    layer.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
   shape.norm = NormKind::layer_norm;
   shape.norm_eps = read_epsilon(config, "norm_epsilon", 1e-5);
   set_layers(shape, read_num_layers(config), layer);

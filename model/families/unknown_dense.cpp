@@ -10,7 +10,7 @@ namespace {
 
 // The keys of Llama, and where they differ those of ChatGLM and Falcon.
 void read_sizes(const JsonFields& config, ModelShape& shape, LayerKind& layer) {
-  Heads& heads = layer.attention.heads;
+  Heads& heads = layer.gqa().heads;
   shape.hidden_size = read_size(config, {"hidden_size"});
   heads.num_attention_heads = read_size(config, {"num_attention_heads"});
   heads.num_key_value_heads =
@@ -37,7 +37,7 @@ void set_unknown_layers(const JsonFields& config, ModelShape& shape, const Layer
   const int num_layers = read_num_layers(config, {"num_hidden_layers", "num_layers"});
   LayerKind windowed = full;
   if (config.has("sliding_window") && config.flag("use_sliding_window", true))
-    windowed.attention.sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
+    windowed.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
   const int pattern = read_size(config, {"sliding_window_pattern", "_sliding_window_pattern"}, 1);
   const auto type_of = [pattern](int index) { return pattern > 1 && (index + 1) % pattern == 0 ? kFull : kSliding; };
   set_layers_by_type(shape, read_layer_types(config, num_layers, type_of), windowed, full);
@@ -48,12 +48,12 @@ void set_unknown_layers(const JsonFields& config, ModelShape& shape, const Layer
   const LayerKind& kind = shape.kinds.front();
   std::string text = shape.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm";
   text += is_gelu(kind.mlp.activation) ? ", gated GELU MLP, RoPE" : ", gated SiLU MLP, RoPE";
-  text += kind.attention.qkv_bias && kind.mlp.bias ? ", biases"
-          : kind.attention.qkv_bias                ? ", biases of attention"
-          : kind.mlp.bias                          ? ", biases of the MLP"
-                                                   : ", no biases";
+  text += kind.gqa().qkv_bias && kind.mlp.bias ? ", biases"
+          : kind.gqa().qkv_bias                ? ", biases of attention"
+          : kind.mlp.bias                      ? ", biases of the MLP"
+                                               : ", no biases";
   for (std::size_t index = 0; index < shape.kinds.size(); ++index)
-    if (const int window = shape.kinds[index].attention.sliding_window; window > 0)
+    if (const int window = shape.kinds[index].gqa().sliding_window; window > 0)
       text += ", a window of " + std::to_string(window) + " tokens in " + std::to_string(shape.num_layers(index)) +
               " of " + std::to_string(shape.num_layers()) + " layers";
   return text;
@@ -72,9 +72,9 @@ void read_unknown_dense(const JsonFields& config, const std::string& model_type,
   LayerKind layer;
   read_sizes(config, shape, layer);
   read_norm(config, shape);
-  layer.attention.position.rope_theta = read_positive(config, "rope_theta", 10000);
-  layer.attention.qkv_bias = layer.attention.output_bias = config.flag("attention_bias", false);
-  if (config.flag("add_qkv_bias", false)) layer.attention.qkv_bias = true;
+  layer.gqa().position.rope_theta = read_positive(config, "rope_theta", 10000);
+  layer.gqa().qkv_bias = layer.gqa().output_bias = config.flag("attention_bias", false);
+  if (config.flag("add_qkv_bias", false)) layer.gqa().qkv_bias = true;
   layer.mlp.bias = config.flag("mlp_bias", false);
   set_unknown_layers(config, shape, layer);
   shape.tensor_names = nullptr;

@@ -6,16 +6,26 @@
 namespace dculab::sim {
 namespace {
 
+[[nodiscard]] double attention_values(const Gqa& attention) { return attention.projected_width(); }
+// Prefill expands the latents of a chunk of tokens at a time; decode has queries and outputs over latents.
+[[nodiscard]] double attention_values(const Mla& attention) {
+  const double latents = attention.num_attention_heads * (attention.latent_width() + attention.kv_lora_rank);
+  return attention.query_width() + attention.q_lora_rank + attention.latent_width() +
+         std::max<double>(latents, attention.expanded_width());
+}
+[[nodiscard]] double attention_values(const GatedDeltaNet& net) { return net.conv_width() + 2.0 * net.value_width(); }
+
 // Activations of a token in a layer of a kind.
 [[nodiscard]] double values_per_token(const ModelShape& model, const LayerKind& kind) {
-  const Heads& heads = kind.attention.heads;
   const double hidden_rows = kind.block == BlockKind::sequential ? 3.0 : 4.0;  // residual, normed, what is to be added
   const double mlp_inputs = static_cast<double>(kind.mlp.up_width()) + kind.mlp.intermediate_size;
   double expert_values = 0;
   if (const auto& experts = kind.experts)
     expert_values = experts->num_experts + static_cast<double>(experts->num_experts_per_tok) *
                                                (3.0 * experts->intermediate_size + model.hidden_size);
-  return hidden_rows * model.hidden_size + heads.query_width() + 2.0 * heads.kv_width() + mlp_inputs + expert_values;
+  return hidden_rows * model.hidden_size +
+         std::visit([](const auto& attention) { return attention_values(attention); }, kind.attention) + mlp_inputs +
+         expert_values;
 }
 
 [[nodiscard]] Bytes activation_footprint(const ModelShape& model, const EngineOptions& options) {
@@ -36,7 +46,8 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   result.activations = activation_footprint(model, options);
   const Bytes usable = machine.dram().size * options.gpu_memory_utilization;
   result.residuals =
-      kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
+      (kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) + recurrent_state_bytes(model)) *
+      options.max_num_seqs;
   result.kv_budget = std::max(Bytes{}, usable - result.weights - result.activations - result.residuals);
   result.block_bytes = kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size;
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);

@@ -1,7 +1,8 @@
 // How many sequences fit in a machine's memory.
 //
 //   KV budget = memory * gpu_memory_utilization - weights - activations - residuals
-//   residuals = max_num_seqs * kv_residual_bytes: kivi4 and kivi2, 0 otherwise
+//   residuals = max_num_seqs * (kv_residual_bytes + recurrent_state_bytes): kivi4 and kivi2, gated delta nets; 0
+//               otherwise
 //   blocks    = floor(KV budget / (block_size * KV bytes per token))
 //   sequences = floor(blocks / ceil(tokens / block_size))
 //   activations = max_num_batched_tokens * (3 hidden + Q, K, V + MLP inputs) values + max_num_seqs * vocabulary F32
@@ -22,7 +23,7 @@ namespace dculab::sim {
 struct Capacity {
   Bytes weights;
   Bytes activations;
-  Bytes residuals;    // kivi4, kivi2: the newest tokens of max_num_seqs sequences, in F16
+  Bytes residuals;    // of max_num_seqs sequences: kivi4, kivi2: the newest tokens, in F16; states of delta nets
   Bytes kv_budget;    // of the blocks; 0 when the others leave nothing
   Bytes block_bytes;  // one KV block of all layers
   std::int64_t num_blocks = 0;

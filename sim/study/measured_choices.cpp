@@ -17,10 +17,11 @@ namespace {
   add(name(step.options.weights.dtype));
   add(std::to_string(step.batch.cold_share));
   for (const int size : {model.hidden_size, model.num_layers(), model.vocab_size}) add(std::to_string(size));
-  for (const LayerKind& kind : model.kinds)
-    for (const int size :
-         {kind.attention.heads.num_attention_heads, kind.attention.heads.head_dim, kind.mlp.intermediate_size})
+  for (const LayerKind& kind : model.kinds) {
+    const Heads heads = kind.cached_heads().value_or(Heads{});
+    for (const int size : {heads.num_attention_heads, heads.head_dim, kind.mlp.intermediate_size})
       add(std::to_string(size));
+  }
   for (const SequenceSlice& slice : step.batch.sequences)
     for (const int tokens : {slice.num_new_tokens, slice.context_tokens()}) add(std::to_string(tokens));
   return text;

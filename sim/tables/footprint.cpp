@@ -10,6 +10,7 @@ Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
   const double kv_tokens = static_cast<double>(request.tokens) * request.batch;
   Footprint result;
   result.kv_heads = model.heads().num_key_value_heads;
+  result.is_latent = std::ranges::any_of(model.kinds, [](const LayerKind& kind) { return kind.mla() != nullptr; });
   result.weight_bytes = weight_footprint(model, request.weights);
   result.layer_weight_bytes = layer_matrix_bytes(model, model.kinds.front(), request.weights);
   result.embedding_bytes = storage(model.dtype, embedding);
@@ -24,11 +25,47 @@ Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
   return result;
 }
 
+namespace {
+
+// Of queries and keys with K and V of their own: DeepSeek's keep a part that is not rotated beside one that is.
+[[nodiscard]] Heads plain_heads(const Mla& attention) {
+  return {attention.num_attention_heads, attention.num_attention_heads, attention.v_head_dim};
+}
+
+// DeepSeek-V2's proportions: a latent of 4 heads and a rotated key of half a head.
+[[nodiscard]] Mla latent_of(const Gqa& attention) {
+  const Heads& heads = attention.heads;
+  return {.num_attention_heads = heads.num_attention_heads,
+          .kv_lora_rank = 4 * heads.head_dim,
+          .qk_nope_head_dim = heads.head_dim,
+          .qk_rope_head_dim = heads.head_dim / 2,
+          .v_head_dim = heads.head_dim,
+          .position = attention.position};
+}
+
+[[nodiscard]] ModelShape with_kv_heads_of_its_own(ModelShape model) {
+  for (LayerKind& kind : model.kinds)
+    if (const Mla* latent = kind.mla())
+      kind.attention = Gqa{.heads = plain_heads(*latent), .position = latent->position};
+  return model;
+}
+
+[[nodiscard]] ModelShape with_latents(ModelShape model) {
+  for (LayerKind& kind : model.kinds)
+    if (kind.has_kv_heads()) kind.attention = latent_of(kind.gqa());
+  model.kv_sources.clear();
+  return model;
+}
+
+}  // namespace
+
 std::vector<Footprint> footprint_table(const ModelShape& model, const FootprintRequest& request) {
   std::vector<Footprint> rows;
-  for (int kv_heads = model.heads().num_attention_heads; kv_heads >= 1; --kv_heads)
-    if (model.heads().num_attention_heads % kv_heads == 0)
-      rows.push_back(footprint(with_kv_heads(model, kv_heads), request));
+  const bool is_latent = model.possible_kv_heads().size() == 1 && model.heads().num_attention_heads > 1;
+  const ModelShape grouped = is_latent ? with_kv_heads_of_its_own(model) : model;
+  for (const int kv_heads : grouped.possible_kv_heads())
+    rows.push_back(footprint(with_kv_heads(grouped, kv_heads), request));
+  rows.push_back(footprint(is_latent ? model : with_latents(model), request));
   return rows;
 }
 

@@ -3,8 +3,11 @@
 //   per layer, FP16, 4D MLP:  weights 20 D^2 + 4 D g H bytes (MHA: 24 D^2),  KV 4 L g H bytes per sequence (MHA: 4 L D)
 //   crossover                 KV outgrows the weights of a layer beyond L = weights / KV per token (MHA: L > 6 D)
 //
-// Source: COMP6211J "Generative Inference Optimization", slides "Memory Footprint". Real models: their own matrices,
-// with embedding, head and norms counted apart.
+// and with latents (MLA) of r values and a rotated key of d_R values: KV (r + d_R) values a token and layer, whatever
+// the number of heads; DeepSeek-V2 has r = 4 H and d_R = H / 2, as much as GQA with 2.25 KV heads.
+//
+// Sources: DeepSeek-V2, arXiv:2405.04434, table 1; COMP6211J "Generative Inference Optimization", slides "Memory
+// Footprint". Real models: their own matrices, with embedding, head and norms counted apart.
 #pragma once
 
 #include <vector>
@@ -16,7 +19,8 @@
 namespace dculab::sim {
 
 struct Footprint {
-  int kv_heads = 0;
+  int kv_heads = 0;          // 1 of latents
+  bool is_latent = false;    // MLA
   Bytes weight_bytes;        // of everything
   Bytes layer_weight_bytes;  // matrices of one layer
   Bytes embedding_bytes;
@@ -39,7 +43,9 @@ struct FootprintRequest {
 // Precondition: problems(model) is empty.
 [[nodiscard]] Footprint footprint(const ModelShape& model, const FootprintRequest& request);
 
-// One row for every number of KV heads that divides the query heads: MHA first, then GQA, MQA last.
+// One row for every number of KV heads that divides the query heads: MHA first, then GQA and MQA; MLA last. Where the
+// model keeps latents, the others are of as many query heads, each of the size of its values; where it does not, MLA
+// is in DeepSeek-V2's proportions.
 [[nodiscard]] std::vector<Footprint> footprint_table(const ModelShape& model, const FootprintRequest& request);
 
 }  // namespace dculab::sim

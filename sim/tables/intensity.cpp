@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.hpp"
+#include "core/expert_load.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -18,7 +21,7 @@ struct Sizes {
   double scored;      // keys that a new token attends to: the context, or a window of it
 
   [[nodiscard]] double rows() const { return batch * new_tokens; }
-  [[nodiscard]] const Heads& heads() const { return layer.attention.heads; }
+  [[nodiscard]] const Heads& heads() const { return layer.gqa().heads; }
 };
 
 class TableBuilder {
@@ -35,6 +38,26 @@ class TableBuilder {
          values(rows * k + k * n + rows * n),
          {},
          projection_formula(n, k)});
+  }
+
+  // A product of each of `groups`: rows in all, weights of their own.
+  void grouped(int number, std::string_view op, std::string_view computation, double groups, double rows, double n,
+               double k) {
+    add({number,
+         op,
+         computation,
+         FlopCount(2 * rows * n * k),
+         values(rows * k + groups * k * n + rows * n),
+         {},
+         LectureFormula::none});
+  }
+
+  // Scores and values of heads whose keys and values have other sizes; `kv_heads` of them are read.
+  void attention(int number, std::string_view op, std::string_view computation, double heads, double kv_heads,
+                 double size) {
+    const double pairs = sizes_.batch * heads * sizes_.new_tokens * sizes_.context;
+    const double vectors = (sizes_.rows() * heads + sizes_.batch * sizes_.context * kv_heads) * size;
+    add({number, op, computation, FlopCount(2 * pairs * size), values(vectors + pairs), {}, LectureFormula::none});
   }
 
   // Scores read Q and K and write the score matrix; values read the score matrix and V and write Z: the same bytes.
@@ -56,10 +79,9 @@ class TableBuilder {
 
   // silu(gate) * up costs about 6 FLOP a value, gelu(gate) * up 9, gelu 8, another plain activation 1: as a plan
   // counts.
-  void activation(int number) {
-    const Dense& mlp = sizes_.layer.mlp;
+  void activation(int number, const Dense& mlp, double rows) {
     const bool gated = mlp.kind == MlpKind::gated, gelu = is_gelu(mlp.activation);
-    const double count = sizes_.rows() * mlp.intermediate_size;
+    const double count = rows * mlp.intermediate_size;
     const double each = gated ? (gelu ? 9 : 6) : (gelu ? 8 : 1);
     const std::string_view name = gated ? (gelu ? "gelu_and_mul" : "silu_and_mul") : (gelu ? "gelu" : "activation");
     const std::string_view computation = gated ? (gelu ? "A' = gelu(A_gate) * A_up" : "A' = silu(A_gate) * A_up")
@@ -108,20 +130,70 @@ class TableBuilder {
   IntensityTable table_;
 };
 
-// Rows after attention have the same shape in both tables; `first` is the number of the merge.
-void add_output_and_mlp(TableBuilder& table, const Sizes& sizes, int first) {
+void add_dense(TableBuilder& table, const Sizes& sizes, int first) {
   const Dense& mlp = sizes.layer.mlp;
   const double hidden = sizes.hidden_size, inner = mlp.intermediate_size;
-  table.view(first, "merge", "Z = Merge(Z_1, ..., Z_nh)");
-  table.projection(first + 1, "o_proj", "Out = Z W_O", hidden, sizes.heads().query_width());
   if (mlp.kind == MlpKind::gated) {
-    table.projection(first + 2, "gate_proj", "A_gate = Out W_gate", inner, hidden);
-    table.projection(first + 2, "up_proj", "A_up = Out W_up", inner, hidden);
+    table.projection(first, "gate_proj", "A_gate = Out W_gate", inner, hidden);
+    table.projection(first, "up_proj", "A_up = Out W_up", inner, hidden);
   } else {
-    table.projection(first + 2, "up_proj", "A = Out W_1", inner, hidden);
+    table.projection(first, "up_proj", "A = Out W_1", inner, hidden);
   }
-  table.activation(first + 3);
-  table.projection(first + 4, "down_proj", "X' = A' W_2", hidden, inner);
+  table.activation(first + 1, mlp, sizes.rows());
+  table.projection(first + 2, "down_proj", "X' = A' W_2", hidden, inner);
+}
+
+void add_experts(TableBuilder& table, const Sizes& sizes, int first) {
+  const Experts& experts = *sizes.layer.experts;
+  const double hidden = sizes.hidden_size, inner = experts.intermediate_size;
+  const double rows = sizes.rows() * experts.num_experts_per_tok;
+  const double touched = touched_experts({}, experts.num_experts, experts.num_experts_per_tok, sizes.rows());
+  table.projection(first, "router", "G = Out W_R", experts.num_experts, hidden);
+  table.grouped(first + 1, "experts_gate_proj", "A_gate = Out W_gate, of the chosen", touched, rows, inner, hidden);
+  table.grouped(first + 1, "experts_up_proj", "A_up = Out W_up, of the chosen", touched, rows, inner, hidden);
+  table.activation(first + 2, {.intermediate_size = experts.intermediate_size, .activation = experts.activation}, rows);
+  table.grouped(first + 3, "experts_down_proj", "X'_e = A' W_2, of the chosen", touched, rows, hidden, inner);
+}
+
+// Rows after attention have the same shape in both tables; `first` is the number of the merge.
+void add_output_and_mlp(TableBuilder& table, const Sizes& sizes, int first, double output_width) {
+  constexpr int kExpertNumbers = 4;
+  table.view(first, "merge", "Z = Merge(Z_1, ..., Z_nh)");
+  table.projection(first + 1, "o_proj", "Out = Z W_O", sizes.hidden_size, output_width);
+  if (sizes.layer.experts) add_experts(table, sizes, first + 2);
+  if (sizes.layer.mlp.intermediate_size > 0)
+    add_dense(table, sizes, first + 2 + (sizes.layer.experts ? kExpertNumbers : 0));
+}
+
+// Latents: DeepSeek-V2, arXiv:2405.04434, appendix C. C is a latent, R a key that is rotated.
+void add_latent_queries(TableBuilder& table, const Sizes& sizes, const Mla& attention) {
+  if (attention.q_lora_rank > 0) {
+    table.projection(1, "q_a_proj", "C_Q = X W_DQ", attention.q_lora_rank, sizes.hidden_size);
+    table.projection(2, "q_b_proj", "Q = C_Q W_UQ", attention.query_width(), attention.q_lora_rank);
+  } else {
+    table.projection(1, "q_proj", "Q = X W_Q", attention.query_width(), sizes.hidden_size);
+  }
+  table.projection(3, "kv_a_proj", "C, R = X W_DKV, X W_KR", attention.latent_width(), sizes.hidden_size);
+}
+
+void add_latent_prefill(TableBuilder& table, const Sizes& sizes, const Mla& attention) {
+  const double heads = attention.num_attention_heads;
+  add_latent_queries(table, sizes, attention);
+  table.projection(4, "kv_b_proj", "K, V = C W_UK, C W_UV", attention.expanded_width(), attention.kv_lora_rank);
+  table.attention(5, "scores", "Score_i = softmax(Q_i [K_i, R]^T / sqrt(H))", heads, heads, attention.qk_head_dim());
+  table.attention(6, "values", "Z_i = Score_i V_i", heads, heads, attention.v_head_dim);
+  add_output_and_mlp(table, sizes, 7, attention.value_width());
+}
+
+void add_latent_decode(TableBuilder& table, const Sizes& sizes, const Mla& attention) {
+  const double heads = attention.num_attention_heads, rows = sizes.rows() * heads;
+  add_latent_queries(table, sizes, attention);
+  table.grouped(4, "absorb_k", "Q'_i = Q_i W_UK,i^T", heads, rows, attention.kv_lora_rank, attention.qk_nope_head_dim);
+  table.attention(5, "scores", "Score_i = softmax([Q'_i, Q_R,i] [C, R]^T / sqrt(H))", heads, 1,
+                  attention.latent_width());
+  table.attention(6, "values", "Z'_i = Score_i C", heads, 1, attention.kv_lora_rank);
+  table.grouped(7, "absorb_v", "Z_i = Z'_i W_UV,i", heads, rows, attention.v_head_dim, attention.kv_lora_rank);
+  add_output_and_mlp(table, sizes, 8, attention.value_width());
 }
 
 void add_prefill(TableBuilder& table, const Sizes& sizes) {
@@ -135,7 +207,7 @@ void add_prefill(TableBuilder& table, const Sizes& sizes) {
   table.view(6, "partition_v", "V_1, ..., V_g = Partition(V)");
   table.attention(7, "scores", "Score_i = softmax(Q_i K_i^T / sqrt(H))");
   table.attention(8, "values", "Z_i = Score_i V_i");
-  add_output_and_mlp(table, sizes, 9);
+  add_output_and_mlp(table, sizes, 9, heads.query_width());
 }
 
 void add_decode(TableBuilder& table, const Sizes& sizes) {
@@ -151,15 +223,19 @@ void add_decode(TableBuilder& table, const Sizes& sizes) {
   table.view(8, "partition_v", "V_1, ..., V_g = Partition(V)");
   table.attention(9, "scores", "Score_i = softmax(Q_i K_i^T / sqrt(H))");
   table.attention(10, "values", "Z_i = Score_i V_i");
-  add_output_and_mlp(table, sizes, 11);
+  add_output_and_mlp(table, sizes, 11, heads.query_width());
 }
 
 }  // namespace
 
-IntensityTable intensity_table(const ModelShape& model, Phase phase, int tokens, int batch, Dtype dtype) {
-  const LayerKind& layer = model.kinds.front();
+IntensityTable intensity_table(const ModelShape& model, int layer_index, Phase phase, int tokens, int batch,
+                               Dtype dtype) {
+  const LayerKind& layer = model.layer(layer_index);
+  if (layer.delta_net() != nullptr)
+    throw InputError("layer " + std::to_string(layer_index) + " of " + model.name +
+                     " is a gated delta net, which attends to no tokens; choose a layer of full attention");
   const bool decode = phase == Phase::decode;
-  const int window = layer.attention.sliding_window;
+  const int window = layer.has_kv_heads() ? layer.gqa().sliding_window : 0;
   const double length = tokens;
   const double context = decode ? length + 1 : length;
   const double scored = window == 0 ? context : std::min<double>(context, window);
@@ -172,10 +248,10 @@ IntensityTable intensity_table(const ModelShape& model, Phase phase, int tokens,
                     context,
                     scored};
   TableBuilder table(sizes);
-  if (decode)
-    add_decode(table, sizes);
+  if (const Mla* latent = layer.mla())
+    decode ? add_latent_decode(table, sizes, *latent) : add_latent_prefill(table, sizes, *latent);
   else
-    add_prefill(table, sizes);
+    decode ? add_decode(table, sizes) : add_prefill(table, sizes);
   return table.finish();
 }
 

@@ -7,6 +7,9 @@
 //   intensity rises towards the group size.
 // - As in the lecture, every operation reads its inputs from memory and writes its output there, scores included (no
 //   fused attention), and prefill scores all L x L pairs (no causal halving). What a real kernel moves is `predict`.
+// - Latent attention (MLA) is expanded to K and V of all heads in prefill, and absorbed in decode: every head attends
+// to
+//   the same latents. A mixture of experts reads the weights of those that its tokens choose, on average, all alike.
 // - In decode L tokens are cached already, and the new one attends to L + 1.
 #pragma once
 
@@ -33,11 +36,13 @@ struct IntensityRow {
 };
 
 struct IntensityTable {
-  std::vector<IntensityRow> rows;  // of one layer, of the model's first kind
+  std::vector<IntensityRow> rows;  // of one layer
   IntensityRow total;              // of the same
 };
 
-// Preconditions: problems(model) is empty, tokens >= 1 in prefill and >= 0 in decode, batch >= 1.
-[[nodiscard]] IntensityTable intensity_table(const ModelShape& model, Phase phase, int tokens, int batch, Dtype dtype);
+// Of layer `layer`. Preconditions: problems(model) is empty, tokens >= 1 in prefill and >= 0 in decode, batch >= 1.
+// Throws InputError for a gated delta net, which attends to no tokens.
+[[nodiscard]] IntensityTable intensity_table(const ModelShape& model, int layer, Phase phase, int tokens, int batch,
+                                             Dtype dtype);
 
 }  // namespace dculab::sim

@@ -66,20 +66,14 @@ template <class Value, class Text>
 [[nodiscard]] std::string size_text(int size) { return size == 0 ? "unsplit" : std::to_string(size); }
 [[nodiscard]] std::string dtype_text(Dtype dtype) { return std::string(name(dtype)); }
 
-[[nodiscard]] std::vector<int> divisors_downwards(int count) {
-  std::vector<int> divisors;
-  for (int divisor = count; divisor >= 1; --divisor)
-    if (count % divisor == 0) divisors.push_back(divisor);
-  return divisors;
-}
-
 // Without accuracy and unless any will do: the model's own. With accuracy: those that lose no more than is tolerated,
 // and the model's own.
 [[nodiscard]] std::vector<int> allowed_kv_heads(const RecommendationQuestion& question, const Recommendation& result) {
   const ModelShape& model = result.serving.model;
   const auto& accuracy = question.scenario.accuracy;
-  if (!accuracy && !question.any_kv_heads) return {model.heads().num_key_value_heads};
-  if (!accuracy) return divisors_downwards(model.heads().num_attention_heads);
+  const std::vector<int> possible = model.possible_kv_heads();
+  if (possible.size() == 1 || (!accuracy && !question.any_kv_heads)) return {model.heads().num_key_value_heads};
+  if (!accuracy) return possible;
   return tolerated_kv_heads(*result.accuracy, model.heads().num_attention_heads, model.heads().num_key_value_heads,
                             accuracy->tolerance);
 }
@@ -273,9 +267,8 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   const std::vector<StackLimits> stacks = stack_limits(part, serving.options, serving.machine);
   if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
   decide_all(question, workload, stacks.front(), result);
-  result.kv_heads = {.candidates =
-                         candidates(serving, result.setting, &sim::Setting::kv_heads,
-                                    divisors_downwards(serving.model.heads().num_attention_heads), size_text)};
+  result.kv_heads = {.candidates = candidates(serving, result.setting, &sim::Setting::kv_heads,
+                                              serving.model.possible_kv_heads(), size_text)};
   static_cast<void>(decide(serving, result.kv_heads));  // what is chosen serves
   const sim::DecodeStep step = sim::decode_step(serving, result.setting, result.served.batch, serving.mean_context());
   result.step = step.price.seconds;

@@ -31,8 +31,9 @@ namespace {
                      .why_not = {}};
   if (machine.kind == lower::DeviceKind::cpu) return limits;
   limits.partition_tokens = {512, 256, 1024, 2048, 0};
-  if (!lower::dculab_gpu::is_supported_head_dim(model.heads().head_dim))
-    limits.why_not = "no kernel for head_dim " + std::to_string(model.heads().head_dim);
+  for (const LayerKind& kind : model.kinds)
+    if (kind.has_kv_heads() && !lower::dculab_gpu::is_supported_head_dim(kind.gqa().heads.head_dim))
+      limits.why_not = "no kernel for head_dim " + std::to_string(kind.gqa().heads.head_dim);
   return limits;
 }
 

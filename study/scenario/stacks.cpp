@@ -38,17 +38,23 @@ namespace {
   return join(names);
 }
 
-// The attention op of one sequence, in a layer of a kind.
-[[nodiscard]] Op attention_of(const LayerKind& kind, const EngineOptions& options, Phase phase) {
-  return plan_attention(kind.attention, options, uniform_batch(phase, 1, 2), phase);
+[[nodiscard]] std::vector<Op> ops_of(const ModelShape& model, const EngineOptions& options, const Batch& batch,
+                                     OpKind kind) {
+  std::vector<Op> ops = plan_step(model, options, batch).ops;
+  std::erase_if(ops, [kind](const Op& op) { return op.kind != kind; });
+  return ops;
+}
+
+// The attention ops of one sequence, in all kinds of layers that have any.
+[[nodiscard]] std::vector<Op> attention_of(const ModelShape& model, const EngineOptions& options, Phase phase) {
+  return ops_of(model, options, uniform_batch(phase, 1, 2),
+                phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill);
 }
 
 // The products of a step, with enough rows that no kernel for a few of them takes the layers'.
 [[nodiscard]] std::vector<Op> products_of(const ModelShape& model, const EngineOptions& options) {
   constexpr int kManyRows = 64;
-  std::vector<Op> ops = plan_step(model, options, uniform_batch(Phase::prefill, 1, kManyRows)).ops;
-  std::erase_if(ops, [](const Op& op) { return op.kind != OpKind::matmul; });
-  return ops;
+  return ops_of(model, options, uniform_batch(Phase::prefill, 1, kManyRows), OpKind::matmul);
 }
 
 template <class Kernel>
@@ -95,8 +101,8 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
     throw InputError("stack " + stack.name, "ALiBi, which " + model.name + " has, is not served");
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
     const auto& kernels = phase == Phase::prefill ? stack.kernels.attention_prefill : stack.kernels.attention_decode;
-    for (const LayerKind& kind : model.kinds) {
-      const std::string why = why_none(kernels, attention_of(kind, options, phase), machine);
+    for (const Op& op : attention_of(model, options, phase)) {
+      const std::string why = why_none(kernels, op, machine);
       if (why.empty()) continue;
       throw InputError("stack " + stack.name,
                        "no kernel serves " + std::string(phase == Phase::prefill ? "prefill" : "decode") +
@@ -111,8 +117,8 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   const lower::Kernels& kernels = machine.stack.kernels;
   std::string serving;
   for (const Phase phase : {Phase::prefill, Phase::decode})
-    for (const LayerKind& kind : model.kinds) {
-      const std::string name(lower::attention_kernel_of(kernels, attention_of(kind, options, phase), machine).name);
+    for (const Op& op : attention_of(model, options, phase)) {
+      const std::string name(lower::attention_kernel_of(kernels, op, machine).name);
       if (serving.find(name) == serving.npos) serving += (serving.empty() ? "" : " and ") + name;
     }
   for (const config::StackParameter& each : config::parameters_of(machine.stack)) {
@@ -143,6 +149,8 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   std::vector<std::string> found = unserved_products(machine, model, options);
   if (machine.kind == lower::DeviceKind::cpu) return found;
   const std::string priced = " on a GPU: priced as if one did";
+  const auto is_latent = [](const LayerKind& kind) { return kind.mla() != nullptr; };
+  if (std::ranges::any_of(model.kinds, is_latent)) found.push_back("no kernel of dculab attends over latents" + priced);
   if (is_kivi(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
   if (options.kv_retention.policy != RetentionPolicy::all)
@@ -156,7 +164,7 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   std::vector<std::string> found;
   if (!model.has_alibi()) return found;
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
-    const Op op = attention_of(model.kinds.front(), options, phase);
+    const Op op = attention_of(model, options, phase).front();
     const lower::AttentionKernel& kernel = lower::attention_kernel_of(machine.stack.kernels, op, machine);
     if (kernel.limits.alibi != lower::Alibi::unknown) continue;
     std::string text = "whether " + std::string(kernel.name) + " takes ALiBi's slopes, which " + model.name +
@@ -255,7 +263,7 @@ std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape&
   const bool is_own = machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu;
   std::vector<std::string> found =
       is_own ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
-  const auto has_soft_cap = [](const LayerKind& kind) { return kind.attention.logit_soft_cap > 0; };
+  const auto has_soft_cap = [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().logit_soft_cap > 0; };
   if (std::ranges::any_of(model.kinds, has_soft_cap))
     found.emplace_back(
         "the soft cap of attention scores is not priced: compute-bound attention takes longer than this");

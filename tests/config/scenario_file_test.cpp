@@ -260,7 +260,7 @@ TEST_CASE("options are the defaults with what the scenario says") {
   CHECK(options.weights == WeightFormat{Dtype::int4, 128});
   CHECK(resolve_options(read(kServing), model).weights == WeightFormat{Dtype::bf16, 0});
   const ModelShape changed = resolve_model(model, read(kServing).model);
-  CHECK(changed.kinds[0].attention.heads.num_key_value_heads == 4);
+  CHECK(changed.kinds[0].gqa().heads.num_key_value_heads == 4);
 }
 
 TEST_CASE("every shipped scenario loads and all its points do") {

@@ -15,7 +15,7 @@ ModelShape small_model(int layers = 3) {
   model.hidden_size = 256;
   model.kinds[0].mlp.intermediate_size = 768;
   model.layers.assign(layers, 0);
-  model.kinds[0].attention.heads = {8, 8, 32};
+  model.kinds[0].gqa().heads = {8, 8, 32};
   model.vocab_size = 2048;
   model.max_position_embeddings = 1024;
   return model;

@@ -15,15 +15,15 @@ ModelShape small_model() {
   model.hidden_size = 64;
   model.kinds[0].mlp.intermediate_size = 128;
   model.layers.assign(2, 0);
-  model.kinds[0].attention.heads = {8, 2, 8};
+  model.kinds[0].gqa().heads = {8, 2, 8};
   model.vocab_size = 1000;
   model.max_position_embeddings = 512;
   model.tie_word_embeddings = true;
   model.kinds[0].mlp.kind = MlpKind::plain;
   model.dtype = Dtype::bf16;
   model.norm_eps = 1e-5;
-  model.kinds[0].attention.position.rope_theta = 500000;
-  model.kinds[0].attention.position.rope_scaling = {RopeScalingKind::llama3, 8, 1, 4, 4096};
+  model.kinds[0].gqa().position.rope_theta = 500000;
+  model.kinds[0].gqa().position.rope_scaling = {RopeScalingKind::llama3, 8, 1, 4, 4096};
   return model;
 }
 
@@ -53,7 +53,7 @@ Trace small_trace() {
   }
   trace.steps = {step, step};
   trace.steps[1].id = "second";
-  trace.steps[1].model.kinds[0].attention.position.rope_scaling = {};
+  trace.steps[1].model.kinds[0].gqa().position.rope_scaling = {};
   return trace;
 }
 
@@ -83,21 +83,21 @@ TEST_CASE("kinds of layers, and what only newer families have, survive the way t
   ModelShape& model = trace.steps[0].model;
   LayerKind full = model.kinds[0];
   full.norms = NormPlacement::sandwich;
-  full.attention.qk_norm = QkNorm::per_head;
-  full.attention.query_scalar = 12;
-  full.attention.logit_soft_cap = 50;
-  full.attention.position.rotary_dim = 4;
-  full.attention.position.pairs = RopePairs::neighbours;
-  full.attention.position.rope_scaling = {
+  full.gqa().qk_norm = QkNorm::per_head;
+  full.gqa().query_scalar = 12;
+  full.gqa().logit_soft_cap = 50;
+  full.gqa().position.rotary_dim = 4;
+  full.gqa().position.pairs = RopePairs::neighbours;
+  full.gqa().position.rope_scaling = {
       .kind = RopeScalingKind::yarn, .factor = 4, .beta_fast = 16, .truncate = false, .attention_factor = 1.25};
   LayerKind windowed = full;
-  windowed.attention.sliding_window = 64;
-  windowed.attention.position.rope_scaling = {.kind = RopeScalingKind::longrope, .factor = 2, .short_factor = {1, 1.5}};
+  windowed.gqa().sliding_window = 64;
+  windowed.gqa().position.rope_scaling = {.kind = RopeScalingKind::longrope, .factor = 2, .short_factor = {1, 1.5}};
   model.kinds.clear(), model.layers.clear();
   for (const LayerKind& kind : {windowed, windowed, full, windowed}) add_layer(model, kind);
   model.unit_offset_norms = true, model.embedding_scale = 8, model.final_logit_soft_cap = 30;
   model.learned_positions = 34;
-  model.kinds[1].attention.position.kind = PositionKind::none;
+  model.kinds[1].gqa().position.kind = PositionKind::none;
   model.kinds[1].mlp.activation = ActivationKind::relu;
   leave_out_ops(trace.steps[0]);
   const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
@@ -149,8 +149,8 @@ TEST_CASE("a trace is written and read back the same") {
   const TraceStep& step = again.steps[0];
   CHECK(step.model.name == trace.steps[0].model.name);
   CHECK(step.model.kinds[0].mlp.kind == MlpKind::plain);
-  CHECK(step.model.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::llama3);
-  CHECK(step.model.kinds[0].attention.position.rope_scaling.original_max_position_embeddings == 4096);
+  CHECK(step.model.kinds[0].gqa().position.rope_scaling.kind == RopeScalingKind::llama3);
+  CHECK(step.model.kinds[0].gqa().position.rope_scaling.original_max_position_embeddings == 4096);
   CHECK(step.options.weights == WeightFormat{Dtype::int4, 32});
   CHECK(step.options.gpu_memory_utilization == 0.123456789);
   CHECK(step.options.attention_split.partition_tokens == 0);
@@ -164,7 +164,7 @@ TEST_CASE("a trace is written and read back the same") {
   CHECK(step.batch.sequences[4].id == 4);
   CHECK(step.batch.sequences[4].phase == Phase::prefill);
   CHECK(step.batch.sequences[4].num_logits == 0);
-  CHECK(again.steps[1].model.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::none);
+  CHECK(again.steps[1].model.kinds[0].gqa().position.rope_scaling.kind == RopeScalingKind::none);
 }
 
 TEST_CASE("a trace of an older version, which says whether logits were needed, is read") {
@@ -185,23 +185,23 @@ TEST_CASE("a trace keeps what tells a family from Llama, and writes nothing of i
   model.kinds[0].mlp.activation = ActivationKind::gelu_tanh;
   model.norm = NormKind::layer_norm;
   model.kinds[0].block = BlockKind::parallel_two_norms;
-  model.kinds[0].attention.position.kind = PositionKind::alibi;
-  model.kinds[0].attention.position.alibi_scale = 0.125;
-  model.embedding_norm = model.kinds[0].attention.output_bias = model.quantized_lm_head = true;
+  model.kinds[0].gqa().position.kind = PositionKind::alibi;
+  model.kinds[0].gqa().position.alibi_scale = 0.125;
+  model.embedding_norm = model.kinds[0].gqa().output_bias = model.quantized_lm_head = true;
   model.plain = {.attention = true, .shared_experts = true};
-  model.kinds[0].attention.sliding_window = 300;
+  model.kinds[0].gqa().sliding_window = 300;
   model.tie_word_embeddings = false;
   const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
   const ModelShape& read = again.steps[0].model;
   CHECK(read.kinds[0].mlp.activation == ActivationKind::gelu_tanh);
   CHECK(read.norm == NormKind::layer_norm);
   CHECK(read.kinds[0].block == BlockKind::parallel_two_norms);
-  CHECK(read.kinds[0].attention.position.kind == PositionKind::alibi);
-  CHECK(read.kinds[0].attention.position.alibi_scale == 0.125);
-  CHECK((read.embedding_norm && read.kinds[0].attention.output_bias && read.quantized_lm_head));
-  CHECK((!read.kinds[0].attention.qkv_bias && !read.kinds[0].mlp.bias));
+  CHECK(read.kinds[0].gqa().position.kind == PositionKind::alibi);
+  CHECK(read.kinds[0].gqa().position.alibi_scale == 0.125);
+  CHECK((read.embedding_norm && read.kinds[0].gqa().output_bias && read.quantized_lm_head));
+  CHECK((!read.kinds[0].gqa().qkv_bias && !read.kinds[0].mlp.bias));
   CHECK(read.plain == model.plain);
-  CHECK(read.kinds[0].attention.sliding_window == 300);
+  CHECK(read.kinds[0].gqa().sliding_window == 300);
   CHECK(again.steps[1].model.norm == NormKind::rms_norm);
 }
 

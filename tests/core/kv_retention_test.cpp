@@ -21,7 +21,7 @@ ModelShape small_model() {
           .hidden_size = 64,
           .vocab_size = 100,
           .max_position_embeddings = 512,
-          .kinds = {{.attention = {.heads = {4, 2, 16}}, .mlp = {128}}},
+          .kinds = {{.attention = Gqa{.heads = {4, 2, 16}}, .mlp = {128}}},
           .layers = {0, 0}};
 }
 
@@ -188,11 +188,11 @@ TEST_CASE("models whose attention goes by place are refused where places are re-
   options.kv_retention = hitters_of(4, 8);
   ModelShape model = small_model();
   CHECK(problems(options, model).empty());
-  model.kinds[0].attention.position.kind = PositionKind::alibi;
+  model.kinds[0].gqa().position.kind = PositionKind::alibi;
   CHECK_THAT(problems(options, model).at(0), ContainsSubstring("cannot serve small: ALiBi"));
   options.kv_retention = sinks_of(4, 8);  // ALiBi's distances are those within the cache, as in the paper
   CHECK(problems(options, model).empty());
-  model.kinds[0].attention.sliding_window = 64;
+  model.kinds[0].gqa().sliding_window = 64;
   CHECK_THAT(problems(options, model).at(0), ContainsSubstring("its sliding window of 64 tokens"));
   options.kv_retention = window_of(8);
   CHECK(problems(options, model).empty());

@@ -13,7 +13,7 @@ ModelShape small_model() {
   return {.hidden_size = 64,
           .vocab_size = 100,
           .max_position_embeddings = 512,
-          .kinds = {{.attention = {.heads = {4, 2, 16}}, .mlp = {128}}},
+          .kinds = {{.attention = Gqa{.heads = {4, 2, 16}}, .mlp = {128}}},
           .layers = {0, 0}};
 }
 

@@ -59,7 +59,7 @@ Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& w
   ModelShape model{.hidden_size = 64,
                    .vocab_size = 100,
                    .max_position_embeddings = 512,
-                   .kinds = {{.attention = {.heads = {4, 2, 16}}, .mlp = {128}}},
+                   .kinds = {{.attention = Gqa{.heads = {4, 2, 16}}, .mlp = {128}}},
                    .layers = {0, 0}};
   Scheduler scheduler(options,
                       {.num_blocks = num_blocks, .max_position_embeddings = 512, .num_host_blocks = num_host_blocks},

@@ -207,11 +207,11 @@ TEST_CASE("a step allocates nothing but its result once it has warmed up") {
 
 TEST_CASE("models that the kernels cannot run are refused") {
   ModelWeights weights = load_weights(kGoldenFolder / "gqa");
-  weights.shape.kinds[0].attention.heads.head_dim = 12;
+  weights.shape.kinds[0].gqa().heads.head_dim = 12;
   REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring("needs a multiple of 8"));
-  weights.shape.kinds[0].attention.heads.head_dim = 16;
+  weights.shape.kinds[0].gqa().heads.head_dim = 16;
   LayerKind other = weights.shape.kinds[0];
-  other.attention.heads.num_key_value_heads = 1;
+  other.gqa().heads.num_key_value_heads = 1;
   weights.shape.kinds.push_back(other);
   REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring("layers of different heads"));
 }

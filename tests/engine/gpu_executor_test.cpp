@@ -61,7 +61,7 @@ TEST_CASE("weights are uploaded once, and a step allocates nothing on the device
     shape.tie_word_embeddings = is_tied;
     const auto device = std::make_shared<CountingDevice>(kernels::gpu::open_host_device({}));
     Stepper stepper(device, random_weights(shape, 7), {.kv_dtype = Dtype::f16});
-    const double rope_table = 4.0 * shape.max_position_embeddings * shape.kinds[0].attention.heads.head_dim;
+    const double rope_table = 4.0 * shape.max_position_embeddings * shape.kinds[0].gqa().heads.head_dim;
     CHECK(static_cast<double>(device->counts().uploads) ==
           weight_footprint(shape, {Dtype::f16, 0}).value() + rope_table);
 

@@ -73,9 +73,9 @@ TEST_CASE("logits of tied heads and scaled rotary embeddings are the CPU engine'
   ModelShape tied = small_model(2);
   tied.tie_word_embeddings = true;
   ModelShape linear = small_model(2);
-  linear.kinds[0].attention.position.rope_scaling = {.kind = RopeScalingKind::linear, .factor = 4};
+  linear.kinds[0].gqa().position.rope_scaling = {.kind = RopeScalingKind::linear, .factor = 4};
   ModelShape llama3 = small_model(2);
-  llama3.kinds[0].attention.position.rope_scaling = {
+  llama3.kinds[0].gqa().position.rope_scaling = {
       .kind = RopeScalingKind::llama3, .factor = 8, .original_max_position_embeddings = 16};
   for (const ModelShape& shape : {tied, linear, llama3})
     check_against_cpu(random_weights(shape, 3), {.kv_dtype = Dtype::bf16}, 64);

@@ -27,7 +27,7 @@ ModelWeights random_mixture(const std::string& variant, std::optional<WeightForm
   ModelShape shape = golden_weights(variant).shape;
   shape.hidden_size = 64;
   for (LayerKind& kind : shape.kinds) {
-    kind.attention.heads = {4, 2, 32};
+    kind.gqa().heads = {4, 2, 32};
     if (kind.mlp.intermediate_size > 0) kind.mlp.intermediate_size = 96;
     if (kind.experts) kind.experts->intermediate_size = 96;
   }

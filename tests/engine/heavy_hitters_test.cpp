@@ -111,7 +111,7 @@ class Engine {
     for (int layer = 0; layer < shape_.num_layers(); ++layer) {
       REQUIRE(hitters_.place(layer) != nullptr);
       for (int token = position; token < position + count; ++token) add_attention(layer, token);
-      for (int head = 0; head < shape_.kinds[0].attention.heads.num_key_value_heads; ++head)
+      for (int head = 0; head < shape_.kinds[0].gqa().heads.num_key_value_heads; ++head)
         seen.push_back(kept_by(hitters_, layer, head));
     }
     return seen;
@@ -122,7 +122,7 @@ class Engine {
 
   void add_attention(int layer, int token) {
     float* sums = hitters_.sums(layer, 0, 1)[0];
-    for (int head = 0; head < shape_.kinds[0].attention.heads.num_attention_heads; ++head) {
+    for (int head = 0; head < shape_.kinds[0].gqa().heads.num_attention_heads; ++head) {
       const int kv_head = head / shape_.heads().group_size();
       const auto places = hitters_.positions(7, layer, kv_head);
       Positions seen;
@@ -147,7 +147,7 @@ class Engine {
 
 TEST_CASE("H2O sees what the published procedure sees, the token itself counted in the window") {
   for (const int kv_heads : {1, 2, 4}) {
-    const ModelShape shape{.kinds = {{.attention = {.heads = {4, kv_heads, 0}}}}, .layers = {0, 0}};
+    const ModelShape shape{.kinds = {{.attention = Gqa{.heads = {4, kv_heads, 0}}}}, .layers = {0, 0}};
     for (const auto& [hitters, recent] : {std::pair{6, 6}, {1, 20}, {12, 0}, {5, 9}}) {
       INFO(kv_heads << " KV heads, " << hitters << " heavy hitters, " << recent << " recent tokens");
       Engine engine(shape, hitters_of(hitters, recent + 1));
@@ -192,7 +192,7 @@ TEST_CASE("H2O in a model: every layer and KV head keeps what a dense model keep
       }
       executor.run(plan_step(weights.shape, options, batch));
       for (int layer = 0; layer < weights.shape.num_layers(); ++layer) {
-        for (int head = 0; head < weights.shape.kinds[0].attention.heads.num_key_value_heads; ++head) {
+        for (int head = 0; head < weights.shape.kinds[0].gqa().heads.num_key_value_heads; ++head) {
           INFO(variant << ", layer " << layer << ", KV head " << head << ", position " << position);
           REQUIRE(kept_by(executor.heavy_hitters(), layer, head) == dense.kept(layer, head));
         }

@@ -26,7 +26,8 @@ constexpr int kHeadDim = 32;
 ModelShape one_head(int sliding_window) {
   ModelShape model;
   model.hidden_size = kHeadDim, model.vocab_size = 8, model.max_position_embeddings = 2048;
-  set_layers(model, 1, {.attention = {.heads = {1, 1, kHeadDim}, .sliding_window = sliding_window}, .mlp = {kHeadDim}});
+  set_layers(model, 1,
+             {.attention = Gqa{.heads = {1, 1, kHeadDim}, .sliding_window = sliding_window}, .mlp = {kHeadDim}});
   return model;
 }
 

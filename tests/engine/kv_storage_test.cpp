@@ -87,7 +87,7 @@ TEST_CASE("swapped blocks come back as they were, out before in, with their scal
 
 TEST_CASE("scales lie beside the blocks, and copied blocks take theirs along") {
   ModelShape shape = gqa_shape();
-  shape.kinds[0].attention.heads.head_dim = 32;
+  shape.kinds[0].gqa().heads.head_dim = 32;
   for (const Dtype dtype : {Dtype::int8, Dtype::kivi4, Dtype::kivi2}) {
     INFO(name(dtype));
     KvStorage storage(shape, {.num_blocks = 3, .block_size = 8, .dtype = dtype, .max_num_seqs = 2});
@@ -144,7 +144,7 @@ TEST_CASE("residuals belong to running sequences and are free again when those a
 
 TEST_CASE("random values of every dtype are numbers") {
   ModelShape shape = gqa_shape();
-  shape.kinds[0].attention.heads.head_dim = 32;
+  shape.kinds[0].gqa().heads.head_dim = 32;
   for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::int8, Dtype::kivi4, Dtype::kivi2}) {
     INFO(name(dtype));
     KvStorage storage(shape, {.num_blocks = 8, .block_size = 16, .dtype = dtype, .max_num_seqs = 1});

@@ -34,14 +34,14 @@ std::string error_with(const std::string& extra, const std::string& type = "llam
 
 TEST_CASE("what config.json leaves out has Hugging Face's defaults") {
   const ModelShape shape = shape_with("");
-  REQUIRE(shape.kinds[0].attention.heads.num_key_value_heads == 4);
-  REQUIRE(shape.kinds[0].attention.heads.head_dim == 16);
+  REQUIRE(shape.kinds[0].gqa().heads.num_key_value_heads == 4);
+  REQUIRE(shape.kinds[0].gqa().heads.head_dim == 16);
   REQUIRE(shape.max_position_embeddings == 2048);
-  REQUIRE(shape.kinds[0].attention.position.rope_theta == 10000.0);
+  REQUIRE(shape.kinds[0].gqa().position.rope_theta == 10000.0);
   REQUIRE(shape.norm_eps == 1e-6);
   REQUIRE_FALSE(shape.tie_word_embeddings);
   REQUIRE(shape.dtype == Dtype::f32);
-  REQUIRE(shape.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::none);
+  REQUIRE(shape.kinds[0].gqa().position.rope_scaling.kind == RopeScalingKind::none);
   REQUIRE(shape_with(R"(, "num_key_value_heads": null, "rope_scaling": null, "head_dim": null)").heads().head_dim ==
           16);
 }
@@ -53,26 +53,27 @@ TEST_CASE("both spellings of dtype are read") {
 
 TEST_CASE("rope scaling is read from older and newer exports") {
   const ModelShape old_linear = shape_with(R"(, "rope_theta": 5e5, "rope_scaling": {"type": "linear", "factor": 4})");
-  REQUIRE(old_linear.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::linear);
-  REQUIRE(old_linear.kinds[0].attention.position.rope_scaling.factor == 4.0);
-  REQUIRE(old_linear.kinds[0].attention.position.rope_theta == 5e5);
+  REQUIRE(old_linear.kinds[0].gqa().position.rope_scaling.kind == RopeScalingKind::linear);
+  REQUIRE(old_linear.kinds[0].gqa().position.rope_scaling.factor == 4.0);
+  REQUIRE(old_linear.kinds[0].gqa().position.rope_theta == 5e5);
   const std::string llama3 = R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                                  "original_max_position_embeddings": 8192, "rope_theta": 5e5})";
   for (const std::string key : {"rope_scaling", "rope_parameters"}) {
     const ModelShape shape = shape_with(R"(, ")" + key + R"(": )" + llama3);
-    REQUIRE(shape.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::llama3);
-    REQUIRE(shape.kinds[0].attention.position.rope_scaling.high_freq_factor == 4.0);
-    REQUIRE(shape.kinds[0].attention.position.rope_scaling.original_max_position_embeddings == 8192);
-    REQUIRE(shape.kinds[0].attention.position.rope_theta == (key == "rope_parameters" ? 5e5 : 1e4));
+    REQUIRE(shape.kinds[0].gqa().position.rope_scaling.kind == RopeScalingKind::llama3);
+    REQUIRE(shape.kinds[0].gqa().position.rope_scaling.high_freq_factor == 4.0);
+    REQUIRE(shape.kinds[0].gqa().position.rope_scaling.original_max_position_embeddings == 8192);
+    REQUIRE(shape.kinds[0].gqa().position.rope_theta == (key == "rope_parameters" ? 5e5 : 1e4));
   }
   REQUIRE(shape_with(R"(, "rope_parameters": {"rope_type": "default", "rope_theta": 2e4})")
               .kinds[0]
-              .attention.position.rope_theta == 2e4);
+              .gqa()
+              .position.rope_theta == 2e4);
 }
 
 TEST_CASE("mistral has a window of 4096 unless config.json says otherwise, and none that never slides") {
   const auto window = [](const std::string& extra) {
-    return shape_with(R"(, "num_key_value_heads": 2)" + extra, "mistral").kinds[0].attention.sliding_window;
+    return shape_with(R"(, "num_key_value_heads": 2)" + extra, "mistral").kinds[0].gqa().sliding_window;
   };
   REQUIRE(window("") == 4096);
   REQUIRE(window(R"(, "sliding_window": null)") == 0);
@@ -84,15 +85,16 @@ TEST_CASE("mistral has a window of 4096 unless config.json says otherwise, and n
 TEST_CASE("qwen2 has biases for Q, K and V alone, and a window in the layers after the first") {
   const std::string heads = R"(, "num_key_value_heads": 2)";
   const ModelShape shape = shape_with(heads, "qwen2");
-  REQUIRE(shape.kinds[0].attention.qkv_bias);
-  REQUIRE_FALSE(shape.kinds[0].attention.output_bias);
+  REQUIRE(shape.kinds[0].gqa().qkv_bias);
+  REQUIRE_FALSE(shape.kinds[0].gqa().output_bias);
   REQUIRE_FALSE(shape.kinds[0].mlp.bias);
   const auto window = [&](const std::string& extra) {
     return shape_with(heads + R"(, "use_sliding_window": true, "sliding_window": 512)" + extra, "qwen2")
         .kinds[0]
-        .attention.sliding_window;
+        .gqa()
+        .sliding_window;
   };
-  REQUIRE(shape_with(heads + R"(, "sliding_window": 512)", "qwen2").kinds[0].attention.sliding_window == 0);
+  REQUIRE(shape_with(heads + R"(, "sliding_window": 512)", "qwen2").kinds[0].gqa().sliding_window == 0);
   REQUIRE(window("") == 0);  // from layer 28 on, and there are 2
   REQUIRE(window(R"(, "max_window_layers": 2)") == 0);
   REQUIRE(window(R"(, "max_window_layers": 0)") == 512);
@@ -100,14 +102,13 @@ TEST_CASE("qwen2 has biases for Q, K and V alone, and a window in the layers aft
   const ModelShape mixed =
       shape_with(heads + R"(, "use_sliding_window": true, "sliding_window": 512, "max_window_layers": 1)", "qwen2");
   REQUIRE(mixed.layers == std::vector<std::uint8_t>{0, 1});
-  REQUIRE(mixed.kinds[0].attention.sliding_window == 0);
-  REQUIRE(mixed.kinds[1].attention.sliding_window == 512);
+  REQUIRE(mixed.kinds[0].gqa().sliding_window == 0);
+  REQUIRE(mixed.kinds[1].gqa().sliding_window == 512);
 }
 
 TEST_CASE("llama may have biases") {
   const ModelShape attention = shape_with(R"(, "attention_bias": true)");
-  REQUIRE((attention.kinds[0].attention.qkv_bias && attention.kinds[0].attention.output_bias &&
-           !attention.kinds[0].mlp.bias));
+  REQUIRE((attention.kinds[0].gqa().qkv_bias && attention.kinds[0].gqa().output_bias && !attention.kinds[0].mlp.bias));
   REQUIRE(shape_with(R"(, "mlp_bias": true)").kinds[0].mlp.bias);
 }
 
@@ -117,17 +118,17 @@ TEST_CASE("bloom is read under both spellings of its sizes") {
   REQUIRE(old.hidden_size == 64);
   REQUIRE(old.kinds[0].mlp.intermediate_size == 256);
   REQUIRE(old.num_layers() == 3);
-  REQUIRE(old.kinds[0].attention.heads.num_key_value_heads == 4);
-  REQUIRE(old.kinds[0].attention.heads.head_dim == 16);
+  REQUIRE(old.kinds[0].gqa().heads.num_key_value_heads == 4);
+  REQUIRE(old.kinds[0].gqa().heads.head_dim == 16);
   REQUIRE(old.max_position_embeddings == 2048);
   REQUIRE(old.tie_word_embeddings);
-  REQUIRE(old.kinds[0].attention.position.kind == PositionKind::alibi);
-  REQUIRE(old.kinds[0].attention.position.alibi_scale == 1.0);
+  REQUIRE(old.kinds[0].gqa().position.kind == PositionKind::alibi);
+  REQUIRE(old.kinds[0].gqa().position.alibi_scale == 1.0);
   REQUIRE(old.norm == NormKind::layer_norm);
   REQUIRE(old.norm_eps == 1e-5);
   REQUIRE(old.kinds[0].mlp.activation == ActivationKind::gelu_tanh);
-  REQUIRE((old.embedding_norm && old.kinds[0].attention.qkv_bias && old.kinds[0].attention.output_bias &&
-           old.kinds[0].mlp.bias));
+  REQUIRE(
+      (old.embedding_norm && old.kinds[0].gqa().qkv_bias && old.kinds[0].gqa().output_bias && old.kinds[0].mlp.bias));
   REQUIRE(old.kinds[0].block == BlockKind::sequential);
   const ModelShape newer = shape_with(R"(, "seq_length": 512)", "bloom");
   REQUIRE(newer.num_layers() == 2);
@@ -136,24 +137,24 @@ TEST_CASE("bloom is read under both spellings of its sizes") {
 
 TEST_CASE("falcon comes with one, with some and with as many KV heads as query heads") {
   const ModelShape small = shape_with("", "falcon");
-  REQUIRE(small.kinds[0].attention.heads.num_key_value_heads == 1);
+  REQUIRE(small.kinds[0].gqa().heads.num_key_value_heads == 1);
   REQUIRE(small.kinds[0].block == BlockKind::parallel);
-  REQUIRE(small.kinds[0].attention.position.kind == PositionKind::rope);
+  REQUIRE(small.kinds[0].gqa().position.kind == PositionKind::rope);
   REQUIRE(small.kinds[0].mlp.activation == ActivationKind::gelu);
   REQUIRE(small.kinds[0].mlp.intermediate_size == 256);
-  REQUIRE_FALSE(small.kinds[0].attention.qkv_bias);
+  REQUIRE_FALSE(small.kinds[0].gqa().qkv_bias);
   const ModelShape large = shape_with(R"(, "new_decoder_architecture": true, "n_head_kv": 2)", "falcon");
-  REQUIRE(large.kinds[0].attention.heads.num_key_value_heads == 2);
+  REQUIRE(large.kinds[0].gqa().heads.num_key_value_heads == 2);
   REQUIRE(large.kinds[0].block == BlockKind::parallel_two_norms);
   const ModelShape middle =
       shape_with(R"(, "new_decoder_architecture": true, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1)", "falcon");
   REQUIRE(middle.kinds[0].block == BlockKind::parallel);
   const ModelShape rw =
       shape_with(R"(, "multi_query": false, "parallel_attn": false, "alibi": true, "bias": true)", "falcon");
-  REQUIRE(rw.kinds[0].attention.heads.num_key_value_heads == 4);
+  REQUIRE(rw.kinds[0].gqa().heads.num_key_value_heads == 4);
   REQUIRE(rw.kinds[0].block == BlockKind::sequential);
-  REQUIRE(rw.kinds[0].attention.position.kind == PositionKind::alibi);
-  REQUIRE(rw.kinds[0].attention.position.alibi_scale == 0.25);  // 1 / sqrt(16)
+  REQUIRE(rw.kinds[0].gqa().position.kind == PositionKind::alibi);
+  REQUIRE(rw.kinds[0].gqa().position.alibi_scale == 0.25);  // 1 / sqrt(16)
   REQUIRE(rw.kinds[0].mlp.bias);
 }
 
@@ -173,8 +174,8 @@ TEST_CASE("values that no model has are refused") {
 TEST_CASE("the shape of a folder is named after it") {
   const ModelShape shape = read_model_shape(kGoldenFolder / "gqa");
   REQUIRE(shape.name == "gqa");
-  REQUIRE(shape.kinds[0].attention.heads.head_dim == 16);
-  REQUIRE(shape.kinds[0].attention.heads.num_key_value_heads == 2);
+  REQUIRE(shape.kinds[0].gqa().heads.head_dim == 16);
+  REQUIRE(shape.kinds[0].gqa().heads.num_key_value_heads == 2);
   REQUIRE(read_model_shape(kGoldenFolder / "gqa" / "config.json").name == "gqa");
 }
 

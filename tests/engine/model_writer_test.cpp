@@ -75,8 +75,8 @@ TEST_CASE("a model that is written and loaded again has the same shape and bits"
     write_model(scratch / "model", weights, kGoldenFolder / variant);
     ModelWeights again = load_weights(scratch / "model");
     REQUIRE(again.shape.dtype == weights.shape.dtype);
-    REQUIRE(again.shape.kinds[0].attention.position.rope_scaling.factor ==
-            weights.shape.kinds[0].attention.position.rope_scaling.factor);
+    REQUIRE(again.shape.kinds[0].gqa().position.rope_scaling.factor ==
+            weights.shape.kinds[0].gqa().position.rope_scaling.factor);
     const auto before = tensor_slots(weights);
     const auto after = tensor_slots(again);
     REQUIRE(before.size() == after.size());

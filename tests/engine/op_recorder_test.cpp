@@ -130,7 +130,7 @@ TEST_CASE("partitioned decode attention is two launches; the second reads what t
   CHECK(recorded.launches[0].workgroups == lowered(recorded).grid.workgroups);
   const double partials = 2 * 4;
   const double numerators = 4 * partials * model.heads().query_width(),
-               sums = 4 * partials * 2 * model.kinds[0].attention.heads.num_attention_heads;
+               sums = 4 * partials * 2 * model.kinds[0].gqa().heads.num_attention_heads;
   CHECK(distinct_bytes({recorded.launches[1]}, OperandRole::kv_read, AccessKind::load) == 0);
   // The second pass asks for the context lengths, maxima and sums, and the numerators.
   CHECK(distinct_bytes({recorded.launches[1]}, OperandRole::activation, AccessKind::load) == 2 * 4 + sums + numerators);
@@ -193,7 +193,7 @@ TEST_CASE("the other ops touch the bytes of their plan, and those it leaves out"
     check(norm, 1, {.loaded = 2 * values, .stored = 2 * values});
   // Positions, slots and the rotary table's rows of five positions. K is rotated in place before it goes to the cache.
   check("rope_and_cache", 2,
-        {.loaded = 5.0 * (4 + 8 + 4 * model.kinds[0].attention.heads.head_dim),
+        {.loaded = 5.0 * (4 + 8 + 4 * model.kinds[0].gqa().heads.head_dim),
          .stored = 2.0 * 5 * model.heads().kv_width()});
   check("silu_and_mul", 1, {});
 }
@@ -224,7 +224,7 @@ TEST_CASE("what cannot be recorded is refused", "[recording]") {
   options.weights = {Dtype::int4, 128};
   CHECK_NOTHROW(record_op(model, options, batch, "attention_decode", 64));
   CHECK_NOTHROW(record_op(model, options, batch, "lm_head", 64));
-  model.kinds[0].attention.heads.head_dim = 40;
+  model.kinds[0].gqa().heads.head_dim = 40;
   CHECK_THROWS_AS(record_op(model, options, batch, "attention_decode", 64), InputError);
 }
 

@@ -20,8 +20,7 @@ namespace {
 // Gives heads `from` and `to` of every layer the same K and V.
 void copy_head(ModelWeights& weights, std::size_t from, std::size_t to) {
   const auto bytes =
-      static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim * weights.shape.hidden_size) *
-      sizeof(float);
+      static_cast<std::size_t>(weights.shape.kinds[0].gqa().heads.head_dim * weights.shape.hidden_size) * sizeof(float);
   for (const WeightSlots& layer : weights.layers)
     for (const kernels::WeightView* view :
          {&layer[WeightSlot::qkv_proj].weights[kK], &layer[WeightSlot::qkv_proj].weights[kV]})
@@ -126,8 +125,8 @@ TEST_CASE("means inside and between groups, by hand") {
 
 TEST_CASE("statistics of two heads, by hand") {
   ModelShape shape;
-  shape.hidden_size = shape.kinds[0].attention.heads.num_attention_heads =
-      shape.kinds[0].attention.heads.num_key_value_heads = shape.kinds[0].attention.heads.head_dim = 2;
+  shape.hidden_size = shape.kinds[0].gqa().heads.num_attention_heads = shape.kinds[0].gqa().heads.num_key_value_heads =
+      shape.kinds[0].gqa().heads.head_dim = 2;
   HeadStatistics statistics(shape);
   //                             Q           K heads     V heads
   statistics.add_qkv(std::vector{0.F, 0.F, 0.F, 0.F, 3.F, 4.F, 4.F, 3.F, 1.F, 0.F, 0.F, 2.F});
@@ -197,7 +196,7 @@ TEST_CASE("a weighted merge follows the weights, an unweighted one does not") {
       merge_heads(weights, std::vector<LayerMerge>(2, LayerMerge{groups, {1.0, 0.0, 0.0, 0.0}, {}}));
   const ModelWeights pooled = regrouped(weights, 2);
   const auto head_values =
-      static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim * weights.shape.hidden_size);
+      static_cast<std::size_t>(weights.shape.kinds[0].gqa().heads.head_dim * weights.shape.hidden_size);
   const auto* const before = static_cast<const float*>(weights.layers[1][WeightSlot::qkv_proj].weights[kK].data);
   const auto* const after = static_cast<const float*>(one_sided.layers[1][WeightSlot::qkv_proj].weights[kK].data);
   const auto* const mean = static_cast<const float*>(pooled.layers[1][WeightSlot::qkv_proj].weights[kK].data);
@@ -243,7 +242,7 @@ TEST_CASE("what cannot be regrouped is refused") {
   changed.shape.quantization = WeightFormat{Dtype::int4, 32};
   REQUIRE_THROWS_WITH(regroup(changed, {.num_key_value_heads = 2}, {}), ContainsSubstring("quantized"));
   changed = weights;
-  changed.shape.kinds[0].attention.position.kind = PositionKind::alibi;
+  changed.shape.kinds[0].gqa().position.kind = PositionKind::alibi;
   REQUIRE_NOTHROW(regroup(changed, {.num_key_value_heads = 2}, {}));
   REQUIRE_THROWS_WITH(merge_heads(changed, in_all_layers({{0, 2}, {1, 3}})), ContainsSubstring("ALiBi"));
 

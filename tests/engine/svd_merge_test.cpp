@@ -67,7 +67,7 @@ void relate_heads(const ModelWeights& weights, int from, int to, const Map& k, c
   for (const WeightSlots& layer : weights.layers) {
     relate(layer[WeightSlot::qkv_proj].weights[kK], weights.shape.hidden_size, from, to, k);
     relate(layer[WeightSlot::qkv_proj].weights[kV], weights.shape.hidden_size, from, to, v);
-    if (!weights.shape.kinds[0].attention.qkv_bias) continue;
+    if (!weights.shape.kinds[0].gqa().qkv_bias) continue;
     relate(layer[WeightSlot::qkv_proj].biases[kK], 1, from, to, k);
     relate(layer[WeightSlot::qkv_proj].biases[kV], 1, from, to, v);
   }
@@ -120,7 +120,7 @@ TEST_CASE("query heads that share a KV head, and biases, follow the maps") {
   std::vector<float> biases(32);  // the same for Q, K and V of all layers
   for (std::size_t i = 0; i < biases.size(); ++i) biases[i] = 0.3F * std::sin(static_cast<float>(i));
   std::vector<float> k_bias = biases, v_bias = biases;
-  weights.shape.kinds[0].attention.qkv_bias = true;
+  weights.shape.kinds[0].gqa().qkv_bias = true;
   const Map turn = plane_map(8, 1), map = any_map(8, 1);
   for (WeightSlots& layer : weights.layers) {
     layer[WeightSlot::qkv_proj].biases[kQ] = {biases.data(), Dtype::f32, weights.shape.heads().query_width()};
@@ -134,13 +134,13 @@ TEST_CASE("query heads that share a KV head, and biases, follow the maps") {
 
 TEST_CASE("with ALiBi any map of K is undone, and what K is on the mean does not matter") {
   const ModelWeights weights = load_weights(kFamilyFolder / "bloom");
-  REQUIRE(weights.shape.kinds[0].attention.position.kind == PositionKind::alibi);
+  REQUIRE(weights.shape.kinds[0].gqa().position.kind == PositionKind::alibi);
   for (const int head : {0, 2})
-    relate_heads(weights, head, head + 1, any_map(weights.shape.kinds[0].attention.heads.head_dim, head + 1),
-                 any_map(weights.shape.kinds[0].attention.heads.head_dim, 1));
+    relate_heads(weights, head, head + 1, any_map(weights.shape.kinds[0].gqa().heads.head_dim, head + 1),
+                 any_map(weights.shape.kinds[0].gqa().heads.head_dim, 1));
   for (const WeightSlots& layer : weights.layers)
     reinterpret_cast<float*>(
-        writable(layer[WeightSlot::qkv_proj].biases[kK]))[weights.shape.kinds[0].attention.heads.head_dim] +=
+        writable(layer[WeightSlot::qkv_proj].biases[kK]))[weights.shape.kinds[0].gqa().heads.head_dim] +=
         3.0F;  // of head 1 alone
   require_near(logits_after(svd_merged(weights, kTokens, kNeighbours), kTokens), logits_after(weights, kTokens));
 }
@@ -166,8 +166,8 @@ TEST_CASE("equal heads become what they are, and heads of their own stay as they
 TEST_CASE("what two heads lose, by hand") {
   ModelShape shape;
   shape.hidden_size = 4;
-  shape.kinds[0].attention.heads.num_attention_heads = shape.kinds[0].attention.heads.num_key_value_heads =
-      shape.kinds[0].attention.heads.head_dim = 2;
+  shape.kinds[0].gqa().heads.num_attention_heads = shape.kinds[0].gqa().heads.num_key_value_heads =
+      shape.kinds[0].gqa().heads.head_dim = 2;
   HeadMoments moments(shape);
   //                        Q                    K                    V
   moments.add_qkv(std::vector{1.F, 0.F, 2.F, 0.F, 3.F, 0.F, 0.F, 0.F, 2.F, 0.F, 0.F, 0.F});

@@ -128,15 +128,15 @@ TEST_CASE("random quantized weights are packed layer matrices that keep the scal
 TEST_CASE("regrouping averages neighbouring KV heads") {
   const ModelWeights weights = load_weights(kGoldenFolder / "mha");
   const int hidden = weights.shape.hidden_size;
-  const auto head_values = static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim * hidden);
+  const auto head_values = static_cast<std::size_t>(weights.shape.kinds[0].gqa().heads.head_dim * hidden);
   for (const int kv_heads : {1, 2}) {
     const ModelWeights pooled = regrouped(weights, kv_heads);
     const int group = 4 / kv_heads;
-    REQUIRE(pooled.shape.kinds[0].attention.heads.num_key_value_heads == kv_heads);
+    REQUIRE(pooled.shape.kinds[0].gqa().heads.num_key_value_heads == kv_heads);
     REQUIRE(pooled.layers[0][WeightSlot::qkv_proj].weights[kQ].data ==
             weights.layers[0][WeightSlot::qkv_proj].weights[kQ].data);
     REQUIRE(pooled.layers[1][WeightSlot::qkv_proj].weights[kV].rows ==
-            kv_heads * weights.shape.kinds[0].attention.heads.head_dim);
+            kv_heads * weights.shape.kinds[0].gqa().heads.head_dim);
     const auto before = values_of(weights.layers[1][WeightSlot::qkv_proj].weights[kV], hidden);
     const auto after = values_of(pooled.layers[1][WeightSlot::qkv_proj].weights[kV], hidden);
     for (std::size_t i = 0; i < after.size(); ++i) {
@@ -154,7 +154,7 @@ TEST_CASE("regrouping averages neighbouring KV heads") {
 TEST_CASE("regrouping averages the biases of K and V too") {
   const ModelWeights weights = load_weights(kFamilyFolder / "qwen2");
   const ModelWeights pooled = regrouped(weights, 1);
-  const auto head_dim = static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim);
+  const auto head_dim = static_cast<std::size_t>(weights.shape.kinds[0].gqa().heads.head_dim);
   const auto before = values_of(weights.layers[1][WeightSlot::qkv_proj].biases[kK], 1);
   const auto after = values_of(pooled.layers[1][WeightSlot::qkv_proj].biases[kK], 1);
   REQUIRE(after.size() == head_dim);
@@ -170,7 +170,7 @@ TEST_CASE("fused Q, K and V come apart group by group") {
   const Checkpoint checkpoint(folder);
   const auto fused = checkpoint.find("transformer.h.1.self_attention.query_key_value.weight").tensor->bytes;
   const std::size_t head_bytes =
-      static_cast<std::size_t>(weights.shape.kinds[0].attention.heads.head_dim * weights.shape.hidden_size) * 2;
+      static_cast<std::size_t>(weights.shape.kinds[0].gqa().heads.head_dim * weights.shape.hidden_size) * 2;
   // Heads in the file: two of Q, K, V, and again.
   const auto same = [&](const kernels::WeightView& view, std::size_t head, std::size_t in_file) {
     const auto* const values = static_cast<const std::byte*>(view.data);
@@ -190,7 +190,7 @@ TEST_CASE("a model whose KV heads are already alike within a group does not chan
   const GoldenModel golden("mha");
   ModelWeights alike = load_weights(golden.folder());
   const auto head_bytes =
-      static_cast<std::size_t>(alike.shape.kinds[0].attention.heads.head_dim * alike.shape.hidden_size) * sizeof(float);
+      static_cast<std::size_t>(alike.shape.kinds[0].gqa().heads.head_dim * alike.shape.hidden_size) * sizeof(float);
   for (WeightSlots& layer : alike.layers)
     for (kernels::WeightView* view :
          {&layer[WeightSlot::qkv_proj].weights[kK], &layer[WeightSlot::qkv_proj].weights[kV]}) {

@@ -22,8 +22,8 @@ ModelShape one_layer_model() {
   model.hidden_size = 256;
   model.kinds[0].mlp.intermediate_size = 768;
   model.layers.assign(1, 0);
-  model.kinds[0].attention.heads.num_attention_heads = model.kinds[0].attention.heads.num_key_value_heads = 8;
-  model.kinds[0].attention.heads.head_dim = 32;
+  model.kinds[0].gqa().heads.num_attention_heads = model.kinds[0].gqa().heads.num_key_value_heads = 8;
+  model.kinds[0].gqa().heads.head_dim = 32;
   model.vocab_size = 2048;
   model.max_position_embeddings = 1024;
   return model;

@@ -16,7 +16,7 @@ int main() {
                      .bandwidth = dculab::BytesPerSecond(1e11),
                      .latency = 500 * dculab::kNanosecond}};
   dculab::ModelShape model{.name = "toy", .hidden_size = 256, .vocab_size = 1000, .max_position_embeddings = 1024};
-  dculab::set_layers(model, 2, {.attention = {.heads = {4, 4, 64}}, .mlp = {1024}});
+  dculab::set_layers(model, 2, {.attention = dculab::Gqa{.heads = {4, 4, 64}}, .mlp = {1024}});
   const auto plan = dculab::plan_step(model, {}, dculab::uniform_batch(dculab::Phase::decode, 1, 100));
   const double seconds = dculab::sim::price_step(machine, plan).seconds.value();
   std::printf("%.3g s\n", seconds);

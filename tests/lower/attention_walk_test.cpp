@@ -16,7 +16,7 @@ namespace {
 // 4 query heads of 8 values, 2 KV heads.
 ModelShape small_model() {
   ModelShape model = sim::test::tiny_llama();
-  model.kinds[0].attention.heads = {4, 2, 8};
+  model.kinds[0].gqa().heads = {4, 2, 8};
   return model;
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("prefill walks the context once per query tile") {
 
 TEST_CASE("a sliding window is walked by the KV tiles that hold it, and no others") {
   ModelShape model = small_model();
-  model.kinds[0].attention.sliding_window = 100;
+  model.kinds[0].gqa().sliding_window = 100;
   // The token at 299 sees 200 to 299; the tile that holds 200 begins at 192, in the second partition of 128.
   const StepPlan decode = plan_step(model, {}, uniform_batch(Phase::decode, 2, 300));
   const AttentionTile tile{.query_tokens = 8, .query_heads = 2, .partition_tokens = 128};

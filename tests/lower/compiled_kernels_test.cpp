@@ -24,9 +24,9 @@ const CompiledKernel* find_kernel(std::string_view target, std::string_view name
 
 ModelShape model_of(int head_dim, int num_kv_heads, Dtype dtype) {
   ModelShape model = sim::test::llama_3_8b();
-  model.kinds[0].attention.heads.head_dim = head_dim;
-  model.hidden_size = model.kinds[0].attention.heads.num_attention_heads * head_dim;
-  model.kinds[0].attention.heads.num_key_value_heads = num_kv_heads;
+  model.kinds[0].gqa().heads.head_dim = head_dim;
+  model.hidden_size = model.kinds[0].gqa().heads.num_attention_heads * head_dim;
+  model.kinds[0].gqa().heads.num_key_value_heads = num_kv_heads;
   model.dtype = dtype;
   return model;
 }
@@ -98,7 +98,7 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: other fam
     options.kv_cache_dtype = kv;
     ModelShape bloom = model_of(128, 32, Dtype::f16);
     bloom.norm = NormKind::layer_norm;
-    bloom.kinds[0].attention.position.kind = PositionKind::alibi;
+    bloom.kinds[0].gqa().position.kind = PositionKind::alibi;
     bloom.kinds[0].mlp.kind = MlpKind::plain;
     bloom.kinds[0].mlp.activation = ActivationKind::gelu_tanh;
     check_all_known(bloom, options, 4);

@@ -14,7 +14,7 @@ constexpr int kKvHeads = 2, kHeads = 8, kHeadDim = 64;
 ModelShape small_model() {
   ModelShape model;
   model.layers.assign(1, 0);
-  model.kinds[0].attention.heads = {kHeads, kKvHeads, kHeadDim};
+  model.kinds[0].gqa().heads = {kHeads, kKvHeads, kHeadDim};
   model.hidden_size = model.kinds[0].mlp.intermediate_size = kHeads * kHeadDim;
   model.vocab_size = 256;
   model.max_position_embeddings = 512;

@@ -66,7 +66,7 @@ TEST_CASE("many tokens have tiles of the GEMM, as many as rows fill and a half o
   CHECK(down.tiles.rows == Approx(1024.0 * kPerToken / 128 + kExperts * 127 / 2.0 / 128).epsilon(0.02));
   CHECK(down.tiles.rows <= static_cast<double>(plan.tiles));
   CHECK(down.tiles.columns == 4096.0 / 128);
-  CHECK(requests(down, OperandRole::weight) == Approx(down.tiles.rows / op.experts.touched));
+  CHECK(requests(down, OperandRole::weight) == Approx(down.tiles.rows / op.groups.touched));
   CHECK(down.arithmetic.stored_values == Approx(4096.0 * kWidth * down.tiles.rows));
 }
 

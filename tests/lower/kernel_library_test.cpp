@@ -130,9 +130,8 @@ TEST_CASE("the grid of every attention kernel covers every step that it serves")
   int served = 0;
   for (int round = 0; round < 200; ++round) {
     ModelShape model = llama_3_8b();
-    model.kinds[0].attention.heads.num_key_value_heads = 1 << draw(0, 3);
-    model.kinds[0].attention.heads.num_attention_heads =
-        model.kinds[0].attention.heads.num_key_value_heads * draw(1, 12);
+    model.kinds[0].gqa().heads.num_key_value_heads = 1 << draw(0, 3);
+    model.kinds[0].gqa().heads.num_attention_heads = model.kinds[0].gqa().heads.num_key_value_heads * draw(1, 12);
     EngineOptions options;
     options.block_size = 1 << draw(0, 8);
     const Phase phase = draw(0, 1) == 0 ? Phase::prefill : Phase::decode;

@@ -156,7 +156,7 @@ TEST_CASE("rotating and caching are a kernel each on a GPU, where anything is ro
   };
   CHECK(kernels(a100_like()) == 2);
   CHECK(kernels(cpu_like()) == 1);
-  model.kinds[0].attention.position.kind = PositionKind::alibi;
+  model.kinds[0].gqa().position.kind = PositionKind::alibi;
   CHECK(kernels(a100_like()) == 1);
 }
 

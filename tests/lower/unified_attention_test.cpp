@@ -13,7 +13,7 @@ namespace {
 
 StepPlan step(Phase phase) {
   ModelShape model = sim::test::llama_3_8b();
-  model.kinds[0].attention.heads.head_dim = 256;
+  model.kinds[0].gqa().heads.head_dim = 256;
   EngineOptions options;
   options.activation_dtype = options.kv_cache_dtype = Dtype::f16;
   return plan_step(model, options, uniform_batch(phase, 1, 4096));

@@ -35,7 +35,7 @@ TEST_CASE("prefill attention is causal") {
 
 TEST_CASE("a sliding window loads the KV tiles that hold it, and no others") {
   ModelShape model = small_model();
-  model.kinds[0].attention.sliding_window = 100;
+  model.kinds[0].gqa().sliding_window = 100;
   const EngineOptions options;
   // The token at 299 sees 200 to 299; the tile that holds 200 begins at 192.
   const StepPlan decode = plan_step(model, options, uniform_batch(Phase::decode, 2, 300));
@@ -55,7 +55,7 @@ TEST_CASE("a sliding window loads the KV tiles that hold it, and no others") {
 TEST_CASE("a window longer than the context changes nothing, and its score pairs are those counted one by one") {
   for (const int window : {1, 7, 30, 64, 200}) {
     ModelShape model = small_model();
-    model.kinds[0].attention.sliding_window = window;
+    model.kinds[0].gqa().sliding_window = window;
     for (const int computed : {0, 3, 40}) {
       Batch batch;
       batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = computed, .num_new_tokens = 50}};

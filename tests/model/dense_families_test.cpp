@@ -109,13 +109,13 @@ TEST_CASE("what OPT-350M alone has is refused", "[families]") {
 
 TEST_CASE("GPT-NeoX rotates the part of a head that its older and its newer keys say", "[families]") {
   const auto rotated = [](const char* fields) {
-    return read_small("gpt_neox", fields).kinds[0].attention.position.rotary_dim;
+    return read_small("gpt_neox", fields).kinds[0].gqa().position.rotary_dim;
   };
   CHECK(rotated("") == 4);
   CHECK(rotated(R"(, "rotary_pct": 0.5)") == 8);
   CHECK(rotated(R"(, "rotary_pct": 0.5, "rope_parameters": {"partial_rotary_factor": 1.0})") == 16);
   const LayerKind layer = read_small("gpt_neox", R"(, "rotary_emb_base": 500)").kinds[0];
-  CHECK(layer.attention.position.rope_theta == 500);
+  CHECK(layer.gqa().position.rope_theta == 500);
   CHECK(layer.block == BlockKind::parallel_two_norms);
   CHECK(read_small("gpt_neox", R"(, "use_parallel_residual": false)").kinds[0].block == BlockKind::sequential);
   CHECK_THAT(refusal_of(config_of("gpt_neox", R"(, "rotary_pct": 1.5)")), ContainsSubstring("must lie in (0, 1]"));
@@ -123,10 +123,10 @@ TEST_CASE("GPT-NeoX rotates the part of a head that its older and its newer keys
 
 TEST_CASE("StarCoder 2 has a window in all layers, and a plain MLP", "[families]") {
   const LayerKind layer = read_small("starcoder2", R"(, "sliding_window": 512)").kinds[0];
-  CHECK(layer.attention.sliding_window == 512);
-  CHECK(layer.attention.heads.num_key_value_heads == 2);
+  CHECK(layer.gqa().sliding_window == 512);
+  CHECK(layer.gqa().heads.num_key_value_heads == 2);
   CHECK(layer.mlp.kind == MlpKind::plain);
-  CHECK((layer.mlp.bias && layer.attention.qkv_bias && layer.attention.output_bias));
+  CHECK((layer.mlp.bias && layer.gqa().qkv_bias && layer.gqa().output_bias));
   CHECK_FALSE(read_small("starcoder2", R"(, "use_bias": false)").kinds[0].mlp.bias);
 }
 
@@ -138,14 +138,14 @@ TEST_CASE("Baichuan's 13B models have ALiBi, its 7B models RoPE", "[families]") 
 
 TEST_CASE("Granite's scores have a scale of their own, InternLM 2 the frequencies within its context", "[families]") {
   const ModelShape granite = shipped_dense("granite-3.3-8b-instruct");
-  CHECK(granite.kinds[0].attention.score_scale() == Approx(0.0078125));
+  CHECK(granite.kinds[0].gqa().score_scale() == Approx(0.0078125));
   CHECK(granite.embedding_scale == 12);
   CHECK(granite.tie_word_embeddings);
   CHECK_THAT(refusal_of(config_of("granite", R"(, "residual_multiplier": -1)")), ContainsSubstring("must be positive"));
   const ModelShape internlm = shipped_dense("internlm2.5-7b-chat");
-  CHECK(internlm.kinds[0].attention.position.rope_scaling.kind == RopeScalingKind::none);
-  CHECK_FALSE(internlm.kinds[0].attention.qkv_bias);
-  CHECK(read_small("internlm2", "").kinds[0].attention.qkv_bias);
+  CHECK(internlm.kinds[0].gqa().position.rope_scaling.kind == RopeScalingKind::none);
+  CHECK_FALSE(internlm.kinds[0].gqa().qkv_bias);
+  CHECK(read_small("internlm2", "").kinds[0].gqa().qkv_bias);
 }
 
 TEST_CASE("a dense decoder that is not known is priced like Llama, with one note of what was assumed", "[families]") {
@@ -166,7 +166,7 @@ TEST_CASE("what an unknown decoder's configuration says is taken, and stands in 
   CHECK_THAT(mimo.notes.front(), ContainsSubstring("biases of attention)"));
   CHECK_THAT(mimo.notes.front(),
              ContainsSubstring("; multi-token prediction (num_nextn_predict_layers) is not counted"));
-  CHECK(mimo.kinds[0].attention.sliding_window == 0);
+  CHECK(mimo.kinds[0].gqa().sliding_window == 0);
   const ModelShape windowed = read_small("foo", R"(, "sliding_window": 64, "layer_norm_eps": 1e-5, "layer_types":
     ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"])");
   CHECK_THAT(windowed.notes.front(), ContainsSubstring("LayerNorm"));
@@ -249,13 +249,13 @@ TEST_CASE("of a model that also sees, the text model is priced, with a note of w
       read_text_of(R"({"model_type": "qwen3_vl", "tie_word_embeddings": false,
     "vision_config": {"hidden_size": 1024}, "text_config": )" +
                    config_of("qwen3_vl_text", R"(, "num_key_value_heads": 2, "tie_word_embeddings": true)") + "}");
-  CHECK(qwen.kinds[0].attention.qk_norm == QkNorm::per_head);
+  CHECK(qwen.kinds[0].gqa().qk_norm == QkNorm::per_head);
   CHECK(qwen.tie_word_embeddings);
   REQUIRE(qwen.notes.size() == 1);
   CHECK(qwen.notes.front() ==
         "the vision part of the model (vision_config) is not counted: figures are of its text model alone");
   const ModelShape flat = read_small("qwen2_vl", R"(, "num_key_value_heads": 2, "vision_config": {})");
-  CHECK(flat.kinds[0].attention.qkv_bias);
+  CHECK(flat.kinds[0].gqa().qkv_bias);
   CHECK(flat.notes.size() == 1);
   // LLaVA 1.5 says little of its Llama, Mistral 3 not even its type.
   const ModelShape llava = read_text_of(R"({"model_type": "llava", "vision_config": {}, "text_config":

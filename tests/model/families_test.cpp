@@ -62,19 +62,19 @@ TEST_CASE("Gemma's windows are in its layers' kinds, and their frequencies too",
   const ModelShape gemma2 = shipped("gemma-2-9b-it");
   REQUIRE(gemma2.kinds.size() == 2);
   CHECK(gemma2.num_layers(0) == 21);
-  CHECK(gemma2.layer(0).attention.sliding_window == 4096);
-  CHECK(gemma2.layer(1).attention.sliding_window == 0);
-  CHECK(gemma2.layer(0).attention.logit_soft_cap == 50);
+  CHECK(gemma2.layer(0).gqa().sliding_window == 4096);
+  CHECK(gemma2.layer(1).gqa().sliding_window == 0);
+  CHECK(gemma2.layer(0).gqa().logit_soft_cap == 50);
   CHECK(gemma2.final_logit_soft_cap == 30);
   const ModelShape gemma3 = shipped("gemma-3-27b-it");
   REQUIRE(gemma3.kinds.size() == 2);
   CHECK(gemma3.num_layers(1) == 10);
-  CHECK(gemma3.layer(5).attention.sliding_window == 0);
-  CHECK(gemma3.layer(5).attention.position.rope_theta == 1e6);
-  CHECK(gemma3.layer(5).attention.position.rope_scaling.factor == 8);
-  CHECK(gemma3.layer(0).attention.sliding_window == 1024);
-  CHECK(gemma3.layer(0).attention.position.rope_theta == 1e4);
-  CHECK(gemma3.layer(0).attention.position.rope_scaling.kind == RopeScalingKind::none);
+  CHECK(gemma3.layer(5).gqa().sliding_window == 0);
+  CHECK(gemma3.layer(5).gqa().position.rope_theta == 1e6);
+  CHECK(gemma3.layer(5).gqa().position.rope_scaling.factor == 8);
+  CHECK(gemma3.layer(0).gqa().sliding_window == 1024);
+  CHECK(gemma3.layer(0).gqa().position.rope_theta == 1e4);
+  CHECK(gemma3.layer(0).gqa().position.rope_scaling.kind == RopeScalingKind::none);
   CHECK(gemma3.dtype == Dtype::bf16);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("YaRN and LongRoPE say how they scale, and what is wrong with them", "
       "rope_scaling": )" + rope + "}",
                              "config.json", "small")
         .kinds[0]
-        .attention.position.rope_scaling;
+        .gqa().position.rope_scaling;
   };
   const RopeScaling yarn = read(R"({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024})");
   CHECK(yarn.kind == RopeScalingKind::yarn);

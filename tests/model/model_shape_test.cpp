@@ -18,7 +18,7 @@ ModelShape llama_3_8b() {
           .vocab_size = 128256,
           .max_position_embeddings = 8192,
           .dtype = Dtype::bf16,
-          .kinds = {{.attention = {.heads = {32, 8, 128}}, .mlp = {14336}}},
+          .kinds = {{.attention = Gqa{.heads = {32, 8, 128}}, .mlp = {14336}}},
           .layers = alike(32)};
 }
 
@@ -28,7 +28,7 @@ ModelShape qwen2_7b() {
           .vocab_size = 152064,
           .max_position_embeddings = 131072,
           .dtype = Dtype::bf16,
-          .kinds = {{.attention = {.heads = {28, 4, 128}, .qkv_bias = true}, .mlp = {18944}}},
+          .kinds = {{.attention = Gqa{.heads = {28, 4, 128}, .qkv_bias = true}, .mlp = {18944}}},
           .layers = alike(28)};
 }
 
@@ -40,10 +40,10 @@ ModelShape bloom_7b1() {
           .tie_word_embeddings = true,
           .norm = NormKind::layer_norm,
           .embedding_norm = true,
-          .kinds = {{.attention = {.heads = {32, 32, 128},
-                                   .position = {.kind = PositionKind::alibi},
-                                   .qkv_bias = true,
-                                   .output_bias = true},
+          .kinds = {{.attention = Gqa{.heads = {32, 32, 128},
+                                      .position = {.kind = PositionKind::alibi},
+                                      .qkv_bias = true,
+                                      .output_bias = true},
                      .mlp = {16384, MlpKind::plain, ActivationKind::gelu_tanh, true}}},
           .layers = alike(30)};
 }
@@ -56,7 +56,7 @@ ModelShape falcon_7b() {
           .tie_word_embeddings = true,
           .norm = NormKind::layer_norm,
           .dtype = Dtype::bf16,
-          .kinds = {{.attention = {.heads = {71, 1, 64}},
+          .kinds = {{.attention = Gqa{.heads = {71, 1, 64}},
                      .mlp = {4 * 4544, MlpKind::plain, ActivationKind::gelu},
                      .block = BlockKind::parallel}},
           .layers = alike(32)};
@@ -67,7 +67,7 @@ ModelShape classic(int hidden, int layers) {
   return {.hidden_size = hidden,
           .vocab_size = 1000,
           .max_position_embeddings = 2048,
-          .kinds = {{.attention = {.heads = {hidden / 64, hidden / 64, 64}}, .mlp = {4 * hidden, MlpKind::plain}}},
+          .kinds = {{.attention = Gqa{.heads = {hidden / 64, hidden / 64, 64}}, .mlp = {4 * hidden, MlpKind::plain}}},
           .layers = alike(layers)};
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("every missing size is named at once", "[model_shape]") { REQUIRE(prob
 
 TEST_CASE("heads that do not divide and odd head sizes are named", "[model_shape]") {
   ModelShape model = with_kv_heads(llama_3_8b(), 5);
-  model.kinds[0].attention.heads.head_dim = 127;
+  model.kinds[0].gqa().heads.head_dim = 127;
   const auto found = problems(model);
   REQUIRE(found.size() == 2);
   REQUIRE_THAT(found[0], ContainsSubstring("num_attention_heads (32) is not a multiple of num_key_value_heads (5)"));
@@ -141,7 +141,7 @@ TEST_CASE("sizes beyond any model, and widths that an int could not hold, are na
   CHECK(problems(model) == std::vector<std::string>{"vocab_size must be at most 16777216, not 16777217",
                                                     "num_hidden_layers must be at most 10000, not 10001"});
   model = llama_3_8b();
-  model.kinds[0].attention.heads.num_attention_heads = 1 << 20;
+  model.kinds[0].gqa().heads.num_attention_heads = 1 << 20;
   CHECK(problems(model) ==
         std::vector<std::string>{"num_attention_heads * head_dim must be at most 16777216, not 134217728"});
 }
@@ -149,8 +149,8 @@ TEST_CASE("sizes beyond any model, and widths that an int could not hold, are na
 TEST_CASE("a shard is the model divided by the devices") {
   const ModelShape model = llama_3_8b();
   const ModelShape part = shard(model, 8);
-  CHECK(part.kinds[0].attention.heads.num_attention_heads == 4);
-  CHECK(part.kinds[0].attention.heads.num_key_value_heads == 1);
+  CHECK(part.kinds[0].gqa().heads.num_attention_heads == 4);
+  CHECK(part.kinds[0].gqa().heads.num_key_value_heads == 1);
   CHECK(part.tensor_parallel_size == 8);
   CHECK(8 * matrix_values(part) == matrix_values(model));
   CHECK(shard(model, 16).heads().num_key_value_heads == 1);  // replicated

@@ -16,7 +16,7 @@ inline ModelShape small_model() {
   model.hidden_size = 32;
   model.kinds[0].mlp.intermediate_size = 80;
   model.layers.assign(3, 0);
-  model.kinds[0].attention.heads = {4, 2, 8};
+  model.kinds[0].gqa().heads = {4, 2, 8};
   model.vocab_size = 100;
   model.max_position_embeddings = 4096;
   return model;

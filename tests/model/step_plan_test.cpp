@@ -135,9 +135,9 @@ ModelShape layer_norm_model(BlockKind block) {
 
 TEST_CASE("a BLOOM layer: LayerNorm with a bias, biases of matrices, no rotation, a norm after the embedding") {
   ModelShape model = layer_norm_model(BlockKind::sequential);
-  model.kinds[0].attention.position.kind = PositionKind::alibi;
-  model.embedding_norm = model.kinds[0].attention.qkv_bias = model.kinds[0].attention.output_bias =
-      model.kinds[0].mlp.bias = true;
+  model.kinds[0].gqa().position.kind = PositionKind::alibi;
+  model.embedding_norm = model.kinds[0].gqa().qkv_bias = model.kinds[0].gqa().output_bias = model.kinds[0].mlp.bias =
+      true;
   const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 2, 100));
   CHECK(names(plan) == std::vector<std::string_view>{"embed_tokens", "word_embeddings_layernorm", "input_layernorm",
                                                      "qkv_proj", "rope_and_cache", "attention_decode", "o_proj",
@@ -216,7 +216,7 @@ std::vector<std::string_view> layer_names(const StepPlan& plan) {
 
 TEST_CASE("norms stand before, after or on both sides of a layer's halves, and Q and K have norms where they say so") {
   ModelShape model = small_model();
-  model.kinds[0].attention.qk_norm = QkNorm::per_head;
+  model.kinds[0].gqa().qk_norm = QkNorm::per_head;
   model.kinds[0].norms = NormPlacement::sandwich;
   const StepPlan sandwich = plan_step(model, {}, uniform_batch(Phase::decode, 2, 100));
   CHECK(layer_names(sandwich) ==
@@ -228,7 +228,7 @@ TEST_CASE("norms stand before, after or on both sides of a layer's halves, and Q
   CHECK(operand(find(sandwich, "qk_norm"), OperandRole::weight).unique.value() == 2 * 8 * 2);
   CHECK(find(sandwich, "qk_norm").n == 32 + 16);
   model.kinds[0].norms = NormPlacement::post;
-  model.kinds[0].attention.qk_norm = QkNorm::whole;
+  model.kinds[0].gqa().qk_norm = QkNorm::whole;
   model.final_logit_soft_cap = 30;
   const StepPlan post = plan_step(model, {}, uniform_batch(Phase::decode, 2, 100));
   CHECK(layer_names(post) == std::vector<std::string_view>{"residual_add", "qkv_proj", "qk_norm", "rope_and_cache",
@@ -243,7 +243,7 @@ TEST_CASE("norms stand before, after or on both sides of a layer's halves, and Q
 TEST_CASE("layers of different kinds have their own ops, each counted by the layers of its kind") {
   ModelShape model = small_model();
   LayerKind windowed = model.kinds[0];
-  windowed.attention.sliding_window = 64;
+  windowed.gqa().sliding_window = 64;
   const LayerKind full = model.kinds[0];
   model.kinds.clear(), model.layers.clear();
   for (int layer = 0; layer < 5; ++layer) add_layer(model, layer % 3 == 2 ? full : windowed);
@@ -264,13 +264,13 @@ TEST_CASE("layers of different kinds have their own ops, each counted by the lay
 TEST_CASE("a plan reads every weight of the footprint once") {
   for (const BlockKind block : {BlockKind::sequential, BlockKind::parallel, BlockKind::parallel_two_norms}) {
     ModelShape model = layer_norm_model(block);
-    model.kinds[0].attention.qkv_bias = model.kinds[0].attention.output_bias = model.kinds[0].mlp.bias =
-        model.embedding_norm = true;
+    model.kinds[0].gqa().qkv_bias = model.kinds[0].gqa().output_bias = model.kinds[0].mlp.bias = model.embedding_norm =
+        true;
     const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 100, 10));  // every token once
     CHECK(weights_read(plan) == weight_footprint(model, {}));
   }
   ModelShape model = small_model();
-  model.kinds[0].attention.qk_norm = QkNorm::whole;
+  model.kinds[0].gqa().qk_norm = QkNorm::whole;
   for (const NormPlacement norms : {NormPlacement::pre, NormPlacement::post, NormPlacement::sandwich}) {
     model.kinds[0].norms = norms;
     CHECK(weights_read(plan_step(model, {}, uniform_batch(Phase::decode, 100, 10))) == weight_footprint(model, {}));

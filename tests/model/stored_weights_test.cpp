@@ -55,7 +55,7 @@ TEST_CASE("mxfp4 quantizes the experts alone, to 4.25 bits a weight", "[families
   for (const Op& op : plan_step(model, options, uniform_batch(Phase::decode, 1, 16)).ops)
     if (op.kind == OpKind::matmul) {
       INFO(op.name);
-      CHECK(op.weight_format.dtype == (op.experts.num_experts > 0 ? Dtype::mxfp4 : Dtype::bf16));
+      CHECK(op.weight_format.dtype == (op.groups.count > 0 ? Dtype::mxfp4 : Dtype::bf16));
     }
   CHECK_THAT(refusal(kDense, R"("quant_method": "mxfp4")"), ContainsSubstring("there are no experts"));
   CHECK_THAT(refusal(kMixture, R"("quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.mlp.experts"])"),

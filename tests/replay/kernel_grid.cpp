@@ -12,7 +12,7 @@ namespace {
   ModelShape model;
   model.name = name;
   model.layers.assign(1, 0);
-  model.kinds[0].attention.heads = {heads, kv_heads, head_dim};
+  model.kinds[0].gqa().heads = {heads, kv_heads, head_dim};
   model.hidden_size = heads * head_dim;
   model.kinds[0].mlp.intermediate_size = intermediate;
   model.vocab_size = 2000;
@@ -26,10 +26,10 @@ namespace {
   ModelShape model = llama("bloom", heads, heads, head_dim, intermediate);
   model.norm = NormKind::layer_norm;
   model.embedding_norm = true;
-  model.kinds[0].attention.position.kind = PositionKind::alibi;
+  model.kinds[0].gqa().position.kind = PositionKind::alibi;
   model.kinds[0].mlp.kind = MlpKind::plain;
   model.kinds[0].mlp.activation = ActivationKind::gelu_tanh;
-  model.kinds[0].attention.qkv_bias = model.kinds[0].attention.output_bias = model.kinds[0].mlp.bias = true;
+  model.kinds[0].gqa().qkv_bias = model.kinds[0].gqa().output_bias = model.kinds[0].mlp.bias = true;
   return model;
 }
 

@@ -12,7 +12,7 @@ using lower::dculab_gpu::kernel_of;
 ModelShape small_model(int head_dim, int kv_heads) {
   ModelShape model;
   model.layers.assign(1, 0);
-  model.kinds[0].attention.heads = {4, kv_heads, head_dim};
+  model.kinds[0].gqa().heads = {4, kv_heads, head_dim};
   model.hidden_size = model.kinds[0].mlp.intermediate_size = 128;
   model.vocab_size = 256;
   model.max_position_embeddings = 512;
@@ -51,17 +51,17 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
     ModelShape bloom = small_model(32, 4);
     bloom.norm = NormKind::layer_norm;
     bloom.embedding_norm = true;
-    bloom.kinds[0].attention.position.kind = PositionKind::alibi;
+    bloom.kinds[0].gqa().position.kind = PositionKind::alibi;
     bloom.kinds[0].mlp.kind = MlpKind::plain;
     bloom.kinds[0].mlp.activation = ActivationKind::gelu_tanh;
-    bloom.kinds[0].attention.qkv_bias = bloom.kinds[0].attention.output_bias = bloom.kinds[0].mlp.bias = true;
+    bloom.kinds[0].gqa().qkv_bias = bloom.kinds[0].gqa().output_bias = bloom.kinds[0].mlp.bias = true;
     ModelShape falcon = bloom;
-    falcon.kinds[0].attention.heads.num_key_value_heads = 1;
-    falcon.kinds[0].attention.position.kind = PositionKind::rope;
+    falcon.kinds[0].gqa().heads.num_key_value_heads = 1;
+    falcon.kinds[0].gqa().position.kind = PositionKind::rope;
     falcon.embedding_norm = false;
     falcon.kinds[0].block = GENERATE(BlockKind::parallel, BlockKind::parallel_two_norms);
     ModelShape mistral = small_model(32, 2);
-    mistral.kinds[0].attention.sliding_window = 3;
+    mistral.kinds[0].gqa().sliding_window = 3;
     for (const ModelShape& model : {bloom, falcon, mistral}) {
       check_names(model, options, uniform_batch(Phase::decode, 2, 5));
       check_names(model, options, uniform_batch(Phase::prefill, 1, 5));

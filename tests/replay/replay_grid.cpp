@@ -17,7 +17,7 @@ constexpr double kMostKvBytes = 80e6;  // that the workgroups of a case ask for:
   ModelShape model;
   model.name = "grid";
   model.layers.assign(1, 0);
-  model.kinds[0].attention.heads = {what.num_heads, what.kv_heads, what.head_dim};
+  model.kinds[0].gqa().heads = {what.num_heads, what.kv_heads, what.head_dim};
   model.hidden_size = 64;  // no matrix is recorded
   model.kinds[0].mlp.intermediate_size = 64;
   model.vocab_size = 256;

@@ -155,7 +155,7 @@ TEST_CASE("the largest prefill of the longest contexts is priced, and the tables
   const Priced step = priced(a100_like(), llama_3_8b(), {}, Phase::prefill, {1 << 16, 1 << 24});
   check_finite(step, a100_like());
   CHECK(step.plan.batch.num_tokens() == std::int64_t{1} << 40);
-  const IntensityTable table = intensity_table(llama_3_8b(), Phase::prefill, 1 << 24, 1 << 16, Dtype::f16);
+  const IntensityTable table = intensity_table(llama_3_8b(), 0, Phase::prefill, 1 << 24, 1 << 16, Dtype::f16);
   CHECK((std::isfinite(table.total.flops.value()) && table.total.flops > FlopCount()));
   const Footprint kept = footprint(llama_3_8b(), {.tokens = 1 << 24, .batch = 1 << 16});
   CHECK(kept.kv_bytes == 0x1p40 * kept.kv_bytes_per_token);

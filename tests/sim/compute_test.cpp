@@ -194,7 +194,7 @@ TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads shar
     machine.stack.reached.attention_compute = 1;
     whole.active_units = machine.compute_units;
     ModelShape model = llama_3_8b();
-    model.kinds[0].attention.heads.num_attention_heads = heads * model.kinds[0].attention.heads.num_key_value_heads;
+    model.kinds[0].gqa().heads.num_attention_heads = heads * model.kinds[0].gqa().heads.num_key_value_heads;
     const Batch batch = uniform_batch(Phase::decode, 1, 4096);
     const StepPlan plan = plan_step(model, {}, batch);
     return compute_time(machine, *std::ranges::find(plan.ops, OpKind::attention_decode, &Op::kind), whole, plan)

@@ -38,8 +38,8 @@ void for_steps(Check check) {
       for (const int block_size : {1, 16, 256})
         for (const Phase phase : {Phase::decode, Phase::prefill}) {
           ModelShape model = llama_2_7b();
-          model.kinds[0].attention.heads.num_key_value_heads = num_kv_heads;
-          model.kinds[0].attention.heads.head_dim = head_dim;
+          model.kinds[0].gqa().heads.num_key_value_heads = num_kv_heads;
+          model.kinds[0].gqa().heads.head_dim = head_dim;
           EngineOptions options;
           options.block_size = block_size;
           options.kv_cache_dtype = Dtype::fp8_e4m3;
@@ -125,8 +125,8 @@ TEST_CASE("half-filled lines are read once where the cache above keeps them from
           "[level_bytes]") {
   Machine machine = mi50_like();
   ModelShape model = llama_2_7b();
-  model.kinds[0].attention.heads.num_attention_heads = model.kinds[0].attention.heads.num_key_value_heads = 1;
-  model.kinds[0].attention.heads.head_dim = 32;
+  model.kinds[0].gqa().heads.num_attention_heads = model.kinds[0].gqa().heads.num_key_value_heads = 1;
+  model.kinds[0].gqa().heads.head_dim = 32;
   EngineOptions options;
   options.block_size = 1;
   options.kv_cache_dtype = Dtype::fp8_e4m3;  // runs of 32 bytes in lines of 64

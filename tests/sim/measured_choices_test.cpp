@@ -34,7 +34,7 @@ TEST_CASE("KV heads, block size and the model's name are no part of a workload, 
   const Machine machine = test::a100_like();
   const TraceStep step = took(of_lengths(100, 10, 16), 1);
   TraceStep choice = took(of_lengths(100, 10, 64), 1), format = step, layers = step;
-  choice.model.kinds[0].attention.heads.num_key_value_heads = 1;
+  choice.model.kinds[0].gqa().heads.num_key_value_heads = 1;
   choice.model.name = "merged";
   format.options.kv_cache_dtype = Dtype::fp8_e4m3;
   layers.model = with_layers(layers.model, layers.model.num_layers() + 1);

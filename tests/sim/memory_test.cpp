@@ -35,7 +35,7 @@ lower::Access kv_read(const StepPlan& plan) {
 
 TEST_CASE("short runs move whole lines, whatever the machine") {
   ModelShape model = tiny_llama();
-  model.kinds[0].attention.heads.head_dim = 16;  // a token of one head in F16: 32 bytes, half a line
+  model.kinds[0].gqa().heads.head_dim = 16;  // a token of one head in F16: 32 bytes, half a line
   EngineOptions options;
   for (const auto& [block_size, factor] : {std::pair{1, 2.0}, {2, 1.0}, {16, 1.0}}) {
     options.block_size = block_size;
@@ -84,7 +84,7 @@ TEST_CASE("a model that fits in the last-level cache is read from there in every
     ModelShape model = tiny_llama();
     model.hidden_size = hidden;
     model.kinds[0].mlp.intermediate_size = 3 * hidden;
-    model.kinds[0].attention.heads.num_attention_heads = hidden / model.kinds[0].attention.heads.head_dim;
+    model.kinds[0].gqa().heads.num_attention_heads = hidden / model.kinds[0].gqa().heads.head_dim;
     const StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, 1, 64));
     const Op& op = find(plan, "down_proj");
     const Parallelism parallel = parallelism(machine, op);

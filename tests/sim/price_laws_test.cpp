@@ -257,8 +257,8 @@ TEST_CASE("a larger KV block never adds look-ups, and on a CPU never adds time")
 
 TEST_CASE("fewer KV heads never add KV bytes, all else alike") {
   for_random_cases(12, [](const Case& each, RandomCases&) {
-    if (each.model.kinds[0].attention.heads.num_key_value_heads == 1) return;
-    const ModelShape fewer = with_kv_heads(each.model, each.model.kinds[0].attention.heads.num_key_value_heads / 2);
+    if (each.model.kinds[0].gqa().heads.num_key_value_heads == 1) return;
+    const ModelShape fewer = with_kv_heads(each.model, each.model.kinds[0].gqa().heads.num_key_value_heads / 2);
     const StepPlan plan = plan_step(fewer, each.options, each.plan.batch);
     const StepPrice price = price_step(each.machine, plan);
     for (std::size_t op = 0; op < plan.ops.size(); ++op)

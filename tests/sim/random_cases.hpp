@@ -59,10 +59,9 @@ class RandomCases {
 
   [[nodiscard]] ModelShape model() {
     ModelShape model;
-    model.kinds[0].attention.heads.head_dim = 16 << integer(0, 3);
-    model.kinds[0].attention.heads.num_key_value_heads = 1 << integer(0, 3);
-    model.kinds[0].attention.heads.num_attention_heads = model.kinds[0].attention.heads.num_key_value_heads
-                                                         << integer(0, 3);
+    model.kinds[0].gqa().heads.head_dim = 16 << integer(0, 3);
+    model.kinds[0].gqa().heads.num_key_value_heads = 1 << integer(0, 3);
+    model.kinds[0].gqa().heads.num_attention_heads = model.kinds[0].gqa().heads.num_key_value_heads << integer(0, 3);
     model.hidden_size = integer(1, 64) * 64;
     model.kinds[0].mlp.intermediate_size = integer(1, 128) * 64;
     model.layers.assign(integer(1, 40), 0);

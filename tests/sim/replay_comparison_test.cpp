@@ -17,7 +17,7 @@ constexpr int kSequences = 4, kHeads = 8, kContext = 256;
 // op that attention_like(4, 8, ...) would be the trace of.
 StepPlan shared_kv_plan() {
   ModelShape model = llama_2_7b();
-  model.kinds[0].attention.heads = {kHeads, 1, 64};
+  model.kinds[0].gqa().heads = {kHeads, 1, 64};
   EngineOptions options;
   options.attention_split.query_heads_per_workgroup = 1;
   options.attention_split.partition_tokens = 0;

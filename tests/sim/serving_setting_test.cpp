@@ -19,7 +19,7 @@ ServingCase llama_on(const Machine& machine) {
 
 Setting own_of(const ServingCase& serving) {
   Setting setting;
-  setting.kv_heads = serving.model.kinds[0].attention.heads.num_key_value_heads;
+  setting.kv_heads = serving.model.kinds[0].gqa().heads.num_key_value_heads;
   return setting;
 }
 

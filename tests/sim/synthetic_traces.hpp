@@ -19,8 +19,8 @@ inline TraceStep make_step(const ModelShape& model, Phase phase, int batch, int 
   step.model = model;
   step.options.block_size = block_size;
   step.batch = uniform_batch(phase, batch, context);
-  step.id = std::to_string(model.kinds[0].attention.heads.num_key_value_heads) + "/" + std::to_string(block_size) +
-            "/" + std::to_string(batch) + "/" + std::to_string(context);
+  step.id = std::to_string(model.kinds[0].gqa().heads.num_key_value_heads) + "/" + std::to_string(block_size) + "/" +
+            std::to_string(batch) + "/" + std::to_string(context);
   return step;
 }
 

@@ -66,7 +66,7 @@ double by_hand(std::string_view formula, double L, double D, double H) {
 
 template <std::size_t N>
 void check_lecture(const std::array<LectureRow, N>& lecture, Phase phase, int L, int D, int H) {
-  const IntensityTable table = intensity_table(lecture_model(D, H), phase, L, 1, Dtype::f16);
+  const IntensityTable table = intensity_table(lecture_model(D, H), 0, phase, L, 1, Dtype::f16);
   REQUIRE(table.rows.size() == N);
   for (std::size_t index = 0; index < N; ++index) {
     const IntensityRow& row = table.rows[index];
@@ -90,7 +90,7 @@ TEST_CASE("every row of the lecture's tables, for many lengths and widths") {
 }
 
 TEST_CASE("FLOP and bytes of a row by hand: one multiply-add is 2 FLOP, an FP16 element 2 bytes") {
-  const IntensityTable table = intensity_table(lecture_model(64, 16), Phase::prefill, 10, 1, Dtype::f16);
+  const IntensityTable table = intensity_table(lecture_model(64, 16), 0, Phase::prefill, 10, 1, Dtype::f16);
   CHECK(find(table, "q_proj").flops.value() == 2.0 * 10 * 64 * 64);
   CHECK(find(table, "q_proj").bytes.value() == 2.0 * (10 * 64 + 64 * 64 + 10 * 64));
   CHECK(find(table, "scores").flops.value() == 4 * 2.0 * 10 * 10 * 16);
@@ -99,7 +99,7 @@ TEST_CASE("FLOP and bytes of a row by hand: one multiply-add is 2 FLOP, an FP16 
 }
 
 TEST_CASE("Llama-3-8B: true matrices, and K and V shared by groups of four heads") {
-  const IntensityTable table = intensity_table(llama_3_8b(), Phase::decode, 2047, 1, Dtype::f16);
+  const IntensityTable table = intensity_table(llama_3_8b(), 0, Phase::decode, 2047, 1, Dtype::f16);
   CHECK(find(table, "k_proj").flops.value() == 2.0 * 4096 * 1024);
   CHECK(find(table, "gate_proj").flops.value() == 2.0 * 4096 * 14336);
   CHECK(find(table, "up_proj").flops == find(table, "gate_proj").flops);
@@ -107,7 +107,8 @@ TEST_CASE("Llama-3-8B: true matrices, and K and V shared by groups of four heads
   CHECK(scores.flops.value() == 2.0 * 32 * 2048 * 128);
   CHECK(scores.bytes.value() == 2.0 * (32 * 128 + 8 * 2048 * 128 + 32 * 2048));
   CHECK(scores.formula == LectureFormula::none);
-  const IntensityTable all_heads = intensity_table(with_kv_heads(llama_3_8b(), 32), Phase::decode, 2047, 1, Dtype::f16);
+  const IntensityTable all_heads =
+      intensity_table(with_kv_heads(llama_3_8b(), 32), 0, Phase::decode, 2047, 1, Dtype::f16);
   const IntensityRow& mha = find(all_heads, "scores");
   CHECK(scores.intensity->value() > 3.5 * mha.intensity->value());
   CHECK(scores.intensity->value() < 4.0 * mha.intensity->value());
@@ -116,8 +117,8 @@ TEST_CASE("Llama-3-8B: true matrices, and K and V shared by groups of four heads
 }
 
 TEST_CASE("a batch shares the weights, and the total is the sum of the rows") {
-  const IntensityTable one = intensity_table(llama_2_7b(), Phase::decode, 100, 1, Dtype::f16);
-  const IntensityTable many = intensity_table(llama_2_7b(), Phase::decode, 100, 16, Dtype::f16);
+  const IntensityTable one = intensity_table(llama_2_7b(), 0, Phase::decode, 100, 1, Dtype::f16);
+  const IntensityTable many = intensity_table(llama_2_7b(), 0, Phase::decode, 100, 16, Dtype::f16);
   CHECK(find(many, "q_proj").intensity->value() == Approx(16.0 * 4096 / (2 * 16 + 4096)));
   CHECK(find(many, "scores").intensity->value() == Approx(find(one, "scores").intensity->value()));
   FlopCount flops;
@@ -128,7 +129,7 @@ TEST_CASE("a batch shares the weights, and the total is the sum of the rows") {
   }
   CHECK(many.total.flops == flops);
   CHECK(many.total.bytes == bytes);
-  const IntensityTable narrow = intensity_table(llama_2_7b(), Phase::decode, 100, 1, Dtype::int8);
+  const IntensityTable narrow = intensity_table(llama_2_7b(), 0, Phase::decode, 100, 1, Dtype::int8);
   CHECK(find(narrow, "q_proj").intensity->value() == Approx(2 * find(one, "q_proj").intensity->value()));
 }
 

@@ -22,7 +22,7 @@ class DenseLlama {
       : weights_(weights), shape_(weights.shape), retention_(retention), block_size_(block_size) {
     layers_.resize(static_cast<std::size_t>(shape_.num_layers()));
     for (Layer& layer : layers_)
-      layer.kept.resize(static_cast<std::size_t>(shape_.kinds[0].attention.heads.num_key_value_heads));
+      layer.kept.resize(static_cast<std::size_t>(shape_.kinds[0].gqa().heads.num_key_value_heads));
   }
 
   // The logits after one more token.
@@ -91,7 +91,7 @@ class DenseLlama {
 
   // One head of `x`, turned by the angles of `position`.
   [[nodiscard]] Vector rotated(const Vector& x, int head, int position) const {
-    const std::vector<float> frequencies = rope_frequencies(shape_.kinds.front().attention);
+    const std::vector<float> frequencies = rope_frequencies(shape_.kinds.front().gqa());
     const std::size_t half = frequencies.size(), first = static_cast<std::size_t>(head) * 2 * half;
     Vector result(2 * half);
     for (std::size_t i = 0; i < half; ++i) {
@@ -110,7 +110,7 @@ class DenseLlama {
     layer.keys.push_back(times(weights[WeightSlot::qkv_proj].weights[kK], x));
     layer.values.push_back(times(weights[WeightSlot::qkv_proj].weights[kV], x));
     Vector out;
-    for (int head = 0; head < shape_.kinds[0].attention.heads.num_attention_heads; ++head) {
+    for (int head = 0; head < shape_.kinds[0].gqa().heads.num_attention_heads; ++head) {
       std::vector<Kept>& kept = layer.kept[static_cast<std::size_t>(head / shape_.heads().group_size())];
       if (head % shape_.heads().group_size() == 0) admit(kept);
       const Vector one = attend(layer, kept, q, head);
@@ -141,7 +141,7 @@ class DenseLlama {
   Vector attend(const Layer& layer, std::vector<Kept>& kept, const Vector& q, int head) const {
     const bool in_cache = retention_.policy == RetentionPolicy::sinks;
     const int kv_head = head / shape_.heads().group_size();
-    const auto width = static_cast<std::size_t>(shape_.kinds[0].attention.heads.head_dim),
+    const auto width = static_cast<std::size_t>(shape_.kinds[0].gqa().heads.head_dim),
                first = static_cast<std::size_t>(kv_head) * width;
     const Vector query = rotated(q, head, in_cache ? static_cast<int>(kept.size()) - 1 : time_);
     Vector weights;

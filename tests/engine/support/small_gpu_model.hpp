@@ -23,7 +23,7 @@ inline ModelShape small_model(int num_kv_heads, Dtype dtype = Dtype::f32) {
   shape.hidden_size = 64;
   shape.kinds[0].mlp.intermediate_size = 96;
   shape.layers.assign(2, 0);
-  shape.kinds[0].attention.heads = {8, num_kv_heads, 32};
+  shape.kinds[0].gqa().heads = {8, num_kv_heads, 32};
   shape.vocab_size = 96;
   shape.max_position_embeddings = 256;
   shape.dtype = dtype;

@@ -123,8 +123,8 @@ ModelWeights with_wide_heads(const ModelWeights& weights) {
   ModelWeights wide = weights;
   const int hidden = weights.shape.hidden_size, query_width = weights.shape.heads().query_width();
   for (LayerKind& kind : wide.shape.kinds) {
-    kind.attention.heads.head_dim *= kTimes;
-    kind.attention.position.rotary_dim *= kTimes;
+    kind.gqa().heads.head_dim *= kTimes;
+    kind.gqa().position.rotary_dim *= kTimes;
   }
   Widener widener(wide);
   for (WeightSlots& layer : wide.layers) {

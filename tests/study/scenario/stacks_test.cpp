@@ -144,10 +144,10 @@ TEST_CASE("weights that our own GPU kernels do not take are said") {
 
 TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is none, and said where nobody knows") {
   ModelShape model = sim::test::llama_3_8b();
-  model.kinds[0].attention.position.kind = PositionKind::alibi;
+  model.kinds[0].gqa().position.kind = PositionKind::alibi;
   const EngineOptions options = stored_in({});
   const auto decode_of = [&model, &options](const sim::Machine& machine) {
-    const Op op = plan_attention(model.kinds[0].attention, options, uniform_batch(Phase::decode, 1, 2), Phase::decode);
+    const Op op = plan_attention(model.kinds[0].gqa(), options, uniform_batch(Phase::decode, 1, 2), Phase::decode);
     return lower::attention_kernel_of(machine.stack.kernels, op, machine).name;
   };
   CHECK(decode_of(running("h100-sxm", "vllm")) == "flash_attention_2");
@@ -161,7 +161,7 @@ TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is n
 
 TEST_CASE("a soft cap of attention scores is said not to be priced, on every stack and on a CPU") {
   ModelShape model = sim::test::llama_3_8b();
-  model.kinds[0].attention.logit_soft_cap = 50;
+  model.kinds[0].gqa().logit_soft_cap = 50;
   for (const sim::Machine& machine :
        {resolve_machine("z100"), running("h100-sxm", "vllm"), resolve_machine("x86-server")}) {
     REQUIRE(unserved(machine, model, stored_in({})).size() == 1);
