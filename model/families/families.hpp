@@ -13,6 +13,9 @@ namespace dculab {
 // config.json is silent. Throws InputError: file, line, what is not supported.
 void read_baichuan(const JsonFields& config, ModelShape& shape);
 void read_bloom(const JsonFields& config, ModelShape& shape);
+void read_cla(const JsonFields& config, ModelShape& shape);
+void read_deepseek_v2(const JsonFields& config, ModelShape& shape);
+void read_deepseek_v3(const JsonFields& config, ModelShape& shape);
 void read_falcon(const JsonFields& config, ModelShape& shape);
 void read_gemma2(const JsonFields& config, ModelShape& shape);
 void read_gemma3_text(const JsonFields& config, ModelShape& shape);
@@ -21,7 +24,10 @@ void read_glm4_moe(const JsonFields& config, ModelShape& shape);
 void read_gpt_neox(const JsonFields& config, ModelShape& shape);
 void read_granite(const JsonFields& config, ModelShape& shape);
 void read_internlm2(const JsonFields& config, ModelShape& shape);
+void read_gpt_oss(const JsonFields& config, ModelShape& shape);
 void read_llama(const JsonFields& config, ModelShape& shape);
+void read_llama4(const JsonFields& config, ModelShape& shape);
+void read_minimax_m2(const JsonFields& config, ModelShape& shape);
 void read_mistral(const JsonFields& config, ModelShape& shape);
 void read_mixtral(const JsonFields& config, ModelShape& shape);
 void read_olmo2(const JsonFields& config, ModelShape& shape);
@@ -30,6 +36,8 @@ void read_phi3(const JsonFields& config, ModelShape& shape);
 void read_qwen2(const JsonFields& config, ModelShape& shape);
 void read_qwen2_moe(const JsonFields& config, ModelShape& shape);
 void read_qwen3(const JsonFields& config, ModelShape& shape);
+void read_qwen3_5(const JsonFields& config, ModelShape& shape);
+void read_qwen3_5_moe(const JsonFields& config, ModelShape& shape);
 void read_qwen3_moe(const JsonFields& config, ModelShape& shape);
 void read_starcoder2(const JsonFields& config, ModelShape& shape);
 
@@ -46,5 +54,6 @@ void read_unknown_dense(const JsonFields& config, const std::string& model_type,
 
 // The name of the shipped model whose size comes nearest, with routed experts where this one has them.
 [[nodiscard]] std::string nearest_priced_model(const JsonFields& config);
+void read_qwen3_next(const JsonFields& config, ModelShape& shape);
 
 }  // namespace dculab

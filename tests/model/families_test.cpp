@@ -26,7 +26,7 @@ namespace {
 struct Published {
   const char* name;
   double parameters;    // transformers 5.23: from_config() on the meta device, tied weights once
-  double kv_per_token;  // values: 2 * layers * KV heads * head size
+  double kv_per_token;  // values: of layers with attention, 2 * layers * KV heads * head size
 };
 
 constexpr Published kPublished[] = {{"llama-3.1-405b", 405853388800, 2.0 * 126 * 8 * 128},
@@ -45,7 +45,20 @@ constexpr Published kPublished[] = {{"llama-3.1-405b", 405853388800, 2.0 * 126 *
                                     {"mixtral-8x7b", 46702792704, 2.0 * 32 * 8 * 128},
                                     {"mixtral-8x22b", 140620634112, 2.0 * 56 * 8 * 128},
                                     {"qwen3-30b-a3b", 30532122624, 2.0 * 48 * 4 * 128},
-                                    {"qwen3-235b-a22b", 235093634560, 2.0 * 94 * 4 * 128}};
+                                    {"qwen3-235b-a22b", 235093634560, 2.0 * 94 * 4 * 128},
+                                    {"gpt-oss-20b", 20914757184, 2.0 * 24 * 8 * 64},
+                                    {"gpt-oss-120b", 116829156672, 2.0 * 36 * 8 * 64},
+                                    {"llama-4-scout", 107769861120, 2.0 * 48 * 8 * 128},
+                                    {"qwen3-next-80b-a3b", 79674391296, 2.0 * 12 * 2 * 256},
+                                    {"qwen3.5-27b", 26895998464, 2.0 * 16 * 4 * 256},
+                                    {"qwen3.6-35b-a3b", 34660610688, 2.0 * 10 * 2 * 256},
+                                    // Transformers counts no biases of routers.
+                                    {"glm-4.5-air", 106852245504 + 45 * 128, 2.0 * 46 * 8 * 128},
+                                    {"minimax-m2.7", 228689748992 + 62 * 256, 2.0 * 62 * 8 * 128},
+                                    // A latent and a rotated key a layer: 70,272 bytes a token in BF16.
+                                    {"deepseek-v3", 671026404352 + 58 * 256, 61 * (512 + 64)},
+                                    {"deepseek-v2-lite", 15706484224, 27 * (512 + 64)},
+                                    {"kimi-k2-instruct", 1026408232448 + 60 * 384, 61 * (512 + 64)}};
 
 }  // namespace
 
@@ -101,7 +114,8 @@ TEST_CASE("YaRN and LongRoPE say how they scale, and what is wrong with them", "
       "rope_scaling": )" + rope + "}",
                              "config.json", "small")
         .kinds[0]
-        .gqa().position.rope_scaling;
+        .gqa()
+        .position.rope_scaling;
   };
   const RopeScaling yarn = read(R"({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024})");
   CHECK(yarn.kind == RopeScalingKind::yarn);
@@ -180,9 +194,9 @@ TEST_CASE("a huge number of layers is refused before there is memory for them", 
 }
 
 TEST_CASE("half a head is rotated in GLM-4 unless its configuration says another part", "[families]") {
-  CHECK(small("glm4", "").kinds[0].attention.rotary_dim() == 8);
-  CHECK(small("glm4", R"(, "partial_rotary_factor": 1.0)").kinds[0].attention.rotary_dim() == 16);
-  CHECK(small("glm4", R"(, "rope_parameters": {"partial_rotary_factor": 0.25})").kinds[0].attention.rotary_dim() == 4);
+  CHECK(small("glm4", "").kinds[0].gqa().rotary_dim() == 8);
+  CHECK(small("glm4", R"(, "partial_rotary_factor": 1.0)").kinds[0].gqa().rotary_dim() == 16);
+  CHECK(small("glm4", R"(, "rope_parameters": {"partial_rotary_factor": 0.25})").kinds[0].gqa().rotary_dim() == 4);
 }
 
 TEST_CASE("fewer layers than a model has leave no kind without layers", "[families]") {

@@ -1,0 +1,76 @@
+// DeepSeek-V2 and V3: latent attention, and mixtures of many small experts beside shared ones. Kimi K2 is V3 with other
+// sizes.
+// Source: transformers, models/{deepseek_v2,deepseek_v3}/{configuration,modeling}_*.py.
+#include <cmath>
+
+#include "model/families/config_fields.hpp"
+#include "model/families/expert_fields.hpp"
+#include "model/families/families.hpp"
+
+namespace dculab {
+namespace {
+
+// Scores are multiplied by the square of YaRN's magnitude, where mscale_all_dim gives one.
+[[nodiscard]] double read_score_factor(const JsonFields& config) {
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    const auto rope = config.object(key);
+    if (!rope || rope->number("mscale_all_dim", 0) == 0) continue;
+    const double factor = rope->number("factor", 1);
+    if (factor <= 1) return 1;
+    const double magnitude = 0.1 * read_positive(*rope, "mscale_all_dim", 1) * std::log(factor) + 1;
+    return magnitude * magnitude;
+  }
+  return 1;
+}
+
+[[nodiscard]] Mla read_latent_attention(const JsonFields& config, int num_attention_heads) {
+  Mla attention{.num_attention_heads = num_attention_heads,
+                .kv_lora_rank = read_size(config, {"kv_lora_rank"}, 512),
+                .qk_nope_head_dim = read_size(config, {"qk_nope_head_dim"}, 128),
+                .qk_rope_head_dim = read_size(config, {"qk_rope_head_dim"}, 64),
+                .v_head_dim = read_size(config, {"v_head_dim"}, 128),
+                .bias = config.flag("attention_bias", false),
+                .score_factor = read_score_factor(config)};
+  if (config.has("q_lora_rank") || !config.mentions("q_lora_rank"))
+    attention.q_lora_rank = read_size(config, {"q_lora_rank"}, 1536);
+  attention.position = read_rope(config, attention.qk_rope_head_dim);
+  if (config.flag("rope_interleave", true)) attention.position.pairs = RopePairs::neighbours;
+  return attention;
+}
+
+void read_deepseek(const JsonFields& config, ModelShape& shape, int max_position_embeddings,
+                   const DeepseekExpertDefaults& experts) {
+  // Their head_dim, where it is given, is that of the rotated part.
+  LayerKind dense = read_like_llama(
+      config, shape, {.max_position_embeddings = max_position_embeddings, .num_key_value_heads = 1, .head_dim = 1});
+  dense.attention = read_latent_attention(config, dense.gqa().heads.num_attention_heads);
+  dense.mlp.bias = config.flag("mlp_bias", false);
+  const LayerKind mixture = read_deepseek_experts(config, dense, experts);
+  set_deepseek_layers(config, shape, dense, mixture, experts);
+  shape.tensor_names = nullptr;
+}
+
+}  // namespace
+
+void read_deepseek_v2(const JsonFields& config, ModelShape& shape) {
+  read_deepseek(config, shape, 2048,
+                {.n_routed_experts = 64,
+                 .num_experts_per_tok = 6,
+                 .n_shared_experts = 2,
+                 .moe_intermediate_size = 1407,
+                 .norm_topk_prob = false,
+                 .scoring = ExpertScoring::softmax});
+}
+
+void read_deepseek_v3(const JsonFields& config, ModelShape& shape) {
+  read_deepseek(config, shape, 4096,
+                {.n_routed_experts = 256,
+                 .num_experts_per_tok = 8,
+                 .moe_intermediate_size = 2048,
+                 .n_group = 8,
+                 .topk_group = 4,
+                 .first_k_dense_replace = 3,
+                 .routed_scaling_factor = 2.5});
+}
+
+}  // namespace dculab
