@@ -10,6 +10,7 @@
 #include "lower/flash_attention/kernels.hpp"
 #include "lower/gemm/kernels.hpp"
 #include "lower/hygon/kernels.hpp"
+#include "lower/latent_attention/kernels.hpp"
 #include "lower/llama_cpp/kernels.hpp"
 #include "lower/nccl/kernels.hpp"
 #include "lower/peer_memory/kernels.hpp"
@@ -39,7 +40,7 @@ constexpr std::array<const MatmulKernel*, 16> kMatmuls{
     &llama_cpp::kQuantizedMatmul,
 };
 
-constexpr std::array<const AttentionKernel*, 16> kAttentions{
+constexpr std::array<const AttentionKernel*, 18> kAttentions{
     &dculab_gpu::kAttention,
     &flash_attention::kFlashAttention2,
     &flash_attention::kFlashAttention3,
@@ -52,6 +53,8 @@ constexpr std::array<const AttentionKernel*, 16> kAttentions{
     &hygon::kPagedAttention,
     &hygon::kReusingPagedAttention,
     &hygon::kFlashAttention,
+    &latent_attention::kTritonMla,
+    &latent_attention::kFlashMla,
     &sglang::kTritonDecode,
     &sglang::kTritonExtend,
     &llama_cpp::kPerHead,

@@ -50,12 +50,13 @@ constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::
 
 }  // namespace
 
-constexpr AttentionKernel kTritonDecode{.name = "sglang_triton_decode",
-                                        .source = "SGLang 0.5.12, triton_ops/decode_attention.py",
-                                        .limits = {.kv_dtypes = kKvDtypes, .alibi = Alibi::no, .only = Phase::decode},
-                                        .runs_on = runs_on_gpus,
-                                        .tile = decode_tile,
-                                        .parameters = kDecodeParameters};
+constexpr AttentionKernel kTritonDecode{
+    .name = "sglang_triton_decode",
+    .source = "SGLang 0.5.12, triton_ops/decode_attention.py",
+    .limits = {.kv_dtypes = kKvDtypes, .alibi = Alibi::no, .latents = Latents::takes, .only = Phase::decode},
+    .runs_on = runs_on_gpus,
+    .tile = decode_tile,
+    .parameters = kDecodeParameters};
 
 constexpr AttentionKernel kTritonExtend{.name = "sglang_triton_extend",
                                         .source = "SGLang 0.5.12, triton_ops/extend_attention.py",

@@ -1,0 +1,66 @@
+#include "lower/latent_attention/kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dculab::lower::latent_attention {
+namespace {
+
+constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
+constexpr KernelParameter kTritonMlaParameters[] = {
+    {"num_kv_splits", 4, kSplits, "parts of a context", "num_kv_splits of triton_mla.py"}};
+constexpr int kTritonHeads = 16;                            // BLOCK_H
+constexpr int kNvidiaTileTokens = 32, kAmdTileTokens = 16;  // BLOCK
+constexpr int kFlashRows = 64, kFlashPage = 64;             // BLOCK_M, of query heads; page_block_size
+constexpr int kFlashBlocks[] = {kFlashPage};
+constexpr Dtype kTritonKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
+constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
+
+[[nodiscard]] AttentionTile triton_tile(const Op& op, const StepPlan& step, const Device& device,
+                                        const ParameterChoices& chosen) {
+  const Decodes decodes = decodes_of(step.batch);
+  const int splits = chosen[kTritonMlaParameters[0]];
+  return {.query_heads = std::min(kTritonHeads, group_size(op.attention)),
+          .partition_tokens = splits == 1 ? 0 : std::max(1, ceil_divide(decodes.longest, splits)),
+          .padded_rows = kTritonHeads,
+          .look_up = {.tokens = is_nvidia(device) ? kNvidiaTileTokens : kAmdTileTokens},
+          .works_in_turn = !is_nvidia(device)};
+}
+
+// Every multiprocessor gets as many latents: parts of the contexts of all sequences.
+[[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device,
+                                       const ParameterChoices& /*chosen*/) {
+  const Decodes decodes = decodes_of(step.batch);
+  const int groups = ceil_divide(group_size(op.attention), kFlashRows);
+  const double parts = std::max(1.0, static_cast<double>(device.compute_units) / groups);
+  const double pages =
+      std::ceil(static_cast<double>(decodes.sequences) * ceil_divide(decodes.longest, kFlashPage) / parts);
+  return {.query_heads = std::min(kFlashRows, group_size(op.attention)),
+          .partition_tokens = static_cast<int>(std::max(1.0, pages)) * kFlashPage,
+          .padded_rows = kFlashRows,
+          .look_up = {.tokens = kFlashPage, .waits = 0}};
+}
+
+[[nodiscard]] bool runs_on_hopper(const Device& device) { return is_hopper(device); }
+
+}  // namespace
+
+constexpr AttentionKernel kTritonMla{
+    .name = "triton_mla",
+    .source = "vLLM 0.23, v1/attention/ops/triton_decode_attention.py",
+    .limits = {.kv_dtypes = kTritonKvDtypes, .alibi = Alibi::no, .latents = Latents::only, .only = Phase::decode},
+    .runs_on = runs_on_gpus,
+    .tile = triton_tile,
+    .parameters = kTritonMlaParameters};
+
+constexpr AttentionKernel kFlashMla{.name = "flash_mla",
+                                    .source = "deepseek-ai/FlashMLA, csrc/get_mla_metadata.cu",
+                                    .limits = {.block_sizes = kFlashBlocks,
+                                               .kv_dtypes = kFlashKvDtypes,
+                                               .alibi = Alibi::no,
+                                               .latents = Latents::only,
+                                               .only = Phase::decode},
+                                    .runs_on = runs_on_hopper,
+                                    .tile = flash_tile};
+
+}  // namespace dculab::lower::latent_attention

@@ -1,0 +1,19 @@
+// Decode attention over MLA's latents: all query heads of a sequence share one KV head, whose values are the first part
+// of its keys. A workgroup loads a tile of latents once and multiplies it twice.
+//
+//   triton_mla  16 query heads a program, contexts in 4 parts, tiles of 32 latents (16 on AMD, whose LDS holds no
+//   more):
+//               vLLM 0.23, v1/attention/ops/triton_decode_attention.py, _decode_grouped_att_m_fwd;
+//               v1/attention/backends/mla/triton_mla.py, num_kv_splits
+//   flash_mla   Hopper: 64 query heads a block, pages of 64 latents, and as many parts of the contexts as fill the
+//               device: deepseek-ai/FlashMLA, csrc/get_mla_metadata.cu
+#pragma once
+
+#include "lower/kernel_library.hpp"
+
+namespace dculab::lower::latent_attention {
+
+extern const AttentionKernel kTritonMla;
+extern const AttentionKernel kFlashMla;
+
+}  // namespace dculab::lower::latent_attention
