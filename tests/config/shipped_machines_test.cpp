@@ -28,11 +28,11 @@ sim::Machine shipped(const std::string& name) {
 
 TEST_CASE("the machines that the documents name are shipped") {
   for (const char* name :
-       {"z100",     "z100l",  "k100",      "k100-lc",        "k100-ai",       "k500sm-ai",     "bw500sm",
-        "bw1000",   "bw1100", "bw1101",    "mi50",           "mi50-32gb",     "mi60",          "radeon-pro-vii",
-        "mi100",    "mi210",  "mi250-gcd", "mi250x-gcd",     "mi300x",        "mi308x",        "mi325x",
-        "mi350x",   "mi355x", "a100-40gb", "a100-80gb-pcie", "a100-80gb-sxm", "h100-sxm",      "h100-pcie",
-        "h20-96gb", "h200",   "b200",      "b300",           "x86-server",    "hygon-c86-7285"}) {
+       {"z100",     "z100l",  "k100",      "k100-lc",        "k100-ai",       "k500sm-ai",  "bw500sm",
+        "bw1000",   "bw1100", "bw1101",    "mi50",           "mi50-32gb",     "mi60",       "radeon-pro-vii",
+        "mi100",    "mi210",  "mi250-gcd", "mi250x-gcd",     "mi300x",        "mi308x",     "mi325x",
+        "mi350x",   "mi355x", "a100-40gb", "a100-80gb-pcie", "a100-80gb-sxm", "h100-sxm",   "h100-pcie",
+        "h20-96gb", "h200",   "h800",      "b200",           "b300",          "x86-server", "hygon-c86-7285"}) {
     INFO(name);
     CHECK(shipped(name).name == name);
   }
