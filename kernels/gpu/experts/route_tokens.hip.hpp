@@ -137,7 +137,8 @@ struct RouteShared {
   float keys[kRouteThreads / kWave][kMostExperts];
 };
 
-// Smaller than every sum that f32 tells from it; keeps the quotient finite where every score is 0 (DeepSeek-V3).
+// Added to the sum that weights are divided by, as DeepSeek-V3 does, against a sum of zeros. In f32 no other sum
+// changes.
 inline constexpr float kNoWeight = 1e-20F;
 
 // Workgroups: num_tokens / (their waves), rounded up.
