@@ -21,7 +21,7 @@ using config::PublishedPoint;
 
 constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not published: its ends count for little
 
-// How models begin whose layers the simulator has no ops for yet, in lower case.
+// How models begin whose rows are not scored yet, in lower case: they are priced, but no table of accuracy has them.
 struct OtherLayers {
   std::string_view begins, what;
 };
@@ -137,10 +137,8 @@ constexpr auto kOtherLayers = std::to_array<OtherLayers>({
 
 [[nodiscard]] ModelShape published_model(const std::string& name) {
   const std::string written = lower_case(name);
+  require_scored(written);
   if (const auto folder = try_find_model(written)) return engine::read_model_shape(*folder);
-  for (const OtherLayers& other : kOtherLayers)
-    if (written.starts_with(other.begins))
-      throw InputError("model " + name + " is not priced yet: it has " + std::string(other.what));
   throw InputError("no model '" + written + "' under scenarios/models");
 }
 
@@ -221,6 +219,12 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
 }
 
 }  // namespace
+
+void require_scored(const std::string& model) {
+  for (const OtherLayers& other : kOtherLayers)
+    if (model.starts_with(other.begins))
+      throw InputError("model " + model + " is not scored yet: it has " + std::string(other.what));
+}
 
 PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine, const PublishedSoftware* software) {
   if (software == nullptr) return {hardware_recipe(point, machine), ""};
