@@ -208,8 +208,8 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
     table.rows.push_back({std::to_string(row.new_tokens), Cell(config::short_text(row.expanded), row.expanded.value()),
                           Cell(config::short_text(row.absorbed), row.absorbed.value()), cheaper});
     report.json["rows"].push_back({{"new_tokens", row.new_tokens},
-                                   {"expanded_s", row.expanded.value()},
-                                   {"absorbed_s", row.absorbed.value()},
+                                   {"expanded_seconds", row.expanded.value()},
+                                   {"absorbed_seconds", row.absorbed.value()},
                                    {"cheaper", cheaper}});
   }
   table.notes = {
