@@ -6,6 +6,7 @@
 
 #include "config/compare_reader.hpp"
 #include "config/model_fields.hpp"
+#include "config/options_reader.hpp"
 #include "config/scenario_document.hpp"
 #include "config/scenario_reader.hpp"
 #include "config/search_reader.hpp"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 
 #include "config/machine_fields.hpp"
 #include "config/model_fields.hpp"
+#include "config/options_reader.hpp"
 #include "config/search_reader.hpp"
 #include "config/step_words.hpp"
 #include "config/weight_format_text.hpp"
@@ -14,11 +14,6 @@
 
 namespace dculab::config {
 namespace {
-
-constexpr auto kBatchings =
-    std::to_array<Choice<Batching>>({{"continuous", Batching::continuous}, {"static", Batching::per_batch}});
-constexpr auto kPreemptionModes =
-    std::to_array<Choice<PreemptionMode>>({{"recompute", PreemptionMode::recompute}, {"swap", PreemptionMode::swap}});
 
 void read_heading(MapReader& reader, Scenario& scenario) {
   static constexpr auto kSchemas = std::to_array<Choice<std::string_view>>({{kScenarioSchema, kScenarioSchema}});
@@ -135,56 +130,6 @@ void read_measure(MapReader reader, Measure& measure) {
   reader.finish();
 }
 
-// A figure that is missing, or stands there for nothing, is reported where the policy is chosen.
-void read_retention(MapReader& reader, KvRetention& retention) {
-  reader.optional("retention", retention.policy, kRetentionPolicies);
-  reader.optional("sink_tokens", retention.sink_tokens, between(1, kLongestContext));
-  reader.optional("window_tokens", retention.window_tokens, between(1, kLongestContext));
-  reader.optional("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(1, kLongestContext));
-}
-
-void read_kv_cache(MapReader reader, EngineOptions& options) {
-  read_retention(reader, options.kv_retention);
-  reader.optional("dtype", options.kv_cache_dtype);
-  reader.optional("block_size", options.block_size, between(1, 256));
-  const Node* block_size = reader.optional("block_size");
-  if (block_size != nullptr && !std::has_single_bit(static_cast<unsigned>(options.block_size)))
-    reader.complain(*block_size, "kv_cache.block_size: " + in_quotes(block_size->text) + " is not a power of two");
-  reader.optional("residual_tokens", options.kv_residual_tokens, between(32, 128));
-  const Node* residual = reader.optional("residual_tokens");
-  if (residual != nullptr && options.kv_residual_tokens % 32 != 0)
-    reader.complain(*residual, "kv_cache.residual_tokens: " + in_quotes(residual->text) + " is not a multiple of 32");
-  reader.finish();
-}
-
-constexpr auto kLatentForms =
-    std::to_array<Choice<LatentForm>>({{"expand", LatentForm::expand}, {"absorb", LatentForm::absorb}});
-
-void read_attention(MapReader attention, EngineOptions& options) {
-  AttentionSplit& split = options.attention_split;
-  const Node* heads = attention.optional("query_heads_per_workgroup");
-  if (heads != nullptr && heads->text == "group") split.query_heads_per_workgroup = 0;
-  if (heads != nullptr && heads->text != "group")
-    attention.read(*heads, split.query_heads_per_workgroup, between(1, 1024));
-  attention.optional("partition_tokens", split.partition_tokens, between(0, kLongestContext));
-  attention.optional("prefill_latents", options.prefill_latents, kLatentForms);
-  attention.optional("decode_latents", options.decode_latents, kLatentForms);
-  attention.finish();
-}
-
-void read_engine(MapReader reader, EngineOptions& options) {
-  reader.optional("max_num_seqs", options.max_num_seqs, between(1, kLargestBatch));
-  reader.optional("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLongestContext));
-  reader.optional("enable_chunked_prefill", options.enable_chunked_prefill);
-  reader.optional("batching", options.batching, kBatchings);
-  reader.optional("enable_prefix_caching", options.enable_prefix_caching);
-  reader.optional("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
-  reader.optional("preemption_mode", options.preemption_mode, kPreemptionModes);
-  reader.optional("swap_space", options.swap_space, between(0, kLargestSwapSpace.value()));
-  reader.optional("activation_dtype", options.activation_dtype);
-  reader.finish();
-}
-
 constexpr int kMostOfAKind = 1024;
 constexpr std::int64_t kMostDevices = 1 << 16;
 constexpr auto kRoutings = std::to_array<Choice<sim::Routing>>({{"round_robin", sim::Routing::round_robin},
@@ -215,22 +160,6 @@ void read_deployment(MapReader reader, sim::Deployment& deployment) {
   reader.finish();
 }
 
-void read_engine_sections(MapReader& reader, EngineOptions& options) {
-  reader.optional("activations", options.activations, kActivationModes);
-  read_kv_cache(reader.optional_map("kv_cache"), options);
-  read_attention(reader.optional_map("attention"), options);
-  read_engine(reader.optional_map("engine"), options);
-}
-
-}  // namespace
-
-void read_options(const Node& document, EngineOptions& options, ProblemList& problems) {
-  MapReader reader(&document, "", problems);
-  read_engine_sections(reader, options);
-}
-
-namespace {
-
 constexpr auto kKeys = std::to_array<std::pair<std::string_view, Section>>({{"schema", Section::heading},
                                                                             {"question", Section::heading},
                                                                             {"model", Section::model},
@@ -241,6 +170,7 @@ constexpr auto kKeys = std::to_array<std::pair<std::string_view, Section>>({{"sc
                                                                             {"activations", Section::options},
                                                                             {"kv_cache", Section::options},
                                                                             {"attention", Section::options},
+                                                                            {"experts", Section::options},
                                                                             {"engine", Section::options},
                                                                             {"deployment", Section::deployment},
                                                                             {"workload", Section::workload},

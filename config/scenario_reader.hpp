@@ -57,7 +57,4 @@ class Sections {
 void read_sections(Scenario& scenario, const Node& document, ProblemList& problems,
                    Sections sections = Sections::all());
 
-// Only what the document says about the engine, onto `options`.
-void read_options(const Node& document, EngineOptions& options, ProblemList& problems);
-
 }  // namespace dculab::config

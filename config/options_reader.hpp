@@ -1,0 +1,15 @@
+// Reads what a scenario says about the engine: kv_cache, attention, experts, engine, activations.
+#pragma once
+
+#include "config/map_reader.hpp"
+#include "core/engine_options.hpp"
+
+namespace dculab::config {
+
+// The sections of a document, whose map `reader` reads, onto `options`.
+void read_engine_sections(MapReader& reader, EngineOptions& options);
+
+// The same of a document whose other sections are read elsewhere.
+void read_options(const Node& document, EngineOptions& options, ProblemList& problems);
+
+}  // namespace dculab::config
