@@ -18,6 +18,7 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {

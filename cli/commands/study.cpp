@@ -28,6 +28,7 @@
 #include "study/calibrate/host_machine.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {

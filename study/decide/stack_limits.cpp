@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::study {

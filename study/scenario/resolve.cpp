@@ -18,6 +18,7 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/named_files.hpp"
 #include "study/scenario/request_workload.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::study {

@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "config/scenario_file.hpp"
-#include "core/engine_options.hpp"
-#include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/hardware/stack.hpp"
 
@@ -36,18 +34,6 @@ void apply_stack_figures(const config::Scenario& scenario, sim::Machine& machine
 
 // The files that say what a stack or a program of that name is; none for what needs no file.
 [[nodiscard]] std::vector<std::filesystem::path> stack_files_of(const std::string& name_or_file);
-
-// Throws InputError where the program runs fewer sequences at a time.
-void require_sequences(const sim::Stack& stack, int sequences);
-
-// Throws InputError when no kernel of the machine's stack does what the model and the options ask for. Our own kernels
-// are not refused: see unserved().
-void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options);
-
-// What our own kernels do not do on the machine although it is priced, what is not known of others', and what no price
-// has; empty where there is nothing of these.
-[[nodiscard]] std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model,
-                                                const EngineOptions& options);
 
 // Sections of the machine file's `reached` that have no effect: neither its stack nor a shipped one, nor their
 // programs, have such a name.

@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
-#include "study/scenario/stacks.hpp"
+#include "study/scenario/served.hpp"
 
 namespace dculab::study {
 namespace {

@@ -14,6 +14,7 @@
 #include "sim/serving/simulated_server.hpp"
 #include "sim/study/ordered_chunks.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/validate/published_points.hpp"
 #include "study/validate/published_weights.hpp"

@@ -1,4 +1,5 @@
 // Whose kernels: names of stacks and programs, and what none of their kernels serves.
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 #include <set>

@@ -1,0 +1,25 @@
+// Whether the kernels of a machine's stack do what a model and its options ask for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/engine_options.hpp"
+#include "model/model_shape.hpp"
+#include "sim/hardware/machine.hpp"
+
+namespace dculab::study {
+
+// Throws InputError where the program runs fewer sequences at a time.
+void require_sequences(const sim::Stack& stack, int sequences);
+
+// Throws InputError when no kernel of the machine's stack does what the model and the options ask for. Our own kernels
+// are not refused: see unserved().
+void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options);
+
+// What our own kernels do not do on the machine although it is priced, what is not known of others', and what no price
+// has; empty where there is nothing of these.
+[[nodiscard]] std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model,
+                                                const EngineOptions& options);
+
+}  // namespace dculab::study
