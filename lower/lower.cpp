@@ -7,6 +7,7 @@
 #include "lower/dculab_gpu/expert_product.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
 #include "lower/dculab_gpu/streams.hpp"
+#include "lower/delta_rule.hpp"
 #include "lower/elementwise.hpp"
 #include "lower/expert_product.hpp"
 #include "lower/matmul.hpp"
@@ -40,6 +41,7 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
   if (chosen.matmul != nullptr) return lower_matmul(op, *chosen.matmul, device, launch);
   if (chosen.attention != nullptr)
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
+  if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
   if (chosen.collective == nullptr) return lower_elementwise(op, device, launch);
   launch.exchanges.devices = op.devices;
   chosen.collective->add_ways(op, device, launch.exchanges);

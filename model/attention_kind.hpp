@@ -118,6 +118,8 @@ struct Mla {
   friend bool operator==(const Mla&, const Mla&) = default;
 };
 
+inline constexpr double kDeltaChunk = 64;  // tokens of a gated delta net's prefill that are multiplied together
+
 // A recurrence in place of attention: a state of fixed size for each sequence, which each token decays, corrects and
 // reads. Priced, not run.
 // Source: Gated Delta Networks, arXiv:2412.06464; transformers, models/qwen3_next/modeling_qwen3_next.py.

@@ -15,6 +15,17 @@ namespace {
 
 }  // namespace
 
+PhaseTokens tokens_of(const Batch& batch, Phase phase) {
+  PhaseTokens tokens;
+  for (const SequenceSlice& sequence : batch.sequences)
+    if (sequence.phase == phase) {
+      tokens.sequences += 1;
+      tokens.added += sequence.num_new_tokens;
+      tokens.context += sequence.context_tokens();
+    }
+  return tokens;
+}
+
 Bytes activations(const StepSizes& sizes, double values) { return storage(sizes.options.activation_dtype, values); }
 
 Op make_op(OpKind kind, const OpPlace& place, const StepSizes& sizes, std::int64_t rows, int columns) {
@@ -99,13 +110,13 @@ Op plan_residual_add(const StepSizes& sizes, bool adds_layer_before) {
 Op plan_qk_norm(const StepSizes& sizes) {
   const Gqa& attention = sizes.layer().gqa();
   const int width = attention.heads.query_width() + attention.heads.kv_width();
-  const bool whole = attention.qk_norm == QkNorm::whole;
+  const bool whole = attention.qk_norm == QkNorm::whole, weighted = attention.qk_norm != QkNorm::unweighted;
   Op op =
       make_op(OpKind::qk_norm, {"qk_norm", WeightSlot::qk_norm, Buffer::qkv, Buffer::qkv}, sizes, sizes.tokens, width);
   const double values = static_cast<double>(sizes.tokens) * width;
   const Bytes weights = storage(sizes.model.dtype, whole ? width : 2 * attention.heads.head_dim);
   op.flops = FlopCount(3 * values);
-  op.add({OperandRole::weight, weights, weights});
+  if (weighted) op.add({OperandRole::weight, weights, weights});
   op.add({OperandRole::activation, activations(sizes, values), activations(sizes, attention.heads.head_dim)});
   op.add({OperandRole::output, activations(sizes, values), activations(sizes, attention.heads.head_dim)});
   return op;

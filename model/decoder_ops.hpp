@@ -32,6 +32,12 @@ struct StepSizes {
   }
 };
 
+// Of the sequences of a step that are in a phase.
+struct PhaseTokens {
+  std::int64_t sequences = 0, added = 0, context = 0;  // added: new tokens; context: all tokens, with these
+};
+[[nodiscard]] PhaseTokens tokens_of(const Batch& batch, Phase phase);
+
 // What an op is called, whose weights it reads, and where its input comes from and its output goes.
 struct OpPlace {
   std::string_view name;

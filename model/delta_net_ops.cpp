@@ -5,22 +5,6 @@
 namespace dculab {
 namespace {
 
-constexpr double kChunk = 64;  // tokens of a prefill that are multiplied together
-
-struct PhaseWork {
-  double sequences = 0, tokens = 0;
-};
-
-[[nodiscard]] PhaseWork work_of(const Batch& batch, Phase phase) {
-  PhaseWork work;
-  for (const SequenceSlice& sequence : batch.sequences)
-    if (sequence.phase == phase) {
-      work.sequences += 1;
-      work.tokens += sequence.num_new_tokens;
-    }
-  return work;
-}
-
 // Each value of Q, K and V from those of the newest tokens, of which a sequence keeps all but one, and its activation.
 [[nodiscard]] Op plan_conv(const StepSizes& sizes, const GatedDeltaNet& net, double sequences) {
   Op op = make_op(OpKind::causal_conv, {"causal_conv", WeightSlot::delta_conv, Buffer::delta, Buffer::delta}, sizes,
@@ -41,28 +25,34 @@ struct PhaseWork {
 [[nodiscard]] double flops_of_token(const GatedDeltaNet& net, Phase phase) {
   const double k = net.key_head_dim, v = net.value_head_dim;
   if (phase == Phase::decode) return 7 * k * v;
-  return 2 * kChunk * (3 * k + 2 * v) + kChunk * kChunk / 3 + 6 * k * v;
+  return 2 * kDeltaChunk * (3 * k + 2 * v) + kDeltaChunk * kDeltaChunk / 3 + 6 * k * v;
 }
 
-// A state is read once and written once: by decode for each token, by prefill for each chunk, of which only the last is
-// needed afterwards.
-[[nodiscard]] Op plan_rule(const StepSizes& sizes, const GatedDeltaNet& net, Phase phase, const PhaseWork& work) {
+// The state of a sequence is read once and written once.
+[[nodiscard]] Op plan_rule(const StepSizes& sizes, const GatedDeltaNet& net, Phase phase, const PhaseTokens& work) {
+  const auto tokens = static_cast<double>(work.added), sequences = static_cast<double>(work.sequences);
   Op op = make_op(OpKind::delta_rule,
                   {.name = phase == Phase::decode ? "delta_rule_decode" : "delta_rule_prefill",
                    .input = Buffer::delta,
                    .output = Buffer::attention},
-                  sizes, static_cast<std::int64_t>(work.tokens), net.value_width());
+                  sizes, work.added, net.value_width());
   const Bytes head = storage(Dtype::f32, static_cast<double>(net.key_head_dim) * net.value_head_dim);
-  const Bytes states = storage(Dtype::f32, work.sequences * net.state_values());
-  op.flops = FlopCount(work.tokens * net.num_value_heads * flops_of_token(net, phase));
+  const Bytes states = storage(Dtype::f32, sequences * net.state_values());
+  op.flops = FlopCount(tokens * net.num_value_heads * flops_of_token(net, phase));
   op.add({OperandRole::kv_read, states, head});
-  op.add(
-      {OperandRole::activation,
-       activations(sizes, work.tokens * net.conv_width()) + storage(Dtype::f32, 2 * work.tokens * net.num_value_heads),
-       activations(sizes, net.key_head_dim)});
-  op.add({OperandRole::output, activations(sizes, work.tokens * net.value_width()),
-          activations(sizes, net.value_head_dim)});
+  op.add({OperandRole::activation,
+          activations(sizes, tokens * net.conv_width()) + storage(Dtype::f32, 2 * tokens * net.num_value_heads),
+          activations(sizes, net.key_head_dim)});
+  op.add({OperandRole::output, activations(sizes, tokens * net.value_width()), activations(sizes, net.value_head_dim)});
   op.add({OperandRole::kv_write, states, head});
+  op.attention = {.num_sequences = static_cast<int>(work.sequences),
+                  .num_query_heads = net.num_key_heads,
+                  .num_kv_heads = net.num_value_heads,
+                  .head_dim = net.key_head_dim,
+                  .value_dim = net.value_head_dim,
+                  .kv_dtype = Dtype::f32,
+                  .is_paged = false,
+                  .query_tokens = tokens};
   return op;
 }
 
@@ -85,14 +75,14 @@ void plan_delta_net(StepPlan& plan, const StepSizes& sizes) {
   const GatedDeltaNet& net = *sizes.layer().delta_net();
   const WeightFormat format = sizes.format_of(WeightSlot::o_proj);
   const int hidden = sizes.model.hidden_size;
-  const PhaseWork prefill = work_of(plan.batch, Phase::prefill), decode = work_of(plan.batch, Phase::decode);
+  const PhaseTokens prefill = tokens_of(plan.batch, Phase::prefill), decode = tokens_of(plan.batch, Phase::decode);
   plan.ops.push_back(plan_matmul({"delta_proj", WeightSlot::delta_proj, Buffer::normed, Buffer::delta}, sizes, format,
                                  sizes.tokens, net.conv_width() + net.value_width(), hidden));
   plan.ops.push_back(plan_matmul({"delta_gates", WeightSlot::delta_gates, Buffer::normed, Buffer::delta}, sizes, format,
                                  sizes.tokens, 2 * net.num_value_heads, hidden));
-  plan.ops.push_back(plan_conv(sizes, net, prefill.sequences + decode.sequences));
-  if (prefill.tokens > 0) plan.ops.push_back(plan_rule(sizes, net, Phase::prefill, prefill));
-  if (decode.tokens > 0) plan.ops.push_back(plan_rule(sizes, net, Phase::decode, decode));
+  plan.ops.push_back(plan_conv(sizes, net, static_cast<double>(prefill.sequences + decode.sequences)));
+  if (prefill.added > 0) plan.ops.push_back(plan_rule(sizes, net, Phase::prefill, prefill));
+  if (decode.added > 0) plan.ops.push_back(plan_rule(sizes, net, Phase::decode, decode));
   plan.ops.push_back(plan_gated_norm(sizes, net));
   plan.ops.push_back(plan_matmul({"o_proj", WeightSlot::o_proj, Buffer::attention, Buffer::projected}, sizes, format,
                                  sizes.tokens, hidden, net.value_width()));

@@ -5,21 +5,6 @@
 namespace dculab {
 namespace {
 
-// New tokens of the sequences of a phase, and all tokens of theirs.
-struct PhaseTokens {
-  std::int64_t added = 0, context = 0;
-};
-
-[[nodiscard]] PhaseTokens tokens_of(const Batch& batch, Phase phase) {
-  PhaseTokens tokens;
-  for (const SequenceSlice& sequence : batch.sequences)
-    if (sequence.phase == phase) {
-      tokens.added += sequence.num_new_tokens;
-      tokens.context += sequence.context_tokens();
-    }
-  return tokens;
-}
-
 // RMS norms of the queries' latent and of the KV latent, in place: 3 FLOP a value.
 [[nodiscard]] Op plan_latent_norm(const StepSizes& sizes, const Mla& attention) {
   const int width = attention.q_lora_rank + attention.kv_lora_rank;

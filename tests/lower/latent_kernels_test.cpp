@@ -1,0 +1,105 @@
+// Kernels of latents and of recurrent states: whom they serve, and how they cut the work.
+#include <algorithm>
+
+#include "lower/latent_attention/kernels.hpp"
+#include "lower/lower.hpp"
+#include "lower/vllm/kernels.hpp"
+#include "model/plan_step.hpp"
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::lower::test {
+namespace {
+
+using sim::test::a100_like;
+using sim::test::llama_3_8b;
+using sim::test::mi50_like;
+
+[[nodiscard]] Device hopper() {
+  Device device = a100_like();
+  device.vendor = Vendor::nvidia;
+  device.compute_capability = "9.0";
+  return device;
+}
+
+[[nodiscard]] ModelShape with_latents() {
+  ModelShape model = llama_3_8b();
+  model.kinds[0].attention = Mla{.num_attention_heads = 128,
+                                 .q_lora_rank = 1536,
+                                 .kv_lora_rank = 512,
+                                 .qk_nope_head_dim = 128,
+                                 .qk_rope_head_dim = 64,
+                                 .v_head_dim = 128};
+  return model;
+}
+
+[[nodiscard]] StepPlan plan_of(const ModelShape& model, Phase phase, int batch, int tokens, int block_size = 64) {
+  EngineOptions options;
+  options.block_size = block_size;
+  return plan_step(model, options, uniform_batch(phase, batch, tokens));
+}
+
+[[nodiscard]] const Op& find(const StepPlan& plan, OpKind kind) {
+  return *std::ranges::find(plan.ops, kind, &Op::kind);
+}
+
+}  // namespace
+
+TEST_CASE("kernels of latents serve nothing else, and others no latents", "[latents]") {
+  const StepPlan latents = plan_of(with_latents(), Phase::decode, 2, 1000);
+  const StepPlan plain = plan_of(llama_3_8b(), Phase::decode, 2, 1000);
+  const Op& over_latents = find(latents, OpKind::attention_decode);
+  const Op& over_heads = find(plain, OpKind::attention_decode);
+  CHECK(serves(latent_attention::kTritonMla, over_latents, mi50_like()));
+  CHECK_FALSE(serves(latent_attention::kTritonMla, over_heads, mi50_like()));
+  CHECK(why_not(latent_attention::kTritonMla, over_heads, mi50_like()) == "takes latents alone");
+  CHECK_FALSE(serves(vllm::kTritonUnified3d, over_latents, mi50_like()));
+  CHECK(serves(latent_attention::kFlashMla, over_latents, hopper()));
+  CHECK_FALSE(serves(latent_attention::kFlashMla, over_latents, mi50_like()));
+  const StepPlan small_blocks = plan_of(with_latents(), Phase::decode, 2, 1000, 16);
+  CHECK(why_not(latent_attention::kFlashMla, find(small_blocks, OpKind::attention_decode), hopper()) ==
+        "takes block sizes of 64");
+}
+
+TEST_CASE("Triton's decode over latents has a program for 16 heads and a part of a context", "[latents]") {
+  const StepPlan plan = plan_of(with_latents(), Phase::decode, 3, 4096);
+  const Kernels kernels{.matmul = {}, .attention_prefill = {}, .attention_decode = {&latent_attention::kTritonMla}};
+  const Launch launch = lower(find(plan, OpKind::attention_decode), plan, mi50_like(), kernels);
+  CHECK(launch.grid.workgroups == 3 * (128 / 16) * 4);
+  for (const Access& access : launch.accesses())
+    if (access.role == OperandRole::kv_read) {
+      CHECK(access.unique.value() == 3.0 * 4096 * 576 * 2);
+      CHECK(access.requests == 128 / 16);
+    }
+}
+
+TEST_CASE("expanded K and V need no blocks", "[latents]") {
+  const StepPlan plan = plan_of(with_latents(), Phase::prefill, 1, 256, 8);
+  const Op& op = find(plan, OpKind::attention_prefill);
+  CHECK_FALSE(op.attention.is_paged);
+  CHECK(serves(vllm::kTritonUnified2d, op, mi50_like()));  // in blocks of 16 alone
+}
+
+TEST_CASE("a delta net decodes by sequence, head and columns, and prefills by chunks", "[delta_net]") {
+  ModelShape model = llama_3_8b();
+  LayerKind recurrent = model.kinds[0];
+  recurrent.attention = GatedDeltaNet{
+      .num_key_heads = 16, .num_value_heads = 32, .key_head_dim = 128, .value_head_dim = 128, .conv_kernel = 4};
+  add_layer(model, recurrent);
+  const auto launch_of = [&model](Phase phase, int batch, int tokens) {
+    const StepPlan plan = plan_of(model, phase, batch, tokens);
+    return lower(find(plan, OpKind::delta_rule), plan, a100_like(),
+                 {.matmul = {}, .attention_prefill = {}, .attention_decode = {}});
+  };
+  const Launch decode = launch_of(Phase::decode, 2, 100);
+  CHECK(decode.grid.workgroups == 2 * 32 * 128 / 8);
+  CHECK(decode.kernels == 1);
+  CHECK(decode.arithmetic.multiply.value() == 2.0 * 32 * 7 * 128 * 128);
+  const Launch prefill = launch_of(Phase::prefill, 1, 640);
+  CHECK(prefill.grid.workgroups == 10 * 32);
+  CHECK(prefill.kernels == 6);
+  CHECK(prefill.arithmetic.pipe == Pipe::matmul);
+}
+
+}  // namespace dculab::lower::test
