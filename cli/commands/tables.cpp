@@ -1,4 +1,4 @@
-// `dculab tables intensity` and `tables footprint`: the teaching tables.
+// `dculab tables intensity`, `footprint` and `latents`: the teaching tables.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -18,6 +18,7 @@
 #include "sim/tables/latent_forms.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -40,10 +41,16 @@ struct TableChoices {
   model.name += " as in the lecture (MHA, 4D MLP)";
   const int heads = model.heads().num_attention_heads;
   LayerKind layer = model.kinds.front();
-  if (!layer.has_kv_heads()) layer.attention = Gqa{};
-  layer.gqa().heads = {heads, heads, model.hidden_size / heads};
-  layer.gqa().sliding_window = 0;
+  Gqa attention{.heads = {heads, heads, model.hidden_size / heads}};
+  if (layer.has_kv_heads()) {
+    attention.position = layer.gqa().position;
+    attention.qkv_bias = layer.gqa().qkv_bias;
+    attention.output_bias = layer.gqa().output_bias;
+  }
+  attention.position.rotary_dim = 0;
+  layer.attention = attention;
   layer.experts.reset();
+  model.kv_sources.clear();
   // The plain form of SiLU stands for the lecture's ReLU.
   layer.mlp = {4 * model.hidden_size, MlpKind::plain, ActivationKind::silu, layer.mlp.bias};
   set_layers(model, model.num_layers(), layer);
@@ -52,9 +59,12 @@ struct TableChoices {
 
 [[nodiscard]] ModelShape choose_model(const TableChoices& choices) {
   ModelShape model = engine::read_model_shape(study::find_model(choices.model));
+  if (choices.kv_heads > 0 && model.has_latents())
+    throw InputError("--kv-heads: " + model.name + " keeps latents, which all heads share");
   if (choices.kv_heads > 0) model = with_kv_heads(model, choices.kv_heads);
   if (choices.lecture) model = as_in_the_lecture(model);
-  if (const auto found = problems(model); !found.empty()) throw InputError("--kv-heads: " + found.front());
+  if (const auto found = problems(model); !found.empty())
+    throw InputError(std::string(choices.lecture ? "--lecture: " : "--kv-heads: ") + found.front());
   return model;
 }
 
@@ -183,17 +193,33 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
   return counts;
 }
 
+// Forms that no kernel of the stack runs in a phase, although the table prices them.
+[[nodiscard]] std::vector<std::string> unserved_forms(const sim::Machine& machine, const ModelShape& model,
+                                                      const EngineOptions& options) {
+  std::vector<std::string> found;
+  for (const auto& [form, name] : {std::pair{LatentForm::expand, "expanded"}, {LatentForm::absorb, "absorbed"}}) {
+    EngineOptions both = options;
+    both.prefill_latents = both.decode_latents = form;
+    try {
+      study::require_served(machine, model, both);
+    } catch (const InputError& error) {
+      found.push_back(std::string(name) + ": priced as if it were served; " + error.what());
+    }
+  }
+  return found;
+}
+
 [[nodiscard]] Report latents_report(const StepChoices& choices) {
   const config::Scenario scenario = to_scenario(choices);
   const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
   const ModelShape model = study::resolve_part(scenario, study::resolve_model(scenario), machine);
-  if (std::ranges::none_of(model.kinds, [](const LayerKind& kind) { return kind.mla() != nullptr; }))
-    throw InputError("--model: " + model.name + " has no latent attention; deepseek-v3 has");
+  if (!model.has_latents()) throw InputError("--model: " + model.name + " has no latent attention; deepseek-v3 has");
   const EngineOptions options = study::resolve_options(scenario, model, machine);
   const std::vector<int> counts = powers_up_to(choices.context);
   Report report{"dculab/tables-latents/1", {}, {Table{}}, Json::object()};
   report.heading = {model.name + " on " + machine.name + ": latent attention in one layer, " +
                     std::to_string(choices.batch) + " sequences of " + std::to_string(choices.context) + " tokens"};
+  add_warnings(report, unserved_forms(machine, model, options));
   Table& table = report.tables.front();
   table.columns = {"new tokens each", "expanded", "absorbed", "cheaper"};
   table.first_column = Align::right;

@@ -4,20 +4,35 @@
 
 namespace dculab::sim {
 
+namespace {
+
+// The mean over all layers, which are all alike in most models.
+[[nodiscard]] Bytes mean_layer_bytes(const ModelShape& model, WeightFormat format) {
+  if (model.kinds.size() == 1) return layer_matrix_bytes(model, model.kinds.front(), format);
+  Bytes bytes;
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
+    bytes += layer_matrix_bytes(model, model.kinds[kind], format) * model.num_layers(kind);
+  return bytes / model.num_layers();
+}
+
+}  // namespace
+
 Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
   const double layers = model.num_layers();
   const double embedding = static_cast<double>(model.vocab_size) * model.hidden_size;
   const double kv_tokens = static_cast<double>(request.tokens) * request.batch;
   Footprint result;
   result.kv_heads = model.heads().num_key_value_heads;
-  result.is_latent = std::ranges::any_of(model.kinds, [](const LayerKind& kind) { return kind.mla() != nullptr; });
+  result.is_latent = model.has_latents();
   result.weight_bytes = weight_footprint(model, request.weights);
-  result.layer_weight_bytes = layer_matrix_bytes(model, model.kinds.front(), request.weights);
+  result.layer_weight_bytes = mean_layer_bytes(model, request.weights);
   result.embedding_bytes = storage(model.dtype, embedding);
   result.head_bytes = model.tie_word_embeddings ? Bytes{} : result.embedding_bytes;
   result.norm_bytes = storage(model.dtype, plain_values(model));
   result.kv_bytes_per_token = kv_bytes_per_token(model, request.kv_cache_dtype);
-  const Bytes residuals = kv_residual_bytes(model, request.kv_cache_dtype, request.kv_residual_tokens) * request.batch;
+  const Bytes residuals =
+      (kv_residual_bytes(model, request.kv_cache_dtype, request.kv_residual_tokens) + recurrent_state_bytes(model)) *
+      request.batch;
   result.kv_bytes = result.kv_bytes_per_token * kv_tokens + residuals;
   result.layer_kv_bytes = result.kv_bytes / layers;
   const Bytes left = std::max(Bytes(), result.layer_weight_bytes - residuals / layers);
@@ -27,7 +42,7 @@ Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
 
 namespace {
 
-// Of queries and keys with K and V of their own: DeepSeek's keep a part that is not rotated beside one that is.
+// Of a model like one with latents, but with K and V: heads of the size of its values.
 [[nodiscard]] Heads plain_heads(const Mla& attention) {
   return {attention.num_attention_heads, attention.num_attention_heads, attention.v_head_dim};
 }
@@ -43,7 +58,7 @@ namespace {
           .position = attention.position};
 }
 
-[[nodiscard]] ModelShape with_kv_heads_of_its_own(ModelShape model) {
+[[nodiscard]] ModelShape without_latents(ModelShape model) {
   for (LayerKind& kind : model.kinds)
     if (const Mla* latent = kind.mla())
       kind.attention = Gqa{.heads = plain_heads(*latent), .position = latent->position};
@@ -61,8 +76,8 @@ namespace {
 
 std::vector<Footprint> footprint_table(const ModelShape& model, const FootprintRequest& request) {
   std::vector<Footprint> rows;
-  const bool is_latent = model.possible_kv_heads().size() == 1 && model.heads().num_attention_heads > 1;
-  const ModelShape grouped = is_latent ? with_kv_heads_of_its_own(model) : model;
+  const bool is_latent = model.has_latents();
+  const ModelShape grouped = is_latent ? without_latents(model) : model;
   for (const int kv_heads : grouped.possible_kv_heads())
     rows.push_back(footprint(with_kv_heads(grouped, kv_heads), request));
   rows.push_back(footprint(is_latent ? model : with_latents(model), request));

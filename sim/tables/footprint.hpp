@@ -22,13 +22,13 @@ struct Footprint {
   int kv_heads = 0;          // 1 of latents
   bool is_latent = false;    // MLA
   Bytes weight_bytes;        // of everything
-  Bytes layer_weight_bytes;  // matrices of one layer
+  Bytes layer_weight_bytes;  // matrices of a layer, the mean of all
   Bytes embedding_bytes;
   Bytes head_bytes;             // 0 when tied to the embedding
   Bytes norm_bytes;             // norms and biases
-  Bytes kv_bytes;               // of all layers, all sequences, with their residuals
+  Bytes kv_bytes;               // of all layers, all sequences, with their residuals and recurrent states
   Bytes kv_bytes_per_token;     // of all layers
-  Bytes layer_kv_bytes;         // of one layer, all sequences
+  Bytes layer_kv_bytes;         // of a layer, the mean of all, all sequences
   double crossover_tokens = 0;  // per sequence of this batch: beyond it KV takes more than the layers' matrices
 };
 

@@ -149,6 +149,7 @@ void add_experts(TableBuilder& table, const Sizes& sizes, int first) {
   const double rows = sizes.rows() * experts.num_experts_per_tok;
   const double touched = touched_experts({}, experts.num_experts, experts.num_experts_per_tok, sizes.rows());
   table.projection(first, "router", "G = Out W_R", experts.num_experts, hidden);
+  if (experts.shared_gate) table.projection(first, "shared_gate", "s = sigmoid(Out w_s)", 1, hidden);
   table.grouped(first + 1, "experts_gate_proj", "A_gate = Out W_gate, of the chosen", touched, rows, inner, hidden);
   table.grouped(first + 1, "experts_up_proj", "A_up = Out W_up, of the chosen", touched, rows, inner, hidden);
   table.activation(first + 2, {.intermediate_size = experts.intermediate_size, .activation = experts.activation}, rows);
@@ -196,12 +197,25 @@ void add_latent_decode(TableBuilder& table, const Sizes& sizes, const Mla& atten
   add_output_and_mlp(table, sizes, 8, attention.value_width());
 }
 
+// The gate of the output comes from the matrix of the queries.
+[[nodiscard]] double query_rows(const Gqa& attention) {
+  return (attention.output_gate ? 2.0 : 1.0) * attention.heads.query_width();
+}
+
+[[nodiscard]] std::string_view query_computation(const Gqa& attention, bool is_decode) {
+  if (attention.output_gate) return is_decode ? "Q_d, Gate_d = T W_Q" : "Q, Gate = X W_Q";
+  return is_decode ? "Q_d = T W_Q" : "Q = X W_Q";
+}
+
 void add_prefill(TableBuilder& table, const Sizes& sizes) {
   const Heads& heads = sizes.heads();
   const double hidden = sizes.hidden_size;
-  table.projection(1, "q_proj", "Q = X W_Q", heads.query_width(), hidden);
-  table.projection(2, "k_proj", "K = X W_K", heads.kv_width(), hidden);
-  table.projection(3, "v_proj", "V = X W_V", heads.kv_width(), hidden);
+  const Gqa& attention = sizes.layer.gqa();
+  table.projection(1, "q_proj", query_computation(attention, false), query_rows(attention), hidden);
+  if (!attention.shares_kv) {
+    table.projection(2, "k_proj", "K = X W_K", heads.kv_width(), hidden);
+    table.projection(3, "v_proj", "V = X W_V", heads.kv_width(), hidden);
+  }
   table.view(4, "partition_q", "Q_1, ..., Q_nh = Partition(Q)");
   table.view(5, "partition_k", "K_1, ..., K_g = Partition(K)");
   table.view(6, "partition_v", "V_1, ..., V_g = Partition(V)");
@@ -213,11 +227,14 @@ void add_prefill(TableBuilder& table, const Sizes& sizes) {
 void add_decode(TableBuilder& table, const Sizes& sizes) {
   const Heads& heads = sizes.heads();
   const double hidden = sizes.hidden_size;
-  table.projection(1, "q_proj", "Q_d = T W_Q", heads.query_width(), hidden);
-  table.projection(2, "k_proj", "K_d = T W_K", heads.kv_width(), hidden);
-  table.view(3, "concat_k", "K = concat(K_cache, K_d)");
-  table.projection(4, "v_proj", "V_d = T W_V", heads.kv_width(), hidden);
-  table.view(5, "concat_v", "V = concat(V_cache, V_d)");
+  const Gqa& attention = sizes.layer.gqa();
+  table.projection(1, "q_proj", query_computation(attention, true), query_rows(attention), hidden);
+  if (!attention.shares_kv) {
+    table.projection(2, "k_proj", "K_d = T W_K", heads.kv_width(), hidden);
+    table.view(3, "concat_k", "K = concat(K_cache, K_d)");
+    table.projection(4, "v_proj", "V_d = T W_V", heads.kv_width(), hidden);
+    table.view(5, "concat_v", "V = concat(V_cache, V_d)");
+  }
   table.view(6, "partition_q", "Q_1, ..., Q_nh = Partition(Q)");
   table.view(7, "partition_k", "K_1, ..., K_g = Partition(K)");
   table.view(8, "partition_v", "V_1, ..., V_g = Partition(V)");

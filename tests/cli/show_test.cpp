@@ -31,7 +31,7 @@ TEST_CASE("show tells what is used where a machine file says nothing") {
 
 TEST_CASE("show tells what a stack says, and what holds where it says nothing") {
   std::map<std::string, std::string> values = shown_values("vllm-triton");
-  CHECK(values.at("kernels.attention_decode") == "triton_unified_attention_3d");
+  CHECK(values.at("kernels.attention_decode") == "triton_mla");  // the last of the list, for latents
   CHECK(values.at("parameters.triton_unified_attention_3d.segments") == "16");
   CHECK(values.at("host.per_step") == "the machine's");
   CHECK(values.at("graphs.decode_sequences") == "512");
