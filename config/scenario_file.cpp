@@ -130,7 +130,10 @@ ModelShape resolve_model(ModelShape model, const ModelChoice& choice) {
   int num_layers = model.num_layers();
   change(kLayersField, num_layers);
   visit_model_sizes(model, change);
-  for (LayerKind& kind : model.kinds) visit_layer_sizes(kind, change);
+  for (LayerKind& kind : model.kinds) {  // beside experts, intermediate_size is that of other layers
+    if (!kind.experts) change("intermediate_size", kind.mlp.intermediate_size);
+    std::visit([&change](auto& attention) { visit_attention_sizes(attention, change); }, kind.attention);
+  }
   for (const auto& [key, value] : choice.overrides)
     if (!changed.contains(key)) throw InputError("model." + key + ": " + model.name + " has no such size");
   return with_layers(std::move(model), num_layers);

@@ -65,17 +65,16 @@ struct KvBytes {
 };
 
 [[nodiscard]] KvBytes kv_bytes(const Gqa& attention, const EngineOptions& options, const Batch& batch, Phase phase,
-                               double context_tokens) {
+                               const AttentionWork& work) {
   const Dtype dtype = options.kv_cache_dtype;
   const double row = 2.0 * attention.heads.kv_width();
-  if (!is_kivi(dtype)) return {kv_storage(dtype, row * context_tokens, attention.heads.head_dim), {}, {}};
+  if (!is_kivi(dtype)) return {kv_storage(dtype, row * work.context_tokens, attention.heads.head_dim), {}, {}};
   KvBytes bytes;
   for (const SequenceSlice& sequence : batch.sequences) {
     if (sequence.phase != phase) continue;
     const int computed = sequence.num_computed_tokens;
-    const KiviTraffic tokens =
-        kivi_traffic(computed, sequence.context_tokens(), first_loaded_token(attention.sliding_window, computed),
-                     options.kv_residual_tokens);
+    const KiviTraffic tokens = kivi_traffic(computed, sequence.context_tokens(), first_loaded_token(work, computed),
+                                            options.kv_residual_tokens);
     bytes.read += kv_storage(dtype, row * tokens.quantized_read, attention.heads.head_dim) +
                   storage(Dtype::f16, row * tokens.residual_read);
     bytes.read_as_activations += storage(options.activation_dtype, row * sequence.num_new_tokens);
@@ -109,7 +108,7 @@ Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batc
   for (const SequenceSlice& sequence : batch.sequences)
     if (sequence.phase == phase) add_sequence(work, sequence);
 
-  const KvBytes kv = kv_bytes(attention, options, batch, phase, work.context_tokens);
+  const KvBytes kv = kv_bytes(attention, options, batch, phase, work);
   const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
   const double query_values = work.query_tokens * attention.heads.query_width();
   op.m = static_cast<std::int64_t>(work.query_tokens);

@@ -19,13 +19,20 @@ Heads ModelShape::heads() const {
 }
 
 std::vector<int> ModelShape::possible_kv_heads() const {
-  const auto is_latent = [](const LayerKind& kind) { return kind.mla() != nullptr; };
-  if (std::ranges::any_of(kinds, is_latent)) return {heads().num_key_value_heads};
+  if (has_latents()) return {heads().num_key_value_heads};
   std::vector<int> possible;
   const int query_heads = heads().num_attention_heads;
   for (int count = query_heads; count >= 1; --count)
     if (query_heads % count == 0) possible.push_back(count);
   return possible;
+}
+
+bool ModelShape::has_latents() const {
+  return std::ranges::any_of(kinds, [](const LayerKind& kind) { return kind.mla() != nullptr; });
+}
+
+bool ModelShape::has_delta_nets() const {
+  return std::ranges::any_of(kinds, [](const LayerKind& kind) { return kind.delta_net() != nullptr; });
 }
 
 bool ModelShape::has_alibi() const {
@@ -35,13 +42,22 @@ bool ModelShape::has_alibi() const {
 }
 
 WeightFormat ModelShape::slot_format(WeightSlot slot, const LayerKind& kind, WeightFormat layers_format) const {
-  const bool is_of_experts = slot == WeightSlot::expert_up_proj || slot == WeightSlot::expert_down_proj;
-  const bool is_of_mlp = slot == WeightSlot::up_proj || slot == WeightSlot::down_proj;
-  const bool is_plain = slot == WeightSlot::router || slot == WeightSlot::shared_gate ? true
-                        : is_of_experts                                               ? plain.experts
-                        : is_of_mlp ? (kind.experts ? plain.shared_experts : plain.mlp)
-                                    : plain.attention;
-  return is_plain ? WeightFormat{dtype, 0} : layers_format;
+  const auto is_plain = [&] {
+    switch (slot) {
+      case WeightSlot::router:
+      case WeightSlot::shared_gate:
+        return true;
+      case WeightSlot::expert_up_proj:
+      case WeightSlot::expert_down_proj:
+        return plain.experts;
+      case WeightSlot::up_proj:
+      case WeightSlot::down_proj:
+        return kind.experts ? plain.shared_experts : plain.mlp;
+      default:
+        return plain.attention;
+    }
+  };
+  return is_plain() ? WeightFormat{dtype, 0} : layers_format;
 }
 
 std::string kind_label(const ModelShape& model, std::size_t kind) {

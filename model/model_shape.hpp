@@ -70,6 +70,8 @@ struct ModelShape {
   // where layers keep latents.
   [[nodiscard]] std::vector<int> possible_kv_heads() const;
   [[nodiscard]] bool has_alibi() const;
+  [[nodiscard]] bool has_latents() const;     // in any layer
+  [[nodiscard]] bool has_delta_nets() const;  // likewise
 
   // What the checkpoint stores the layers' matrices in, as far as they are quantized.
   [[nodiscard]] WeightFormat layer_format() const { return quantization.value_or(WeightFormat{dtype, 0}); }

@@ -167,6 +167,9 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
   if (is_kivi(options.kv_cache_dtype) && !is_grouped)
     found.push_back("a KV cache of " + std::string(name(options.kv_cache_dtype)) + " cannot serve " + model.name +
                     ": not all of its layers have K and V of their own");
+  if (options.enable_prefix_caching && model.has_delta_nets())
+    found.push_back("enable_prefix_caching cannot serve " + model.name +
+                    ": the states of its gated delta nets are of whole sequences, not of blocks");
   const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
   const auto windowed = std::ranges::find_if(
       model.kinds, [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().sliding_window > 0; });

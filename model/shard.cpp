@@ -64,6 +64,9 @@ void check_kind(std::vector<std::string>& found, const ModelShape& model, const 
   const int outputs = std::visit([](const auto& attention) { return output_width(attention); }, kind.attention);
   require_whole_groups(found, "o_proj", outputs, group_of(WeightSlot::o_proj), devices);
   require_whole_groups(found, "down_proj", width, group_of(WeightSlot::down_proj), devices);
+  if (kind.experts)
+    require_whole_groups(found, "experts' down_proj", kind.experts->intermediate_size,
+                         group_of(WeightSlot::expert_down_proj), devices);
 }
 
 }  // namespace

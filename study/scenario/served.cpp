@@ -121,10 +121,10 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
 [[nodiscard]] std::vector<std::string> unserved_by_own(const sim::Machine& machine, const ModelShape& model,
                                                        const EngineOptions& options) {
   std::vector<std::string> found = unserved_products(machine, model, options);
+  if (model.tensor_names == nullptr)
+    found.push_back("the engine of dculab does not run " + model.name + ": priced as if it did");
   if (machine.kind == lower::DeviceKind::cpu) return found;
   const std::string priced = " on a GPU: priced as if one did";
-  const auto is_latent = [](const LayerKind& kind) { return kind.mla() != nullptr; };
-  if (std::ranges::any_of(model.kinds, is_latent)) found.push_back("no kernel of dculab attends over latents" + priced);
   if (is_kivi(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
   if (options.kv_retention.policy != RetentionPolicy::all)

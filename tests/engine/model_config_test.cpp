@@ -166,8 +166,8 @@ TEST_CASE("values that no model has are refused") {
   REQUIRE_THAT(error_with(R"(, "rope_scaling": {"type": "linear", "factor": 0.5})"),
                ContainsSubstring("'factor' must be at least 1"));
   REQUIRE_THAT(error_with(R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
-                            "high_freq_factor": 4, "original_max_position_embeddings": 8})"),
-               ContainsSubstring("'high_freq_factor' must be larger"));
+                            "high_freq_factor": 3, "original_max_position_embeddings": 8})"),
+               ContainsSubstring("'high_freq_factor' must be at least low_freq_factor"));
   REQUIRE_THAT(error_with(R"(, "tie_word_embeddings": "yes")"), ContainsSubstring("must be true or false"));
 }
 

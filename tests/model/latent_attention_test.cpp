@@ -7,7 +7,6 @@
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
-using Catch::Approx;
 
 namespace {
 
