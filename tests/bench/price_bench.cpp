@@ -1,10 +1,11 @@
-// How fast the simulator is: one step priced on every shipped machine, by our own kernels and by vLLM's; one step
-// planned and priced; and a sweep of 1,000 group x block points.
+// How fast the simulator is: a step of Llama-3-8B and one of DeepSeek-V3 priced on every shipped machine, by our own
+// kernels and by vLLM's; one step planned and priced; and a sweep of 1,000 group x block points.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
 #include <set>
 
+#include "engine/checkpoint/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/scenario/locate.hpp"
@@ -18,8 +19,8 @@ namespace {
 using namespace dculab;
 using namespace dculab::sim;
 
-void price_llama_3_8b_decode(benchmark::State& state, const Machine& machine) {
-  const StepPlan plan = plan_step(test::llama_3_8b(), {}, uniform_batch(Phase::decode, 16, 2048));
+void price_decode(benchmark::State& state, const Machine& machine, const ModelShape& model) {
+  const StepPlan plan = plan_step(model, {}, uniform_batch(Phase::decode, 16, 2048));
   StepPrice price;
   for (auto _ : state) {
     price_step(machine, plan, price);
@@ -55,15 +56,18 @@ void sweep_1000_points(benchmark::State& state, const Machine& machine) {
   }
 }
 
-BENCHMARK_CAPTURE(price_llama_3_8b_decode, mi50, test::mi50_like());
-BENCHMARK_CAPTURE(price_llama_3_8b_decode, cpu, test::cpu_like());
+BENCHMARK_CAPTURE(price_decode, llama_3_8b / mi50, test::mi50_like(), test::llama_3_8b());
+BENCHMARK_CAPTURE(price_decode, llama_3_8b / cpu, test::cpu_like(), test::llama_3_8b());
 BENCHMARK_CAPTURE(plan_and_price_llama_3_8b_decode, mi50, test::mi50_like())->Arg(1)->Arg(16)->Arg(256);
 BENCHMARK_CAPTURE(sweep_1000_points, mi50, test::mi50_like())->Unit(benchmark::kMillisecond);
 
 void register_machine(const Machine& machine) {
-  const std::string name = "price_llama_3_8b_decode/" + machine.name + "/" + machine.stack.name;
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [machine](benchmark::State& state) { price_llama_3_8b_decode(state, machine); });
+  static const ModelShape deepseek = engine::read_model_shape(study::find_model("deepseek-v3"));
+  for (const auto& [label, model] : {std::pair{"llama_3_8b", test::llama_3_8b()}, {"deepseek_v3", deepseek}}) {
+    const std::string name = std::string("price_decode/") + label + "/" + machine.name + "/" + machine.stack.name;
+    benchmark::RegisterBenchmark(name.c_str(),
+                                 [machine, model](benchmark::State& state) { price_decode(state, machine, model); });
+  }
 }
 
 void register_shipped_machines() {
