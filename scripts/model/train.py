@@ -1,14 +1,16 @@
-"""Trains one of the two Llama models from scratch, seeded, and saves it as a Hugging Face folder.
+"""Trains one of the models of models.py from scratch, seeded, and saves it as a Hugging Face folder.
 
     python train.py MODEL FOLDER --corpus DIR --phases few:128:24:500 mixed-512:512:8:300
 
-MODEL is `tiny` or `draft`. FOLDER must hold tokenizer.json already. A phase is
-TEXT:LENGTH:ROWS:STEPS and reads DIR/TEXT.txt. Every 100 steps the folder is saved again,
-so that training may be stopped at any time; the loss goes to FOLDER/loss.csv. With --resume the
-weights and loss.csv in FOLDER are continued, with a new schedule and new optimizer state.
+FOLDER must hold tokenizer.json already. A phase is TEXT:LENGTH:ROWS:STEPS and reads DIR/TEXT.txt. Every
+100 steps the folder is saved again, so that training may be stopped at any time; the loss goes to
+FOLDER/loss.csv. With --resume the weights and loss.csv in FOLDER are continued, with a new schedule and new
+optimizer state. With --go-on the same command goes on from FOLDER.state, which is written every 100 steps
+too, as if it had never stopped.
 """
 
 import argparse
+import itertools
 import json
 import math
 import time
@@ -18,53 +20,25 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
-from transformers import LlamaConfig, LlamaForCausalLM
 
 import attention
+import experts
+import models
 from dataset import pack
 
-SHAPES = {
-    "tiny": dict(hidden_size=256, intermediate_size=768, num_hidden_layers=4, num_attention_heads=8),
-    "draft": dict(hidden_size=128, intermediate_size=384, num_hidden_layers=2, num_attention_heads=4),
-}
-CONTEXT = 1024
-VOCABULARY = 2048
+SAVED_EVERY = 100  # steps
+BALANCE_RATE = 1e-3  # of experts, as in DeepSeek-V3
 
+def save(model, config, folder):
+    """Writes config, generation config and the weights as BF16 (the output matrix is the embedding).
 
-def config_json(shape):
-    """The complete config.json, in the form that has been usual for Llama models."""
-    heads = shape["num_attention_heads"]
-    return {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        **shape,
-        "num_key_value_heads": heads,
-        "head_dim": shape["hidden_size"] // heads,
-        "hidden_act": "silu",
-        "max_position_embeddings": CONTEXT,
-        "vocab_size": VOCABULARY,
-        "rms_norm_eps": 1e-5,
-        "rope_theta": 10000.0,
-        "rope_scaling": None,
-        "attention_bias": False,
-        "attention_dropout": 0.0,
-        "mlp_bias": False,
-        "tie_word_embeddings": True,
-        "initializer_range": 0.02,
-        "bos_token_id": 0,
-        "eos_token_id": 0,
-        "use_cache": True,
-        "torch_dtype": "bfloat16",
-    }
-
-
-def save(model, shape, folder):
-    """Writes config, generation config and the weights as BF16 (the output matrix is the embedding)."""
+    The bias that balances experts stays FP32, as in DeepSeek-V3's file: its steps are small.
+    """
     generation = {"bos_token_id": 0, "eos_token_id": 0, "do_sample": True, "temperature": 0.8}
-    (folder / "config.json").write_text(json.dumps(config_json(shape), indent=2) + "\n")
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n")
     tensors = {
-        name: tensor.detach().to(torch.bfloat16).contiguous()
+        name: tensor.detach().to(torch.float32 if name.endswith("bias") else torch.bfloat16).contiguous()
         for name, tensor in model.state_dict().items()
         if name != "lm_head.weight"
     }
@@ -73,9 +47,11 @@ def save(model, shape, folder):
 
 
 def optimizers(model, rate):
-    """Muon for the matrices of the layers, Adam for the embedding and the norms."""
-    layers = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
-    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    """Muon for the matrices of the layers, Adam for the embedding, the norms and the choice of experts."""
+    layers, others = [], []
+    for name, parameter in model.named_parameters():
+        matrix = parameter.ndim == 2 and "embed" not in name and not name.endswith("mlp.gate.weight")
+        (layers if matrix else others).append(parameter)
     muon = torch.optim.Muon(layers, lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")
     return [muon, torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)]
 
@@ -137,43 +113,83 @@ def progress(log_file):
     return int(last[0]), int(last[2]), int(last[7])
 
 
-def train(model, args, shape, log, done=(0, 0, 0)):
+def state_file(args):
+    return args.folder.parent / f"{args.folder.name}.state"
+
+
+def checkpoint(model, chosen, args, earlier, done):
+    """The folder, and the state: written in one piece, so that a stop meanwhile leaves the one before."""
+    save(model, models.config_json(args.model), args.folder)
+    part = state_file(args).with_suffix(".part")
+    optimizers_kept = [o.state_dict() for o in chosen]
+    torch.save({"model": model.state_dict(), "optimizers": optimizers_kept, "earlier": earlier, "done": done}, part)
+    part.replace(state_file(args))
+
+
+def from_state(model, chosen, args):
+    """(steps of earlier schedules, what is done of this one); younger rows of loss.csv are taken out."""
+    state = torch.load(state_file(args))
+    model.load_state_dict(state["model"])
+    for optimizer, kept in zip(chosen, state["optimizers"]):
+        optimizer.load_state_dict(kept)
+    log_file = args.folder / "loss.csv"
+    head, *rows = log_file.read_text(encoding="utf-8").splitlines()
+    rows = [row for row in rows if int(row.split(",")[0]) <= state["earlier"] + state["done"][0]]
+    log_file.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return state["earlier"], state["done"]
+
+
+def update(model, chosen, loss):
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for optimizer in chosen:
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    experts.balance(model, BALANCE_RATE)
+
+
+def lesson_names(model, args, length, names):
+    """`names` where rows of this length are taught; only then does the model have to return its attention."""
+    taught = names is not None and length <= args.teach_length
+    how = "eager" if taught else "sdpa"
+    if model.config._attn_implementation != how:
+        model.set_attn_implementation(how)
+    return names if taught else None
+
+
+def train(model, args, chosen, log, earlier, done):
+    """`earlier`: steps of earlier schedules in loss.csv; `done`: (steps of this one, all tokens, all seconds)"""
     phases = [(p.split(":")[0], *map(int, p.split(":")[1:])) for p in args.phases]
-    total, tokens, started = sum(p[3] for p in phases), done[1], time.time() - done[2]
-    chosen = optimizers(model, args.rate)
-    recent = []
-    is_name = attention.name_ids(Tokenizer.from_file(str(args.folder / "tokenizer.json"))) if args.teach else None
-    for step, (ids, weights) in enumerate(batches(phases, args.corpus, args.folder / "tokenizer.json", args.seed, args.answer_weight)):
+    total, tokens, started, recent = sum(p[3] for p in phases), done[1], time.time() - done[2], []
+    tokenizer_file = args.folder / "tokenizer.json"
+    is_name = attention.name_ids(Tokenizer.from_file(str(tokenizer_file))) if args.teach else None
+    steps = batches(phases, args.corpus, tokenizer_file, args.seed, args.answer_weight)
+    for step, (ids, weights) in enumerate(itertools.islice(steps, done[0], args.stop), done[0] + 1):
         for group in (g for o in chosen for g in o.param_groups):
-            group["lr"] = args.rate * rate_at(step, total, args.decay)
-        loss, figures = loss_of(model, ids, weights, is_name)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in chosen:
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+            group["lr"] = args.rate * rate_at(step - 1, total, args.decay)
+        loss, figures = loss_of(model, ids, weights, lesson_names(model, args, ids.shape[1], is_name))
+        update(model, chosen, loss)
         tokens += ids.numel()
         recent.append(figures)
-        if (step + 1) % 20 == 0:
-            mean = np.mean(recent, axis=0)
+        if step % 20 == 0:
+            mean = ",".join(f"{figure:.4f}" for figure in np.mean(recent, axis=0))
             recent = []
-            row = f"{done[0] + step + 1},{ids.shape[1]},{tokens},{mean[0]:.4f},{mean[1]:.4f},{mean[2]:.4f},{mean[3]:.4f}"
-            print(f"{row},{time.time() - started:.0f}", file=log, flush=True)
-        if (step + 1) % 100 == 0 or step + 1 in (total, args.stop):
-            save(model, shape, args.folder)
-        if step + 1 == args.stop:
-            break
+            print(f"{earlier + step},{ids.shape[1]},{tokens},{mean},{time.time() - started:.0f}", file=log, flush=True)
+        if step % SAVED_EVERY == 0 or step in (total, args.stop):
+            checkpoint(model, chosen, args, earlier, (step, tokens, time.time() - started))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=SHAPES)
+    parser.add_argument("model", choices=models.NAMES)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--phases", nargs="+", required=True)
     parser.add_argument("--stop", type=int, help="end after this step, before the phases are over")
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--go-on", action="store_true", help="from FOLDER.state; all else as in the call that stopped")
     parser.add_argument("--teach", action="store_true", help="teach heads where to look (attention.py)")
+    parser.add_argument("--teach-length", type=int, default=models.CONTEXT, help="longer rows are not taught")
     parser.add_argument("--decay", type=float, default=0.5, help="part of the steps with falling rate")
     parser.add_argument("--answer-weight", type=float, default=8.0)
     parser.add_argument("--rate", type=float, default=3e-3)
@@ -182,18 +198,21 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
-    shape = SHAPES[args.model]
-    how = "eager" if args.teach else "sdpa"
-    model = LlamaForCausalLM._from_config(LlamaConfig(**config_json(shape)), attn_implementation=how)
+    model = models.build(args.model, "eager" if args.teach else "sdpa")
+    chosen = optimizers(model, args.rate)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
-    log_file, done = args.folder / "loss.csv", (0, 0, 0)
+    log_file, earlier, done = args.folder / "loss.csv", 0, (0, 0, 0)
     if args.resume:
-        done = progress(log_file)
+        earlier, *rest = progress(log_file)
+        done = (0, *rest)
         model.load_state_dict(load_file(args.folder / "model.safetensors"), strict=False)
-    with open(log_file, "a" if args.resume else "w", encoding="utf-8") as log:
-        if not args.resume:
+    if args.go_on:
+        earlier, done = from_state(model, chosen, args)
+    with open(log_file, "a" if args.resume or args.go_on else "w", encoding="utf-8") as log:
+        if not (args.resume or args.go_on):
             print("step,length,tokens,loss,answer_loss,answer_share,lesson_loss,seconds", file=log)
-        train(model, args, shape, log, done)
+        train(model, args, chosen, log, earlier, done)
+    state_file(args).unlink()
 
 
 if __name__ == "__main__":
