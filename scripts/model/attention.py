@@ -62,5 +62,5 @@ def lesson_loss(attentions, names, sources):
         places = names if 2 * layer < len(attentions) else sources
         taught = places >= 0
         paid = attention[:, HEAD].float().gather(2, places.clamp(min=0)[:, :, None])[:, :, 0]
-        total = total - ((paid + 1e-6).log() * taught).sum() / taught.sum()
+        total = total - ((paid + 1e-6).log() * taught).sum() / taught.sum().clamp(min=1)
     return total / len(attentions)

@@ -14,6 +14,8 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import cross_layer  # noqa: F401 (makes the Auto classes know dculab_cla)
+
 END = "<|endoftext|>"
 BINS = (0, 100, 200, 400, 600, 1000)
 PROMPTS = ("Once upon a time", "One day, Lily and Ben went to the forest.", "In the middle of the night,")

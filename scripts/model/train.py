@@ -3,9 +3,9 @@
     python train.py MODEL FOLDER --corpus DIR --phases few:128:24:500 mixed-512:512:8:300
 
 FOLDER must hold tokenizer.json already. A phase is TEXT:LENGTH:ROWS:STEPS and reads DIR/TEXT.txt. Every
-100 steps the folder is saved again, so that training may be stopped at any time; the loss goes to
+20 steps the folder is saved again, so that training may be stopped at any time; the loss goes to
 FOLDER/loss.csv. With --resume the weights and loss.csv in FOLDER are continued, with a new schedule and new
-optimizer state. With --go-on the same command goes on from FOLDER.state, which is written every 100 steps
+optimizer state. With --go-on the same command goes on from FOLDER.state, which is written every 20 steps
 too, as if it had never stopped.
 """
 
@@ -20,13 +20,16 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM
 
+import adapt
 import attention
 import experts
 import models
 from dataset import pack
 
-SAVED_EVERY = 100  # steps
+SAVED_EVERY = 20  # steps
+ADAPTED_TO = 16  # rows of 512 tokens
 BALANCE_RATE = 1e-3  # of experts, as in DeepSeek-V3
 
 def save(model, config, folder):
@@ -77,29 +80,38 @@ def cross_entropies(logits, ids):
     return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten(), reduction="none")
 
 
-@torch.compile(dynamic=False)
 def token_losses(model, ids):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        logits = model(input_ids=ids, use_cache=False).logits
-    return cross_entropies(logits, ids)
+    return cross_entropies(model(input_ids=ids, use_cache=False).logits, ids)
 
 
-@torch.compile(dynamic=False)
 def taught_losses(model, ids, names, places):
     """(loss of every token, loss of the heads that are taught where to look)"""
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        out = model(input_ids=ids, use_cache=False, output_attentions=True)
+    out = model(input_ids=ids, use_cache=False, output_attentions=True)
     return cross_entropies(out.logits, ids), attention.lesson_loss(out.attentions, names, places)
 
 
-def loss_of(model, ids, weights, is_name=None):
+def quick(losses):
+    """Compiled, in BF16 where autocast allows it."""
+
+    @torch.compile(dynamic=False)
+    def compiled(*args):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return losses(*args)
+
+    return compiled
+
+
+WAYS = {"plain": (token_losses, taught_losses), "quick": (quick(token_losses), quick(taught_losses))}
+
+
+def loss_of(model, ids, weights, is_name=None, way="quick"):
     """(loss to minimise, [mean loss, mean loss on answers, share of answers given p > 1/2, loss of lesson])"""
     lesson = torch.zeros(())
     if is_name is None:
-        losses = token_losses(model, ids)
+        losses = WAYS[way][0](model, ids)
     else:
         names = attention.last_names(ids, is_name)
-        losses, lesson = taught_losses(model, ids, names, attention.sources(ids, weights, names))
+        losses, lesson = WAYS[way][1](model, ids, names, attention.sources(ids, weights, names))
     weights = weights[:, 1:].flatten()
     answers = losses.detach()[weights > 1]
     share = (answers < math.log(2)).float().mean()
@@ -167,7 +179,7 @@ def train(model, args, chosen, log, earlier, done):
     for step, (ids, weights) in enumerate(itertools.islice(steps, done[0], args.stop), done[0] + 1):
         for group in (g for o in chosen for g in o.param_groups):
             group["lr"] = args.rate * rate_at(step - 1, total, args.decay)
-        loss, figures = loss_of(model, ids, weights, lesson_names(model, args, ids.shape[1], is_name))
+        loss, figures = loss_of(model, ids, weights, lesson_names(model, args, ids.shape[1], is_name), args.way)
         update(model, chosen, loss)
         tokens += ids.numel()
         recent.append(figures)
@@ -187,6 +199,8 @@ def main():
     parser.add_argument("--phases", nargs="+", required=True)
     parser.add_argument("--stop", type=int, help="end after this step, before the phases are over")
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--adapt", type=Path, help="folder of dculab-tiny, whose weights to begin with (adapt.py)")
+    parser.add_argument("--way", choices=WAYS, default="quick", help="plain: in FP32 and not compiled")
     parser.add_argument("--go-on", action="store_true", help="from FOLDER.state; all else as in the call that stopped")
     parser.add_argument("--teach", action="store_true", help="teach heads where to look (attention.py)")
     parser.add_argument("--teach-length", type=int, default=models.CONTEXT, help="longer rows are not taught")
@@ -206,6 +220,11 @@ def main():
         earlier, *rest = progress(log_file)
         done = (0, *rest)
         model.load_state_dict(load_file(args.folder / "model.safetensors"), strict=False)
+    if args.adapt:
+        base = AutoModelForCausalLM.from_pretrained(args.adapt, dtype=torch.float32)
+        text = args.corpus / f"{args.phases[-1].split(':')[0]}.txt"
+        ids = pack(args.folder / "tokenizer.json", text, 512, args.seed, args.answer_weight)[0][:ADAPTED_TO]
+        adapt.adapt(model, base, torch.from_numpy(ids.astype(np.int64)))
     if args.go_on:
         earlier, done = from_state(model, chosen, args)
     with open(log_file, "a" if args.resume or args.go_on else "w", encoding="utf-8") as log:
