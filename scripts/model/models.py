@@ -12,7 +12,7 @@ SHAPES = {
     "tiny": dict(hidden_size=256, intermediate_size=768, num_hidden_layers=4, num_attention_heads=8),
     "draft": dict(hidden_size=128, intermediate_size=384, num_hidden_layers=2, num_attention_heads=4),
 }
-QUERY_HEADS = SHAPES["tiny"]["num_attention_heads"]
+KV_HEADS = {"gqa4": 4, "gqa2": 2, "mqa": 1}  # Llamas as `tiny`, else
 MLA_MOE = {
     "first_k_dense_replace": 1,
     "moe_layer_freq": 1,
@@ -69,6 +69,8 @@ def config_json(name):
     if name in ("tiny", "draft"):
         return {"architectures": ["LlamaForCausalLM"], "model_type": "llama", **common(SHAPES[name])}
     keys = common(SHAPES["tiny"])
+    if name in KV_HEADS:
+        return {**config_json("tiny"), "num_key_value_heads": KV_HEADS[name]}
     if name == "qknorm":
         return {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", **without(keys, "mlp_bias"), "rms_norm_eps": 1e-6}
     if name == "cla2":
@@ -78,7 +80,7 @@ def config_json(name):
     return {"architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3", **heads, **MLA_MOE}
 
 
-NAMES = (*SHAPES, "qknorm", "cla2", "mla-moe")
+NAMES = (*SHAPES, *KV_HEADS, "qknorm", "cla2", "mla-moe")
 
 
 def build(name, attention):

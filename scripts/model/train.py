@@ -191,7 +191,7 @@ def train(model, args, chosen, log, earlier, done):
             checkpoint(model, chosen, args, earlier, (step, tokens, time.time() - started))
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=models.NAMES)
     parser.add_argument("folder", type=Path)
@@ -209,7 +209,19 @@ def main():
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def adapt_to_text(model, args):
+    """The text is the first rows of the last phase."""
+    base = AutoModelForCausalLM.from_pretrained(args.adapt, dtype=torch.float32)
+    text = args.corpus / f"{args.phases[-1].split(':')[0]}.txt"
+    ids = pack(args.folder / "tokenizer.json", text, 512, args.seed, args.answer_weight)[0][:ADAPTED_TO]
+    adapt.adapt(model, base, torch.from_numpy(ids.astype(np.int64)))
+
+
+def main():
+    args = arguments()
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     model = models.build(args.model, "eager" if args.teach else "sdpa")
@@ -221,10 +233,7 @@ def main():
         done = (0, *rest)
         model.load_state_dict(load_file(args.folder / "model.safetensors"), strict=False)
     if args.adapt:
-        base = AutoModelForCausalLM.from_pretrained(args.adapt, dtype=torch.float32)
-        text = args.corpus / f"{args.phases[-1].split(':')[0]}.txt"
-        ids = pack(args.folder / "tokenizer.json", text, 512, args.seed, args.answer_weight)[0][:ADAPTED_TO]
-        adapt.adapt(model, base, torch.from_numpy(ids.astype(np.int64)))
+        adapt_to_text(model, args)
     if args.go_on:
         earlier, done = from_state(model, chosen, args)
     with open(log_file, "a" if args.resume or args.go_on else "w", encoding="utf-8") as log:
