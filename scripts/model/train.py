@@ -30,7 +30,6 @@ from dataset import pack
 
 SAVED_EVERY = 20  # steps
 ADAPTED_TO = 16  # rows of 512 tokens
-BALANCE_RATE = 1e-3  # of experts, as in DeepSeek-V3
 
 def save(model, config, folder):
     """Writes config, generation config and the weights as BF16 (the output matrix is the embedding).
@@ -151,13 +150,13 @@ def from_state(model, chosen, args):
     return state["earlier"], state["done"]
 
 
-def update(model, chosen, loss):
+def update(model, chosen, loss, balance_rate):
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimizer in chosen:
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-    experts.balance(model, BALANCE_RATE)
+    experts.balance(model, balance_rate)
 
 
 def lesson_names(model, args, length, names):
@@ -180,7 +179,7 @@ def train(model, args, chosen, log, earlier, done):
         for group in (g for o in chosen for g in o.param_groups):
             group["lr"] = args.rate * rate_at(step - 1, total, args.decay)
         loss, figures = loss_of(model, ids, weights, lesson_names(model, args, ids.shape[1], is_name), args.way)
-        update(model, chosen, loss)
+        update(model, chosen, loss, args.balance_rate)
         tokens += ids.numel()
         recent.append(figures)
         if step % 20 == 0:
@@ -207,6 +206,7 @@ def arguments():
     parser.add_argument("--decay", type=float, default=0.5, help="part of the steps with falling rate")
     parser.add_argument("--answer-weight", type=float, default=8.0)
     parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--balance-rate", type=float, default=1e-3, help="change of an expert's bias in a step")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     return parser.parse_args()
