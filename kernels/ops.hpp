@@ -110,7 +110,8 @@ struct KvResidual {
   int tokens = 0;              // a multiple of kKiviGroup
 };
 
-// The KV cache of one layer. Slot s is token s % block_size of block s / block_size.
+// The KV cache of one layer. Slot s is token s % block_size of block s / block_size. MLA's latents have v = k, one KV
+// head, and as their V the first value_dim values of each row.
 struct KvCacheView {
   void* k = nullptr;  // [num_blocks, num_kv_heads, block_size, head_dim]; kivi4, kivi2: records (kernels/kivi.hpp)
   void* v = nullptr;  // the same
@@ -120,6 +121,11 @@ struct KvCacheView {
   float* k_scales = nullptr;  // int8: likewise, of each token and head: [num_blocks, num_kv_heads, block_size]
   float* v_scales = nullptr;  // the same
   KvResidual residual{};      // kivi4, kivi2
+  int value_dim = 0;          // values of a head of V, where they are not head_dim; 0: they are
+
+  [[nodiscard]] constexpr int value_width() const { return value_dim == 0 ? head_dim : value_dim; }
+  // Values from one token of v to the next.
+  [[nodiscard]] constexpr int value_stride() const { return v == k ? head_dim : value_width(); }
 };
 
 // Rotates Q and K by their positions (half-split pairs (i, i + head_dim / 2), as Hugging Face's Llama does),
@@ -175,7 +181,7 @@ struct PagedAttentionArgs {
   int max_blocks_per_seq = 0;
   const std::int32_t* query_start_loc = nullptr;  // [num_seqs + 1], cumulative new tokens
   const std::int32_t* context_lens = nullptr;     // [num_seqs], tokens in the cache, new ones included
-  float* out = nullptr;                           // [num_tokens, num_heads * head_dim]
+  float* out = nullptr;                           // [num_tokens, num_heads * cache.value_width()]
   int num_seqs = 0, num_heads = 0;
   float scale = 1.0F;        // usually 1 / sqrt(head_dim)
   float logit_soft_cap = 0;  // scores become cap * tanh(score / cap), before ALiBi; 0 = none

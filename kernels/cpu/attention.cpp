@@ -99,9 +99,10 @@ class Attention {
         plan_(plan_attention(args)),
         group_size_(args.num_heads / args.cache.num_kv_heads),
         head_dim_(args.cache.head_dim),
-        width_(round_up_to_lanes(head_dim_)) {
+        value_dim_(args.cache.value_width()),
+        width_(round_up_to_lanes(value_dim_)) {
     for (const QueryTile& tile : plan_.tiles) max_rows_ = std::max(max_rows_, tile.tokens * group_size_);
-    scratch_floats_ = KvTile::floats(head_dim_) + SoftmaxRows::floats(max_rows_, head_dim_) +
+    scratch_floats_ = KvTile::floats(head_dim_, value_dim_) + SoftmaxRows::floats(max_rows_, head_dim_, value_dim_) +
                       static_cast<std::size_t>((max_rows_ + 1) * partial_floats());
     scratch_floats_ = (scratch_floats_ + 15) / 16 * 16;
     const std::size_t partials = static_cast<std::size_t>(plan_.partials) * static_cast<std::size_t>(partial_floats());
@@ -135,7 +136,7 @@ class Attention {
   }
   [[nodiscard]] float* output(const QueryTile& tile, int kv_head, int row) const {
     const std::ptrdiff_t token = tile.first_token + row / group_size_;
-    return args_.out + (token * args_.num_heads + kv_head * group_size_ + row % group_size_) * head_dim_;
+    return args_.out + (token * args_.num_heads + kv_head * group_size_ + row % group_size_) * value_dim_;
   }
 
   // One query tile and KV head over the partitions of a walk.
@@ -143,10 +144,10 @@ class Attention {
     const Walk& walk = plan_.walks[static_cast<std::size_t>(index)];
     const QueryTile& tile = plan_.tiles[static_cast<std::size_t>(walk.tile)];
     float* memory = scratch_ + scratch_floats_ * static_cast<std::size_t>(worker);
-    const KvTile kv(memory, head_dim_);
-    memory += KvTile::floats(head_dim_);
-    SoftmaxRows rows(memory, max_rows_, head_dim_);
-    memory += SoftmaxRows::floats(max_rows_, head_dim_);
+    const KvTile kv(memory, head_dim_, value_dim_);
+    memory += KvTile::floats(head_dim_, value_dim_);
+    SoftmaxRows rows(memory, max_rows_, head_dim_, value_dim_);
+    memory += SoftmaxRows::floats(max_rows_, head_dim_, value_dim_);
     rows.take_queries(args_.q + tile.first_token * args_.q_stride + kv_head * group_size_ * head_dim_, args_.q_stride,
                       tile.tokens, group_size_, args_.scale, tile.first_position, distance(kv_head));
     const auto folded = [&](int row) { return Partial{memory + row * partial_floats()}; };
@@ -164,7 +165,7 @@ class Attention {
       }
     }
     if (split) return;
-    for (int row = 0; row < rows.rows(); ++row) folded(row).finish(output(tile, kv_head, row), head_dim_);
+    for (int row = 0; row < rows.rows(); ++row) folded(row).finish(output(tile, kv_head, row), value_dim_);
   }
 
   void walk_partition(const QueryTile& tile, int kv_head, int partition, const KvTile& kv, SoftmaxRows& rows) const {
@@ -216,13 +217,13 @@ class Attention {
       folded.clear(width_);
       for (int p = first_seen(position, args_.sliding_window) / kPartitionTokens; p * kPartitionTokens <= position; ++p)
         folded.fold(partial(tile, kv_head, p, row), width_);
-      folded.finish(output(tile, kv_head, row), head_dim_);
+      folded.finish(output(tile, kv_head, row), value_dim_);
     }
   }
 
   const PagedAttentionArgs& args_;
   const AttentionPlan plan_;
-  int group_size_, head_dim_, width_;
+  int group_size_, head_dim_, value_dim_, width_;
   int max_rows_ = 0;
   std::size_t scratch_floats_ = 0;  // per worker: KV tile, rows, folded partials and one more
   float* scratch_ = nullptr;
@@ -246,6 +247,8 @@ HWY_EXPORT(paged_attention_impl);
 void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args) {
   require_kv_cache(args.cache, "paged_attention");
   require(args.sliding_window >= 0, "paged_attention", "a negative sliding window");
+  require(args.cache.value_width() == args.cache.head_dim || !is_kivi(args.cache.dtype), "paged_attention",
+          "kivi4 and kivi2 need keys and values of one size");
   HWY_DYNAMIC_DISPATCH(paged_attention_impl)(threads, workspace, args);
 }
 

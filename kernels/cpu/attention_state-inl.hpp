@@ -48,10 +48,10 @@ struct Partial {
     }
   }
 
-  void finish(float* out, int head_dim) const {
+  void finish(float* out, int value_dim) const {
     const Vector scale = hn::Set(F32(), 1.0F / total());
-    for (int d = 0; d < head_dim; d += kLanes) {
-      store_first(hn::Mul(load(sums() + d), scale), out + d, head_dim - d);
+    for (int d = 0; d < value_dim; d += kLanes) {
+      store_first(hn::Mul(load(sums() + d), scale), out + d, value_dim - d);
     }
   }
 };
@@ -66,15 +66,16 @@ struct Distance {
 // Query rows (token, head of the group), tokens slowest, on their way through one partition.
 class SoftmaxRows {
  public:
-  static std::size_t floats(int max_rows, int head_dim) {
-    const int width = round_up_to_lanes(head_dim);
+  static std::size_t floats(int max_rows, int head_dim, int value_dim) {
+    const int q_width = round_up_to_lanes(head_dim), width = round_up_to_lanes(value_dim);
     const int padded = round_up_to_lanes(max_rows);
     const int readable = max_rows + kRowsBehind;
-    return static_cast<std::size_t>(max_rows * (width + kLanes) + readable * (width + kTileTokens) + 2 * padded);
+    return static_cast<std::size_t>(max_rows * (width + kLanes) + readable * (q_width + kTileTokens) + 2 * padded);
   }
-  SoftmaxRows(float* memory, int max_rows, int head_dim)
+  SoftmaxRows(float* memory, int max_rows, int head_dim, int value_dim)
       : head_dim_(head_dim),
-        width_(round_up_to_lanes(head_dim)),
+        q_width_(round_up_to_lanes(head_dim)),
+        width_(round_up_to_lanes(value_dim)),
         largest_(memory),
         decay_(largest_ + round_up_to_lanes(max_rows)),
         totals_(decay_ + round_up_to_lanes(max_rows)),
@@ -88,11 +89,11 @@ class SoftmaxRows {
     rows_ = tokens * group_size, group_size_ = group_size, first_position_ = first_position, distance_ = distance;
     for (int row = 0; row < rows_; ++row) {
       const float* from = q + row / group_size * q_stride + row % group_size * head_dim_;
-      float* const to = q_ + row * width_;
+      float* const to = q_ + row * q_width_;
       for (int d = 0; d < head_dim_; ++d) to[d] = from[d] * scale;
-      std::fill(to + head_dim_, to + width_, 0.0F);
+      std::fill(to + head_dim_, to + q_width_, 0.0F);
     }
-    std::fill_n(q_ + rows_ * width_, kRowsBehind * width_, 0.0F);
+    std::fill_n(q_ + rows_ * q_width_, kRowsBehind * q_width_, 0.0F);
   }
 
   [[nodiscard]] int rows() const { return rows_; }
@@ -119,7 +120,7 @@ class SoftmaxRows {
     const int steps = tile.steps(rows);
     const int lines_per_step = (ahead.left() + steps - 1) / steps;
     float* const scores = scores_ + first * kTileTokens;
-    tile.score({q_ + first * width_, width_, rows, scores}, ahead, lines_per_step);
+    tile.score({q_ + first * q_width_, q_width_, rows, scores}, ahead, lines_per_step);
     hide_unseen(first, last, position, count);
     raise_largest(first, last, count);
     for (int row = first; row < last; ++row) exponentiate(row, round_up_to_lanes(count) / kLanes);
@@ -205,7 +206,7 @@ class SoftmaxRows {
 
   static constexpr int kRowsBehind = std::max(0, kStoredTileRows - 1);  // of q and scores, which StoredTile may touch
 
-  int head_dim_, width_;
+  int head_dim_, q_width_, width_;  // q_width_, width_: of queries and of values, whole vectors
   int rows_ = 0, group_size_ = 1, first_position_ = 0;
   Distance distance_;
   float* largest_;  // [rows] m
@@ -213,7 +214,7 @@ class SoftmaxRows {
   float* totals_;   // [rows, lanes] l, one part per lane
   float* scores_;   // [rows, kTileTokens]
   float* sums_;     // [rows, width] acc
-  float* q_;        // [rows, width]
+  float* q_;        // [rows, q_width]
 };
 
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE

@@ -6,6 +6,7 @@
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/for_each_token.hpp"
+#include "kernels/cpu/latent_kernels.hpp"
 #include "kernels/cpu/preconditions.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -85,12 +86,16 @@ void store_head(const float* values, int head_dim, float fixed_scale, T* to, flo
   }
 }
 
+// Negative when it is in the skip set.
+std::int64_t unless_skipped(std::int64_t slot, const std::uint32_t* skip_set) {
+  if (slot < 0 || skip_set == nullptr) return slot;
+  return (skip_set[slot / 32] >> (slot % 32) & 1U) != 0 ? -1 : slot;
+}
+
 // Where K and V of one head of a token go; negative when they are not written.
 std::int64_t written_slot(const RopeAndCacheArgs& args, int token, int head) {
   const std::ptrdiff_t index = std::ptrdiff_t{token} * args.cache.num_kv_heads + head;
-  const std::int64_t slot = args.head_slots != nullptr ? args.head_slots[index] : args.slot_mapping[token];
-  if (slot < 0 || args.skip_set == nullptr) return slot;
-  return (args.skip_set[slot / 32] >> (slot % 32) & 1U) != 0 ? -1 : slot;
+  return unless_skipped(args.head_slots != nullptr ? args.head_slots[index] : args.slot_mapping[token], args.skip_set);
 }
 
 template <typename T>
@@ -127,7 +132,34 @@ void rope_and_cache_token(const RopeAndCacheArgs& args, int token) {
     store_token<T>(args, token, k, k + kv_width);
 }
 
+template <typename T>
+void latent_token(const LatentRopeArgs& args, int token) {
+  const LatentSizes& sizes = args.sizes;
+  const KvCacheView& cache = args.cache;
+  const int rope = sizes.qk_rope_head_dim;
+  const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * rope;
+  const auto turn = args.neighbours ? rotate_neighbours : rotate;
+  float* const latent = args.latents + token * args.latent_stride;
+  float* head = args.q + token * args.q_stride + sizes.qk_nope_head_dim;
+  for (int i = 0; i < sizes.num_heads; ++i, head += sizes.qk_head_dim()) turn(head, cos_sin, rope / 2);
+  turn(latent + sizes.kv_lora_rank, cos_sin, rope / 2);
+  const std::int64_t slot = unless_skipped(args.slot_mapping[token], args.skip_set);
+  if (slot >= 0)
+    store_head(latent, sizes.latent_width(), cache.k_scale, static_cast<T*>(cache.k) + slot * sizes.latent_width(),
+               std::is_same_v<T, Int8> ? cache.k_scales + slot : nullptr);
+}
+
 }  // namespace
+
+void latent_rope_and_cache_impl(ThreadPool& threads, const LatentRopeArgs& args) {
+  const std::int64_t heads = args.sizes.num_heads;
+  for_each_token(threads, args.num_tokens, heads * args.sizes.qk_head_dim() + args.sizes.latent_width(),
+                 [&](int token) {
+                   with_cached_type(args.cache.dtype, [&]<typename T>(const T*) {
+                     if constexpr (!kIsKivi<T>) latent_token<T>(args, token);
+                   });
+                 });
+}
 
 void rope_and_cache_impl(ThreadPool& threads, const RopeAndCacheArgs& args) {
   const int heads = args.num_heads + 2 * args.cache.num_kv_heads;
@@ -164,10 +196,18 @@ namespace dculab::kernels::cpu {
 
 HWY_EXPORT(rope_and_cache_impl);
 HWY_EXPORT(keep_residual_impl);
+HWY_EXPORT(latent_rope_and_cache_impl);
 
 void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args) {
   require_kv_cache(args.cache, "rope_and_cache");
   HWY_DYNAMIC_DISPATCH(rope_and_cache_impl)(threads, args);
+}
+void latent_rope_and_cache(ThreadPool& threads, const LatentRopeArgs& args) {
+  require_kv_cache(args.cache, "latent_rope_and_cache");
+  require(
+      !is_kivi(args.cache.dtype) && args.cache.num_kv_heads == 1 && args.cache.head_dim == args.sizes.latent_width(),
+      "latent_rope_and_cache", "the cache is not of these latents");
+  HWY_DYNAMIC_DISPATCH(latent_rope_and_cache_impl)(threads, args);
 }
 void keep_residual(ThreadPool& threads, const KiviArgs& args) {
   require(is_kivi(args.cache.dtype), "keep_residual", "the KV cache is neither kivi4 nor kivi2");

@@ -14,6 +14,7 @@
 
 #include "kernels/cpu/cached_values-inl.hpp"
 #include "kernels/ops.hpp"
+#include "model/attention_work.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -95,10 +96,8 @@ class LinesAhead {
     next_ = end_ = lines_;
     for (int i = 0; i < where.num_runs; ++i) {
       const KvRuns::Run& run = where.runs[i];
-      for (void* pool : {cache.k, cache.v})
-        is_kivi(cache.dtype) ? add_units(cache, run, pool) : add_rows(cache, run, pool);
-      if (cache.dtype != Dtype::int8) continue;
-      for (const float* pool : {cache.k_scales, cache.v_scales}) add(pool + first_token(cache, run), run.tokens * 4);
+      add_pool(cache, run, cache.k, cache.head_dim, cache.k_scales);
+      if (cache.v != cache.k) add_pool(cache, run, cache.v, cache.value_stride(), cache.v_scales);
     }
   }
 
@@ -109,8 +108,13 @@ class LinesAhead {
   }
 
  private:
-  void add_rows(const KvCacheView& cache, const KvRuns::Run& run, const void* pool) {
-    const int row_bytes = cache.head_dim * bits(cache.dtype) / 8;
+  void add_pool(const KvCacheView& cache, const KvRuns::Run& run, void* pool, int row_values, const float* scales) {
+    if (is_kivi(cache.dtype)) return add_units(cache, run, pool);
+    add_rows(cache, run, pool, row_values);
+    if (cache.dtype == Dtype::int8) add(scales + first_token(cache, run), run.tokens * 4);
+  }
+  void add_rows(const KvCacheView& cache, const KvRuns::Run& run, const void* pool, int row_values) {
+    const int row_bytes = row_values * bits(cache.dtype) / 8;
     add(static_cast<const char*>(pool) + first_token(cache, run) * row_bytes, run.tokens * row_bytes);
   }
   void add_units(const KvCacheView& cache, const KvRuns::Run& run, void* pool) {

@@ -41,8 +41,8 @@ HWY_INLINE void for_each_row(const KvCacheView& cache, const KvRuns& where, Body
     const KvRuns::Run& run = where.runs[i];
     const std::ptrdiff_t first = first_token(cache, run);
     const T* k = static_cast<const T*>(cache.k) + first * cache.head_dim;
-    const T* v = static_cast<const T*>(cache.v) + first * cache.head_dim;
-    for (int token = 0; token < run.tokens; ++token, k += cache.head_dim, v += cache.head_dim) {
+    const T* v = static_cast<const T*>(cache.v) + first * cache.value_stride();
+    for (int token = 0; token < run.tokens; ++token, k += cache.head_dim, v += cache.value_stride()) {
       if constexpr (std::is_same_v<T, Int8>)
         body(KvRow<T>{k, cache.k_scales[first + token]}, KvRow<T>{v, cache.v_scales[first + token]});
       else
@@ -65,18 +65,19 @@ HWY_INLINE void transpose_tokens(const KvRow<T>* rows, int head_dim, float* keys
 // K and V of up to kTileTokens tokens as F32.
 class KvTile {
  public:
-  static std::size_t floats(int head_dim) {
-    return static_cast<std::size_t>(2 * kTileTokens * round_up_to_lanes(head_dim));
+  static std::size_t floats(int head_dim, int value_dim) {
+    return static_cast<std::size_t>(kTileTokens * (round_up_to_lanes(head_dim) + round_up_to_lanes(value_dim)));
   }
-  KvTile(float* memory, int head_dim)
+  KvTile(float* memory, int head_dim, int value_dim)
       : head_dim_(head_dim),
-        width_(round_up_to_lanes(head_dim)),
+        value_dim_(value_dim),
+        width_(round_up_to_lanes(value_dim)),
         keys_(memory),
-        values_(memory + kTileTokens * width_) {}
+        values_(memory + kTileTokens * round_up_to_lanes(head_dim)) {}
 
   [[nodiscard]] const float* keys() const { return keys_; }      // [head_dim, kTileTokens]
   [[nodiscard]] const float* values() const { return values_; }  // [kTileTokens, width]
-  [[nodiscard]] int width() const { return width_; }
+  [[nodiscard]] int width() const { return width_; }             // of value_dim, whole vectors
 
   // Reads the tokens of `where` and meanwhile asks for `lines` lines of the next tile.
   // Columns of keys() and rows of values() beyond those tokens are unspecified.
@@ -126,7 +127,7 @@ class KvTile {
 
   template <typename T>
   HWY_INLINE void widen(const KvRow<T>& row, float* to) const {
-    for (int d = 0; d < head_dim_; d += kLanes) store(row.load(d, head_dim_), to + d);
+    for (int d = 0; d < value_dim_; d += kLanes) store(row.load(d, value_dim_), to + d);
   }
 
   // A run of a kivi cache; the tile's tokens begin `count` tokens before it.
@@ -185,7 +186,7 @@ class KvTile {
     for (int i = residual; i < end - begin; ++i) widen(new_row(source.new_v, i), values + i * width_);
   }
 
-  int head_dim_, width_;
+  int head_dim_, value_dim_, width_;
   float* keys_;
   float* values_;
 };

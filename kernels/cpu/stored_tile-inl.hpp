@@ -27,16 +27,17 @@ constexpr int kStoredTileRows = HWY_TARGET <= HWY_AVX3 ? 8 : 0;
 template <typename T>
 class StoredTile {
  public:
-  StoredTile(const KvCacheView& cache, const KvRuns& where) : head_dim_(cache.head_dim) {
+  StoredTile(const KvCacheView& cache, const KvRuns& where)
+      : head_dim_(cache.head_dim), value_dim_(cache.value_width()) {
     for_each_row<T>(cache, where, [&](const KvRow<T>& k, const KvRow<T>& v) { k_[count_] = k, v_[count_++] = v; });
     std::fill(k_ + count_, k_ + round_up_to_lanes(count_), k_[std::max(0, count_ - 1)]);
   }
 
   // How often score() and weigh() together ask for lines, with one block of rows.
   [[nodiscard]] int steps(int) const {
-    const int vectors = round_up_to_lanes(head_dim_) / kLanes;
+    const int vectors = round_up_to_lanes(head_dim_) / kLanes, of_values = round_up_to_lanes(value_dim_) / kLanes;
     return vectors * round_up_to_lanes(count_) / kLanes +
-           (vectors + 1) / 2 * ((count_ + kTokensPerAsk - 1) / kTokensPerAsk);
+           (of_values + 1) / 2 * ((count_ + kTokensPerAsk - 1) / kTokensPerAsk);
   }
 
   HWY_NOINLINE void score(const ScoredRows& rows, LinesAhead& ahead, int lines_per_step) const {
@@ -55,8 +56,9 @@ class StoredTile {
     const auto block = [&]<int kRows>(std::integral_constant<int, kRows>) {
       for (; row + kRows <= rows.count; row += kRows) {
         int d = 0;
-        for (; d + 2 * kLanes <= head_dim_; d += 2 * kLanes) weigh_strip<kRows, 2>(rows, row, d, ahead, lines_per_step);
-        for (; d < head_dim_; d += kLanes) weigh_strip<kRows, 1>(rows, row, d, ahead, lines_per_step);
+        for (; d + 2 * kLanes <= value_dim_; d += 2 * kLanes)
+          weigh_strip<kRows, 2>(rows, row, d, ahead, lines_per_step);
+        for (; d < value_dim_; d += kLanes) weigh_strip<kRows, 1>(rows, row, d, ahead, lines_per_step);
       }
     };
     block(std::integral_constant<int, kStoredTileRows>());
@@ -91,7 +93,7 @@ class StoredTile {
     unrolled<kRows>([&](auto row) DCULAB_INLINE { store(sums[row], rows.scores + row * kTileTokens + token); });
   }
 
-  // Sums [d, d + kVectors * lanes) of kRows rows. More than one vector lies within head_dim.
+  // Sums [d, d + kVectors * lanes) of kRows rows. More than one vector lies within value_dim.
   template <int kRows, int kVectors>
   HWY_INLINE void weigh_strip(const WeighedRows& rows, int row, int d, LinesAhead& ahead, int lines_per_step) const {
     const float* const scores = rows.scores + row * kTileTokens;
@@ -106,7 +108,7 @@ class StoredTile {
       for (int token = first; token < std::min(count_, first + kTokensPerAsk); ++token) {
         Vector values[kVectors];
         unrolled<kVectors>([&](auto i) DCULAB_INLINE {
-          values[i] = kVectors > 1 ? v_[token].load_whole(d + i * kLanes) : v_[token].load(d, head_dim_);
+          values[i] = kVectors > 1 ? v_[token].load_whole(d + i * kLanes) : v_[token].load(d, value_dim_);
         });
         unrolled<kRows * kVectors>([&](auto i) DCULAB_INLINE {
           const Vector weight = hn::Set(F32(), scores[i / kVectors * kTileTokens + token]);
@@ -118,7 +120,7 @@ class StoredTile {
     unrolled<kRows * kVectors>([&](auto i) DCULAB_INLINE { store(sums[i], place(i)); });
   }
 
-  int head_dim_, count_ = 0;
+  int head_dim_, value_dim_, count_ = 0;
   KvRow<T> k_[kTileTokens], v_[kTileTokens];
 };
 

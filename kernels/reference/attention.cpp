@@ -22,7 +22,7 @@ double load_seen(const PagedAttentionArgs& args, const Query& query, KvTensor te
   const KvCacheView& cache = args.cache;
   const std::int32_t* table = args.block_tables + std::ptrdiff_t{query.sequence.index} * args.max_blocks_per_seq;
   if (!is_kivi(cache.dtype))
-    return load_cached(cache, tensor, cache_index(cache, slot_of(cache, table, token), query.kv_head, d));
+    return load_cached(cache, tensor, cache_index(cache, tensor, slot_of(cache, table, token), query.kv_head, d));
   if (token < kivi_quantized_tokens(query.position + 1, cache.residual.tokens))
     return load_quantized(cache, table, tensor, query.kv_head, token, d);
   return load_full(cache, args.new_kv, query.sequence, tensor, query.kv_head, token, d);
@@ -54,11 +54,11 @@ std::vector<double> softmax_weights(const PagedAttentionArgs& args, const Query&
   return weights;
 }
 
-// out: [head_dim]
+// out: [value_width]
 void attend(const PagedAttentionArgs& args, const Query& query, float* out) {
   const int first = first_visible(args, query);
   const std::vector<double> weights = softmax_weights(args, query);
-  for (int d = 0; d < args.cache.head_dim; ++d) {
+  for (int d = 0; d < args.cache.value_width(); ++d) {
     double sum = 0;
     for (int token = first; token <= query.position; ++token)
       sum += weights[static_cast<std::size_t>(token - first)] * load_seen(args, query, KvTensor::v, token, d);
@@ -87,7 +87,7 @@ void for_each_query(const PagedAttentionArgs& args, Body&& body) {
 
 void paged_attention(const PagedAttentionArgs& args) {
   for_each_query(args, [&](const Query& query, int, int token) {
-    attend(args, query, args.out + (std::ptrdiff_t{token} * args.num_heads + query.head) * args.cache.head_dim);
+    attend(args, query, args.out + (std::ptrdiff_t{token} * args.num_heads + query.head) * args.cache.value_width());
   });
 }
 

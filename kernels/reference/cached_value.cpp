@@ -10,10 +10,14 @@ namespace {
 
 bool is_fp8(Dtype dtype) { return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2; }
 
+[[nodiscard]] int row_values(const KvCacheView& cache, KvTensor tensor) {
+  return tensor == KvTensor::k ? cache.head_dim : cache.value_stride();
+}
+
 // The int8 scale of the head that `index` lies in.
 float& head_scale(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
   float* scales = tensor == KvTensor::k ? cache.k_scales : cache.v_scales;
-  return scales[index / static_cast<std::size_t>(cache.head_dim)];
+  return scales[index / static_cast<std::size_t>(row_values(cache, tensor))];
 }
 
 double scale_of(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
@@ -30,11 +34,11 @@ std::int64_t slot_of(const KvCacheView& cache, const std::int32_t* block_table, 
   return std::int64_t{block_table[token / cache.block_size]} * cache.block_size + token % cache.block_size;
 }
 
-std::size_t cache_index(const KvCacheView& cache, std::int64_t slot, int kv_head, int d) {
+std::size_t cache_index(const KvCacheView& cache, KvTensor tensor, std::int64_t slot, int kv_head, int d) {
   const std::int64_t block = slot / cache.block_size;
   const std::int64_t offset = slot % cache.block_size;
   const std::int64_t row = (block * cache.num_kv_heads + kv_head) * cache.block_size + offset;
-  return static_cast<std::size_t>(row * cache.head_dim + d);
+  return static_cast<std::size_t>(row * row_values(cache, tensor) + d);
 }
 
 double load_cached(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
@@ -45,8 +49,8 @@ double load_cached(const KvCacheView& cache, KvTensor tensor, std::size_t index)
 }
 
 void store_cached(const KvCacheView& cache, KvTensor tensor, std::int64_t slot, int kv_head, const float* values) {
-  const std::size_t first = cache_index(cache, slot, kv_head, 0);
-  const auto head_dim = static_cast<std::size_t>(cache.head_dim);
+  const std::size_t first = cache_index(cache, tensor, slot, kv_head, 0);
+  const auto head_dim = static_cast<std::size_t>(row_values(cache, tensor));
   if (cache.dtype == Dtype::int8) {
     double largest = 0;
     for (std::size_t d = 0; d < head_dim; ++d) largest = std::max(largest, std::abs(double{values[d]}));

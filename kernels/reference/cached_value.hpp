@@ -14,7 +14,7 @@ enum class KvTensor : std::uint8_t { k, v };
 [[nodiscard]] std::int64_t slot_of(const KvCacheView& cache, const std::int32_t* block_table, int token);
 
 // Index of element `d` of one KV head of the token at `slot`.
-[[nodiscard]] std::size_t cache_index(const KvCacheView& cache, std::int64_t slot, int kv_head, int d);
+[[nodiscard]] std::size_t cache_index(const KvCacheView& cache, KvTensor tensor, std::int64_t slot, int kv_head, int d);
 
 // Not kivi4 and kivi2. FP8 and int8: a stored value stands for value * scale. The quotient that is stored rounds to F32
 // first, as a division in F32 does, so that stored bytes can be compared exactly.

@@ -80,9 +80,12 @@ void gather_cached_kv(const GatherCachedKvArgs& args) {
     for (int token = 0; token < tokens; ++token) {
       const std::int64_t slot = slot_of(cache, block_table, token);
       for (int i = 0; i < cache.num_kv_heads * cache.head_dim; ++i, ++out) {
-        const std::size_t index = cache_index(cache, slot, i / cache.head_dim, i % cache.head_dim);
-        args.k[out] = static_cast<float>(load_cached(cache, KvTensor::k, index));
-        args.v[out] = static_cast<float>(load_cached(cache, KvTensor::v, index));
+        const int head = i / cache.head_dim, d = i % cache.head_dim;
+        const auto load = [&](KvTensor tensor) {
+          return static_cast<float>(load_cached(cache, tensor, cache_index(cache, tensor, slot, head, d)));
+        };
+        args.k[out] = load(KvTensor::k);
+        args.v[out] = load(KvTensor::v);
       }
     }
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/expert_ops.hpp"
+#include "kernels/latent_ops.hpp"
 #include "kernels/ops.hpp"
 #include "kernels/quantized_matrix.hpp"
 
@@ -74,6 +75,13 @@ void copy_blocks(const CopyBlocksArgs& args);
 // precision.
 void quantize_groups(const KiviArgs& args);
 void keep_residual(const KiviArgs& args);
+
+// Preconditions as of rope_and_cache. Products: weights of plain floats.
+void latent_rope_and_cache(const LatentRopeArgs& args);
+void gather_latents(const GatherLatentsArgs& args);
+void store_expanded(const StoreExpandedArgs& args);
+void absorb_k(const AbsorbArgs& args);
+void absorb_v(const AbsorbArgs& args);
 
 // context_lens[i] >= the new tokens of sequence i, whose keys and values are in the cache already.
 void paged_attention(const PagedAttentionArgs& args);
