@@ -174,7 +174,7 @@ void require_regroupable(const std::filesystem::path& model, const RegroupChoice
   engine::ModelWeights names;
   names.shape = engine::read_model_shape(model);
   engine::require_tensor_names(names.shape);
-  engine::require_mergeable_norms(names.shape);
+  engine::require_mergeable_heads(names.shape);
   if (std::ranges::any_of(engine::tensor_slots(names), &engine::TensorSlot::is_part))
     throw InputError(config,
                      "has several matrices in one tensor (Q, K and V, or gate and up), which is not written; models "

@@ -16,6 +16,7 @@
 #include "engine/checkpoint/quantization_config.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/stored_values.hpp"
+#include "engine/executors/rope_table.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "fields/printable_text.hpp"
 
@@ -135,7 +136,8 @@ std::shared_ptr<const AnonymousMemory> copy_weights(const std::vector<TensorSlot
 // ones.
 void keep_original_context(ModelShape& shape) {
   for (const LayerKind& kind : shape.kinds) {
-    const RopeScaling& scaling = kind.gqa().position.rope_scaling;
+    const Rotation rotation(kind);
+    const RopeScaling& scaling = rotation.position.rope_scaling;
     if (scaling.kind == RopeScalingKind::longrope)
       shape.max_position_embeddings = std::min(shape.max_position_embeddings, scaling.original_max_position_embeddings);
   }

@@ -35,7 +35,7 @@ class SlotList {
     const std::string prefix = std::string(names_.model).append(names_.layers) + std::to_string(layer) + ".";
     SlotWeights& slot = slots[weight.slot];
     if (is_of_experts(weight.slot)) return add_of_experts(weight, prefix, layer, slot);
-    const RowPick pick = pick_in(weight, shape_.layer(layer).gqa().heads);
+    const RowPick pick = pick_in(weight, shape_.layer(layer));
     const bool fused = pick.tensor_rows > 0;
     const std::string name = prefix + std::string(module(weight, fused ? 0 : weight.part, shape_.layer(layer)));
     if (weight.slot == WeightSlot::router && weight.part == kCorrectionBias)
@@ -56,9 +56,9 @@ class SlotList {
 
  private:
   // Where the part lies in a tensor of several; all of its own where it has one.
-  [[nodiscard]] RowPick pick_in(const WeightShape& weight, const Heads& heads) const {
+  [[nodiscard]] RowPick pick_in(const WeightShape& weight, const LayerKind& kind) const {
     if (weight.slot == WeightSlot::qkv_proj && names_.qkv != QkvLayout::apart)
-      return pick_of(names_.qkv, heads, weight.part);
+      return pick_of(names_.qkv, kind.gqa().heads, weight.part);
     const int both = 2 * weight.rows;
     if (weight.slot == WeightSlot::up_proj && names_.stacked_gate_up)
       return {both, weight.part == kGate ? 0 : weight.rows, weight.rows, both};

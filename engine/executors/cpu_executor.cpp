@@ -22,10 +22,31 @@ Seconds between(SteadyClock::time_point start, SteadyClock::time_point end) {
   return Seconds(std::chrono::duration<double>(end - start).count());
 }
 
-void require_runnable(const ModelShape& shape) {
-  if (shape.heads().head_dim % kHeadDimMultiple != 0)
-    throw InputError("head_dim " + std::to_string(shape.heads().head_dim) +
+void require_multiple(const char* field, int value) {
+  if (value % kHeadDimMultiple != 0)
+    throw InputError(std::string(field) + " " + std::to_string(value) +
                      " is not supported: the CPU engine needs a multiple of " + std::to_string(kHeadDimMultiple));
+}
+
+void require_runnable(const ModelShape& shape) {
+  for (const LayerKind& kind : shape.kinds) {
+    if (kind.has_kv_heads()) require_multiple("head_dim", kind.gqa().heads.head_dim);
+    if (const Mla* latents = kind.mla()) {
+      require_multiple("kv_lora_rank", latents->kv_lora_rank);
+      require_multiple("qk_rope_head_dim", latents->qk_rope_head_dim);
+      require_multiple("qk_nope_head_dim", latents->qk_nope_head_dim);
+      require_multiple("v_head_dim", latents->v_head_dim);
+    }
+  }
+}
+
+std::vector<float> slopes_of(const LayerKind& kind) {
+  return kind.has_kv_heads() ? alibi_slopes(kind.gqa()) : std::vector<float>();
+}
+
+// Large, and needed for the tokens of one phase alone.
+bool is_of_latents(Buffer buffer) {
+  return buffer == Buffer::expanded || buffer == Buffer::latent_queries || buffer == Buffer::latent_outputs;
 }
 
 ModelWeights runnable(ModelWeights weights) {
@@ -49,8 +70,8 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
       heavy_hitters_(weights_.shape),
       routing_(weights_.shape) {
   for (const LayerKind& kind : weights_.shape.kinds)
-    positions_.push_back({.rope = RopeTable(kind.gqa(), weights_.shape.max_position_embeddings),
-                          .alibi_slopes = alibi_slopes(kind.gqa())});
+    positions_.push_back(
+        {.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings), .alibi_slopes = slopes_of(kind)});
   report_threads(threads_.num_threads(), num_threads);
 }
 
@@ -58,10 +79,16 @@ void CpuExecutor::make_room(int tokens, int logits_rows) {
   const ModelShape& shape = weights_.shape;
   for (std::size_t each = 0; each < kBuffers; ++each) {
     const auto buffer = static_cast<Buffer>(each);
+    if (is_of_latents(buffer)) continue;
     grow(buffers_[each], buffer == Buffer::logits ? logits_rows : tokens * rows_per_token(shape, buffer),
          width(shape, buffer));
   }
   routing_.make_room(tokens);
+}
+
+float* CpuExecutor::make_rows(Buffer buffer, int rows) {
+  grow(buffers_[index(buffer)], rows, width(weights_.shape, buffer));
+  return values(buffer);
 }
 
 StepResult CpuExecutor::run(const StepPlan& plan) {
@@ -125,6 +152,7 @@ void CpuExecutor::observe(const Op& op, int layer) const {
 
 void CpuExecutor::execute(const Op& op, int layer) {
   require_depth(op, weights_.shape);
+  const bool is_latent = op.stage == Stage::layer && layer_of(op, weights_.shape).mla() != nullptr;
   switch (op.kind) {
     case OpKind::embedding:
       require(op.m == inputs_.num_tokens() && op.n == weights_.shape.hidden_size, op, "has another shape");
@@ -138,9 +166,11 @@ void CpuExecutor::execute(const Op& op, int layer) {
     case OpKind::layer_norm:
       return execute_norm(op, layer);
     case OpKind::matmul:
+      if (op.weight == WeightSlot::kv_b_proj)
+        return op.groups.count > 0 ? execute_absorption(op, layer) : execute_expansion(op, layer);
       return op.groups.count > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
     case OpKind::qk_norm:
-      return execute_qk_norm(op, layer);
+      return is_latent ? execute_latent_norm(op, layer) : execute_qk_norm(op, layer);
     case OpKind::residual_add:
       return execute_residual_add(op, layer);
     case OpKind::soft_cap:
@@ -157,11 +187,13 @@ void CpuExecutor::execute(const Op& op, int layer) {
     case OpKind::shift_sink_keys:
       return execute_shift_sink_keys(op, layer);
     case OpKind::rope_and_cache:
-      return execute_rope(op, layer);
+      return is_latent ? execute_latent_cache(op, layer) : execute_rope(op, layer);
     case OpKind::attention_prefill:
-      return execute_attention(op, layer, Phase::prefill);
+      return is_latent ? execute_latent_attention(op, layer, Phase::prefill)
+                       : execute_attention(op, layer, Phase::prefill);
     case OpKind::attention_decode:
-      return execute_attention(op, layer, Phase::decode);
+      return is_latent ? execute_latent_attention(op, layer, Phase::decode)
+                       : execute_attention(op, layer, Phase::decode);
     case OpKind::attention_scores:
       return execute_attention_scores(op, layer);
     case OpKind::activation_mul:
@@ -178,11 +210,13 @@ void CpuExecutor::execute_rope(const Op& op, int layer) {
   const Gqa& attention = layer_of(op, weights_.shape).gqa();
   observe(op, layer);
   sinks_.keep(layer, values(op.output));
+  kernels::KvCacheView cache = kv_.layer(layer);
+  if (attention.shares_kv) cache.num_kv_heads = 0;  // the rows are of Q alone, and nothing is written
   kernels::cpu::rope_and_cache(threads_, {.qkv = values(op.output),
                                           .positions = inputs_.positions().data(),
                                           .slot_mapping = inputs_.slot_mapping().data(),
                                           .cos_sin = positions_[op.layer_kind].cos_sin,
-                                          .cache = kv_.layer(layer),
+                                          .cache = cache,
                                           .num_tokens = inputs_.num_tokens(),
                                           .num_heads = attention.heads.num_attention_heads,
                                           .skip_set = inputs_.skip_set(),
@@ -207,7 +241,7 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
   const Heads& heads = attention.heads;
   const std::vector<float>& slopes = positions_[op.layer_kind].alibi_slopes;
   const AttentionInputs& inputs = inputs_.attention(phase);
-  const int stride = heads.query_width() + 2 * heads.kv_width();
+  const int stride = attention.projected_width();
   const auto first = static_cast<std::size_t>(inputs.first_token);
   return {.q = buffers_[index(Buffer::qkv)].data() + first * static_cast<std::size_t>(stride),
           .q_stride = stride,

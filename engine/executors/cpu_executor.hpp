@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/checkpoint/model_weights.hpp"
+#include "engine/executors/expanded_kv.hpp"
 #include "engine/executors/expert_routing.hpp"
 #include "engine/executors/heavy_hitters.hpp"
 #include "engine/executors/kivi_args.hpp"
@@ -57,7 +58,7 @@ class CpuExecutor final : public ModelExecutor {
 
   // For calibration, before each matmul, rope_and_cache and attention op: `input` is what it reads, [m, k]
   // of a matmul, [m, query_width + 2 * kv_width] of the others (Q, K, V, rotated once rope_and_cache has run). The
-  // first product of experts reads [tokens, k].
+  // first product of experts reads [tokens, k]. Ops of latent attention are not shown.
   using OpObserver = std::function<void(const Op& op, int layer, std::span<const float> input)>;
   void observe_ops(OpObserver observer) { observer_ = std::move(observer); }
 
@@ -92,7 +93,21 @@ class CpuExecutor final : public ModelExecutor {
   void execute_route(const Op& op, int layer);
   void execute_expert_matmul(const Op& op, int layer);
   void execute_combine(const Op& op, int layer);
+  [[nodiscard]] kernels::MatmulArgs bind_matmul(const Op& op, int layer) const;  // without x, y and m
   void execute_attention(const Op& op, int layer, Phase phase);
+  // Latent attention. Rows of a part of a buffer: the first value of the first token, and values between tokens.
+  struct Rows {
+    float* first = nullptr;
+    std::int64_t stride = 0;
+  };
+  [[nodiscard]] Rows latent_rows(const Op& op);
+  [[nodiscard]] Rows query_rows(const Op& op);
+  [[nodiscard]] const float* gathered_query_latents(const Op& op);
+  void execute_latent_norm(const Op& op, int layer);
+  void execute_latent_cache(const Op& op, int layer);
+  void execute_expansion(const Op& op, int layer);
+  void execute_absorption(const Op& op, int layer);
+  void execute_latent_attention(const Op& op, int layer, Phase phase);
   void begin_retention(const StepPlan& plan);
   void execute_shift_sink_keys(const Op& op, int layer);
   void execute_attention_scores(const Op& op, int layer);
@@ -105,6 +120,8 @@ class CpuExecutor final : public ModelExecutor {
   void keep_logits_rows();
   // [rows, width], F32; null where the model has no use for the buffer.
   [[nodiscard]] float* values(Buffer buffer) { return buffers_[index(buffer)].data(); }
+  // The same with room for `rows` rows, which make_room() does not make.
+  [[nodiscard]] float* make_rows(Buffer buffer, int rows);
   [[nodiscard]] int rows_of(const Op& op) const;
 
   ModelWeights weights_;
@@ -122,7 +139,9 @@ class CpuExecutor final : public ModelExecutor {
   SinkKeys sinks_;
   HeavyHitters heavy_hitters_;
   ExpertRouting routing_;
-  kernels::cpu::Workspace gathered_rows_;  // of one expert
+  kernels::cpu::Workspace gathered_rows_;  // of one expert; the queries' latents
+  ExpandedKv expanded_;
+  Phase latent_phase_ = Phase::prefill;  // whose attention the ops that come belong to
   std::array<std::vector<float>, kBuffers> buffers_;
   std::vector<Seconds> op_durations_;  // of the step so far
   OpObserver observer_;

@@ -123,13 +123,10 @@ void CpuExecutor::keep_logits_rows() {
   }
 }
 
-void CpuExecutor::execute_matmul(const Op& op, int layer) {
+kernels::MatmulArgs CpuExecutor::bind_matmul(const Op& op, int layer) const {
   const SlotWeights& bound = weights_.in(op.weight, layer);
   require(bound.count > 0 && bound.columns > 0, op, "is not a matrix of this model");
   kernels::MatmulArgs args;
-  args.x = values(op.input);
-  args.y = values(op.output);
-  args.m = rows_of(op);
   args.k = bound.columns;
   args.num_weights = bound.count;
   std::copy_n(bound.weights.begin(), bound.count, args.weights.begin());
@@ -137,14 +134,27 @@ void CpuExecutor::execute_matmul(const Op& op, int layer) {
   args.activations = op.activations;
   int rows = 0;
   for (const kernels::WeightView& weight : args.weights) rows += weight.rows;
-  require(op.m == args.m && op.n == rows && op.k == args.k, op, "has another shape than its weights");
+  require(op.n == rows && op.k == args.k, op, "has another shape than its weights");
   for (int i = 0; i < args.num_weights; ++i) {
     const kernels::WeightView& weight = args.weights[static_cast<std::size_t>(i)];
     require(op.weight_format == WeightFormat{weight.dtype, weight.group_size}, op,
             "is planned in another format than its weights");
   }
-  require_buffers(op, weights_.shape);
-  observe(op, layer);
+  return args;
+}
+
+void CpuExecutor::execute_matmul(const Op& op, int layer) {
+  kernels::MatmulArgs args = bind_matmul(op, layer);
+  args.y = values(op.output);
+  args.m = rows_of(op);
+  require(op.m == args.m, op, "has another shape than its input");
+  if (op.weight == WeightSlot::q_b_proj) {
+    args.x = gathered_query_latents(op);
+  } else {
+    args.x = values(op.input);
+    require_buffers(op, weights_.shape);
+    observe(op, layer);
+  }
   kernels::cpu::matmul(threads_, workspace_, args);
 }
 

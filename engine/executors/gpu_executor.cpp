@@ -26,7 +26,7 @@ using SteadyClock = std::chrono::steady_clock;
 [[nodiscard]] DeviceMemory upload_rope_table(const std::shared_ptr<kernels::gpu::Device>& device, const Gqa& attention,
                                              int positions) {
   if (attention.position.kind != PositionKind::rope) return {};
-  RopeTable table(attention, positions);
+  RopeTable table(Rotation(attention), positions);
   const float* rows = table.rows(positions);
   const std::size_t bytes =
       static_cast<std::size_t>(positions) * static_cast<std::size_t>(attention.rotary_dim()) * sizeof(float);

@@ -36,7 +36,19 @@ void require_expert_kernels(const Experts& experts, Dtype weights) {
 
 }  // namespace
 
+void require_gpu_attention(const ModelShape& shape) {
+  for (const LayerKind& kind : shape.kinds) {
+    if (kind.mla() != nullptr)
+      throw InputError("latent attention (MLA), which " + shape.name +
+                       " has, is not supported on the GPU; use --device cpu");
+    if (kind.has_kv_heads() && kind.gqa().shares_kv)
+      throw InputError("layers that read the K and V of an earlier one, which " + shape.name +
+                       " has, are not supported on the GPU; use --device cpu");
+  }
+}
+
 void require_gpu_runnable(const ModelShape& shape, Dtype activation_dtype, ActivationMode activations) {
+  require_gpu_attention(shape);
   for (const LayerKind& kind : shape.kinds)
     if (kind.experts) require_expert_kernels(*kind.experts, shape.layer_format().dtype);
   require_product_kernel(shape.layer_format().dtype, activations);

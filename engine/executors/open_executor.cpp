@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
+#include "engine/executors/gpu_requirements.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/gpu/open_device.hpp"
 
@@ -54,6 +55,7 @@ OpenDevice open_device(const DeviceChoice& choice) {
 
 Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options) {
   if (device.gpu == nullptr) return {};
+  require_gpu_attention(model);
   return weight_footprint(model, options.weights) +
          gpu_step_memory(model, options.activation_dtype, {options.max_num_batched_tokens, options.max_num_seqs},
                          options.attention_split.partition_tokens, options.block_size);

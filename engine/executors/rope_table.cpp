@@ -44,12 +44,12 @@ std::vector<float> scaled_yarn(std::vector<float> frequencies, int rotary_dim, c
   return frequencies;
 }
 
-std::vector<float> plain_frequencies(const Gqa& attention) {
-  const int rotary_dim = attention.rotary_dim();
+std::vector<float> plain_frequencies(const Rotation& rotation) {
+  const int rotary_dim = rotation.rotary_dim;
   std::vector<float> frequencies(static_cast<std::size_t>(rotary_dim / 2));
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(rotary_dim);
-    frequencies[i] = 1.0F / std::pow(static_cast<float>(attention.position.rope_theta), exponent);
+    frequencies[i] = 1.0F / std::pow(static_cast<float>(rotation.position.rope_theta), exponent);
   }
   return frequencies;
 }
@@ -63,9 +63,9 @@ std::vector<float> divided(std::vector<float> frequencies, const std::vector<dou
 
 }  // namespace
 
-std::vector<float> rope_frequencies(const Gqa& attention) {
-  const RopeScaling& scaling = attention.position.rope_scaling;
-  std::vector<float> frequencies = plain_frequencies(attention);
+std::vector<float> rope_frequencies(const Rotation& rotation) {
+  const RopeScaling& scaling = rotation.position.rope_scaling;
+  std::vector<float> frequencies = plain_frequencies(rotation);
   switch (scaling.kind) {
     case RopeScalingKind::none:
       break;
@@ -76,7 +76,7 @@ std::vector<float> rope_frequencies(const Gqa& attention) {
       for (float& frequency : frequencies) frequency = scaled_llama3(frequency, scaling);
       break;
     case RopeScalingKind::yarn:
-      return scaled_yarn(std::move(frequencies), attention.rotary_dim(), attention.position);
+      return scaled_yarn(std::move(frequencies), rotation.rotary_dim, rotation.position);
     case RopeScalingKind::longrope:
       return divided(std::move(frequencies), scaling.short_factor);
   }

@@ -1,16 +1,29 @@
 // Cosines and sines of rotary position embedding, as Hugging Face's Llama computes them.
 #pragma once
 
+#include <variant>
 #include <vector>
 
 #include "model/layer_kind.hpp"
 
 namespace dculab::engine {
 
+// What of a layer is rotated, and by which angles.
+struct Rotation {
+  Position position{};
+  int rotary_dim = 0;  // values of a head; 0: the layer has no heads
+
+  explicit Rotation(const Gqa& attention) : position(attention.position), rotary_dim(attention.rotary_dim()) {}
+  explicit Rotation(const Mla& attention) : position(attention.position), rotary_dim(attention.qk_rope_head_dim) {}
+  explicit Rotation(const GatedDeltaNet& /*net*/) {}
+  explicit Rotation(const LayerKind& kind)
+      : Rotation(std::visit([](const auto& attention) { return Rotation(attention); }, kind.attention)) {}
+};
+
 // The rotary_dim / 2 angular frequencies (radians per token), scaled as the position's rope_scaling says: by
 // LongRoPE's short factors, which hold up to its original context.
 // Computed in F32: transformers does (modeling_rope_utils.py), and the model was trained with that rounding.
-[[nodiscard]] std::vector<float> rope_frequencies(const Gqa& attention);
+[[nodiscard]] std::vector<float> rope_frequencies(const Rotation& rotation);
 
 // Cosines and sines, times the scaling's attention_factor. Beyond max_position_embeddings, where only streams get
 // (EngineOptions::kv_retention), angles are multiplied in F64: there is no F32 model to follow, and their roundings
@@ -19,9 +32,9 @@ namespace dculab::engine {
 class RopeTable {
  public:
   // trained_positions: the model's max_position_embeddings.
-  RopeTable(const Gqa& attention, int trained_positions)
-      : frequencies_(rope_frequencies(attention)),
-        factor_(static_cast<float>(attention.position.rope_scaling.attention_factor)),
+  RopeTable(const Rotation& rotation, int trained_positions)
+      : frequencies_(rope_frequencies(rotation)),
+        factor_(static_cast<float>(rotation.position.rope_scaling.attention_factor)),
         trained_positions_(trained_positions) {}
 
   // [>= num_positions, rotary_dim]: cos of rotary_dim / 2 angles, then sin. Valid until the next call.

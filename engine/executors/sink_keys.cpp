@@ -5,13 +5,15 @@
 #include <stdexcept>
 #include <string>
 
+#include "engine/executors/rope_table.hpp"
+
 namespace dculab::engine {
 
 SinkKeys::SinkKeys(const ModelShape& shape)
     : num_layers_(shape.num_layers()),
       query_width_(shape.heads().query_width()),
       kv_width_(shape.heads().kv_width()),
-      position_(shape.kinds.front().gqa().position),
+      position_(Rotation(shape.kinds.front()).position),
       no_rotation_(static_cast<std::size_t>(shape.heads().head_dim), 0.0F) {
   std::fill_n(no_rotation_.begin(), shape.heads().head_dim / 2, 1.0F);
 }

@@ -20,6 +20,10 @@ void require_supported(const ModelShape& model, const KvCacheOptions& options) {
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
                      " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
   require_equal_heads(model);
+  const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
+  if (kernels::is_kivi(options.dtype) && !std::ranges::all_of(model.kinds, has_own_kv))
+    throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) + " cannot serve " + model.name +
+                     ": not all of its layers have K and V of their own; use int8 or fp8_e4m3");
   if (kernels::is_kivi(options.dtype) && model.heads().head_dim % kernels::kKiviGroup != 0)
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
                      " needs a head_dim that is a multiple of 32, not " + std::to_string(model.heads().head_dim) +
@@ -56,7 +60,7 @@ void repeat(const std::vector<std::byte>& pattern, std::byte* to, std::size_t si
 
 void require_equal_heads(const ModelShape& model) {
   for (const LayerKind& kind : model.kinds)
-    if (kind.gqa().heads != model.heads())
+    if (kind.cached_heads() != model.heads())
       throw InputError("the KV cache of " + model.name +
                        " would have layers of different heads, which is not supported");
 }
@@ -67,23 +71,28 @@ Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype) {
 
 KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     : options_(options),
-      num_layers_(model.num_layers()),
       num_kv_heads_(model.heads().num_key_value_heads),
-      head_dim_(model.heads().head_dim) {
+      head_dim_(model.heads().head_dim),
+      value_dim_(head_dim_) {
   require_supported(model, options);
   require_room(model, options);
+  if (const Mla* latents = model.kinds.front().mla()) is_latent_ = true, value_dim_ = latents->kv_lora_rank;
+  for (int layer = 0; layer < model.num_layers(); ++layer) {
+    const int source = model.kv_source(layer);
+    owners_.push_back(source == layer ? num_owners_++ : owners_[static_cast<std::size_t>(source)]);
+  }
   const auto heads = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(num_kv_heads_);
   const auto num_blocks = static_cast<std::size_t>(options.num_blocks);
   const bool is_int8 = options.dtype == Dtype::int8, is_kivi = kernels::is_kivi(options.dtype);
   const double values = static_cast<double>(heads) * head_dim_;
   const Bytes block = is_kivi ? kv_storage(options.dtype, values, head_dim_) : storage(options.dtype, values);
   const auto block_bytes = static_cast<std::size_t>(block.value());
-  for (int tensor = 0; tensor < 2; ++tensor) add_part(block_bytes, block_bytes * num_blocks);
-  for (int tensor = 0; tensor < 2 && is_int8; ++tensor)
+  for (std::size_t tensor = 0; tensor < num_tensors(); ++tensor) add_part(block_bytes, block_bytes * num_blocks);
+  for (std::size_t tensor = 0; tensor < num_tensors() && is_int8; ++tensor)
     add_part(heads * sizeof(float), heads * sizeof(float) * num_blocks);
-  const Bytes residual = residual_bytes(model, options) / (2.0 * num_layers_);
+  const Bytes residual = residual_bytes(model, options) / (2.0 * num_owners_);
   for (int tensor = 0; tensor < 2 && is_kivi; ++tensor) add_part(0, static_cast<std::size_t>(residual.value()));
-  memory_ = AnonymousMemory(layer_bytes_ * static_cast<std::size_t>(num_layers_));
+  memory_ = AnonymousMemory(layer_bytes_ * static_cast<std::size_t>(num_owners_));
   host_memory_ = AnonymousMemory(bytes_per_block() * static_cast<std::size_t>(options.num_host_blocks));
   if (is_kivi) rows_ = ResidualRows(options.max_num_seqs);
 }
@@ -93,29 +102,33 @@ void KvStorage::add_part(std::size_t block_bytes, std::size_t size) {
   layer_bytes_ += (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::byte* KvStorage::at(int layer, std::size_t part) const {
-  return memory_.data() + layer_bytes_ * static_cast<std::size_t>(layer) + parts_[part].offset;
+std::byte* KvStorage::at(int owner, std::size_t part) const {
+  return memory_.data() + layer_bytes_ * static_cast<std::size_t>(owner) + parts_[part].offset;
 }
 
 std::size_t KvStorage::bytes_per_block() const {
   std::size_t bytes = 0;
   for (const Part& part : parts_) bytes += part.block_bytes;
-  return bytes * static_cast<std::size_t>(num_layers_);
+  return bytes * static_cast<std::size_t>(num_owners_);
 }
 
-kernels::KvCacheView KvStorage::layer(int index) const {
-  kernels::KvCacheView view{.k = at(index, 0),
-                            .v = at(index, 1),
+kernels::KvCacheView KvStorage::layer(int index) const { return view_of(owners_[static_cast<std::size_t>(index)]); }
+
+kernels::KvCacheView KvStorage::view_of(int owner) const {
+  const std::size_t of_v = num_tensors() - 1;  // latents are K and V
+  kernels::KvCacheView view{.k = at(owner, 0),
+                            .v = at(owner, of_v),
                             .dtype = options_.dtype,
                             .num_blocks = options_.num_blocks,
                             .num_kv_heads = num_kv_heads_,
                             .block_size = options_.block_size,
-                            .head_dim = head_dim_};
+                            .head_dim = head_dim_,
+                            .value_dim = value_dim_};
   if (options_.dtype == Dtype::int8) {
-    view.k_scales = reinterpret_cast<float*>(at(index, 2));
-    view.v_scales = reinterpret_cast<float*>(at(index, 3));
+    view.k_scales = reinterpret_cast<float*>(at(owner, num_tensors()));
+    view.v_scales = reinterpret_cast<float*>(at(owner, num_tensors() + of_v));
   } else if (kernels::is_kivi(options_.dtype)) {
-    view.residual = {reinterpret_cast<std::uint16_t*>(at(index, 2)), reinterpret_cast<std::uint16_t*>(at(index, 3)),
+    view.residual = {reinterpret_cast<std::uint16_t*>(at(owner, 2)), reinterpret_cast<std::uint16_t*>(at(owner, 3)),
                      options_.residual_tokens};
   }
   return view;
@@ -127,12 +140,12 @@ void KvStorage::begin_step(const Batch& batch) {
 
 void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
   for (const BlockCopy& copy : copies)
-    for (int layer = 0; layer < num_layers_; ++layer)
+    for (int owner = 0; owner < num_owners_; ++owner)
       for (std::size_t part = 0; part < parts_.size(); ++part) {
         const std::size_t bytes = parts_[part].block_bytes;
         if (bytes != 0)
-          std::memcpy(at(layer, part) + static_cast<std::size_t>(copy.destination) * bytes,
-                      at(layer, part) + static_cast<std::size_t>(copy.source) * bytes, bytes);
+          std::memcpy(at(owner, part) + static_cast<std::size_t>(copy.destination) * bytes,
+                      at(owner, part) + static_cast<std::size_t>(copy.source) * bytes, bytes);
       }
 }
 
@@ -140,10 +153,10 @@ void KvStorage::swap_blocks(std::span<const BlockCopy> out, std::span<const Bloc
   const std::size_t host_bytes = bytes_per_block();
   const auto each_piece = [&](BlockId host_block, BlockId block, const auto& copy) {
     std::byte* host = host_memory_.data() + host_bytes * static_cast<std::size_t>(host_block);
-    for (int layer = 0; layer < num_layers_; ++layer)
+    for (int owner = 0; owner < num_owners_; ++owner)
       for (std::size_t part = 0; part < parts_.size(); ++part) {
         const std::size_t bytes = parts_[part].block_bytes;
-        copy(host, at(layer, part) + bytes * static_cast<std::size_t>(block), bytes);
+        copy(host, at(owner, part) + bytes * static_cast<std::size_t>(block), bytes);
         host += bytes;
       }
   };
@@ -155,26 +168,27 @@ void KvStorage::swap_blocks(std::span<const BlockCopy> out, std::span<const Bloc
 
 void KvStorage::fill_randomly(std::uint64_t seed) {
   const bool is_kivi = kernels::is_kivi(options_.dtype);
-  for (int layer = 0; layer < num_layers_; ++layer)
-    for (std::size_t part = 0; part < 2; ++part) fill_part(layer, part, is_kivi ? Dtype::int8 : options_.dtype, seed);
-  for (int layer = 0; layer < num_layers_; ++layer) {
+  for (int owner = 0; owner < num_owners_; ++owner)
+    for (std::size_t part = 0; part < num_tensors(); ++part)
+      fill_part(owner, part, is_kivi ? Dtype::int8 : options_.dtype, seed);
+  for (int owner = 0; owner < num_owners_; ++owner) {
     if (options_.dtype == Dtype::int8)
-      for (const std::size_t part : {2, 3})
-        std::fill_n(reinterpret_cast<float*>(at(layer, part)), parts_[part].size / sizeof(float), 1.0F / 127);
+      for (std::size_t part = num_tensors(); part < parts_.size(); ++part)
+        std::fill_n(reinterpret_cast<float*>(at(owner, part)), parts_[part].size / sizeof(float), 1.0F / 127);
     if (!is_kivi) continue;
-    fill_kivi_records(layer);
-    for (const std::size_t part : {2, 3}) fill_part(layer, part, Dtype::f16, seed);
+    fill_kivi_records(owner);
+    for (const std::size_t part : {2, 3}) fill_part(owner, part, Dtype::f16, seed);
   }
   rows_.allow_any_start();
 }
 
-void KvStorage::fill_part(int layer, std::size_t part, Dtype dtype, std::uint64_t seed) {
-  repeat(random_kv_values(dtype, seed), at(layer, part), parts_[part].size);
+void KvStorage::fill_part(int owner, std::size_t part, Dtype dtype, std::uint64_t seed) {
+  repeat(random_kv_values(dtype, seed), at(owner, part), parts_[part].size);
 }
 
 // Makes random codes stand for values from -1 to 1.
-void KvStorage::fill_kivi_records(int layer) {
-  const kernels::KvCacheView view = this->layer(layer);
+void KvStorage::fill_kivi_records(int owner) {
+  const kernels::KvCacheView view = view_of(owner);
   const kernels::KiviLayout layout(view);
   const auto scale = kernels::f16_from_f32(2.0F / static_cast<float>((1 << layout.code_bits) - 1));
   for (void* pool : {view.k, view.v})

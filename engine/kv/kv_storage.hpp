@@ -23,21 +23,24 @@ struct KvCacheOptions {
   int num_host_blocks = 0;    // for swapped sequences
 };
 
-// Bytes of K and V of one block in all layers, scales included.
+// Bytes of K and V, or of latents, of one block in all layers, scales included.
 [[nodiscard]] Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype);
 
-// Layers have one KV cache each, all alike. Throws InputError for a model whose layers have different heads.
+// All layers have the same heads in the KV cache. Throws InputError for a model whose layers have different ones, or
+// none.
 void require_equal_heads(const ModelShape& model);
 
 // Each layer holds K, then V, each [num_blocks, num_key_value_heads, block_size, head_dim] (kivi4, kivi2: records, see
-// kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. Fresh memory
-// is zero.
+// kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. A layer with
+// latents holds these alone, [num_blocks, block_size, latent_width]: they are its K and its V. One that reads the K and
+// V of an earlier layer holds nothing. Fresh memory is zero.
 class KvStorage {
  public:
   // Throws InputError when the CPU kernels do not serve the dtype with this model, or when it all exceeds the memory
   // that is available.
   KvStorage(const ModelShape& model, const KvCacheOptions& options);
 
+  // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
@@ -57,26 +60,30 @@ class KvStorage {
   [[nodiscard]] std::span<const std::int32_t> residual_rows() const { return step_rows_; }
 
  private:
-  // Bytes that every layer has, one after the other.
+  // Bytes that every layer with a cache of its own has, one after the other.
   struct Part {
     std::size_t block_bytes = 0;  // 0: not part of the blocks
     std::size_t offset = 0;       // in a layer
     std::size_t size = 0;
   };
   void add_part(std::size_t block_bytes, std::size_t size);
-  [[nodiscard]] std::byte* at(int layer, std::size_t part) const;
+  [[nodiscard]] std::size_t num_tensors() const { return is_latent_ ? 1 : 2; }  // K and V, or latents
+  [[nodiscard]] std::byte* at(int owner, std::size_t part) const;
+  [[nodiscard]] kernels::KvCacheView view_of(int owner) const;
   [[nodiscard]] std::size_t bytes_per_block() const;  // in all layers
-  void fill_part(int layer, std::size_t part, Dtype dtype, std::uint64_t seed);
-  void fill_kivi_records(int layer);
+  void fill_part(int owner, std::size_t part, Dtype dtype, std::uint64_t seed);
+  void fill_kivi_records(int owner);
 
   KvCacheOptions options_;
-  int num_layers_ = 0;
+  std::vector<int> owners_;  // [num_layers]: which of the layers with a cache of their own each reads
+  int num_owners_ = 0;
   int num_kv_heads_ = 0;
-  int head_dim_ = 0;
-  std::vector<Part> parts_;  // K, V, and the two more that int8, kivi4 and kivi2 have
+  int head_dim_ = 0, value_dim_ = 0;
+  bool is_latent_ = false;
+  std::vector<Part> parts_;  // K, V, and the two more that int8, kivi4 and kivi2 have; half of them with latents
   std::size_t layer_bytes_ = 0;
-  AnonymousMemory memory_;       // [num_layers][parts]
-  AnonymousMemory host_memory_;  // [num_host_blocks][num_layers][block of each part]
+  AnonymousMemory memory_;       // [num_owners][parts]
+  AnonymousMemory host_memory_;  // [num_host_blocks][num_owners][block of each part]
   ResidualRows rows_{0};
   std::span<const std::int32_t> step_rows_;
 };

@@ -241,6 +241,11 @@ QuantizedModel quantize_model(const ModelWeights& weights, std::span<const Token
       options.method == QuantizationMethod::gptq || options.method == QuantizationMethod::smooth_quant;
   if (needs_text && tokens.empty())
     throw InputError(std::string(name(options.method)) + " needs calibration text (--calibration FILE)");
+  const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
+  if (!tokens.empty() && !std::ranges::all_of(weights.shape.kinds, has_own_kv))
+    throw InputError(
+        "calibration runs one layer at a time on text, which layers over latents, or over the K and V of an earlier "
+        "layer, do not allow; use --method rtn, absmax or zero-point without --calibration");
   const auto is_mixture = [](const LayerKind& kind) { return kind.experts.has_value(); };
   if (!tokens.empty() && std::ranges::any_of(weights.shape.kinds, is_mixture))
     throw InputError(

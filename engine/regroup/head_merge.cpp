@@ -197,7 +197,7 @@ void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> laye
     throw InputError(
         "the heads of a model with ALiBi cannot change places (each has a slope of its own); "
         "merge neighbouring heads instead");
-  require_mergeable_norms(shape);
+  require_mergeable_heads(shape);
   const auto has_maps = [](const LayerMerge& layer) { return !layer.maps.empty(); };
   for (const LayerKind& kind : shape.kinds) {
     const Gqa& attention = kind.gqa();
@@ -211,10 +211,13 @@ void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> laye
 
 }  // namespace
 
-void require_mergeable_norms(const ModelShape& shape) {
-  for (const LayerKind& kind : shape.kinds)
-    if (kind.gqa().qk_norm == QkNorm::whole)
-      throw InputError("the KV heads of " + shape.name + " cannot be merged: the norm of K is of all heads at once");
+void require_mergeable_heads(const ModelShape& shape) {
+  const std::string refused = "the KV heads of " + shape.name + " cannot be merged: ";
+  for (const LayerKind& kind : shape.kinds) {
+    if (!kind.has_kv_heads()) throw InputError(refused + "all heads share one latent");
+    if (kind.gqa().shares_kv) throw InputError(refused + "some layers read the K and V of an earlier one");
+    if (kind.gqa().qk_norm == QkNorm::whole) throw InputError(refused + "the norm of K is of all heads at once");
+  }
 }
 
 void require_divisor(const ModelShape& shape, int num_key_value_heads) {

@@ -27,7 +27,8 @@ struct LayerMerge {
 // Throws InputError unless `num_key_value_heads` divides the model's.
 void require_divisor(const ModelShape& shape, int num_key_value_heads);
 
-// Throws InputError where K has a norm of all heads at once: with fewer heads it would be another norm.
-void require_mergeable_norms(const ModelShape& shape);
+// Throws InputError where layers have no K and V of their own, or K has a norm of all heads at once: with fewer heads
+// it would be another norm.
+void require_mergeable_heads(const ModelShape& shape);
 
 }  // namespace dculab::engine

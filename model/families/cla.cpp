@@ -9,6 +9,8 @@ namespace dculab {
 void read_cla(const JsonFields& config, ModelShape& shape) {
   LayerKind own = read_like_llama(config, shape, {});
   own.gqa().position = read_rope(config, own.gqa().heads.head_dim);
+  own.gqa().qkv_bias = own.gqa().output_bias = config.flag("attention_bias", false);
+  own.mlp.bias = config.flag("mlp_bias", false);
   LayerKind sharing = own;
   sharing.gqa().shares_kv = true;
   const int num_layers = read_num_layers(config);
@@ -23,7 +25,6 @@ void read_cla(const JsonFields& config, ModelShape& shape) {
                                             std::to_string(source) + ": only of an earlier one, or its own");
     add_layer(shape, source == layer ? own : sharing);
   }
-  shape.tensor_names = nullptr;
 }
 
 }  // namespace dculab

@@ -10,6 +10,23 @@
 namespace dculab {
 namespace {
 
+constexpr TensorNames deepseek_tensor_names(bool has_query_latent) {
+  TensorNames names = llama_tensor_names();
+  names.set(WeightSlot::qkv_a_proj, has_query_latent ? "self_attn.q_a_proj" : "self_attn.q_proj",
+            "self_attn.kv_a_proj_with_mqa");
+  names.set(WeightSlot::qk_norm, "self_attn.q_a_layernorm", "self_attn.kv_a_layernorm");
+  names.set(WeightSlot::q_b_proj, "self_attn.q_b_proj");
+  names.set(WeightSlot::kv_b_proj, "self_attn.kv_b_proj");
+  names.set(WeightSlot::router, "mlp.gate", "mlp.gate.e_score_correction_bias");
+  names.set(WeightSlot::expert_up_proj, "mlp.experts.*.gate_proj", "mlp.experts.*.up_proj");
+  names.set(WeightSlot::expert_down_proj, "mlp.experts.*.down_proj");
+  names.shared_mlp = {"mlp.shared_experts.gate_proj", "mlp.shared_experts.up_proj", "mlp.shared_experts.down_proj"};
+  return names;
+}
+
+constexpr TensorNames kDeepseekTensorNames = deepseek_tensor_names(true);
+constexpr TensorNames kDeepseekLiteTensorNames = deepseek_tensor_names(false);  // queries without a latent
+
 // Scores are multiplied by the square of YaRN's magnitude, where mscale_all_dim gives one.
 [[nodiscard]] double read_score_factor(const JsonFields& config) {
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
@@ -38,6 +55,7 @@ namespace {
   return attention;
 }
 
+// Layers that predict further tokens (num_nextn_predict_layers) are beyond num_hidden_layers and not read.
 void read_deepseek(const JsonFields& config, ModelShape& shape, int max_position_embeddings,
                    const DeepseekExpertDefaults& experts) {
   // Their head_dim, where it is given, is that of the rotated part.
@@ -47,7 +65,7 @@ void read_deepseek(const JsonFields& config, ModelShape& shape, int max_position
   dense.mlp.bias = config.flag("mlp_bias", false);
   const LayerKind mixture = read_deepseek_experts(config, dense, experts);
   set_deepseek_layers(config, shape, dense, mixture, experts);
-  shape.tensor_names = nullptr;
+  shape.tensor_names = mixture.mla()->q_lora_rank > 0 ? &kDeepseekTensorNames : &kDeepseekLiteTensorNames;
 }
 
 }  // namespace

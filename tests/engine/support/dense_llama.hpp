@@ -91,7 +91,7 @@ class DenseLlama {
 
   // One head of `x`, turned by the angles of `position`.
   [[nodiscard]] Vector rotated(const Vector& x, int head, int position) const {
-    const std::vector<float> frequencies = rope_frequencies(shape_.kinds.front().gqa());
+    const std::vector<float> frequencies = rope_frequencies(Rotation(shape_.kinds.front()));
     const std::size_t half = frequencies.size(), first = static_cast<std::size_t>(head) * 2 * half;
     Vector result(2 * half);
     for (std::size_t i = 0; i < half; ++i) {
