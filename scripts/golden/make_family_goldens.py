@@ -16,6 +16,8 @@ import safetensors.torch
 import torch
 import transformers
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "model"))
+from cross_layer import CrossLayerConfig
 from golden_models import PROMPT_LENGTHS, expected_tensors, largest_logit, require_pinned, write_expected
 from make_llama_goldens import PINNED
 
@@ -38,6 +40,11 @@ SMALL_MOE = dict(**{**GATED, "intermediate_size": 24})
 MOE = dict(**{**GATED, "initializer_range": 0.35}, moe_intermediate_size=24, num_experts_per_tok=3)
 NEOX = dict(**{**SIZES, "hidden_size": 64, "num_attention_heads": 2}, intermediate_size=96, max_position_embeddings=256,
             rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5})
+# Norms of latents have their own epsilon, and heads of V their own size.
+LATENT = dict(**{key: value for key, value in MOE.items() if key != "num_key_value_heads"}, kv_lora_rank=16,
+              qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=24, n_routed_experts=8, n_shared_experts=2,
+              first_k_dense_replace=1)
+LATENT_YARN = {**YARN, "mscale": 0.8, "mscale_all_dim": 1.2}
 LONG = (150, 5, 21)  # the window leaves whole tiles of the KV cache behind
 
 # InternLM 2 is Llama with other names, and a matrix of Q, K and V: internlm/internlm2_5-7b-chat, modeling_internlm2.py.
@@ -100,6 +107,15 @@ VARIANTS = {
     "glm4_moe": (transformers.Glm4MoeConfig(**MOE, n_routed_experts=8, n_group=4, topk_group=2, n_shared_experts=2,
                                             routed_scaling_factor=1.8, use_qk_norm=True, attention_bias=True),
                  torch.bfloat16),
+    "deepseek_v2": (transformers.DeepseekV2Config(**LATENT, q_lora_rank=None, topk_method="greedy"), torch.float16),
+    "deepseek_v2_groups": (transformers.DeepseekV2Config(**LATENT, q_lora_rank=24, n_group=4, topk_group=2,
+                                                         topk_method="group_limited_greedy", attention_bias=True,
+                                                         routed_scaling_factor=3.0), torch.float32),
+    "deepseek_v3": (transformers.DeepseekV3Config(**LATENT, q_lora_rank=24, n_group=4, topk_group=2,
+                                                  rope_parameters=LATENT_YARN), torch.bfloat16, LONG),
+    "cla": (CrossLayerConfig(**{**GATED, "num_hidden_layers": 4}, kv_source_layers=[0, 0, 2, 0], attention_bias=True,
+                             mlp_bias=True),
+            torch.float16),
     "llama_yarn": (transformers.LlamaConfig(**GATED, rope_parameters=YARN), torch.float32),
     "llama_gelu": (transformers.LlamaConfig(**GATED, hidden_act="gelu"), torch.float32),
     "bloom": (transformers.BloomConfig(**BLOOM), torch.float32),
@@ -143,11 +159,11 @@ def chosen_experts(model, prompt):
     routers = [module for module in model.modules() if type(module).__name__.lower().endswith("topkrouter")]
     chosen = []
     for router, of_layer in zip(routers, logits, strict=True):
-        scores = of_layer
-        if hasattr(router, "e_score_correction_bias"):
-            scores = of_layer.sigmoid() + router.e_score_correction_bias
+        scores, has_bias = of_layer, hasattr(router, "e_score_correction_bias")
+        if has_bias or getattr(router, "topk_method", "") == "group_limited_greedy":
+            scores = of_layer.sigmoid() + router.e_score_correction_bias if has_bias else of_layer.softmax(dim=-1)
             groups = scores.view(len(prompt), router.num_group, -1)
-            values = groups.topk(2, dim=-1).values.sum(dim=-1)
+            values = groups.topk(2, dim=-1).values.sum(dim=-1) if has_bias else groups.max(dim=-1).values
             best = values.topk(router.topk_group + 1, dim=-1)
             if (best.values[:, -2] - best.values[:, -1]).min() < EXPERT_MARGIN:
                 return None

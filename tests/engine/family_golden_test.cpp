@@ -1,6 +1,6 @@
 // The other families against transformers: logits and greedy tokens of tiny random models with windows, biases, ALiBi,
-// fused Q, K and V, parallel blocks and experts; and the same bits however the work is cut into steps, blocks and
-// threads.
+// fused Q, K and V, parallel blocks, experts, latent and cross-layer attention; and the same bits however the work is
+// cut into steps, blocks and threads.
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "tests/engine/support/golden_steps.hpp"
@@ -13,7 +13,8 @@ constexpr StepperOptions kRoomy{.num_tokens = 16384};
 
 const std::vector<std::string> kVariants = [] {
   std::vector<std::string> all = kFamilyVariants;
-  all.insert(all.end(), kMixtureVariants.begin(), kMixtureVariants.end());
+  for (const auto& more : {kMixtureVariants, kLatentVariants, kCrossLayerVariants})
+    all.insert(all.end(), more.begin(), more.end());
   return all;
 }();
 
@@ -110,10 +111,12 @@ TEST_CASE("families: a layer at a time, with the hidden state kept in between, g
     const StepPlan plan = pieces.plan(feeds);
     executor.begin(plan);
     executor.run_layer(plan, 0);
-    const CpuExecutor::HiddenState state = executor.hidden_state();
-    executor.begin(plan);
-    executor.set_hidden_state(state);
-    executor.run_layer(plan, 1);
+    for (int layer = 1; layer < weights.shape.num_layers(); ++layer) {
+      const CpuExecutor::HiddenState state = executor.hidden_state();
+      executor.begin(plan);
+      executor.set_hidden_state(state);
+      executor.run_layer(plan, layer);
+    }
     executor.finish(plan);
     REQUIRE(Logits(executor.logits(0).begin(), executor.logits(0).end()) == expected);
   }

@@ -49,7 +49,9 @@ const Experts& experts_of(const ModelShape& shape) { return *shape.kinds.back().
 }  // namespace
 
 TEST_CASE("mixtures: every token goes to the experts that transformers gives it", "[families]") {
-  for (const std::string& variant : kMixtureVariants) {
+  std::vector<std::string> variants = kMixtureVariants;
+  variants.insert(variants.end(), kLatentVariants.begin(), kLatentVariants.end());
+  for (const std::string& variant : variants) {
     const GoldenModel golden(variant, kFamilyFolder);
     Stepper stepper(load_weights(golden.folder()));
     const auto per_token = static_cast<std::size_t>(experts_of(stepper.executor().shape()).num_experts_per_tok);

@@ -26,6 +26,10 @@ inline const std::vector<std::string> kFamilyVariants{
 inline const std::vector<std::string> kMixtureVariants{"mixtral", "mixtral_fused", "qwen2_moe", "qwen3_moe",
                                                        "glm4_moe"};
 
+// With latent attention and mixtures of experts; and layers that read the K and V of an earlier one. CPU only.
+inline const std::vector<std::string> kLatentVariants{"deepseek_v2", "deepseek_v2_groups", "deepseek_v3"};
+inline const std::vector<std::string> kCrossLayerVariants{"cla"};
+
 struct GoldenPrompt {
   std::vector<TokenId> tokens;  // [n]
   std::vector<TokenId> greedy;  // what follows

@@ -22,6 +22,7 @@ struct StepperOptions {
   Dtype kv_dtype = Dtype::f32;
   int num_tokens = 4096;  // that the KV cache holds
   ActivationMode activations = ActivationMode::exact;
+  LatentForm prefill_latents = EngineOptions().prefill_latents, decode_latents = EngineOptions().decode_latents;
   // GPU only:
   Dtype activation_dtype = Dtype::f32;
   GpuStepLimits limits{.max_num_batched_tokens = 128, .max_num_seqs = 8};
@@ -90,6 +91,8 @@ class Stepper {
     engine_.weights = shape.layer_format();
     engine_.activations = options.activations;
     engine_.activation_dtype = Dtype::f32;
+    engine_.prefill_latents = options.prefill_latents;
+    engine_.decode_latents = options.decode_latents;
   }
 
   [[nodiscard]] KvCacheOptions kv_cache(const StepperOptions& options) const {
