@@ -11,6 +11,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/checkpoint/stored_values.hpp"
+#include "engine/generate/generator.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/regroup/mean_pool.hpp"
 #include "kernels/gpu/open_device.hpp"
@@ -47,6 +48,21 @@ std::vector<Logits> read_prompt(Stepper& stepper, const GoldenPrompt& prompt) {
   for (std::size_t i = end; i < prompt.tokens.size(); ++i)
     logits.push_back(stepper.step({{0, Phase::decode, {prompt.tokens[i]}}})[0]);
   return logits;
+}
+
+// A model of such a shape that reads and writes the text of another golden.
+ModelWeights text_weights(const std::string& variant) {
+  ModelShape shape = load_weights(kFamilyFolder / variant).shape;
+  shape.vocab_size = load_weights(kGoldenFolder / "text").shape.vocab_size;
+  return random_weights(shape, 5);
+}
+
+std::vector<TextRequest> text_requests() {
+  std::vector<TextRequest> requests;
+  for (const char* const prompt : {"once upon a time", "a", "the machine counted the words of a story",
+                                   "the machine counted the words of a story and small words again"})
+    requests.push_back({.prompt = prompt, .max_tokens = 20, .eos = EosHandling::ignore});
+  return requests;
 }
 
 }  // namespace
@@ -176,6 +192,33 @@ TEST_CASE("latents and shared K and V: swapped blocks come back as they were") {
         if (dtype == Dtype::int8) CHECK(same(now.k_scales, 5, before.k_scales, 0, values * sizeof(float)));
       }
     }
+}
+
+TEST_CASE("latents and shared K and V: texts depend neither on neighbours, prefix caching nor preemption") {
+  const std::vector<TextRequest> requests = text_requests();
+  for (const std::string& variant : latent_and_cross_layer()) {
+    const ModelWeights weights = text_weights(variant);
+    GeneratorOptions plain;
+    plain.engine.kv_cache_dtype = Dtype::f32, plain.engine.block_size = 4, plain.num_threads = 2;
+    GeneratorOptions cached = plain, swapping = plain, recomputing = plain;
+    cached.engine.enable_prefix_caching = true, cached.engine.max_num_seqs = 1;
+    swapping.kv_cache_memory = recomputing.kv_cache_memory = kv_block_bytes(weights.shape, 4, Dtype::f32) * 18;
+    swapping.engine.preemption_mode = PreemptionMode::swap;
+    swapping.engine.swap_space = 100 * kv_block_bytes(weights.shape, 4, Dtype::f32);
+    recomputing.engine.prefill_latents = LatentForm::absorb;  // the form of decode: what is recomputed has its bits
+    for (const GeneratorOptions& options : {plain, cached, swapping, recomputing}) {
+      GeneratorOptions one_by_one = options;
+      one_by_one.kv_cache_memory.reset(), one_by_one.engine.enable_prefix_caching = false;
+      Generator alone(kGoldenFolder / "text", weights, one_by_one), generator(kGoldenFolder / "text", weights, options);
+      const Generation together = generator.generate(requests);
+      CHECK((together.report.num_preemptions > 0) == options.kv_cache_memory.has_value());
+      CHECK((together.report.num_cached_tokens > 0) == options.engine.enable_prefix_caching);
+      for (std::size_t i = 0; i < requests.size(); ++i) {
+        INFO(variant << ", request " << i);
+        CHECK(together.completions[i].token_ids == alone.generate({&requests[i], 1}).completions[0].token_ids);
+      }
+    }
+  }
 }
 
 TEST_CASE("latents: quantized kv_b_proj is absorbed with the values that are expanded") {
