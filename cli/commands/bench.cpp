@@ -50,7 +50,7 @@ struct BenchChoices {
   std::vector<engine::BenchPoint> points;
   const bool on_cpu = choices.options.device.kind == engine::DeviceKind::cpu;
   const std::vector<int> all_kv_heads =
-      choices.kv_heads.empty() ? std::vector<int>{model.heads().num_key_value_heads} : choices.kv_heads;
+      choices.kv_heads.empty() ? std::vector<int>{0} : choices.kv_heads;  // 0: its own
   for (const std::string& phase : choices.phases)
     for (const int kv_heads : all_kv_heads)
       for (const int block_size : choices.block_sizes)
@@ -77,7 +77,7 @@ struct BenchChoices {
                   study::resolve_options(scenario, shape, on_cpu ? lower::DeviceKind::cpu : lower::DeviceKind::gpu);
               options.activations = parse_option("--activations", choices.activations, parse_activations);
               study::require_activations(options.activations, model);
-              const std::string id = phase + " kv_heads=" + std::to_string(kv_heads) +
+              const std::string id = phase + " kv_heads=" + std::to_string(shape.heads().num_key_value_heads) +
                                      " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
                                      " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
               points.push_back({id, shape, options, study::resolve_batch(scenario.workload, shape, options)});
