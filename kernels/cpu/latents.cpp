@@ -81,19 +81,19 @@ void widen_fp8_row(const Fp8Row& row, int columns, int column_shift, float* to) 
 template <typename Body>
 void with_rows(const AbsorbArgs& args, int first, int rows, float* scratch, Body&& body) {
   const WeightView& weight = args.kv_b_proj;
-  const std::ptrdiff_t columns = args.sizes.kv_lora_rank;
-  const int count = args.sizes.kv_lora_rank;
+  const int columns = args.sizes.kv_lora_rank;
+  const auto to = [&](int row) { return scratch + std::ptrdiff_t{row} * columns; };
   if (weight.dtype == Dtype::fp8_e4m3) {
-    const Fp8Matrix matrix{static_cast<const Fp8E4m3*>(weight.data), count, weight.scales};
+    const Fp8Matrix matrix{static_cast<const Fp8E4m3*>(weight.data), columns, weight.scales};
     for (int row = 0; row < rows; ++row)
-      widen_fp8_row(matrix.row(first + row), count, weight.scales.column_shift, scratch + row * columns);
+      widen_fp8_row(matrix.row(first + row), columns, weight.scales.column_shift, to(row));
     return body(static_cast<const float*>(scratch));
   }
   if (weight.dtype == Dtype::int4 || weight.dtype == Dtype::int8) {
-    for (int row = 0; row < rows; ++row) unpack_row(weight, count, first + row, scratch + row * columns);
+    for (int row = 0; row < rows; ++row) unpack_row(weight, columns, first + row, to(row));
     return body(static_cast<const float*>(scratch));
   }
-  with_stored_type(weight.data, weight.dtype, [&](auto* values) { body(values + first * columns); });
+  with_stored_type(weight.data, weight.dtype, [&](auto* values) { body(values + std::ptrdiff_t{first} * columns); });
 }
 
 // A product of a few tokens with rows of weights: x [kRows, depth] times w [depth, columns].
@@ -173,7 +173,11 @@ void absorb_v_head(const AbsorbArgs& args, int head, const T* rows) {
     for_each_tile(args.num_tokens, [&](int token, int height) {
       with_tile_rows(height, [&](auto tile_rows) {
         TileSums<FloatTerms, tile_rows> sums;
-        sums.add(x + token * args.x_stride, args.x_stride, tile, 0, rank);
+        const float* const from = x + token * args.x_stride;
+        if (token == 0)
+          sums.add_streamed(from, args.x_stride, tile, 0, rank, rank);
+        else
+          sums.add(from, args.x_stride, tile, 0, rank);
         sums.finish(y + token * y_stride + first, y_stride, columns, false);
       });
     });
