@@ -1,4 +1,7 @@
 // `--device` of run and bench: the GPU kernels on the host, and GPUs that are not there.
+#include <filesystem>
+#include <tuple>
+
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -44,6 +47,25 @@ TEST_CASE("a bench of the GPU kernels writes a trace that validate reads") {
   }
   check_refused({"bench", "--model", "dculab-tiny", "--device", "host-gpu", "--kv-cache-dtype", "f32"},
                 {"kv_cache_dtype f32 is not supported on the GPU"});
+}
+
+TEST_CASE("latent and cross-layer attention are benched on the CPU, and refused elsewhere with one message") {
+  for (const auto& [family, kv_heads, what] :
+       {std::tuple{"deepseek_v2", 1, "latent attention"}, {"cla", 2, "the K and V of an earlier one"}}) {
+    INFO(family);
+    const std::string model = (std::filesystem::path(DCULAB_SOURCE_DIR) / "tests/golden/families" / family).string();
+    const Arguments bench{"bench", "--model", model, "--context", "40", "--repeats", "1", "--warm-up", "0"};
+    const Json report = run_for_json(bench);
+    REQUIRE(report.at("points").size() == 2);
+    for (const Json& point : report.at("points")) CHECK(point.at("num_key_value_heads") == kv_heads);
+    const auto refused_with = [&](const char* option, const char* value, const std::string& message) {
+      Arguments arguments = bench;
+      arguments.insert(arguments.end(), {option, value});
+      check_refused(arguments, {message});
+    };
+    refused_with("--device", "host-gpu", what);
+    refused_with("--kv-cache-dtype", "kivi4", "not all of its layers have K and V of their own");
+  }
 }
 
 }  // namespace

@@ -92,6 +92,16 @@ TEST_CASE("models that keep Q, K and V in one tensor are refused") {
   }
 }
 
+TEST_CASE("models without KV heads of their own in each layer are refused") {
+  const Folder folder;
+  for (const auto& [family, why] :
+       {std::pair{"deepseek_v2", "all heads share one latent"}, {"cla", "some layers read the K and V of an earlier"}})
+    check_refused({"regroup", "--model", std::string(DCULAB_SOURCE_DIR) + "/tests/golden/families/" + family,
+                   "--kv-heads", "1", "--method", "mean", "--output", folder.path("model")},
+                  {"cannot be merged", why});
+  CHECK(folder.entries().empty());
+}
+
 TEST_CASE("a model with a weight that is no number is refused, whatever is done with it") {
   const Folder folder;
   std::filesystem::copy(kModel, folder.path("broken"), std::filesystem::copy_options::recursive);
