@@ -14,7 +14,7 @@
 
 #include "kernels/cpu/cached_values-inl.hpp"
 #include "kernels/ops.hpp"
-#include "model/attention_work.hpp"
+#include "lower/dculab_cpu/geometry.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
