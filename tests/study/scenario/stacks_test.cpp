@@ -1,6 +1,6 @@
 // Whose kernels: names of stacks and programs, and what none of their kernels serves.
-#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
+#include "study/scenario/served.hpp"
 
 #include <set>
 
@@ -141,6 +141,17 @@ TEST_CASE("weights that our own GPU kernels do not take are said") {
   CHECK(unserved(cpu, model, stored_in({Dtype::fp8_e4m3, 0})).empty());
   CHECK_THAT(unserved(cpu, model, stored_in({Dtype::mxfp4, 32, ScaleFormat::e8m0})).front(),
              ContainsSubstring("no kernel of dculab multiplies weights of mxfp4: priced as if one did; dculab_cpu"));
+}
+
+TEST_CASE("latents and shared KV are told where no kernel of ours has them") {
+  ModelShape model = sim::test::llama_3_8b();
+  model.kinds[0].attention = Mla{
+      .num_attention_heads = 16, .kv_lora_rank = 64, .qk_nope_head_dim = 32, .qk_rope_head_dim = 16, .v_head_dim = 32};
+  const EngineOptions options = stored_in({});
+  REQUIRE(unserved(resolve_machine("z100"), model, options).size() == 1);
+  CHECK_THAT(unserved(resolve_machine("z100"), model, options).front(), ContainsSubstring("over latents on a GPU"));
+  CHECK(unserved(resolve_machine("x86-server"), model, options).empty());
+  CHECK(unserved(running("h100-sxm", "vllm"), model, options).empty());
 }
 
 TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is none, and said where nobody knows") {
