@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "study/scenario/named_files.hpp"
@@ -38,10 +43,34 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
   return names;
 }
 
-[[nodiscard]] std::string known_names(const Kind& kind) {
-  std::string list;
-  for (const std::string& name : names_of(kind)) list += (list.empty() ? "" : ", ") + name;
-  return list.empty() ? "none found; set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/" : list;
+// Letters to insert, to delete or to exchange: Levenshtein's distance.
+[[nodiscard]] std::size_t edits(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= one.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= other.size(); ++j) {
+      const std::size_t exchanged = diagonal + (one[i - 1] == other[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({exchanged, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+// All of few, of many those whose spelling is nearest.
+[[nodiscard]] std::string known_names(const Kind& kind, const std::string& asked) {
+  constexpr std::size_t kFew = 50, kNearest = 8, kLongestName = 64;
+  const std::set<std::string> all = names_of(kind);
+  if (all.empty()) return "none found; set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/";
+  std::vector<std::string> names(all.begin(), all.end());
+  const std::string_view spelled = std::string_view(asked).substr(0, kLongestName);
+  if (names.size() > kFew) {
+    std::ranges::stable_sort(names, {}, [spelled](const std::string& name) { return edits(spelled, name); });
+    names.resize(kNearest);
+  }
+  std::string list = all.size() > kFew ? std::to_string(all.size()) + "; the nearest: " : "";
+  for (const std::string& name : names) list += (&name == &names.front() ? "" : ", ") + name;
+  return list;
 }
 
 [[nodiscard]] bool is_missing(const std::error_code& error) {
@@ -66,7 +95,8 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
     throw InputError(
         name, std::string("no config.json in this folder (") + kind.option + " takes a Hugging Face model folder)");
   throw InputError(std::string("no ") + kind.what + " '" + name + "' (neither a " +
-                   (*kind.suffix == '\0' ? "folder" : "file") + " nor one of the shipped: " + known_names(kind) + ")");
+                   (*kind.suffix == '\0' ? "folder" : "file") + " nor one of the shipped: " + known_names(kind, name) +
+                   ")");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ void check_all(const std::string& script, const std::string& path, const std::st
       INFO(line);
       const Finished done = run_in_shell(script, arguments);
       check_refusal(done, {part});
-      CHECK(done.err.size() < 1500);  // with the names of all shipped models
+      CHECK(done.err.size() < 1000);
     }
 }
 

@@ -71,6 +71,24 @@ TEST_CASE("the lecture's crossover lies at 6D, and is a whole number of tokens t
   CHECK_THAT(run_dculab(footprint).out, ContainsSubstring(" 24576 tokens\n"));
 }
 
+TEST_CASE("the two forms of latents, with what is not run") {
+  const Json table =
+      run_for_json({"tables", "latents", "--model", "deepseek-v2-lite", "--machine", "z100", "--context", "4096"});
+  REQUIRE(table.at("rows").size() == 13);  // 1, 2, 4, ..., 4096 new tokens
+  CHECK(table.at("rows").front().at("cheaper") == "absorbed");
+  CHECK(table.at("rows").back().at("cheaper") == "expanded");
+  CHECK_THAT(table.at("warnings").dump(), ContainsSubstring("over latents on a GPU"));
+  const Finished llama = run_dculab({"tables", "latents", "--model", "llama-3-8b", "--machine", "z100"});
+  CHECK(llama.exit_code == 2);
+  CHECK_THAT(llama.err, ContainsSubstring("has no latent attention"));
+}
+
+TEST_CASE("of many models those are named whose spelling is nearest") {
+  const Finished done = run_dculab({"tables", "footprint", "--model", "deepsek-v3"});
+  CHECK(done.exit_code == 2);
+  CHECK_THAT(done.err, ContainsSubstring("the nearest: deepseek-v3, "));
+}
+
 TEST_CASE("CSV has the exact figures, one line per row") {
   const Finished done = run_dculab({"tables", "footprint", "--model", "llama-2-7b", "--format", "csv"});
   CHECK(done.exit_code == 0);
