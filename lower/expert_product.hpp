@@ -2,7 +2,7 @@
 //
 // An expert that gets a row has m / touched of them on average, and its product is cut into tiles as one of so many
 // rows would be; the launch has the tiles of all (how our own GPU kernels cut it: dculab_gpu/expert_product.hpp). No
-// expert's product is split along k: the experts fill the device, or are too few rows to be worth it.
+// expert's product is split along k.
 #pragma once
 
 #include "core/op.hpp"

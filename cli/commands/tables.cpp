@@ -219,7 +219,6 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
   Report report{"dculab/tables-latents/1", {}, {Table{}}, Json::object()};
   report.heading = {model.name + " on " + machine.name + ": latent attention in one layer, " +
                     std::to_string(choices.batch) + " sequences of " + std::to_string(choices.context) + " tokens"};
-  add_warnings(report, unserved_forms(machine, model, options));
   Table& table = report.tables.front();
   table.columns = {"new tokens each", "expanded", "absorbed", "cheaper"};
   table.first_column = Align::right;
@@ -228,6 +227,9 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
                  {"batch", choices.batch},
                  {"context_tokens", choices.context},
                  {"rows", Json::array()}};
+  add_warnings(report, model.notes);
+  add_warnings(report, machine.stack.is_own() ? study::unserved(machine, model, options)
+                                              : unserved_forms(machine, model, options));
   for (const sim::LatentForms& row :
        sim::latent_forms(machine, model, options, choices.batch, choices.context, counts)) {
     const char* cheaper = row.cheaper() == LatentForm::absorb ? "absorbed" : "expanded";

@@ -11,9 +11,8 @@ std::vector<Cell> expert_cells(const ExpertHistogram& experts) {
 }
 
 std::string expert_heading() {
-  return "experts/step: distinct experts of a layer that a step touched; hottest: the most chosen expert's share of "
-         "its "
-         "layer's choices; means over the layers";
+  return "experts/step: distinct experts of a layer that a step touched; hottest: the share of the most chosen expert "
+         "in the choices of its layer; means over the layers";
 }
 
 Json expert_json(const ExpertHistogram& experts) {

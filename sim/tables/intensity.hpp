@@ -7,9 +7,8 @@
 //   intensity rises towards the group size.
 // - As in the lecture, every operation reads its inputs from memory and writes its output there, scores included (no
 //   fused attention), and prefill scores all L x L pairs (no causal halving). What a real kernel moves is `predict`.
-// - Latent attention (MLA) is expanded to K and V of all heads in prefill, and absorbed in decode: every head attends
-// to
-//   the same latents. A mixture of experts reads the weights of those that its tokens choose, on average, all alike.
+// - Latent attention (MLA) is expanded to K and V of all heads in prefill. In decode it is absorbed: every head attends
+//   to the same latents. A mixture reads the weights of as many experts as its tokens choose on average.
 // - In decode L tokens are cached already, and the new one attends to L + 1.
 #pragma once
 
