@@ -21,7 +21,7 @@ Arguments run_tiny(const Arguments& more) {
 }
 
 TEST_CASE("names that are not known, with those that are") {
-  check_refused({"predict", "--model", "no-model", "--machine", "z100"}, {"'no-model'", "llama-3-8b"});
+  check_refused({"predict", "--model", "no-model", "--machine", "z100"}, {"'no-model'", "the nearest: "});
   check_refused({"predict", "--model", "llama-2-7b", "--machine", "no-machine"}, {"'no-machine'", "k100-ai"});
   check_refused({"study", "no-scenario"}, {"'no-scenario'", "quickstart"});
   check_refused({"show", "nothing"}, {"'nothing'"});
