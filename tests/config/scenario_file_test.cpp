@@ -252,6 +252,7 @@ TEST_CASE("options are the defaults with what the scenario says") {
   const Scenario scenario = read(kStep);
   ModelShape model;
   model.dtype = Dtype::bf16;
+  set_layers(model, 2, LayerKind{});
   EngineOptions cpu;
   cpu.activation_dtype = Dtype::f32;
   const EngineOptions options = resolve_options(scenario, model, cpu);
