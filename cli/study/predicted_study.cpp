@@ -8,6 +8,7 @@
 #include "cli/output/op_report.hpp"
 #include "cli/output/verdict_text.hpp"
 #include "cli/search/sensitivity_report.hpp"
+#include "cli/study/model_comparison.hpp"
 #include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
 #include "model/plan_step.hpp"
@@ -16,6 +17,7 @@
 #include "sim/hardware/figure.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/scenario/taken_blocks.hpp"
 
@@ -51,6 +53,23 @@ constexpr std::size_t kDetailedPoints = 128;  // larger sweeps are told without 
   return priced;
 }
 
+// What our own kernels do not do although it is priced.
+void add_unserved(const std::vector<StudyPoint>& points, const sim::Machine& machine, Report& report) {
+  std::vector<const StudyPoint*> asked;
+  for (const StudyPoint& point : points) {
+    const auto is_alike = [&point](const StudyPoint* other) {
+      return other->model == point.model && other->stack.has_value() == point.stack.has_value() &&
+             other->options.weights == point.options.weights &&
+             other->options.kv_cache_dtype == point.options.kv_cache_dtype &&
+             other->options.kv_retention.policy == point.options.kv_retention.policy;
+    };
+    if (std::ranges::any_of(asked, is_alike)) continue;
+    asked.push_back(&point);
+    const sim::Machine own = machine_of(point, machine, machine);
+    if (own.stack.is_own()) add_warnings(report, study::unserved(own, point.model, point.options));
+  }
+}
+
 // What is told of a point.
 struct PointFigures {
   Seconds seconds;
@@ -70,9 +89,10 @@ struct PointFigures {
           sim::capacity(machine, point.model, point.options, context).max_sequences};
 }
 
-[[nodiscard]] Table empty_table(const StudyPoint& first, const sim::Machine& machine) {
+[[nodiscard]] Table empty_table(const config::Scenario& scenario, const StudyPoint& first,
+                                const sim::Machine& machine) {
   Table table;
-  table.title = first.model.name + " on " + machine.name;
+  table.title = (sweeps_models(scenario) ? "Steps" : first.model.name) + " on " + machine.name;
   for (const auto& [key, value] : first.choices) table.columns.push_back(axis_title(key));
   for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
     table.columns.emplace_back(column);
@@ -108,8 +128,9 @@ struct PointFigures {
 }
 
 // The sweep as a table, and as JSON under "points".
-void add_points(const std::vector<PricedPoint>& priced, const sim::Machine& machine, Report& report, Json& json) {
-  Table table = empty_table(*priced.front().point, machine);
+void add_points(const config::Scenario& scenario, const std::vector<PricedPoint>& priced, const sim::Machine& machine,
+                Report& report, Json& json) {
+  Table table = empty_table(scenario, *priced.front().point, machine);
   json["points"] = Json::array();
   for (const PricedPoint& each : priced) {
     const PointFigures figures = figures_of(each, machine);
@@ -171,11 +192,15 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
   const study::TakenPoints taken = study::taken_points(scenario, machine);
   const std::vector<StudyPoint> points = study_points(scenario, machine, taken.points);
   const std::vector<PricedPoint> priced = price_points(points, machine);
+  add_unserved(points, machine, report);
   Json json{{"machine", machine.name}};
-  add_points(priced, machine, report, json);
+  add_points(scenario, priced, machine, report, json);
   if (!taken.left_out.empty()) report.tables.back().notes.push_back(left_out_text(machine.name, taken.left_out));
   const HeadsQuestion question = heads_question(scenario);
-  add_recommendation(priced, question, machine, report, json);
+  if (sweeps_models(scenario))
+    add_model_comparison(scenario, taken.points, priced, machine, report, json);
+  else
+    add_recommendation(priced, question, machine, report, json);
   const auto prices = [&priced, &machine](const sim::Machine& candidate) {
     std::vector<Seconds> times;
     for (const PricedPoint& each : priced)

@@ -10,7 +10,6 @@
 #include "sim/calibration/confidence.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/decide/attention_difference.hpp"
-#include "study/decide/step_choices.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
@@ -173,6 +172,11 @@ sim::Question recommendation_of(const std::vector<PricedPoint>& points, const He
     return sim::Answer{study::heads_text(best.kv_heads) + ", block " + std::to_string(best.block_size),
                        1 / choices.at(best).figure};
   };
+}
+
+std::optional<study::StepDecision> step_decision(const std::vector<PricedPoint>& points, const HeadsQuestion& question,
+                                                 const sim::Machine& machine) {
+  return decide(study::over_workloads(priced_choices(points, machine)), question, machine.stack.defaults.block_size);
 }
 
 void add_recommendation(const std::vector<PricedPoint>& points, const HeadsQuestion& question,

@@ -10,6 +10,7 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/study/sensitivity.hpp"
 #include "study/decide/measured_accuracy.hpp"
+#include "study/decide/step_choices.hpp"
 
 namespace dculab::cli {
 
@@ -29,6 +30,11 @@ struct HeadsQuestion {
 };
 
 [[nodiscard]] HeadsQuestion heads_question(const config::Scenario& scenario);
+
+// KV heads and block size that the points choose; nothing where none fits, or accuracy allows none.
+[[nodiscard]] std::optional<study::StepDecision> step_decision(const std::vector<PricedPoint>& points,
+                                                               const HeadsQuestion& question,
+                                                               const sim::Machine& machine);
 
 // Adds the recommended block size, the KV heads where accuracy decides them, and how the alternatives compare, to the
 // report and to `json`; a line that there is nothing to choose when neither of the two varies.
