@@ -105,6 +105,37 @@ TEST_CASE("a sweep of one point is priced, and nothing is recommended") {
   CHECK_THAT(text, !ContainsSubstring("should use"));
 }
 
+TEST_CASE("a sweep over models compares them, and says from which batch another is faster") {
+  const Arguments kinds = {"study", "attention_kinds", "--set", "machine=mi300x"};
+  const Json machine = run_for_json(kinds).at("machines").at(0);
+  CHECK_FALSE(machine.contains("recommendation"));
+  REQUIRE(machine.at("models").size() == 1);
+  const Json& lines = machine.at("models").at(0).at("lines");
+  REQUIRE(lines.size() == 5);
+  for (const Json& line : lines) {
+    INFO(line.at("model"));
+    const std::int64_t tokens = line.at("kv_cache_tokens");
+    CHECK(line.at("max_sequences") == std::min<std::int64_t>(256, tokens / 4096));
+    for (const Json& step : line.at("steps")) {  // as the points have them
+      const auto is_it = [&](const Json& point) {
+        const Json& choices = point.at("choices");
+        return choices.at("model") == line.at("model") &&
+               choices.at("workload.batch") == std::to_string(step.at("batch").get<int>()) &&
+               choices.at("kv_cache.block_size") == std::to_string(line.at("block_size").get<int>());
+      };
+      const Json& points = machine.at("points");
+      const auto point = std::ranges::find_if(points, is_it);
+      REQUIRE(point != points.end());
+      CHECK(step.at("step_seconds").get<double>() == Approx(point->at("step_seconds").get<double>()));
+    }
+  }
+  const Json& changes = machine.at("models").at(0).at("order_changes");
+  REQUIRE_FALSE(changes.empty());
+  CHECK_THAT(run_dculab(kinds).out,
+             ContainsSubstring("→ mi300x: from batch " + std::to_string(changes[0].at("batch").get<int>()) + " on, " +
+                               changes[0].at("faster").get<std::string>() + " is faster than "));
+}
+
 TEST_CASE("CSV is the first table") {
   const Finished done = run_dculab(study_with({"--set", "machine=z100", "--format", "csv"}));
   CHECK(done.exit_code == 0);

@@ -149,6 +149,14 @@ namespace {
                            "config.json", "small");
 }
 
+TEST_CASE("the models that compare kinds of attention have one budget of parameters") {
+  const double budget = parameters(shipped("attention-8b-gqa8"));
+  for (const char* kind : {"mha", "mqa", "mla", "cla2"}) {
+    INFO(kind);
+    CHECK(std::abs(parameters(shipped(std::string("attention-8b-") + kind)) / budget - 1) < 0.003);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("what a family does not know is refused, not taken for something else", "[families]") {
