@@ -108,6 +108,8 @@ struct Operand {
   OperandRole role = OperandRole::activation;
   Bytes unique;          // distinct bytes
   Bytes contiguous_run;  // bytes in one piece before the address jumps
+
+  friend bool operator==(const Operand&, const Operand&) = default;
 };
 
 // Shapes of a paged attention op, summed over the sequences it serves.
@@ -133,6 +135,8 @@ struct AttentionWork {
 
   // Values that a KV head loads of a token.
   [[nodiscard]] int loaded_values() const { return is_latent ? head_dim : head_dim + value_dim; }
+
+  friend bool operator==(const AttentionWork&, const AttentionWork&) = default;
 };
 
 // What activation_mul computes.
@@ -144,6 +148,8 @@ struct GroupedWork {
   int count = 0;            // 0: an ordinary product
   double touched = 0;       // groups that get a row, on average
   double longest_rows = 0;  // of the group with the most
+
+  friend bool operator==(const GroupedWork&, const GroupedWork&) = default;
 };
 
 enum class Stage : std::uint8_t { before_layers, layer, after_layers };
@@ -185,6 +191,8 @@ struct Op {
     for (const Operand& operand : operands()) total += operand.unique;
     return total;
   }
+
+  friend bool operator==(const Op&, const Op&) = default;
 };
 
 // The format that an op asks to multiply in: its activations', or bytes where those are rounded to 8 bits.

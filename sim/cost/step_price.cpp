@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "lower/lower.hpp"
 #include "sim/compute/split_k.hpp"
@@ -31,6 +32,7 @@ using lower::Launch;
 struct InStep {
   double matmul_norm, other_norm;  // of the smooth maximum
   double launches_per_kernel;
+  bool has_layer_kinds = false;  // more than one
 
   InStep(const Reached& reached, double launches)
       : matmul_norm(norm_of_overlap(reached.matmul_overlap)),
@@ -54,6 +56,44 @@ struct InStep {
   if (all.launch <= Seconds{}) return all;
   const OpPrice alone = price_way(lowered, {parallelism(machine, launch, Team::caller)});
   return alone.seconds < all.seconds ? alone : all;
+}
+
+// Whether both do the same work, in layers of two kinds.
+[[nodiscard]] bool are_alike(const Op& a, const Op& b) {
+  const bool may_be = a.layer_kind != b.layer_kind && a.kind == b.kind && a.weight == b.weight && a.input == b.input &&
+                      a.m == b.m && a.n == b.n && a.k == b.k;
+  if (!may_be) return false;
+  Op other = b;
+  other.layer_kind = a.layer_kind;
+  other.count = a.count;
+  other.adds_layer_before = a.adds_layer_before;
+  return a == other;
+}
+
+// The op with its executions in layers of all kinds, which share one block table.
+[[nodiscard]] Op in_all_layers(const Op& op, std::span<const Op> later) {
+  Op all = op;
+  for (const Op& other : later)
+    if (are_alike(op, other)) all.count += other.count;
+  return all;
+}
+
+// What is alike in layers of several kinds is priced once.
+[[nodiscard]] OpPrice price_next(const Machine& machine, const StepPlan& plan, Bytes footprint, const InStep& step,
+                                 std::span<const OpPrice> earlier) {
+  const std::size_t index = earlier.size();
+  const Op& op = plan.ops[index];
+  if (!step.has_layer_kinds) return price_op(machine, plan, op, footprint, step);
+  OpPrice price;
+  for (std::size_t other = 0; other < index; ++other)
+    if (are_alike(plan.ops[other], op)) {
+      price = earlier[other];
+      price.count = op.count;
+      return price;
+    }
+  price = price_op(machine, plan, in_all_layers(op, std::span(plan.ops).subspan(index + 1)), footprint, step);
+  price.count = op.count;
+  return price;
 }
 
 void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes footprint, OpPrice& price) {
@@ -141,7 +181,8 @@ OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Byt
 
 void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
   const Bytes footprint = step_footprint(plan);
-  const InStep step(machine.stack.reached, machine.stack.launches_per_kernel());
+  InStep step(machine.stack.reached, machine.stack.launches_per_kernel());
+  step.has_layer_kinds = std::ranges::any_of(plan.ops, [](const Op& op) { return op.layer_kind > 0; });
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
   price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
                sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
@@ -149,7 +190,7 @@ void price_step(const Machine& machine, const StepPlan& plan, double cold_share,
   price.seconds = price.host;
   price.ops.clear();
   for (const Op& op : plan.ops) {
-    OpPrice& priced = price.ops.emplace_back(price_op(machine, plan, op, footprint, step));
+    OpPrice& priced = price.ops.emplace_back(price_next(machine, plan, footprint, step, price.ops));
     if (cold_share > 0) add_refill(machine, op, cold_share, footprint, priced);
     price.seconds += priced.all_executions();
   }
