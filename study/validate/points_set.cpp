@@ -29,11 +29,6 @@ void set_clock(const std::string& clock, sim::Machine& machine) {
   problems.throw_if_any();
 }
 
-// A mixture's kernel has no ops yet, whatever runs it.
-void require_priced(const config::PublishedPoint& point) {
-  if (point.kind == config::PointKind::fused_moe) throw InputError("fused_moe is not priced yet");
-}
-
 void set_timing(const config::PublishedPoint& point, sim::Recipe& recipe) {
   if (recipe.timed == sim::Timed::engine) return;
   recipe.holds_call = holds_call(point);
@@ -43,7 +38,6 @@ void set_timing(const config::PublishedPoint& point, sim::Recipe& recipe) {
 [[nodiscard]] ReadPoint read_point(config::PublishedPoint point, Runs& runs) {
   ReadPoint read{std::move(point), {}, "", ""};
   try {
-    require_priced(read.point);
     const RunBy& run = runs.of(read.point);
     read.priced = price_as(read.point, run.machine, run.software);
     set_timing(read.point, read.priced.recipe);

@@ -10,6 +10,7 @@
 #include "model/plan_step.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/validate/published_experts.hpp"
 #include "study/validate/published_hardware.hpp"
 #include "study/validate/published_weights.hpp"
 
@@ -26,17 +27,7 @@ struct OtherLayers {
   std::string_view begins, what;
 };
 constexpr auto kOtherLayers = std::to_array<OtherLayers>({
-    {"mixtral", "a mixture of experts"},
-    {"deepseek-v", "latent attention and a mixture of experts"},
-    {"deepseek-r", "latent attention and a mixture of experts"},
-    {"kimi", "latent attention and a mixture of experts"},
-    {"glm-4.5", "a mixture of experts"},
-    {"gpt-oss", "a mixture of experts"},
-    {"qwen3-30b-a3b", "a mixture of experts"},
-    {"qwen3-235b-a22b", "a mixture of experts"},
-    {"qwen3-next", "linear attention and a mixture of experts"},
-    {"qwen3.5", "linear attention in most layers"},
-    {"qwen3.6", "linear attention in most layers"},
+    {"deepseek-v4", "compressed KV and hyper-connections"},
     {"lfm2", "convolutions in most layers"},
     {"gemma-4", "layers of two kinds of attention"},
 });
@@ -210,6 +201,9 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
     case PointKind::attention_prefill:
       require_kernel(kernels.attention_prefill, software, "prefill attention");
       return attention_recipe(point, software);
+    case PointKind::fused_moe:
+      require_kernel(kernels.matmul, software, "kernel of a mixture of experts");
+      return fused_moe_recipe(point);
     case PointKind::all_reduce:
       require_kernel(kernels.all_reduce, software, "all-reduce");
       return all_reduce_recipe(point, machine);
