@@ -29,6 +29,48 @@ namespace {
   return x;
 }
 
+// How many of `tokens` tokens choose an expert that each of them chooses with `probability`.
+struct Rows {
+  double tokens = 0, probability = 0;
+
+  [[nodiscard]] double mean() const { return tokens * probability; }
+  [[nodiscard]] double spread() const { return std::sqrt(mean() * (1 - probability)); }
+};
+
+// Adds the tiles of `experts` that get few rows, of each size: the sum of P(rows > j * size).
+void add_tiles_of_few(const Rows& rows, double experts, TileCounts& tiles) {
+  double chance = std::pow(1 - rows.probability, rows.tokens), above = 1 - chance;
+  for (int count = 0; above > 1e-9 && count < rows.tokens; ++count) {
+    for (std::size_t index = 0; index < kTileSizes && count % (1 << index) == 0; ++index)
+      tiles[index] += experts * above;
+    chance *= (rows.tokens - count) / (count + 1) * rows.probability / (1 - rows.probability);
+    above -= chance;
+  }
+}
+
+// Of many rows, as a normal number. Where it spreads over more than half a tile, the last one is half full on average.
+void add_tiles_of_many(const Rows& rows, double experts, TileCounts& tiles) {
+  constexpr double kFar = 5;  // spreads
+  const double mean = rows.mean(), spread = std::max(rows.spread(), 1e-3);
+  for (std::size_t index = 0; index < kTileSizes; ++index) {
+    const double size = 1 << index;
+    if (spread > size / 2) {
+      tiles[index] += experts * (mean / size + (size - 1) / (2 * size));
+      continue;
+    }
+    double count = std::max(0.0, std::ceil((mean - kFar * spread) / size)), expected = count;
+    for (; count * size < mean + kFar * spread; ++count)
+      expected += std::erfc((count * size + 0.5 - mean) / (spread * std::sqrt(2.0))) / 2;
+    tiles[index] += experts * expected;
+  }
+}
+
+void add_tiles(const Rows& rows, double experts, TileCounts& tiles) {
+  constexpr double kMany = 40;
+  rows.mean() < kMany&& rows.probability < 1 ? add_tiles_of_few(rows, experts, tiles)
+                                             : add_tiles_of_many(rows, experts, tiles);
+}
+
 }  // namespace
 
 std::vector<std::string> problems(const ExpertLoad& load, int num_experts) {
@@ -68,6 +110,15 @@ double touched_experts(const ExpertLoad& load, int num_experts, int per_token, d
   for (const double each : choice_probabilities(load, num_experts, per_token))
     touched += 1 - std::pow(1 - each, tokens);
   return touched;
+}
+
+TileCounts expert_tiles(const ExpertLoad& load, int num_experts, int per_token, double tokens) {
+  TileCounts tiles{};
+  if (load.histogram.empty() && load.zipf_exponent == 0)
+    add_tiles({tokens, static_cast<double>(per_token) / num_experts}, num_experts, tiles);
+  else
+    for (const double each : choice_probabilities(load, num_experts, per_token)) add_tiles({tokens, each}, 1, tiles);
+  return tiles;
 }
 
 double longest_expert(const ExpertLoad& load, int num_experts, int per_token, double tokens) {

@@ -1,6 +1,7 @@
 // Which experts tokens choose, and how many of them a step needs.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,13 @@ struct ExpertLoad {
 
 // Experts that `tokens` tokens touch, on average: the sum of 1 - (1 - p)^tokens.
 [[nodiscard]] double touched_experts(const ExpertLoad& load, int num_experts, int per_token, double tokens);
+
+// Tiles of 1, 2, 4 to 256 rows that hold the rows of all groups, each those of one group.
+inline constexpr std::size_t kTileSizes = 9;
+using TileCounts = std::array<double, kTileSizes>;
+
+// Of the experts that `tokens` tokens choose, on average: the sum of E[ceil(rows / size)].
+[[nodiscard]] TileCounts expert_tiles(const ExpertLoad& load, int num_experts, int per_token, double tokens);
 
 // Tokens of the expert that gets the most: the median of the largest count.
 [[nodiscard]] double longest_expert(const ExpertLoad& load, int num_experts, int per_token, double tokens);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/dtype.hpp"
+#include "core/expert_load.hpp"
 #include "core/kv_retention.hpp"
 #include "core/units.hpp"
 
@@ -148,6 +149,7 @@ struct GroupedWork {
   int count = 0;            // 0: an ordinary product
   double touched = 0;       // groups that get a row, on average
   double longest_rows = 0;  // of the group with the most
+  TileCounts tiles{};       // tiles[i]: of 2^i rows
 
   friend bool operator==(const GroupedWork&, const GroupedWork&) = default;
 };

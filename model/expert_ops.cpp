@@ -24,7 +24,8 @@ Op plan_expert_matmul(const OpPlace& place, const StepSizes& sizes, int n, int k
   Op op = plan_matmul(place, sizes, sizes.format_of(place.weight), rows_of(sizes), n, k, bias_if(experts.bias));
   op.groups = {.count = experts.num_experts,
                .touched = touched_experts(load, experts.num_experts, experts.num_experts_per_tok, tokens),
-               .longest_rows = longest_expert(load, experts.num_experts, experts.num_experts_per_tok, tokens)};
+               .longest_rows = longest_expert(load, experts.num_experts, experts.num_experts_per_tok, tokens),
+               .tiles = expert_tiles(load, experts.num_experts, experts.num_experts_per_tok, tokens)};
   for (Operand& operand : op.operand_storage) {
     if (operand.role == OperandRole::weight) operand.unique *= op.groups.touched;
     if (operand.role == OperandRole::activation && place.input == Buffer::normed)

@@ -1,4 +1,6 @@
 // Ops of multi-head latent attention. Projections that are absorbed are products of groups, one for each head.
+#include <cmath>
+
 #include "model/attention_work.hpp"
 #include "model/decoder_ops.hpp"
 
@@ -57,6 +59,8 @@ namespace {
                                     int k) {
   Op op = plan_matmul(place, sizes, sizes.format_of(WeightSlot::kv_b_proj), tokens * heads, n, k);
   op.groups = {.count = heads, .touched = static_cast<double>(heads), .longest_rows = static_cast<double>(tokens)};
+  for (std::size_t index = 0; index < kTileSizes; ++index)
+    op.groups.tiles[index] = heads * std::ceil(static_cast<double>(tokens) / (1 << index));
   for (Operand& operand : op.operand_storage)
     if (operand.role == OperandRole::weight) operand.unique *= op.groups.touched;
   return op;

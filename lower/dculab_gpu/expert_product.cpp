@@ -1,6 +1,7 @@
 #include "lower/dculab_gpu/expert_product.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
@@ -19,8 +20,7 @@ namespace {
 }  // namespace
 
 double expert_tiles(const Op& op) {
-  const double mean = static_cast<double>(op.m) / touched(op), rows = plan_of(op).rows;
-  return touched(op) * std::max(1.0, (mean + (rows - 1) / 2) / rows);
+  return op.groups.tiles.at(static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(plan_of(op).rows)) - 1));
 }
 
 int expert_columns(const KernelId& kernel) {

@@ -8,8 +8,7 @@
 
 namespace dculab::lower::dculab_gpu {
 
-// Tiles that hold a row, on average. An expert's last tile is half full on average, but an expert that gets a row has a
-// tile at least. Precondition: op.groups.count > 0.
+// Tiles that hold a row, on average over what the load may give each expert. Precondition: op.groups.count > 0.
 [[nodiscard]] double expert_tiles(const Op& op);
 
 // Columns of y that a workgroup of the kernel computes.

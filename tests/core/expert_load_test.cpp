@@ -2,6 +2,7 @@
 #include "core/expert_load.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -11,9 +12,11 @@ using namespace dculab;
 
 namespace {
 
-// Mean number of touched experts, and the median of the longest, over draws without replacement by the load's shares.
+// Mean number of touched experts and of tiles, and the median of the longest, over draws without replacement by the
+// load's shares.
 struct Drawn {
   double touched, longest;
+  TileCounts tiles{};
 };
 
 Drawn draw(const ExpertLoad& load, int num_experts, int per_token, int tokens) {
@@ -24,6 +27,7 @@ Drawn draw(const ExpertLoad& load, int num_experts, int per_token, int tokens) {
   constexpr int kDraws = 400;
   double touched = 0;
   std::vector<int> longest;
+  TileCounts tiles{};
   for (int round = 0; round < kDraws; ++round) {
     std::vector<int> counts(shares.size());
     for (int token = 0; token < tokens; ++token) {
@@ -36,9 +40,12 @@ Drawn draw(const ExpertLoad& load, int num_experts, int per_token, int tokens) {
     }
     touched += static_cast<double>(std::ranges::count_if(counts, [](int count) { return count > 0; }));
     longest.push_back(std::ranges::max(counts));
+    for (const int count : counts)
+      for (std::size_t index = 0; index < kTileSizes; ++index)
+        tiles[index] += std::ceil(static_cast<double>(count) / (1 << index)) / kDraws;
   }
   std::ranges::nth_element(longest, longest.begin() + kDraws / 2);
-  return {touched / kDraws, static_cast<double>(longest[kDraws / 2])};
+  return {touched / kDraws, static_cast<double>(longest[kDraws / 2]), tiles};
 }
 
 }  // namespace
@@ -59,6 +66,24 @@ TEST_CASE("touched and longest are those of draws, for even and skewed loads") {
       CHECK(touched_experts(load, experts, per_token, tokens) == Approx(drawn.touched).epsilon(0.04));
       CHECK(longest_expert(load, experts, per_token, tokens) == Approx(drawn.longest).epsilon(0.25));
     }
+}
+
+TEST_CASE("tiles are those that draws fill, of any size and load") {
+  for (const ExpertLoad& load : {ExpertLoad{}, ExpertLoad{.zipf_exponent = 0.5}})
+    for (const auto& [experts, per_token, tokens] :
+         {std::tuple{8, 2, 5}, {64, 6, 16}, {128, 8, 64}, {16, 2, 256}, {8, 2, 1024}}) {
+      INFO(load.zipf_exponent << ": " << tokens << " tokens, " << per_token << " of " << experts);
+      const TileCounts tiles = expert_tiles(load, experts, per_token, tokens);
+      const TileCounts drawn = draw(load, experts, per_token, tokens).tiles;
+      for (std::size_t index = 0; index < kTileSizes; ++index) {
+        INFO("tiles of " << (1 << index));
+        CHECK(tiles[index] == Approx(drawn[index]).epsilon(0.04));
+      }
+    }
+  const TileCounts always = expert_tiles({.histogram = {1, 0}}, 2, 1, 100);
+  CHECK(always[0] == Approx(100));
+  CHECK(always[4] == Approx(7));
+  CHECK(always[8] == Approx(1));
 }
 
 TEST_CASE("choices add up to a token's experts, none more often than always") {
