@@ -57,6 +57,7 @@ class StackReader {
     read_libraries(reader, "attention_prefill", lower::attention_kernels(), kernels.attention_prefill);
     read_libraries(reader, "attention_decode", lower::attention_kernels(), kernels.attention_decode);
     read_libraries(reader, "all_reduce", lower::collective_kernels(), kernels.all_reduce);
+    read_libraries(reader, "experts", lower::expert_kernels(), kernels.experts);
     refuse_other_phase(reader, "attention_prefill", Phase::prefill, kernels.attention_prefill);
     refuse_other_phase(reader, "attention_decode", Phase::decode, kernels.attention_decode);
     reader.finish();

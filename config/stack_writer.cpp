@@ -36,6 +36,7 @@ class StackWriter {
       list("attention_prefill", stack_.kernels.attention_prefill);
       list("attention_decode", stack_.kernels.attention_decode);
       list("all_reduce", stack_.kernels.all_reduce);
+      list("experts", stack_.kernels.experts);
     });
     write_parameters();
     for (const auto& [key, split] : kSplits)

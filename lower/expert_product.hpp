@@ -3,9 +3,18 @@
 // An expert that gets a row has m / touched of them on average, and its product is cut into tiles as one of so many
 // rows would be; the launch has the tiles of all (how our own GPU kernels cut it: dculab_gpu/expert_product.hpp). No
 // expert's product is split along k.
+//
+// Programs that multiply for all experts in one launch (ExpertKernel) cut tiles of one expert's rows. How many there
+// are follows from the load: experts get different numbers of rows, and an expert's last tile is not full
+// (core/expert_load.hpp). Padding is multiplied, and staged, but not loaded.
+//
+//   workgroups   = tiles * columns of tiles, each in as many as k has parts
+//   instructions = workgroups * k * (rows of a tile * per value + columns of a tile * (per value + per weight))
 #pragma once
 
 #include "core/op.hpp"
+#include "lower/device.hpp"
+#include "lower/kernel_library.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower {
@@ -15,5 +24,11 @@ namespace dculab::lower {
 
 // The launch of one expert's product, for all that are touched.
 [[nodiscard]] Launch of_all_experts(Launch launch, const Op& op);
+
+// Fills in a launch that asks for each byte once. Precondition: op.groups.count > 0.
+void lower_experts(const Op& op, const ExpertKernel& kernel, std::int64_t tokens, const Device& device, Launch& launch);
+
+// The choice of experts, and the sort of rows by them, of a launch that is filled in as our own.
+void sort_by_expert(const Op& op, const ExpertKernel& kernel, Launch& launch);
 
 }  // namespace dculab::lower

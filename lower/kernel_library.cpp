@@ -8,6 +8,7 @@
 #include "lower/dculab_cpu/kernels.hpp"
 #include "lower/dculab_gpu/kernels.hpp"
 #include "lower/flash_attention/kernels.hpp"
+#include "lower/fused_experts/kernels.hpp"
 #include "lower/gemm/kernels.hpp"
 #include "lower/hygon/kernels.hpp"
 #include "lower/latent_attention/kernels.hpp"
@@ -70,6 +71,11 @@ constexpr std::array<const CollectiveKernel*, 6> kCollectives{
     &peer_memory::kTensorrtLlmOneShot,
 };
 
+constexpr std::array<const ExpertKernel*, 5> kExperts{
+    &fused_experts::kTuned, &fused_experts::kDefault, &fused_experts::kByValue, &fused_experts::kFlagGemsWidening,
+    &llama_cpp::kExperts,
+};
+
 template <class T>
 [[nodiscard]] bool is_one_of(std::span<const T> list, T value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
@@ -102,12 +108,13 @@ template <class T>
   return format.on == nullptr || format.on(device);
 }
 
-[[nodiscard]] const ProductFormat* format_of(const MatmulKernel& kernel, const Op& op, const Device& device) {
-  const auto found = std::ranges::find_if(kernel.formats, [&](const ProductFormat& format) {
+[[nodiscard]] const ProductFormat* format_of(std::span<const ProductFormat> formats, const Op& op,
+                                             const Device& device) {
+  const auto found = std::ranges::find_if(formats, [&](const ProductFormat& format) {
     return format.weights == op.weight_format.dtype && format.activations == op.activations &&
            (!format.has_row_scales || op.weight_format.group_size == op.k) && has(format, device);
   });
-  return found == kernel.formats.end() ? nullptr : &*found;
+  return found == formats.end() ? nullptr : &*found;
 }
 
 [[nodiscard]] bool serves_rows(const ProductFormat& format, const Op& op) {
@@ -147,10 +154,11 @@ template <class Kernel>
 std::span<const MatmulKernel* const> matmul_kernels() { return kMatmuls; }
 std::span<const AttentionKernel* const> attention_kernels() { return kAttentions; }
 std::span<const CollectiveKernel* const> collective_kernels() { return kCollectives; }
+std::span<const ExpertKernel* const> expert_kernels() { return kExperts; }
 
 bool serves(const MatmulKernel& kernel, const Op& op, const Device& device) {
   if (kernel.formats.empty() || !kernel.runs_on(device)) return kernel.runs_on(device);
-  const ProductFormat* format = format_of(kernel, op, device);
+  const ProductFormat* format = format_of(kernel.formats, op, device);
   return format != nullptr && serves_rows(*format, op);
 }
 
@@ -163,7 +171,20 @@ bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
 
 bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device) { return kernel.serves(op, device); }
 
+// The router has no weights of experts: who would do their products sorts for them.
+bool serves(const ExpertKernel& kernel, const Op& op, const Device& device) {
+  const bool is_product = op.weight == WeightSlot::expert_up_proj || op.weight == WeightSlot::expert_down_proj;
+  if (!kernel.runs_on(device) || !(is_product || op.kind == OpKind::route_tokens)) return false;
+  if (is_product && op.m < kernel.fewest_rows) return false;
+  return !is_product || kernel.formats.empty() || format_of(kernel.formats, op, device) != nullptr;
+}
+
 std::string what_it_takes(const MatmulKernel& kernel) { return "takes weights of " + text_of(kernel.formats, nullptr); }
+
+std::string what_it_takes(const ExpertKernel& kernel) {
+  return kernel.formats.empty() ? "takes weights of any format"
+                                : "takes weights of " + text_of(kernel.formats, nullptr);
+}
 
 std::string what_it_takes(const AttentionKernel& kernel) {
   switch (kernel.limits.alibi) {
@@ -180,7 +201,7 @@ std::string what_it_takes(const AttentionKernel& kernel) {
 std::string why_not(const MatmulKernel& kernel, const Op& op, const Device& device) {
   if (!kernel.runs_on(device)) return "is not for this device";
   if (kernel.formats.empty()) return {};
-  const ProductFormat* format = format_of(kernel, op, device);
+  const ProductFormat* format = format_of(kernel.formats, op, device);
   if (format == nullptr) return "takes weights of " + text_of(kernel.formats, &device);
   return serves_rows(*format, op) ? "" : "takes at most " + std::to_string(format->most_rows) + " rows";
 }
@@ -227,6 +248,13 @@ const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& o
   for (const CollectiveKernel* kernel : kernels.all_reduce)
     if (serves(*kernel, op, device)) return *kernel;
   return is_nvidia(device) ? nccl::kNccl : nccl::kRccl;
+}
+
+const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
+  if (device.kind == DeviceKind::cpu) return nullptr;
+  const auto found =
+      std::ranges::find_if(kernels.experts, [&](const ExpertKernel* each) { return serves(*each, op, device); });
+  return found == kernels.experts.end() ? nullptr : *found;
 }
 
 ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& device) {

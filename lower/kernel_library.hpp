@@ -70,8 +70,35 @@ struct MatmulKernel {
   Multiplied (*multiplied)(const Op&, const Device&) = nullptr;
   // How it slices k; none: it does not.
   Slices (*slices)(const Op&, const Device&) = nullptr;
+  bool rounds_first = false;  // activations of int8, in a kernel before
   // Lane instructions for each weight of a kernel before, which widens all of them into memory; 0: there is none.
   double widening = 0;
+};
+
+// How a launch does the products of all experts: in tiles of one expert's rows each, which go through k in slabs.
+struct ExpertTile {
+  int rows = 16;  // a power of two, up to 256
+  int columns = 32;
+  Bytes depth;              // of a slab, of a row of x
+  int ahead = 1;            // slabs that are under way beside the one that is multiplied; 0: the next one waits for it
+  double per_value = 0;     // lane instructions that bring a value of a slab, padding too, to the matrix units,
+  double per_weight = 0;    // and that widen a weight; 0: conversions as counted for all kernels
+  double parts = 1;         // of k, each a tile's own workgroup
+  double loads_before = 0;  // that wait for one another before a workgroup's first slab
+  KernelResources resources{};
+};
+
+// Of programs that sort tokens by expert and multiply for all experts in one launch.
+struct ExpertKernel {
+  std::string_view name;
+  std::string_view source;
+  bool (*runs_on)(const Device&);
+  std::span<const ProductFormat> formats{};  // empty: all
+  ExpertTile (*tile)(const Op&, std::int64_t tokens, const Device&);
+  int sorting_kernels = 2;             // launched to choose experts and to sort the rows by them
+  double sorting_loads_of_expert = 0;  // loads and stores in memory, for each expert, that wait for one another
+  int fewest_rows = 0;                 // of all experts, that it serves
+  bool waits = false;                  // a workgroup waits for a slab before it works on it
 };
 
 // Whether a kernel adds ALiBi's slopes to the scores.
@@ -122,12 +149,14 @@ struct UnfusedWork {
 };
 
 // The first of a list that serves an op runs it, what none of all_reduce serves the vendor's library; an empty list
-// stands for our own kernels, which serve every shape that the engine runs.
+// stands for our own kernels, which serve every shape that the engine runs. What none of `experts` serves is the
+// product of each expert by `matmul`.
 struct Kernels {
   std::vector<const MatmulKernel*> matmul;
   std::vector<const AttentionKernel*> attention_prefill;
   std::vector<const AttentionKernel*> attention_decode;
   std::vector<const CollectiveKernel*> all_reduce{};
+  std::vector<const ExpertKernel*> experts{};
   UnfusedWork unfused{};
   ParameterChoices parameters{};
 };
@@ -135,14 +164,17 @@ struct Kernels {
 [[nodiscard]] std::span<const MatmulKernel* const> matmul_kernels();
 [[nodiscard]] std::span<const AttentionKernel* const> attention_kernels();
 [[nodiscard]] std::span<const CollectiveKernel* const> collective_kernels();
+[[nodiscard]] std::span<const ExpertKernel* const> expert_kernels();
 
 [[nodiscard]] bool serves(const MatmulKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] bool serves(const AttentionKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device);
+[[nodiscard]] bool serves(const ExpertKernel& kernel, const Op& op, const Device& device);
 
 // Beside shapes: "takes weights of f16, fp8_e4m3 on some devices", "takes no ALiBi".
 [[nodiscard]] std::string what_it_takes(const MatmulKernel& kernel);
 [[nodiscard]] std::string what_it_takes(const AttentionKernel& kernel);
+[[nodiscard]] std::string what_it_takes(const ExpertKernel& kernel);
 
 // What keeps the kernel from serving an op; empty when it does: "takes block sizes of multiples of 16".
 [[nodiscard]] std::string why_not(const MatmulKernel& kernel, const Op& op, const Device& device);
@@ -154,6 +186,9 @@ struct Kernels {
 
 // The first that serves `op`; NCCL where none does, and on AMD's and Hygon's devices RCCL.
 [[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
+
+// That runs the products of experts, or the choice of them, on a GPU; none: `matmul` does.
+[[nodiscard]] const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
 // The kernel that runs `op`: one of these, or none where every program does it alike.
 struct ChosenKernel {

@@ -42,7 +42,11 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
   if (chosen.attention != nullptr)
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
   if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
-  if (chosen.collective == nullptr) return lower_elementwise(op, device, launch);
+  if (chosen.collective == nullptr) {
+    lower_elementwise(op, device, launch);
+    const ExpertKernel* sorts = op.kind == OpKind::route_tokens ? expert_kernel_of(kernels, op, device) : nullptr;
+    return sorts == nullptr ? void() : sort_by_expert(op, *sorts, launch);
+  }
   launch.exchanges.devices = op.devices;
   chosen.collective->add_ways(op, device, launch.exchanges);
 }
@@ -83,13 +87,15 @@ void add_unfused(const Op& op, const UnfusedWork& work, const Device& device, La
 }  // namespace
 
 Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
-  if (op.groups.count > 0) {
+  const ExpertKernel* experts = op.groups.count > 0 ? expert_kernel_of(kernels, op, device) : nullptr;
+  if (op.groups.count > 0 && experts == nullptr) {
     Launch launch = of_all_experts(lower(of_one_expert(op), step, device, kernels), op);
     if (device.kind == DeviceKind::gpu && are_ours(kernels)) dculab_gpu::cut_expert_product(op, device, launch);
     return launch;
   }
   Launch launch = launch_of(op);
-  lower_by_kind(op, step, device, kernels, launch);
+  experts != nullptr ? lower_experts(op, *experts, step.batch.num_tokens(), device, launch)
+                     : lower_by_kind(op, step, device, kernels, launch);
   if (device.kind == DeviceKind::gpu) add_what_is_known(op, device, are_ours(kernels), launch);
   add_unfused(op, kernels.unfused, device, launch);
   if (device.kind == DeviceKind::cpu) {

@@ -43,15 +43,6 @@ struct Part {
   return kernel;
 }
 
-// Instructions beside integer products.
-[[nodiscard]] double integer_overhead(const Op& op, double weights) {
-  const double m = static_cast<double>(op.m);
-  const double k = static_cast<double>(op.k);
-  const double sums = m * static_cast<double>(op.n) * k / op.weight_format.group_size;
-  return (bits(op.weight_format.dtype) < 8 ? weights * kUnpackInstructions : 0) + m * k * kRoundInstructions +
-         sums * kScaleInstructions;
-}
-
 // 16 values of the tile in each thread, or more.
 [[nodiscard]] int threads_of(const MatmulTile& tile, const Device& device) {
   constexpr int kValues = 16;
@@ -84,7 +75,8 @@ void set_arithmetic(const Op& op, double row_tiles, Arithmetic& arithmetic) {
   arithmetic.rows = std::max(1.0, static_cast<double>(op.m));
   arithmetic.stored_values = weights;
   arithmetic.stored = op.weight_format.dtype;
-  if (op.activations == ActivationMode::int8) arithmetic.integer_instructions = integer_overhead(op, weights);
+  if (op.activations == ActivationMode::int8)
+    arithmetic.integer_instructions = integer_instructions(op, static_cast<double>(op.m), weights);
 }
 
 void set_slices(const Op& op, const Slices& slices, Launch& launch) {
@@ -126,6 +118,13 @@ void widen_first(const Op& op, double instructions, Launch& launch) {
 
 }  // namespace
 
+double integer_instructions(const Op& op, double rows, double weights) {
+  const double k = static_cast<double>(op.k);
+  const double sums = rows * static_cast<double>(op.n) * k / op.weight_format.group_size;
+  return (bits(op.weight_format.dtype) < 8 ? weights * kUnpackInstructions : 0) +
+         static_cast<double>(op.m) * k * kRoundInstructions + sums * kScaleInstructions;
+}
+
 void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device, Launch& launch) {
   const MatmulTile tile = kernel.tile(op, device);
   const Tiles cuts{cut(op.m, tile.rows), cut(op.n, tile.columns)};
@@ -156,6 +155,7 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op, device);
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
   if (kernel.slices != nullptr) set_slices(op, kernel.slices(op, device), launch);
+  if (kernel.rounds_first && op.activations == ActivationMode::int8) ++launch.kernels;
   if (kernel.widening > 0) widen_first(op, kernel.widening, launch);
 }
 

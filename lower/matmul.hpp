@@ -25,6 +25,9 @@
 
 namespace dculab::lower {
 
+// Instructions beside integer products of `rows` rows, padding too, of which op.m are rounded; `weights` are unpacked.
+[[nodiscard]] double integer_instructions(const Op& op, double rows, double weights);
+
 // Fills in a launch that asks for each byte once.
 void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device, Launch& launch);
 

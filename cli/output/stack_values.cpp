@@ -81,6 +81,7 @@ std::vector<MachineFigure> stack_values(const sim::Stack& stack) {
   add_kernels(values, "attention_prefill", stack.kernels.attention_prefill);
   add_kernels(values, "attention_decode", stack.kernels.attention_decode);
   add_kernels(values, "all_reduce", stack.kernels.all_reduce);
+  add_kernels(values, "experts", stack.kernels.experts);
   add_parameters_of(values, stack);
   values.push_back({"split", stack.split == sim::Split::tensor ? "tensor" : "layers", "", ""});
   add_figures(values, stack);

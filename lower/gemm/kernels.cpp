@@ -105,7 +105,8 @@ constexpr MatmulKernel kCublas{.name = "cublas",
                                .gemv_rows = one_row,
                                .runs_on = is_nvidia,
                                .formats = kWithFp8,
-                               .tile = library_tile};
+                               .tile = library_tile,
+                               .rounds_first = true};
 
 constexpr MatmulKernel kRocblas{.name = "rocblas",
                                 .source = "names of Tensile's kernels in traces; the tile of cuBLAS stands for them",
@@ -115,7 +116,8 @@ constexpr MatmulKernel kRocblas{.name = "rocblas",
                                 .tile = filling_tile,
                                 .parts = tensile_parts,
                                 .slabs = tensile_slabs,
-                                .multiplied = rocblas_multiplied};
+                                .multiplied = rocblas_multiplied,
+                                .rounds_first = true};
 
 constexpr MatmulKernel kRocblasHalf{.name = "rocblas_half",
                                     .source = "ROCm/rocBLAS@b520bc8, Tensile/Logic/asm_full, the lists HB",
@@ -132,7 +134,8 @@ constexpr MatmulKernel kHipblaslt{.name = "hipblaslt",
                                   .runs_on = runs_on_amd_of_today,
                                   .formats = kWithFp8,
                                   .tile = filling_tile,
-                                  .slabs = tensile_slabs};
+                                  .slabs = tensile_slabs,
+                                  .rounds_first = true};
 
 constexpr MatmulKernel kSkinnyGemv{
     .name = "skinny_gemv",

@@ -31,6 +31,18 @@ constexpr ProductFormat kQuantized[] = {{.weights = Dtype::int8},
 
 [[nodiscard]] MatmulTile matmul_tile(const Op& /*op*/, const Device& /*device*/) { return {kTileRows, kTileColumns}; }
 
+[[nodiscard]] ExpertTile expert_tile(const Op& /*op*/, std::int64_t tokens, const Device& /*device*/) {
+  constexpr int kDepth = 256, kRegisters = 128;
+  ExpertTile tile;
+  tile.rows =
+      static_cast<int>(std::bit_ceil(std::clamp<std::uint64_t>(static_cast<std::uint64_t>(tokens), 8, kTileRows)));
+  tile.columns = kTileColumns;
+  tile.depth = Bytes(kDepth);
+  tile.resources.vgprs = kRegisters;
+  tile.resources.lds = (tile.rows + tile.columns) * tile.depth;
+  return tile;
+}
+
 [[nodiscard]] AttentionTile per_head_tile(const Op& /*op*/, const StepPlan& /*step*/, const Device& /*device*/,
                                           const ParameterChoices& /*chosen*/) {
   return {.query_tokens = 128, .query_heads = 1, .partition_tokens = kPartition, .look_up = kNoTable};
@@ -70,6 +82,14 @@ constexpr MatmulKernel kQuantizedMatmul{
     .runs_on = runs_on_gpus,
     .formats = kQuantized,
     .tile = gemm::library_tile};
+
+constexpr ExpertKernel kExperts{.name = "llama_cpp_experts",
+                                .source = "llama.cpp, ggml-cuda/mmq.cu, ggml_cuda_mul_mat_q with ids; mmq.cuh",
+                                .runs_on = runs_on_gpus,
+                                .formats = kQuantized,
+                                .tile = expert_tile,
+                                .fewest_rows = kGemvRows * kGemvRows,
+                                .waits = true};
 
 constexpr AttentionKernel kPerHead{.name = "llama_cpp_per_head",
                                    .source = "llama.cpp without -fa: ggml_mul_mat of K and Q, soft_max",

@@ -25,10 +25,16 @@ namespace {
                 phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill);
 }
 
-// The products of a step, with enough rows that no kernel for a few of them takes the layers'.
-[[nodiscard]] std::vector<Op> products_of(const ModelShape& model, const EngineOptions& options) {
+// The products of a step, with enough rows that no kernel for a few of them takes the layers'; none of those that a
+// kernel of experts serves.
+[[nodiscard]] std::vector<Op> products_of(const sim::Machine& machine, const ModelShape& model,
+                                          const EngineOptions& options) {
   constexpr int kManyRows = 64;
-  return ops_of(model, options, uniform_batch(Phase::prefill, 1, kManyRows), OpKind::matmul);
+  std::vector<Op> ops = ops_of(model, options, uniform_batch(Phase::prefill, 1, kManyRows), OpKind::matmul);
+  std::erase_if(ops, [&](const Op& op) {
+    return op.groups.count > 0 && lower::expert_kernel_of(machine.stack.kernels, op, machine) != nullptr;
+  });
+  return ops;
 }
 
 template <class Kernel>
@@ -63,7 +69,7 @@ void require_products(const sim::Machine& machine, const ModelShape& model, cons
   const sim::Stack& stack = machine.stack;
   require_one_of(stack.limits.weight_dtypes, options.weights.dtype, "weights", stack,
                  [](Dtype dtype) { return std::string(name(dtype)); });
-  for (const Op& op : products_of(model, options))
+  for (const Op& op : products_of(machine, model, options))
     if (const std::string why = why_none(stack.kernels.matmul, op, machine); !why.empty())
       throw InputError("stack " + stack.name, "no kernel serves " + std::string(op.name) + " of " + model.name +
                                                   " with " + weights_text(options) + ": " + why);
@@ -108,7 +114,7 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
 [[nodiscard]] std::vector<std::string> unserved_products(const sim::Machine& machine, const ModelShape& model,
                                                          const EngineOptions& options) {
   const std::string where = machine.kind == lower::DeviceKind::cpu ? "" : " on a GPU";
-  for (const Op& op : products_of(model, options)) {
+  for (const Op& op : products_of(machine, model, options)) {
     const lower::MatmulKernel& kernel = lower::matmul_kernel_of(machine.stack.kernels, op, machine);
     const std::string why = why_not(kernel, op, machine);
     if (!why.empty())
