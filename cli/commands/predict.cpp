@@ -17,6 +17,7 @@
 #include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
+#include "sim/tables/expert_batch.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
@@ -152,6 +153,32 @@ struct Prediction {
   return warnings;
 }
 
+// "experts' products are compute-bound from 620 tokens a step with even loads"; empty of a model without experts.
+[[nodiscard]] std::string experts_text(const Prediction& prediction) {
+  const auto is_mixture = [](const LayerKind& kind) { return kind.experts.has_value(); };
+  if (std::ranges::none_of(prediction.model.kinds, is_mixture)) return {};
+  const auto from = [&prediction](const ExpertLoad& load) {
+    EngineOptions options = prediction.options;
+    options.expert_load = load;
+    const auto batch = sim::compute_bound_batch(prediction.machine, prediction.model, options);
+    return batch ? "from " + std::to_string(batch->tokens) + " tokens a step (" + number(batch->mean_rows) +
+                       " rows an expert, " + number(batch->longest_rows) + " the most)"
+                 : std::string("at no batch");
+  };
+  const ExpertLoad& asked = prediction.options.expert_load;
+  return "experts' products are compute-bound " + from({}) +
+         (asked == ExpertLoad() ? "" : " with even loads, " + from(asked) + " with the load asked for");
+}
+
+[[nodiscard]] Json experts_json(const Prediction& prediction) {
+  const auto batch = sim::compute_bound_batch(prediction.machine, prediction.model, prediction.options);
+  if (!batch) return nullptr;
+  return {{"tokens", batch->tokens},
+          {"touched_experts", batch->touched},
+          {"mean_rows", batch->mean_rows},
+          {"longest_rows", batch->longest_rows}};
+}
+
 [[nodiscard]] std::vector<std::string> heading(const Prediction& prediction) {
   const ModelShape& model = prediction.whole;
   const int devices = prediction.model.tensor_parallel_size;
@@ -180,6 +207,7 @@ struct Prediction {
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + (devices > 1 ? " on each device" : "") +
                   ", room for " + std::to_string(capacity.max_sequences) + " sequences of this length (" +
                   std::to_string(capacity.num_blocks) + " KV blocks)");
+  if (std::string experts = experts_text(prediction); !experts.empty()) lines.push_back(std::move(experts));
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
   if (const std::string figures = stack_figures_text(prediction.machine); !figures.empty())
     lines.push_back("figures of the stack: " + figures);
@@ -206,6 +234,7 @@ struct Prediction {
             {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
             {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
   if (prediction.machine.redesign) json["redesign"] = redesign_json(prediction.machine);
+  if (!experts_text(prediction).empty()) json["compute_bound_experts"] = experts_json(prediction);
   json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
   return json;
 }

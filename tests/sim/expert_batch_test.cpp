@@ -1,0 +1,56 @@
+// From which batch experts' products are bound by arithmetic.
+#include "sim/tables/expert_batch.hpp"
+
+#include "tests/sim/machines.hpp"
+#include "tests/sim/models.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::sim::test {
+namespace {
+
+ModelShape mixture(int experts, int per_token) {
+  ModelShape model = llama_3_8b();
+  for (LayerKind& kind : model.kinds) {
+    kind.experts = Experts{.num_experts = experts, .num_experts_per_tok = per_token, .intermediate_size = 1024};
+    kind.mlp.intermediate_size = 0;
+  }
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("an expert needs as many rows whatever the number of experts, a step so many more tokens") {
+  const Machine machine = mi50_like();
+  const auto few = compute_bound_batch(machine, mixture(8, 2), {}),
+             many = compute_bound_batch(machine, mixture(64, 2), {});
+  REQUIRE(few);
+  REQUIRE(many);
+  CHECK(many->tokens == Approx(8 * few->tokens).epsilon(0.3));
+  CHECK(many->mean_rows == Approx(few->mean_rows).epsilon(0.3));
+  CHECK(few->longest_rows > few->mean_rows);
+  CHECK(few->touched <= 8);
+}
+
+TEST_CASE("more bandwidth turns a mixture compute-bound earlier, and a dense model has no experts") {
+  Machine machine = mi50_like();
+  const auto before = compute_bound_batch(machine, mixture(16, 2), {});
+  machine.memory.back().bandwidth = 2.0 * machine.memory.back().bandwidth;
+  const auto after = compute_bound_batch(machine, mixture(16, 2), {});
+  REQUIRE(before);
+  REQUIRE(after);
+  CHECK(after->tokens < before->tokens);
+  CHECK_FALSE(compute_bound_batch(machine, llama_3_8b(), {}));
+}
+
+TEST_CASE("a skewed load reads fewer experts, and the most chosen has more rows") {
+  const Machine machine = mi50_like();
+  EngineOptions skewed;
+  skewed.expert_load.zipf_exponent = 1;
+  const auto even = compute_bound_batch(machine, mixture(64, 2), {});
+  const auto hot = compute_bound_batch(machine, mixture(64, 2), skewed);
+  REQUIRE(even);
+  REQUIRE(hot);
+  CHECK(hot->longest_rows / hot->mean_rows > 2 * even->longest_rows / even->mean_rows);
+}
+
+}  // namespace dculab::sim::test
