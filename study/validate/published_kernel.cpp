@@ -51,6 +51,8 @@ void run_kernel(sim::Stack& stack, const std::string& kernel) {
     kernels.matmul = {product};
   } else if (const auto* collective = kernel_named(lower::collective_kernels(), name)) {
     kernels.all_reduce = {collective};
+  } else if (const auto* experts = kernel_named(lower::expert_kernels(), name)) {
+    kernels.experts = {experts};
   } else {
     throw InputError("no kernel '" + name + "' in the kernel libraries");
   }

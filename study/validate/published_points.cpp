@@ -22,21 +22,23 @@ using config::PublishedPoint;
 
 constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not published: its ends count for little
 
-// How models begin whose rows are not scored yet, in lower case: they are priced, but no table of accuracy has them.
-struct OtherLayers {
-  std::string_view begins, what;
-};
-constexpr auto kOtherLayers = std::to_array<OtherLayers>({
-    {"deepseek-v4", "compressed KV and hyper-connections"},
-    {"lfm2", "convolutions in most layers"},
-    {"gemma-4", "layers of two kinds of attention"},
-});
-
 // llama.cpp multiplies its quantized weights in INT8 where there are no matrix cores (ggml-cuda/mmq.cu: activations are
 // rounded, sums scaled group by group), and in F16 where there are.
 [[nodiscard]] ActivationMode activation_mode(const PublishedWeights& weights, const sim::Machine& machine) {
   if (is_quantized_gguf(weights.published) && !machine.has_matrix_cores) return ActivationMode::int8;
   return ActivationMode::exact;
+}
+
+// Of int8, both are: the programs say it in their notes.
+[[nodiscard]] bool rounds_activations(const PublishedPoint& point) {
+  return point.notes.find("W8A8") != std::string::npos;
+}
+
+// vLLM gives a model with recurrent layers blocks as large as a state, 784 tokens say, which attention kernels take as
+// several of a power of two (vllm/v1/worker/utils.py, select_common_block_size).
+[[nodiscard]] int kernel_block_size(int block_size) {
+  const unsigned size = static_cast<unsigned>(block_size);
+  return block_size > 0 && !std::has_single_bit(size) ? static_cast<int>(size & -size) : block_size;
 }
 
 // FP8 checkpoints multiply in FP8, other narrow weights are widened to F16.
@@ -128,7 +130,6 @@ constexpr auto kOtherLayers = std::to_array<OtherLayers>({
 
 [[nodiscard]] ModelShape published_model(const std::string& name) {
   const std::string written = lower_case(name);
-  require_scored(written);
   if (const auto folder = try_find_model(written)) return engine::read_model_shape(*folder);
   throw InputError("no model '" + written + "' under scenarios/models");
 }
@@ -143,13 +144,19 @@ constexpr auto kOtherLayers = std::to_array<OtherLayers>({
   server.options.activation_dtype = activation_dtype(weights);
   server.options.activations = activation_mode(weights, machine);
   server.options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
-  server.options.block_size = point.kv_block_size.value_or(server.options.block_size);
+  server.options.block_size = kernel_block_size(point.kv_block_size.value_or(server.options.block_size));
+  if (rounds_activations(point)) {
+    server.options.weights.group_size = -1;
+    server.options.activations = ActivationMode::int8;
+  }
   server.options.max_num_batched_tokens = program.max_num_batched_tokens;
   server.options.max_num_seqs = program.max_num_seqs;
   server.layer_weight_scale = weight_scale(weights);
   if (point.kind == PointKind::prefill_rate && point.context_tokens)
     server.options.max_num_batched_tokens = *point.context_tokens;
-  if (point.kind == PointKind::serving_output_rate)
+  const auto is_recurrent = [](const LayerKind& kind) { return kind.delta_net() != nullptr; };
+  // Recurrent states are kept of the sequences that run, in the KV blocks' memory.
+  if (point.kind == PointKind::serving_output_rate || std::ranges::any_of(model.kinds, is_recurrent))
     server.options.max_num_seqs = std::min(server.options.max_num_seqs, point.batch.value_or(1));
   if (const auto found = problems(server); !found.empty()) throw InputError(found.front());
   return server;
@@ -202,7 +209,7 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
       require_kernel(kernels.attention_prefill, software, "prefill attention");
       return attention_recipe(point, software);
     case PointKind::fused_moe:
-      require_kernel(kernels.matmul, software, "kernel of a mixture of experts");
+      require_kernel(kernels.experts, software, "kernel of a mixture of experts");
       return fused_moe_recipe(point);
     case PointKind::all_reduce:
       require_kernel(kernels.all_reduce, software, "all-reduce");
@@ -213,12 +220,6 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
 }
 
 }  // namespace
-
-void require_scored(const std::string& model) {
-  for (const OtherLayers& other : kOtherLayers)
-    if (model.starts_with(other.begins))
-      throw InputError("model " + model + " is not scored yet: it has " + std::string(other.what));
-}
 
 PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine, const PublishedSoftware* software) {
   if (software == nullptr) return {hardware_recipe(point, machine), ""};

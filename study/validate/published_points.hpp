@@ -31,7 +31,4 @@ struct PricedAs {
 [[nodiscard]] PricedAs price_as(const config::PublishedPoint& point, const sim::Machine& machine,
                                 const PublishedSoftware* software);
 
-// Throws InputError for a model, in lower case, of a family whose published figures are not scored yet.
-void require_scored(const std::string& model);
-
 }  // namespace dculab::study

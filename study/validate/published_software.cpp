@@ -20,6 +20,8 @@ constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "vllm", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm", "vllm-dtk", "vllm-0.3.3-dtk"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm (rocm", .engine = "vLLM", .stacks = {"vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.", .engine = "vLLM", .stacks = {"vllm-cuda", "vllm-rocm", "vllm-dtk", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm 0.18.1+das", .engine = "vLLM", .stacks = {"vllm-0.18-dtk"}, .timing = KernelTiming::after_cache_write},
+    {.begins = "vllm-das", .engine = "vLLM", .stacks = {"vllm-0.18-dtk"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.2.", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.3", .engine = "vLLM", .stacks = {"vllm-0.3.3-dtk", "vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.4", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
@@ -37,6 +39,9 @@ constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "transformerengine", .engine = "TransformerEngine", .stacks = {"pytorch"}},
     {.begins = "vidur", .engine = "vidur", .stacks = {"pytorch"}, .timing = KernelTiming::in_turn},
     {.begins = "triton ua", .engine = "vLLM-Triton", .stacks = {"vllm-triton"}},
+    // 0.6.2 on DTK: benchmark/test_fused_marlin_moe_w4a16_int4.py of flagos-ai/FlagGems-vllm@0ddf5cb0.
+    {.begins = "vllm bf16 fused_experts", .engine = "vLLM", .kernels = {"", "", "", "", "vllm_fused_experts_by_value"}},
+    {.begins = "flaggems fused marlin moe", .engine = "FlagGems", .kernels = {"", "", "", "", "flaggems_fused_experts"}},
     {.begins = "rocblas", .engine = "rocBLAS", .kernels = {"rocblas", "", "", ""}},
     {.begins = "rocblas/tensile hb", .engine = "rocBLAS", .kernels = {"rocblas_half", "", "", ""}, .note = "sums in F16"},
     {.begins = "hipblas", .engine = "hipBLAS", .kernels = {"rocblas", "", "", ""}},
@@ -111,6 +116,7 @@ void name_after(const PublishedSoftware& row, sim::Stack& stack) {
   stack.kernels.attention_prefill = kernels_named(lower::attention_kernels(), row.kernels.attention_prefill);
   stack.kernels.attention_decode = kernels_named(lower::attention_kernels(), row.kernels.attention_decode);
   stack.kernels.all_reduce = kernels_named(lower::collective_kernels(), row.kernels.all_reduce);
+  stack.kernels.experts = kernels_named(lower::expert_kernels(), row.kernels.experts);
   if (!row.parameters.empty())
     run_kernel(stack, std::string(row.kernels.attention_decode) + ' ' + std::string(row.parameters));
   return stack;

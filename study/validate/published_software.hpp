@@ -24,7 +24,7 @@ enum class KvLayout : std::uint8_t { paged, contiguous };
 
 // Kernels of a library, as stack files name them; empty: it has none.
 struct LibraryKernels {
-  std::string_view matmul, attention_prefill, attention_decode, all_reduce;
+  std::string_view matmul, attention_prefill, attention_decode, all_reduce, experts{};
 };
 
 struct PublishedSoftware {

@@ -16,7 +16,7 @@ namespace {
 constexpr PublishedWeights gguf(std::string_view published, Dtype dtype, double bits, std::string_view note) {
   return {published, {dtype, 32}, Dtype::int8, bits, note};
 }
-constexpr std::array<PublishedWeights, 36> kWeights{{
+constexpr std::array<PublishedWeights, 37> kWeights{{
     gguf("q2_k", Dtype::int4, 3.0, "Q2_K as int4 of 3.0 bits a weight; head as int8"),
     gguf("q2_k_s", Dtype::int4, 2.7, "Q2_K_S as int4 of 2.7 bits a weight; head as int8"),
     gguf("q3_k_s", Dtype::int4, 3.4375, "Q3_K_S as int4 of 3.4 bits a weight; head as int8"),
@@ -40,6 +40,7 @@ constexpr std::array<PublishedWeights, 36> kWeights{{
     gguf("q4_k_s", Dtype::int4, 4.6, "Q4_K_S as int4 of 4.6 bits a weight; head Q6_K as int8"),
     gguf("q4_k_m", Dtype::int4, 4.8, "Q4_K_M as int4 of 4.8 bits a weight; head Q6_K as int8"),
     gguf("ud-q4_k_xl", Dtype::int4, 4.9, "UD-Q4_K_XL as int4 of about 4.9 bits a weight; head as int8"),
+    gguf("ud-q4_k_m", Dtype::int4, 4.9, "UD-Q4_K_M as int4 of about 4.9 bits a weight; head as int8"),
     gguf("q5_0", Dtype::int8, 5.5, "Q5_0 as int8 of 5.5 bits a weight; head Q6_K as int8"),
     gguf("q5_1", Dtype::int8, 6.0, "Q5_1 as int8 of 6.0 bits a weight; head Q6_K as int8"),
     gguf("q5_k_s", Dtype::int8, 5.5, "Q5_K_S as int8 of 5.5 bits a weight; head Q6_K as int8"),

@@ -146,7 +146,6 @@ RequestWorkload requests_of(const ServedLoad& load, const ServedChoices& choices
 
 std::string shipped_model(const std::string& hub_name) {
   const std::string name = lower_case(hub_name.substr(hub_name.rfind('/') + 1));
-  require_scored(name);
   for (std::size_t end = name.size(); end != std::string::npos && end > 0; end = name.rfind('-', end - 1))
     if (const std::string shorter = name.substr(0, end); try_find_model(shorter)) return shorter;
   throw InputError("no model of scenarios/models begins the name '" + name + "'");

@@ -29,6 +29,7 @@ TEST_CASE("the table names stacks and kernels that there are") {
     CHECK(is_listed(lower::attention_kernels(), row.kernels.attention_prefill));
     CHECK(is_listed(lower::attention_kernels(), row.kernels.attention_decode));
     CHECK(is_listed(lower::collective_kernels(), row.kernels.all_reduce));
+    CHECK(is_listed(lower::expert_kernels(), row.kernels.experts));
   }
 }
 
@@ -42,7 +43,7 @@ TEST_CASE("the longest row that has something for the machine counts") {
   CHECK(stack_of("vLLM", "a100-40gb") == "vllm-0.5-cuda");
   CHECK(stack_of("vLLM 0.14.0 vllm_flash_attn", "h100-sxm") == "vllm-cuda");
   CHECK(stack_of("VLLM (rocm dev docker)", "mi300x") == "vllm-rocm");
-  CHECK(stack_of("vLLM 0.18.1+das tuned", "bw1000") == "vllm-dtk");
+  CHECK(stack_of("vLLM 0.18.1+das tuned", "bw1000") == "vllm-0.18-dtk");
   CHECK(stack_of("vLLM 0.18.1+das tuned", "mi300x") == "vllm-rocm");
   CHECK(stack_of("vLLM", "h100-sxm") == "vllm-0.5-cuda");
   CHECK(stack_of("vLLM 0.20.1", "h100-sxm") == "vllm-cuda");
