@@ -121,8 +121,7 @@ TEST_CASE("a prompt may be the rest of a longer context") {
 }
 
 TEST_CASE("what has no price yet says why") {
-  CHECK_THAT(unpriced("fused_moe,bw1000,1,vLLM,,bf16,,,,,,64,14336,4096,,,,1,s,,"),
-             ContainsSubstring("E=8 top-k=2"));
+  CHECK_THAT(unpriced("fused_moe,bw1000,1,vLLM,,bf16,,,,,,64,14336,4096,,,,1,s,,"), ContainsSubstring("E=8 top-k=2"));
   CHECK_THAT(unpriced("fused_moe,bw1000,1,RCCL,,bf16,,,,,,64,14336,4096,,,,1,s,,"),
              ContainsSubstring("no kernel of a mixture of experts of RCCL"));
   CHECK_THAT(unpriced("ttft,h20-96gb,8,SGLang,DeepSeek-V4-Flash,fp8,,,512,,,,,,,,,1,s,,"),
