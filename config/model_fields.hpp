@@ -52,6 +52,14 @@ void visit_attention_sizes(Net& net, Visit&& visit) {
   visit("linear_conv_kernel_dim", net.conv_kernel);
 }
 
+// Those of a mixture of experts that a scenario may change, by their names in most families' config.json.
+template <class Experts, class Visit>
+void visit_mixture_sizes(Experts& experts, Visit&& visit) {
+  visit("num_experts", experts.num_experts);
+  visit("num_experts_per_tok", experts.num_experts_per_tok);
+  visit("moe_intermediate_size", experts.intermediate_size);
+}
+
 // Those of the MLP, of which there may be none beside experts, and of the attention.
 template <class Kind, class Visit>
 void visit_layer_sizes(Kind& kind, Visit&& visit) {

@@ -132,6 +132,7 @@ ModelShape resolve_model(ModelShape model, const ModelChoice& choice) {
   visit_model_sizes(model, change);
   for (LayerKind& kind : model.kinds) {  // beside experts, intermediate_size is that of other layers
     if (!kind.experts) change("intermediate_size", kind.mlp.intermediate_size);
+    if (kind.experts) visit_mixture_sizes(*kind.experts, change);
     std::visit([&change](auto& attention) { visit_attention_sizes(attention, change); }, kind.attention);
   }
   for (const auto& [key, value] : choice.overrides)

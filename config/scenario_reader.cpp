@@ -37,6 +37,8 @@ void read_model(MapReader& reader, ModelChoice& model) {
   read_size(kLayersField, 0);
   visit_model_sizes(none, read_size);
   visit_layer_sizes(none.kinds.front(), read_size);
+  const Experts no_experts;
+  visit_mixture_sizes(no_experts, read_size);
   for (const char* key : {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) read_size(key, 0);
   fields.finish();
 }
