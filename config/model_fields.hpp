@@ -42,6 +42,27 @@ void visit_attention_sizes(Mla& attention, Visit&& visit) {
   visit("v_head_dim", attention.v_head_dim);
 }
 
+template <class Entries, class Visit>
+requires std::same_as<std::remove_const_t<Entries>, CompressedAttention>
+void visit_attention_sizes(Entries& attention, Visit&& visit) {
+  visit("num_attention_heads", attention.num_attention_heads);
+  visit("head_dim", attention.head_dim);
+  visit("qk_rope_head_dim", attention.qk_rope_head_dim);
+  visit("q_lora_rank", attention.q_lora_rank);
+  visit("o_groups", attention.o_groups);
+  visit("o_lora_rank", attention.o_lora_rank);
+  visit("sliding_window", attention.sliding_window);
+}
+
+// Those that only layers with entries, or with an indexer, have.
+template <class Entries, class Visit>
+void visit_entry_sizes(Entries& attention, Visit&& visit) {
+  visit("compress_ratio", attention.compress_ratio);
+  visit("index_n_heads", attention.index_n_heads);
+  visit("index_head_dim", attention.index_head_dim);
+  visit("index_topk", attention.index_topk);
+}
+
 template <class Net, class Visit>
 requires std::same_as<std::remove_const_t<Net>, GatedDeltaNet>
 void visit_attention_sizes(Net& net, Visit&& visit) {
@@ -81,6 +102,8 @@ void visit_expert_flags(Experts& experts, Visit&& visit) {
   visit("correction_bias", experts.correction_bias);
   visit("bias", experts.bias);
   visit("shared_gate", experts.shared_gate);
+  visit("by_token_id", experts.by_token_id);
+  visit("own_norms", experts.own_norms);
 }
 
 // The same for what is true or false, and false by default.
@@ -104,6 +127,8 @@ void visit_layer_flags(Kind& kind, Visit&& visit) {
     visit("sinks", attention->sinks);
     visit("output_gate", attention->output_gate);
     visit("shares_kv", attention->shares_kv);
+    visit("k_eq_v", attention->k_eq_v);
+    visit("v_norm", attention->v_norm);
   }
   if (auto* attention = std::get_if<Mla>(&kind.attention)) visit("attention_bias", attention->bias);
   visit("mlp_bias", kind.mlp.bias);
@@ -125,11 +150,14 @@ inline constexpr Words<BlockKind, 3> kBlocks{{{"sequential", BlockKind::sequenti
 inline constexpr Words<PositionKind, 3> kPositions{
     {{"rope", PositionKind::rope}, {"alibi", PositionKind::alibi}, {"none", PositionKind::none}}};
 inline constexpr Words<RopePairs, 2> kRopePairs{{{"halves", RopePairs::halves}, {"neighbours", RopePairs::neighbours}}};
-enum class AttentionWord : std::uint8_t { gqa, mla, gated_delta_net };
-inline constexpr Words<AttentionWord, 3> kAttentions{
-    {{"gqa", AttentionWord::gqa}, {"mla", AttentionWord::mla}, {"gated_delta_net", AttentionWord::gated_delta_net}}};
-inline constexpr Words<ExpertScoring, 2> kScorings{
-    {{"softmax", ExpertScoring::softmax}, {"sigmoid", ExpertScoring::sigmoid}}};
+enum class AttentionWord : std::uint8_t { gqa, mla, gated_delta_net, compressed };  // as in Attention
+inline constexpr Words<AttentionWord, 4> kAttentions{{{"gqa", AttentionWord::gqa},
+                                                      {"mla", AttentionWord::mla},
+                                                      {"gated_delta_net", AttentionWord::gated_delta_net},
+                                                      {"compressed", AttentionWord::compressed}}};
+inline constexpr Words<ExpertScoring, 3> kScorings{{{"softmax", ExpertScoring::softmax},
+                                                    {"sigmoid", ExpertScoring::sigmoid},
+                                                    {"sqrt_softplus", ExpertScoring::sqrt_softplus}}};
 inline constexpr Words<QkNorm, 4> kQkNorms{{{"none", QkNorm::none},
                                             {"per_head", QkNorm::per_head},
                                             {"unweighted", QkNorm::unweighted},

@@ -127,6 +127,10 @@ ModelShape resolve_model(ModelShape model, const ModelChoice& choice) {
     value = found->second;
     changed.insert(found->first);
   };
+  if (model.has_unequal_heads())
+    for (const char* key : {"num_key_value_heads", "head_dim"})
+      if (choice.overrides.contains(key))
+        throw InputError(std::string("model.") + key + ": layers of " + model.name + " have heads that differ");
   int num_layers = model.num_layers();
   change(kLayersField, num_layers);
   visit_model_sizes(model, change);

@@ -57,6 +57,13 @@ void read_attention(MapReader& reader, Mla& attention) {
 
 void read_attention(MapReader& /*reader*/, GatedDeltaNet& /*net*/) {}
 
+void read_attention(MapReader& reader, CompressedAttention& attention) {
+  visit_entry_sizes(attention, [&reader](std::string_view key, int& value) {
+    reader.optional(key, value, between(1, kLargestModelField));
+  });
+  read_position(reader, attention.position);
+}
+
 Experts read_experts(MapReader reader) {
   Experts experts;
   visit_expert_sizes(experts, [&reader](std::string_view key, int& value) {
@@ -76,6 +83,7 @@ void read_layer_kind(MapReader& reader, LayerKind& kind) {
   reader.optional("attention", word, kAttentions);
   if (word == AttentionWord::mla) kind.attention = Mla{};
   if (word == AttentionWord::gated_delta_net) kind.attention = GatedDeltaNet{};
+  if (word == AttentionWord::compressed) kind.attention = CompressedAttention{};
   if (reader.optional("experts") != nullptr) kind.experts = read_experts(reader.optional_map("experts"));
   visit_layer_sizes(kind, [&reader](std::string_view key, int& value) {
     reader.required(key, value, between(1, kLargestModelField));
@@ -166,6 +174,14 @@ void add_attention(Json& json, const LayerKind& kind, const GatedDeltaNet& /*net
   if (kind.norms != NormPlacement::pre) json["norms"] = word_of(kNormPlacements, kind.norms);
 }
 
+void add_attention(Json& json, const LayerKind& kind, const CompressedAttention& attention) {
+  if (kind.norms != NormPlacement::pre) json["norms"] = word_of(kNormPlacements, kind.norms);
+  visit_entry_sizes(attention, [&json](std::string_view key, int value) {
+    if (value > 0) json[std::string(key)] = value;
+  });
+  add_position(json, attention.position);
+}
+
 Json experts_json(const Experts& experts) {
   Json json;
   visit_expert_sizes(experts, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
@@ -213,6 +229,8 @@ void read_trace_model(MapReader reader, TraceSchema schema, ModelShape& model) {
   reader.optional("learned_positions", model.learned_positions, between(1, kLargestModelField));
   reader.optional("embedding_scale", model.embedding_scale, above(0));
   reader.optional("final_logit_soft_cap", model.final_logit_soft_cap, above(0));
+  reader.optional("residual_streams", model.residual_streams, between(2, kLargestModelField));
+  reader.optional("sinkhorn_iterations", model.sinkhorn_iterations, between(1, kLargestModelField));
   reader.required("dtype", model.dtype);
   reader.required("rms_norm_eps", model.norm_eps, above(0));
   int num_layers = 0;
@@ -236,6 +254,8 @@ nlohmann::ordered_json trace_model_json(const ModelShape& model) {
   if (model.learned_positions > 0) json["learned_positions"] = model.learned_positions;
   if (model.embedding_scale != 1.0) json["embedding_scale"] = model.embedding_scale;
   if (model.final_logit_soft_cap > 0) json["final_logit_soft_cap"] = model.final_logit_soft_cap;
+  if (model.residual_streams > 1) json["residual_streams"] = model.residual_streams;
+  if (model.sinkhorn_iterations > 0) json["sinkhorn_iterations"] = model.sinkhorn_iterations;
   json["dtype"] = name(model.dtype);
   json["rms_norm_eps"] = model.norm_eps;
   json[std::string(kLayersField)] = model.num_layers();

@@ -38,6 +38,14 @@ std::string_view name(OpKind kind) {
       return "delta_rule";
     case OpKind::gated_norm:
       return "gated_norm";
+    case OpKind::compress_kv:
+      return "compress_kv";
+    case OpKind::index_scores:
+      return "index_scores";
+    case OpKind::choose_entries:
+      return "choose_entries";
+    case OpKind::mix_streams:
+      return "mix_streams";
     case OpKind::residual_add:
       return "residual_add";
     case OpKind::soft_cap:

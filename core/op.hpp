@@ -31,6 +31,10 @@ enum class OpKind : std::uint8_t {
   causal_conv,        // gated delta net: a convolution of Q, K and V over the newest tokens
   delta_rule,         // gated delta net: the state takes in the new tokens, and is read
   gated_norm,         // gated delta net: the norm of each head's output, times the activation of a gate
+  compress_kv,        // makes compressed entries of tokens' values, by a softmax of weights over the tokens of each
+  index_scores,       // the indexer's score of each entry for each token
+  choose_entries,     // of each token the entries that score best
+  mix_streams,        // hyper-connections: residual streams to a half's input, or a half's output to them
   residual_add,       // where no norm does it: the residual plus what a layer's half gave
   soft_cap,           // of logits: cap * tanh(logit / cap)
   all_reduce,         // m rows of n values, summed over the devices that share the model
@@ -58,6 +62,9 @@ enum class WeightSlot : std::uint8_t {
   delta_gates,  // gated delta net: of each head decay and step
   delta_conv,
   delta_norm,
+  compress_proj,  // what entries are made from, the indexer's too, and the weights of its heads
+  compress_norm,  // of the entries; and a bias of the weights by the place in an entry
+  o_a_proj,       // of each group of heads a latent
   o_proj,
   attention_post_norm,
   mlp_norm,
@@ -68,14 +75,16 @@ enum class WeightSlot : std::uint8_t {
   up_proj,           // of a gated MLP gate and up
   down_proj,
   mlp_post_norm,
+  streams,  // weights of the residual streams before attention, and before the MLP
   final_norm,
+  head_streams,  // before the final norm
   lm_head,
 };
-inline constexpr std::size_t kWeightSlots = 26;
+inline constexpr std::size_t kWeightSlots = 31;
 
 // Each layer has its own.
 [[nodiscard]] constexpr bool is_of_layer(WeightSlot slot) {
-  return slot >= WeightSlot::attention_norm && slot <= WeightSlot::mlp_post_norm;
+  return slot >= WeightSlot::attention_norm && slot <= WeightSlot::streams;
 }
 
 // Activations that ops hand on to each other: [tokens, width] each.
@@ -123,10 +132,12 @@ struct AttentionWork {
   int block_size = 0;
   int sliding_window = 0;  // tokens that each query sees; 0 = all
   bool in_chunks = false;  // those of its own chunk of sliding_window tokens
+  int compress_ratio = 0;  // beside its window, each query sees an entry for so many tokens before it; 0: no entries
+  int most_entries = 0;    // of them, those that it has chosen, at most; 0: all
   Dtype kv_dtype = Dtype::f16;
   bool has_alibi = false;     // scores get a multiple of the distance
   bool has_soft_cap = false;  // scores become cap * tanh(score / cap)
-  bool is_latent = false;     // MLA: a token's key is its latent, whose first values are its value
+  bool is_latent = false;     // MLA: a token's key is its latent, whose first values are its value; so are entries
   bool is_paged = true;       // false: K and V lie in a buffer, token after token
   double query_tokens = 0;    // new tokens
   double context_tokens = 0;  // KV tokens that are loaded, each counted once per sequence

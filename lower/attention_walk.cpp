@@ -1,6 +1,7 @@
 #include "lower/attention_walk.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/attention_work.hpp"
 
@@ -33,7 +34,8 @@ struct Walk {
 }
 
 // One query token: partitions share the context from `begin` on.
-[[nodiscard]] Walk decode_walk(const AttentionWork& work, const AttentionTile& tile, int begin, int context) {
+[[nodiscard]] Walk decode_walk(const AttentionWork& work, const AttentionTile& tile, const SequenceSlice& sequence) {
+  const auto [begin, context] = loaded_tokens(work, sequence.num_computed_tokens, sequence.num_computed_tokens);
   const int partition_tokens = tile.partition_tokens;
   Walk walk;
   walk.tokens = walk.longest = context - begin;
@@ -50,12 +52,29 @@ struct Walk {
   return walk;
 }
 
+// Queries that have chosen their entries share none: each gathers its own.
+[[nodiscard]] Walk gathering_walk(const AttentionWork& work, const SequenceSlice& sequence) {
+  const int last = sequence.context_tokens() - 1;
+  const auto [begin, end] = loaded_tokens(work, last, last);
+  Walk walk;
+  walk.tokens = entry_pairs(work.compress_ratio, work.most_entries, sequence.context_tokens()) -
+                entry_pairs(work.compress_ratio, work.most_entries, sequence.num_computed_tokens) +
+                static_cast<double>(std::min(work.sliding_window, end)) * sequence.num_new_tokens;
+  walk.longest = end - begin;
+  walk.workgroups = sequence.num_new_tokens;
+  walk.entries = walk.tokens;
+  walk.look_ups = std::ceil(walk.tokens / kKvTileTokens);  // their numbers lie in a row
+  return walk;
+}
+
 // Query tiles walk the context from what their first token sees up to their own last token: causal.
 [[nodiscard]] Walk prefill_walk(const AttentionWork& work, const SequenceSlice& sequence, const AttentionTile& tile) {
+  if (work.most_entries > 0) return gathering_walk(work, sequence);
   Walk walk;
   for (int first = 0; first < sequence.num_new_tokens; first += tile.query_tokens) {
-    const int begin = first_loaded_token(work, sequence.num_computed_tokens + first);
-    const int end = sequence.num_computed_tokens + std::min(first + tile.query_tokens, sequence.num_new_tokens);
+    const int last = std::min(first + tile.query_tokens, sequence.num_new_tokens) - 1;
+    const auto [begin, end] =
+        loaded_tokens(work, sequence.num_computed_tokens + first, sequence.num_computed_tokens + last);
     const int blocks = blocks_of(begin, end, work.block_size);
     walk.tokens += end - begin;
     walk.entries += blocks;
@@ -74,10 +93,8 @@ class Walks {
   const Walk& of(const SequenceSlice& sequence) {
     if (last_.phase != sequence.phase || last_.num_computed_tokens != sequence.num_computed_tokens ||
         last_.num_new_tokens != sequence.num_new_tokens)
-      walk_ = sequence.phase == Phase::decode
-                  ? decode_walk(work_, tile_, first_loaded_token(work_, sequence.num_computed_tokens),
-                                sequence.context_tokens())
-                  : prefill_walk(work_, sequence, tile_);
+      walk_ =
+          sequence.phase == Phase::decode ? decode_walk(work_, tile_, sequence) : prefill_walk(work_, sequence, tile_);
     last_ = sequence;
     return walk_;
   }

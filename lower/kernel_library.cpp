@@ -41,7 +41,7 @@ constexpr std::array<const MatmulKernel*, 16> kMatmuls{
     &llama_cpp::kQuantizedMatmul,
 };
 
-constexpr std::array<const AttentionKernel*, 18> kAttentions{
+constexpr std::array<const AttentionKernel*, 19> kAttentions{
     &dculab_gpu::kAttention,
     &flash_attention::kFlashAttention2,
     &flash_attention::kFlashAttention3,
@@ -56,6 +56,7 @@ constexpr std::array<const AttentionKernel*, 18> kAttentions{
     &hygon::kFlashAttention,
     &latent_attention::kTritonMla,
     &latent_attention::kFlashMla,
+    &latent_attention::kFlashMlaSparse,
     &sglang::kTritonDecode,
     &sglang::kTritonExtend,
     &llama_cpp::kPerHead,
@@ -87,8 +88,12 @@ template <class T>
   return !work.is_paged || (size % limits.block_multiple == 0 && is_one_of(limits.block_sizes, size));
 }
 
+[[nodiscard]] bool has_entries(const AttentionWork& work) { return work.is_latent && work.value_dim == work.head_dim; }
+
 [[nodiscard]] bool serves_latents(const AttentionLimits& limits, const AttentionWork& work) {
-  return limits.latents == Latents::takes || work.is_latent == (limits.latents == Latents::only);
+  if (has_entries(work)) return limits.latents == Latents::entries;
+  return limits.latents == Latents::takes ||
+         (limits.latents != Latents::entries && work.is_latent == (limits.latents == Latents::only));
 }
 
 [[nodiscard]] bool serves_head(const AttentionLimits& limits, int head_dim) {
@@ -211,8 +216,10 @@ std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& d
   const AttentionLimits& limits = kernel.limits;
   if (!kernel.runs_on(device)) return "is not for this device";
   if (!serves_latents(limits, work))
-    return limits.latents == Latents::only ? "takes latents alone"
-                                           : "takes no latents, whose values are part of their keys";
+    return limits.latents == Latents::entries ? "takes compressed entries alone"
+           : has_entries(work)                ? "takes no compressed entries"
+           : limits.latents == Latents::only  ? "takes latents alone"
+                                              : "takes no latents, whose values are part of their keys";
   if (!serves_block(limits, work))
     return "takes block sizes of " + (limits.block_sizes.empty()
                                           ? "multiples of " + std::to_string(limits.block_multiple)
@@ -281,6 +288,10 @@ ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& devi
     case OpKind::causal_conv:
     case OpKind::delta_rule:
     case OpKind::gated_norm:
+    case OpKind::compress_kv:
+    case OpKind::index_scores:
+    case OpKind::choose_entries:
+    case OpKind::mix_streams:
     case OpKind::residual_add:
     case OpKind::soft_cap:
       break;

@@ -104,8 +104,9 @@ struct ExpertKernel {
 // Whether a kernel adds ALiBi's slopes to the scores.
 enum class Alibi : std::uint8_t { takes, no, unknown };
 
-// Whether an attention kernel takes MLA's latents, whose values are a part of their keys.
-enum class Latents : std::uint8_t { no, takes, only };
+// Whether an attention kernel takes MLA's latents, whose values are a part of their keys; or a window and compressed
+// entries, whose values are their keys.
+enum class Latents : std::uint8_t { no, takes, only, entries };
 
 // Which shapes an attention kernel serves. Empty lists and zeros: all.
 struct AttentionLimits {

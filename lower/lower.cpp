@@ -10,6 +10,7 @@
 #include "lower/delta_rule.hpp"
 #include "lower/elementwise.hpp"
 #include "lower/expert_product.hpp"
+#include "lower/index_scores.hpp"
 #include "lower/matmul.hpp"
 
 namespace dculab::lower {
@@ -42,6 +43,7 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
   if (chosen.attention != nullptr)
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
   if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
+  if (op.kind == OpKind::index_scores) return lower_index_scores(op, device, launch);
   if (chosen.collective == nullptr) {
     lower_elementwise(op, device, launch);
     const ExpertKernel* sorts = op.kind == OpKind::route_tokens ? expert_kernel_of(kernels, op, device) : nullptr;

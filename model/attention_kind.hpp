@@ -1,4 +1,5 @@
-// How the tokens of a layer see each other: grouped-query attention, attention over latents, or a recurrent state.
+// How the tokens of a layer see each other: grouped-query attention, attention over latents or over compressed
+// entries, or a recurrent state.
 #pragma once
 
 #include <cmath>
@@ -79,10 +80,14 @@ struct Gqa {
   bool sinks = false;         // each query head has a score beside those of tokens, whose weight is lost: gpt-oss
   bool output_gate = false;   // the output is multiplied by the sigmoid of a gate, which the queries' matrix gives too
   bool shares_kv = false;     // K and V are those of an earlier layer, ModelShape::kv_sources: cross-layer attention
+  bool k_eq_v = false;        // V is what K's projection gives, before K's norm: Gemma 4
+  bool v_norm = false;        // an RMS norm of each head of V, without weights: Gemma 4
 
+  // Matrices that give K and V.
+  [[nodiscard]] int kv_projections() const { return shares_kv ? 0 : k_eq_v ? 1 : 2; }
   // Values of a token that its own projections give: Q, its gate, K and V.
   [[nodiscard]] int projected_width() const {
-    return (output_gate ? 2 : 1) * heads.query_width() + (shares_kv ? 0 : 2 * heads.kv_width());
+    return (output_gate ? 2 : 1) * heads.query_width() + kv_projections() * heads.kv_width();
   }
   // Of scores, before the soft cap.
   [[nodiscard]] double score_scale() const { return 1.0 / std::sqrt(query_scalar > 0 ? query_scalar : heads.head_dim); }
@@ -140,6 +145,44 @@ struct GatedDeltaNet {
   friend bool operator==(const GatedDeltaNet&, const GatedDeltaNet&) = default;
 };
 
-using Attention = std::variant<Gqa, Mla, GatedDeltaNet>;
+// DeepSeek-V4's attention: one key for all query heads, which is its value too. A token sees the tokens of a window,
+// and of all tokens before it compressed entries, one for every `compress_ratio` tokens. Where there is an indexer, it
+// sees the `index_topk` entries alone whose own small keys score best. Priced, not run.
+// Source: transformers, models/deepseek_v4/modeling_deepseek_v4.py.
+struct CompressedAttention {
+  int num_attention_heads = 0;
+  int head_dim = 0;
+  int qk_rope_head_dim = 0;  // values of a head that are rotated, its last
+  int q_lora_rank = 0;       // of the queries' latent
+  int o_groups = 0;          // of heads, each of which o_a_proj turns into a latent;
+  int o_lora_rank = 0;       // o_b_proj makes the output from the latents of all groups
+  int sliding_window = 0;    // a token sees itself and the window - 1 tokens before it
+  int compress_ratio = 0;    // tokens of an entry; 0 = no entries: the window alone
+  int index_n_heads = 0;     // of the indexer; 0 = none: a token sees all entries before it
+  int index_head_dim = 0;
+  int index_topk = 0;
+  Position position{};
+
+  [[nodiscard]] bool has_indexer() const { return index_n_heads > 0; }
+  [[nodiscard]] int query_width() const { return num_attention_heads * head_dim; }
+  [[nodiscard]] int index_query_width() const { return index_n_heads * index_head_dim; }
+  [[nodiscard]] int output_latents() const { return o_groups * o_lora_rank; }
+  // With an indexer an entry is made of its own tokens and of the entry's before: each token gives values for both.
+  [[nodiscard]] int series() const { return has_indexer() ? 2 : 1; }
+  // Values of an entry: the key, and the indexer's.
+  [[nodiscard]] int entry_width() const {
+    return compress_ratio == 0 ? 0 : head_dim + (has_indexer() ? index_head_dim : 0);
+  }
+  // Values of a token that entries are made from, as many of them as weights of the others.
+  [[nodiscard]] int compressor_width() const { return 2 * series() * entry_width(); }
+  // Values that a sequence keeps of the tokens whose entry is not complete, and of the entry before.
+  [[nodiscard]] double open_entry_values() const {
+    return static_cast<double>(compress_ratio) * (compressor_width() + (series() - 1) * 2.0 * entry_width());
+  }
+
+  friend bool operator==(const CompressedAttention&, const CompressedAttention&) = default;
+};
+
+using Attention = std::variant<Gqa, Mla, GatedDeltaNet, CompressedAttention>;
 
 }  // namespace dculab

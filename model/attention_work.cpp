@@ -57,6 +57,24 @@ void add_sequence(AttentionWork& work, const SequenceSlice& sequence) {
   work.padded_tokens += static_cast<double>(blocks) * work.block_size;
 }
 
+// The same of compressed attention. What a query has chosen is another's too: all that it could see, if there are
+// enough of them.
+void add_sequence_of_entries(AttentionWork& work, const SequenceSlice& sequence) {
+  const int context = sequence.context_tokens(), computed = sequence.num_computed_tokens;
+  const double pairs = entry_pairs(work.compress_ratio, work.most_entries, context) -
+                       entry_pairs(work.compress_ratio, work.most_entries, computed);
+  const int entries = static_cast<int>(std::min<double>(context / work.compress_ratio, pairs));
+  const int tokens = work.sliding_window == 0 ? 0 : context - first_loaded_token(work.sliding_window, computed);
+  const int blocks = blocks_of(0, entries, work.block_size) + blocks_of(0, tokens, work.block_size);
+  work.num_sequences += 1;
+  work.query_tokens += sequence.num_new_tokens;
+  work.context_tokens += entries + tokens;
+  work.score_pairs += pairs;
+  if (work.sliding_window > 0) work.score_pairs += score_pairs(work.sliding_window, false, sequence);
+  work.kv_blocks += blocks;
+  work.padded_tokens += static_cast<double>(blocks) * work.block_size;
+}
+
 // Distinct bytes of K and V that attention moves in one layer.
 struct KvBytes {
   Bytes read;
@@ -93,6 +111,21 @@ int first_loaded_token(int sliding_window, int position) {
 int first_loaded_token(const AttentionWork& work, int position) {
   if (!work.in_chunks) return first_loaded_token(work.sliding_window, position);
   return position / work.sliding_window * work.sliding_window / kKvTileTokens * kKvTileTokens;
+}
+
+LoadedTokens loaded_tokens(const AttentionWork& work, int first, int last) {
+  if (work.compress_ratio == 0) return {first_loaded_token(work, first), last + 1};
+  const int entries = (last + 1) / work.compress_ratio;
+  const int chosen = work.most_entries == 0 ? entries : std::min(entries, work.most_entries);
+  return {0, chosen + (work.sliding_window == 0 ? 0 : last + 1 - first_loaded_token(work.sliding_window, first))};
+}
+
+double entry_pairs(int compress_ratio, int most, double tokens) {
+  if (compress_ratio == 0) return 0;
+  const double ratio = compress_ratio;
+  const double all = most == 0 ? tokens : std::min(tokens, most * ratio);  // these see what there is, the rest `most`
+  const double whole = std::floor(all / ratio);
+  return ratio * whole * (whole - 1) / 2 + whole * (all - whole * ratio + 1) + most * (tokens - all);
 }
 
 int blocks_of(int begin, int end, int block_size) { return (end + block_size - 1) / block_size - begin / block_size; }
@@ -161,6 +194,70 @@ Op plan_attention(const Mla& attention, const EngineOptions& options, const Batc
   if (absorbs) op.add({OperandRole::block_table, Bytes(kBlockIdBytes * work.kv_blocks), Bytes(kBlockIdBytes)});
   op.add({OperandRole::output, storage(options.activation_dtype, work.query_tokens * heads * work.value_dim),
           storage(options.activation_dtype, work.value_dim)});
+  op.attention = work;
+  return op;
+}
+
+Op plan_attention(const CompressedAttention& attention, const EngineOptions& options, const Batch& batch, Phase phase) {
+  Op op;
+  op.kind = phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill;
+  op.name = phase == Phase::decode ? "attention_decode" : "attention_prefill";
+  op.input = Buffer::queries;
+  op.output = Buffer::attention;
+  op.activation_dtype = options.activation_dtype;
+  AttentionWork work{.num_query_heads = attention.num_attention_heads,
+                     .num_kv_heads = 1,
+                     .head_dim = attention.head_dim,
+                     .value_dim = attention.head_dim,
+                     .block_size = options.block_size,
+                     .sliding_window = attention.sliding_window,
+                     .compress_ratio = attention.compress_ratio,
+                     .most_entries = attention.has_indexer() ? attention.index_topk : 0,
+                     .kv_dtype = options.kv_cache_dtype,
+                     .is_latent = true};
+  for (const SequenceSlice& sequence : batch.sequences)
+    if (sequence.phase == phase)
+      work.compress_ratio == 0 ? add_sequence(work, sequence) : add_sequence_of_entries(work, sequence);
+  const double query_values = work.query_tokens * attention.query_width();
+  const double run_tokens = std::min<double>(work.most_entries > 0 ? 1 : work.block_size, work.context_tokens);
+  op.m = static_cast<std::int64_t>(work.query_tokens);
+  op.n = attention.query_width();
+  op.flops = FlopCount(4 * work.score_pairs * attention.query_width());
+  op.add({OperandRole::kv_read, kv_storage(work.kv_dtype, work.context_tokens * work.head_dim, work.head_dim),
+          storage(work.kv_dtype, run_tokens * work.head_dim)});
+  op.add({OperandRole::activation, storage(options.activation_dtype, query_values),
+          storage(options.activation_dtype, work.head_dim)});
+  op.add({OperandRole::block_table, Bytes(kBlockIdBytes * work.kv_blocks), Bytes(kBlockIdBytes)});
+  op.add({OperandRole::output, storage(options.activation_dtype, query_values),
+          storage(options.activation_dtype, work.head_dim)});
+  op.attention = work;
+  return op;
+}
+
+Op plan_index_scores(const CompressedAttention& attention, const EngineOptions& options, const Batch& batch) {
+  Op op;
+  op.kind = OpKind::index_scores;
+  op.name = "index_scores";
+  op.input = Buffer::queries;
+  op.activation_dtype = options.activation_dtype;
+  AttentionWork work{.num_query_heads = attention.index_n_heads,
+                     .num_kv_heads = 1,
+                     .head_dim = attention.index_head_dim,
+                     .block_size = options.block_size,
+                     .compress_ratio = attention.compress_ratio,
+                     .kv_dtype = options.kv_cache_dtype};
+  for (const SequenceSlice& sequence : batch.sequences) add_sequence_of_entries(work, sequence);
+  const double heads = work.num_query_heads;
+  const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
+  op.m = static_cast<std::int64_t>(work.query_tokens);
+  op.n = attention.index_query_width();
+  op.flops = FlopCount(work.score_pairs * heads * (2.0 * work.head_dim + 3));  // cut off, weighted, added
+  op.add({OperandRole::kv_read, kv_storage(work.kv_dtype, work.context_tokens * work.head_dim, work.head_dim),
+          storage(work.kv_dtype, run_tokens * work.head_dim)});
+  op.add({OperandRole::activation, storage(options.activation_dtype, work.query_tokens * heads * (work.head_dim + 1.0)),
+          storage(options.activation_dtype, work.head_dim)});
+  op.add({OperandRole::block_table, Bytes(kBlockIdBytes * work.kv_blocks), Bytes(kBlockIdBytes)});
+  op.add({OperandRole::output, storage(Dtype::f32, work.score_pairs), storage(Dtype::f32, run_tokens)});
   op.attention = work;
   return op;
 }

@@ -19,6 +19,17 @@ inline constexpr int kKvTileTokens = 64;
 // The same for a query of `work`, whose window may be a chunk: the first token of its chunk.
 [[nodiscard]] int first_loaded_token(const AttentionWork& work, int position);
 
+// KV tokens that queries at positions [first, last] load, as a range: the cache has them in a row, or the entries of
+// compressed attention behind the tokens of its window.
+struct LoadedTokens {
+  int begin = 0, end = 0;
+};
+[[nodiscard]] LoadedTokens loaded_tokens(const AttentionWork& work, int first, int last);
+
+// Entries that the queries at positions [0, tokens) see, added up: of each the entries that are complete before it
+// ends, `most` of them where that is not 0.
+[[nodiscard]] double entry_pairs(int compress_ratio, int most, double tokens);
+
 // Blocks that hold tokens [begin, end).
 [[nodiscard]] int blocks_of(int begin, int end, int block_size);
 
@@ -30,6 +41,16 @@ inline constexpr int kKvTileTokens = 64;
 // absorbed, all query heads share one KV head, whose values are the first kv_lora_rank of a key.
 [[nodiscard]] Op plan_attention(const Mla& attention, const EngineOptions& options, const Batch& batch, Phase phase,
                                 LatentForm form);
+
+// The same over a window of tokens and compressed entries. The entries of a query are those that it has chosen, where
+// there is an indexer: kernels gather them for each query anew.
+[[nodiscard]] Op plan_attention(const CompressedAttention& attention, const EngineOptions& options, const Batch& batch,
+                                Phase phase);
+
+// The indexer's scores: of each query and each entry before it a sum over its heads, of the product of query and key,
+// cut off at 0, times the head's weight.
+[[nodiscard]] Op plan_index_scores(const CompressedAttention& attention, const EngineOptions& options,
+                                   const Batch& batch);
 
 // H2O's pass in one layer over the keys of all sequences: what each cached token gets of the new tokens' attention is
 // added to a sum for each KV head. One workgroup for each sequence and KV head.

@@ -43,8 +43,9 @@ Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch) {
   const Heads& heads = attention.heads;
   const double own_kv = attention.shares_kv ? 0.0 : heads.kv_width();
   const auto tokens = static_cast<double>(sizes.tokens);
+  const int kept_of_k = attention.k_eq_v ? heads.kv_width() : 0;  // V
   Op op = make_op(OpKind::rope_and_cache, {.name = "rope_and_cache", .input = Buffer::qkv, .output = Buffer::qkv},
-                  sizes, sizes.tokens, attention.projected_width());
+                  sizes, sizes.tokens, attention.projected_width() + kept_of_k);
   op.rotates = attention.position.kind == PositionKind::rope;
   op.rotates_part = op.rotates && (attention.position.pairs == RopePairs::neighbours ||
                                    attention.rotary_dim() != attention.heads.head_dim);

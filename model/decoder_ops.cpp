@@ -1,6 +1,7 @@
 #include "model/decoder_ops.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/activation_mode.hpp"
 
@@ -75,6 +76,16 @@ Op plan_matmul(const OpPlace& place, const StepSizes& sizes, WeightFormat format
   return op;
 }
 
+Op plan_grouped_product(const OpPlace& place, const StepSizes& sizes, int groups, std::int64_t tokens, int n, int k) {
+  Op op = plan_matmul(place, sizes, sizes.format_of(place.weight), tokens * groups, n, k);
+  op.groups = {.count = groups, .touched = static_cast<double>(groups), .longest_rows = static_cast<double>(tokens)};
+  for (std::size_t index = 0; index < kTileSizes; ++index)
+    op.groups.tiles[index] = groups * std::ceil(static_cast<double>(tokens) / (1 << index));
+  for (Operand& operand : op.operand_storage)
+    if (operand.role == OperandRole::weight) operand.unique *= op.groups.touched;
+  return op;
+}
+
 // residual += x for each of `added`; out = norm(residual). Reads those and the residual, writes it and out.
 // About 3 FLOP a value for rms_norm, and 7 for layer_norm, which subtracts a mean and adds a bias.
 Op plan_norm(const OpPlace& place, const StepSizes& sizes, std::int64_t rows, const Added& buffers) {
@@ -107,19 +118,28 @@ Op plan_residual_add(const StepSizes& sizes, bool adds_layer_before) {
 }
 
 // 3 FLOP a value, as of any RMS norm.
+Op plan_head_norm(const OpPlace& place, const StepSizes& sizes, int width, int head_dim, int weights) {
+  Op op = make_op(OpKind::qk_norm, place, sizes, sizes.tokens, width);
+  const double values = static_cast<double>(sizes.tokens) * width;
+  const Bytes gains = storage(sizes.model.dtype, weights);
+  op.flops = FlopCount(3 * values);
+  if (weights > 0) op.add({OperandRole::weight, gains, gains});
+  op.add({OperandRole::activation, activations(sizes, values), activations(sizes, head_dim)});
+  op.add({OperandRole::output, activations(sizes, values), activations(sizes, head_dim)});
+  return op;
+}
+
+// V's norm, where there is one, goes with those of Q and K.
 Op plan_qk_norm(const StepSizes& sizes) {
   const Gqa& attention = sizes.layer().gqa();
-  const int width = attention.heads.query_width() + attention.heads.kv_width();
-  const bool whole = attention.qk_norm == QkNorm::whole, weighted = attention.qk_norm != QkNorm::unweighted;
-  Op op =
-      make_op(OpKind::qk_norm, {"qk_norm", WeightSlot::qk_norm, Buffer::qkv, Buffer::qkv}, sizes, sizes.tokens, width);
-  const double values = static_cast<double>(sizes.tokens) * width;
-  const Bytes weights = storage(sizes.model.dtype, whole ? width : 2 * attention.heads.head_dim);
-  op.flops = FlopCount(3 * values);
-  if (weighted) op.add({OperandRole::weight, weights, weights});
-  op.add({OperandRole::activation, activations(sizes, values), activations(sizes, attention.heads.head_dim)});
-  op.add({OperandRole::output, activations(sizes, values), activations(sizes, attention.heads.head_dim)});
-  return op;
+  const Heads& heads = attention.heads;
+  const int keys = attention.shares_kv ? 0 : heads.kv_width();
+  const int width = heads.query_width() + keys, normed = width + (attention.v_norm ? keys : 0);
+  const int weights = attention.qk_norm == QkNorm::unweighted ? 0
+                      : attention.qk_norm == QkNorm::whole    ? width
+                                                              : (keys > 0 ? 2 : 1) * heads.head_dim;
+  return plan_head_norm({"qk_norm", WeightSlot::qk_norm, Buffer::qkv, Buffer::qkv}, sizes, normed, heads.head_dim,
+                        weights);
 }
 
 // A sigmoid costs about 5 FLOP.

@@ -74,6 +74,9 @@ using Added = std::array<Buffer, 2>;
 // residual += projected, unless it is the first layer's; out = residual. Where no norm stands before a layer's half.
 [[nodiscard]] Op plan_residual_add(const StepSizes& sizes, bool adds_layer_before);
 
+// RMS norms in place, of heads of `head_dim` values, `width` of a token in all, with so many weights.
+[[nodiscard]] Op plan_head_norm(const OpPlace& place, const StepSizes& sizes, int width, int head_dim, int weights);
+
 // In place, in the QKV buffer.
 [[nodiscard]] Op plan_qk_norm(const StepSizes& sizes);
 
@@ -83,10 +86,22 @@ using Added = std::array<Buffer, 2>;
 // Of the output of attention, in place, by the gate that lies behind Q, K and V.
 [[nodiscard]] Op plan_output_gate(const StepSizes& sizes);
 
-// latent_ops.cpp, delta_net_ops.cpp: the ops of a layer between its first norm and what its attention gives, in
-// `projected`.
+// latent_ops.cpp, compressed_ops.cpp, delta_net_ops.cpp: the ops of a layer between its first norm and what its
+// attention gives, in `projected`.
 void plan_latent_attention(StepPlan& plan, const StepSizes& sizes);
+void plan_compressed_attention(StepPlan& plan, const StepSizes& sizes);
 void plan_delta_net(StepPlan& plan, const StepSizes& sizes);
+
+// stream_ops.cpp: what models with residual streams have in place of the sums in norms. The embedding in all of them;
+// of them the input of a half of a layer, and its output back to them; and the input of the final norm.
+[[nodiscard]] Op plan_streams_of_embedding(const StepSizes& sizes);
+void plan_half_of_streams(StepPlan& plan, const StepSizes& sizes);
+[[nodiscard]] Op plan_streams_of_half(const StepSizes& sizes);
+void plan_head_of_streams(StepPlan& plan, const StepSizes& sizes);
+
+// A product for each of `groups`, of its own rows [tokens, k] with its own part of the weights [n, k].
+[[nodiscard]] Op plan_grouped_product(const OpPlace& place, const StepSizes& sizes, int groups, std::int64_t tokens,
+                                      int n, int k);
 
 // A product of the experts: rows of all tokens' choices, sorted by expert.
 [[nodiscard]] Op plan_expert_matmul(const OpPlace& place, const StepSizes& sizes, int n, int k);

@@ -7,18 +7,11 @@
 namespace dculab {
 namespace {
 
-// RMS norms of the queries' latent and of the KV latent, in place: 3 FLOP a value.
+// RMS norms of the queries' latent and of the KV latent.
 [[nodiscard]] Op plan_latent_norm(const StepSizes& sizes, const Mla& attention) {
   const int width = attention.q_lora_rank + attention.kv_lora_rank;
-  Op op = make_op(OpKind::qk_norm, {"latent_norm", WeightSlot::qk_norm, Buffer::qkv, Buffer::qkv}, sizes, sizes.tokens,
-                  width);
-  const double values = static_cast<double>(sizes.tokens) * width;
-  const Bytes weights = storage(sizes.model.dtype, width);
-  op.flops = FlopCount(3 * values);
-  op.add({OperandRole::weight, weights, weights});
-  op.add({OperandRole::activation, activations(sizes, values), activations(sizes, attention.kv_lora_rank)});
-  op.add({OperandRole::output, activations(sizes, values), activations(sizes, attention.kv_lora_rank)});
-  return op;
+  return plan_head_norm({"latent_norm", WeightSlot::qk_norm, Buffer::qkv, Buffer::qkv}, sizes, width,
+                        attention.kv_lora_rank, width);
 }
 
 // Rotates a part of each query head and the token's one key, and writes latent and key to the cache: 3 FLOP for each
@@ -54,18 +47,6 @@ namespace {
   return op;
 }
 
-// A product for each head: of its own rows [tokens, k] with its own part of kv_b_proj [n, k].
-[[nodiscard]] Op plan_head_products(const OpPlace& place, const StepSizes& sizes, int heads, std::int64_t tokens, int n,
-                                    int k) {
-  Op op = plan_matmul(place, sizes, sizes.format_of(WeightSlot::kv_b_proj), tokens * heads, n, k);
-  op.groups = {.count = heads, .touched = static_cast<double>(heads), .longest_rows = static_cast<double>(tokens)};
-  for (std::size_t index = 0; index < kTileSizes; ++index)
-    op.groups.tiles[index] = heads * std::ceil(static_cast<double>(tokens) / (1 << index));
-  for (Operand& operand : op.operand_storage)
-    if (operand.role == OperandRole::weight) operand.unique *= op.groups.touched;
-  return op;
-}
-
 void plan_phase(StepPlan& plan, const StepSizes& sizes, const Mla& attention, Phase phase, LatentForm form) {
   const PhaseTokens tokens = tokens_of(plan.batch, phase);
   if (tokens.added == 0) return;
@@ -75,12 +56,13 @@ void plan_phase(StepPlan& plan, const StepSizes& sizes, const Mla& attention, Ph
     plan.ops.push_back(plan_expansion(sizes, attention, tokens));
     return plan.ops.push_back(attend);
   }
-  plan.ops.push_back(plan_head_products({"absorb_k", WeightSlot::kv_b_proj, Buffer::queries, Buffer::latent_queries},
-                                        sizes, heads, tokens.added, attention.kv_lora_rank,
-                                        attention.qk_nope_head_dim));
+  plan.ops.push_back(plan_grouped_product({"absorb_k", WeightSlot::kv_b_proj, Buffer::queries, Buffer::latent_queries},
+                                          sizes, heads, tokens.added, attention.kv_lora_rank,
+                                          attention.qk_nope_head_dim));
   plan.ops.push_back(attend);
-  plan.ops.push_back(plan_head_products({"absorb_v", WeightSlot::kv_b_proj, Buffer::latent_outputs, Buffer::attention},
-                                        sizes, heads, tokens.added, attention.v_head_dim, attention.kv_lora_rank));
+  plan.ops.push_back(
+      plan_grouped_product({"absorb_v", WeightSlot::kv_b_proj, Buffer::latent_outputs, Buffer::attention}, sizes, heads,
+                           tokens.added, attention.v_head_dim, attention.kv_lora_rank));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ struct Dense {
 };
 
 // How a router's logits become the weights of experts.
-enum class ExpertScoring : std::uint8_t { softmax, sigmoid };
+enum class ExpertScoring : std::uint8_t { softmax, sigmoid, sqrt_softplus };
 
 // Routed experts: each token goes to some of them. Each is a gated MLP.
 struct Experts {
@@ -50,6 +50,8 @@ struct Experts {
   bool correction_bias = false;            // added to the scores when experts are chosen, not to their weights
   bool bias = false;                       // of router and experts
   bool shared_gate = false;                // what all tokens go through is weighted by a sigmoid
+  bool by_token_id = false;  // a table says the experts of each token of the vocabulary: DeepSeek-V4's first layers
+  bool own_norms = false;    // norms of their input and output, the router's and the shared MLP's output: Gemma 4
 
   friend bool operator==(const Experts&, const Experts&) = default;
 };
@@ -82,10 +84,14 @@ struct LayerKind {
   // Null where attention is of another kind.
   [[nodiscard]] const Mla* mla() const { return std::get_if<Mla>(&attention); }
   [[nodiscard]] const GatedDeltaNet* delta_net() const { return std::get_if<GatedDeltaNet>(&attention); }
-  // As the KV cache has them: latents are one KV head for all query heads; none where nothing is cached.
+  [[nodiscard]] const CompressedAttention* compressed() const { return std::get_if<CompressedAttention>(&attention); }
+  // As the KV cache has them: latents and compressed entries are one KV head for all query heads; none where nothing
+  // is cached.
   [[nodiscard]] std::optional<Heads> cached_heads() const {
     if (const Gqa* grouped = std::get_if<Gqa>(&attention)) return grouped->heads;
     if (const Mla* latent = mla()) return Heads{latent->num_attention_heads, 1, latent->latent_width()};
+    if (const CompressedAttention* entries = compressed())
+      return Heads{entries->num_attention_heads, 1, entries->head_dim};
     return std::nullopt;
   }
 

@@ -45,6 +45,21 @@ void require_sizes(std::vector<std::string>& found, const GatedDeltaNet& net) {
                       {"linear_conv_kernel_dim", net.conv_kernel}});
 }
 
+void require_sizes(std::vector<std::string>& found, const CompressedAttention& attention) {
+  require_all(found, {{"num_attention_heads", attention.num_attention_heads},
+                      {"head_dim", attention.head_dim},
+                      {"qk_rope_head_dim", attention.qk_rope_head_dim},
+                      {"q_lora_rank", attention.q_lora_rank},
+                      {"o_groups", attention.o_groups},
+                      {"o_lora_rank", attention.o_lora_rank},
+                      {"sliding_window", attention.sliding_window}});
+  if (attention.has_indexer())
+    require_all(found, {{"index_n_heads", attention.index_n_heads},
+                        {"index_head_dim", attention.index_head_dim},
+                        {"index_topk", attention.index_topk},
+                        {"compress_ratio", attention.compress_ratio}});
+}
+
 void require_sizes(std::vector<std::string>& found, const LayerKind& kind) {
   if (!kind.experts) require_size(found, "intermediate_size", kind.mlp.intermediate_size, kLargestModelField);
   std::visit([&found](const auto& attention) { require_sizes(found, attention); }, kind.attention);
@@ -117,6 +132,20 @@ void check_attention(std::vector<std::string>& found, const GatedDeltaNet& net) 
                     ") is not a multiple of linear_num_key_heads (" + std::to_string(net.num_key_heads) + ")");
 }
 
+void check_attention(std::vector<std::string>& found, const CompressedAttention& attention) {
+  const std::int64_t heads = attention.num_attention_heads;
+  require_size(found, "num_attention_heads * head_dim", heads * attention.head_dim, kLargestModelField);
+  require_size(found, "o_groups * o_lora_rank", std::int64_t{attention.o_groups} * attention.o_lora_rank,
+               kLargestModelField);
+  require_size(found, "index_n_heads * index_head_dim + 1",
+               std::int64_t{attention.index_n_heads} * attention.index_head_dim + 1, kLargestModelField);
+  if (heads % attention.o_groups != 0)
+    found.push_back("o_groups (" + std::to_string(attention.o_groups) + ") does not divide the " +
+                    std::to_string(heads) + " query heads");
+  if (attention.qk_rope_head_dim % 2 != 0 || attention.qk_rope_head_dim > attention.head_dim)
+    found.emplace_back("qk_rope_head_dim must be even for rotary embedding, and no more than head_dim");
+}
+
 // A layer that reads another's K and V reads those of an earlier layer with its own K, V and heads alike.
 void check_kv_sources(std::vector<std::string>& found, const ModelShape& model) {
   const auto shares = [&model](int layer) {
@@ -166,16 +195,24 @@ std::vector<std::string> problems(const ModelShape& model) {
   std::vector<std::string> found;
   for (const auto& [field, value] : {std::pair{"hidden_size", model.hidden_size},
                                      {"vocab_size", model.vocab_size},
-                                     {"max_position_embeddings", model.max_position_embeddings}})
+                                     {"max_position_embeddings", model.max_position_embeddings},
+                                     {"hc_mult", model.residual_streams}})
     require_size(found, field, value, kLargestModelField);
   for (const LayerKind& kind : model.kinds) require_sizes(found, kind);
   check_layers(found, model);
   if (!found.empty()) return found;
   if (model.quantized_lm_head && model.tie_word_embeddings)
     found.push_back("lm_head is quantized, but it is the embedding (tie_word_embeddings), which is not");
+  const auto is_plain_block = [](const LayerKind& kind) {
+    return kind.block == BlockKind::sequential && kind.norms == NormPlacement::pre;
+  };
+  if (model.residual_streams > 1 && !std::ranges::all_of(model.kinds, is_plain_block))
+    found.emplace_back("residual streams need layers whose MLP follows attention, each after a norm");
   const auto has_experts = [](const LayerKind& kind) { return kind.experts.has_value(); };
   if (model.quantization && model.plain.attention && model.plain.mlp && std::ranges::none_of(model.kinds, has_experts))
     found.emplace_back("quantization_config leaves all matrices of the layers as they are, for there are no experts");
+  require_size(found, "hc_mult * hidden_size", std::int64_t{model.residual_streams} * model.hidden_size,
+               kLargestModelField);
   for (const LayerKind& kind : model.kinds)
     std::visit([&found](const auto& attention) { check_attention(found, attention); }, kind.attention);
   if (found.empty()) check_kv_sources(found, model);

@@ -19,7 +19,7 @@ Heads ModelShape::heads() const {
 }
 
 std::vector<int> ModelShape::possible_kv_heads() const {
-  if (has_latents()) return {heads().num_key_value_heads};
+  if (has_latents() || has_unequal_heads()) return {heads().num_key_value_heads};
   std::vector<int> possible;
   const int query_heads = heads().num_attention_heads;
   for (int count = query_heads; count >= 1; --count)
@@ -28,7 +28,19 @@ std::vector<int> ModelShape::possible_kv_heads() const {
 }
 
 bool ModelShape::has_latents() const {
-  return std::ranges::any_of(kinds, [](const LayerKind& kind) { return kind.mla() != nullptr; });
+  return std::ranges::any_of(
+      kinds, [](const LayerKind& kind) { return kind.mla() != nullptr || kind.compressed() != nullptr; });
+}
+
+bool ModelShape::has_compressed_entries() const {
+  return std::ranges::any_of(kinds, [](const LayerKind& kind) { return kind.compressed() != nullptr; });
+}
+
+bool ModelShape::has_unequal_heads() const {
+  const auto differs = [own = heads()](const LayerKind& kind) {
+    return kind.has_kv_heads() && kind.gqa().heads != own;
+  };
+  return std::ranges::any_of(kinds, differs);
 }
 
 bool ModelShape::has_delta_nets() const {
@@ -46,6 +58,8 @@ WeightFormat ModelShape::slot_format(WeightSlot slot, const LayerKind& kind, Wei
     switch (slot) {
       case WeightSlot::router:
       case WeightSlot::shared_gate:
+      case WeightSlot::compress_proj:
+      case WeightSlot::streams:
         return true;
       case WeightSlot::expert_up_proj:
       case WeightSlot::expert_down_proj:
@@ -57,7 +71,10 @@ WeightFormat ModelShape::slot_format(WeightSlot slot, const LayerKind& kind, Wei
         return plain.attention;
     }
   };
-  return is_plain() ? WeightFormat{dtype, 0} : layers_format;
+  const bool is_expert = slot == WeightSlot::expert_up_proj || slot == WeightSlot::expert_down_proj;
+  const bool as_stored = quantization && layers_format == *quantization;
+  if (is_plain()) return {dtype, 0};
+  return is_expert && as_stored ? expert_quantization.value_or(layers_format) : layers_format;
 }
 
 std::string kind_label(const ModelShape& model, std::size_t kind) {
@@ -66,19 +83,25 @@ std::string kind_label(const ModelShape& model, std::size_t kind) {
     return std::ranges::any_of(model.kinds, [&](const LayerKind& each) { return part(each) != part(model.kinds[0]); });
   };
   const auto window = [](const LayerKind& each) { return each.has_kv_heads() ? each.gqa().sliding_window : 0; };
+  const auto ratio = [](const LayerKind& each) { return each.compressed() ? each.compressed()->compress_ratio : 0; };
   const auto shares_kv = [](const LayerKind& each) { return each.has_kv_heads() && each.gqa().shares_kv; };
   const auto attention = [](const LayerKind& each) { return each.attention.index(); };
   const auto is_mixture = [](const LayerKind& each) { return each.experts.has_value(); };
+  const auto by_token_id = [](const LayerKind& each) { return each.experts && each.experts->by_token_id; };
   const LayerKind& own = model.kinds[kind];
   std::string label;
   const auto add = [&label](const std::string& part) { label += (label.empty() ? "" : ", ") + part; };
-  if (differ(attention) && !own.has_kv_heads())
+  if (own.compressed() != nullptr)
+    add(ratio(own) == 0 ? "window " + std::to_string(own.compressed()->sliding_window)
+                        : "entries of " + std::to_string(ratio(own)) + " tokens");
+  else if (differ(attention) && !own.has_kv_heads())
     add(own.mla() != nullptr ? "latent attention" : "gated delta net");
   else if (differ(attention) || differ(window))
     add(window(own) == 0 ? "full attention"
                          : (own.gqa().in_chunks ? "chunks of " : "window ") + std::to_string(window(own)));
   if (differ(shares_kv)) add(shares_kv(own) ? "an earlier layer's KV" : "own KV");
   if (differ(is_mixture)) add(own.experts ? "experts" : "dense MLP");
+  if (differ(by_token_id)) add(by_token_id(own) ? "experts by token" : "experts by score");
   return label.empty() ? "kind " + std::to_string(kind + 1) : label;
 }
 
@@ -118,6 +141,7 @@ ModelShape with_layers(ModelShape model, int count) {
 }
 
 ModelShape with_kv_heads(ModelShape model, int num_key_value_heads) {
+  if (model.has_unequal_heads()) return model;
   for (LayerKind& kind : model.kinds)
     if (kind.has_kv_heads()) kind.gqa().heads.num_key_value_heads = num_key_value_heads;
   return model;
@@ -173,6 +197,10 @@ namespace {
   return kv_storage(dtype, attention.latent_width(), attention.latent_width());
 }
 [[nodiscard]] Bytes kv_bytes(const GatedDeltaNet& /*net*/, Dtype /*dtype*/) { return {}; }
+[[nodiscard]] Bytes kv_bytes(const CompressedAttention& attention, Dtype dtype) {
+  if (attention.compress_ratio == 0) return {};
+  return kv_storage(dtype, attention.entry_width(), attention.entry_width()) / attention.compress_ratio;
+}
 
 }  // namespace
 
@@ -186,14 +214,22 @@ Bytes kv_bytes_per_token(const ModelShape& model, Dtype kv_cache_dtype) {
 }
 
 Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens) {
-  if (!is_kivi(kv_cache_dtype)) return Bytes();
-  return kv_bytes_per_token(model, Dtype::f16) * residual_tokens;
+  if (is_kivi(kv_cache_dtype)) return kv_bytes_per_token(model, Dtype::f16) * residual_tokens;
+  Bytes windows;
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
+    if (const CompressedAttention* attention = model.kinds[kind].compressed())
+      windows += kv_storage(kv_cache_dtype, static_cast<double>(attention->sliding_window) * attention->head_dim,
+                            attention->head_dim) *
+                 model.num_layers(kind);
+  return windows;
 }
 
 Bytes recurrent_state_bytes(const ModelShape& model) {
   Bytes bytes;
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
-    if (const GatedDeltaNet* net = model.kinds[kind].delta_net())
+    if (const CompressedAttention* attention = model.kinds[kind].compressed())
+      bytes += storage(model.dtype, attention->open_entry_values()) * model.num_layers(kind);
+    else if (const GatedDeltaNet* net = model.kinds[kind].delta_net())
       bytes += (storage(Dtype::f32, net->state_values()) +
                 storage(model.dtype, static_cast<double>(net->conv_kernel - 1) * net->conv_width())) *
                model.num_layers(kind);

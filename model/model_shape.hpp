@@ -41,16 +41,19 @@ struct ModelShape {
   int max_position_embeddings = 0;
   bool tie_word_embeddings = false;
   NormKind norm = NormKind::rms_norm;
-  double norm_eps = 1e-6;                      // rms_norm_eps, layer_norm_epsilon
-  bool unit_offset_norms = false;              // norms multiply by 1 + weight: Gemma
-  bool embedding_norm = false;                 // a norm between the embedding and the first layer: BLOOM
-  int learned_positions = 0;                   // rows of an embedding of positions; 0 = none: OPT
-  double embedding_scale = 1.0;                // embeddings are multiplied by it: Gemma's sqrt(hidden_size)
-  double final_logit_soft_cap = 0;             // logits become cap * tanh(logit / cap); 0 = none: Gemma 2
-  Dtype dtype = Dtype::f16;                    // the checkpoint's own; of a quantized one, what is not quantized
-  std::optional<WeightFormat> quantization{};  // of the layers' matrices, when the checkpoint is quantized
-  PlainParts plain{};                          // what of the layers is in dtype all the same
-  bool quantized_lm_head = false;              // lm_head is in the layers' format too, not in dtype
+  double norm_eps = 1e-6;                             // rms_norm_eps, layer_norm_epsilon
+  bool unit_offset_norms = false;                     // norms multiply by 1 + weight: Gemma
+  bool embedding_norm = false;                        // a norm between the embedding and the first layer: BLOOM
+  int learned_positions = 0;                          // rows of an embedding of positions; 0 = none: OPT
+  double embedding_scale = 1.0;                       // embeddings are multiplied by it: Gemma's sqrt(hidden_size)
+  double final_logit_soft_cap = 0;                    // logits become cap * tanh(logit / cap); 0 = none: Gemma 2
+  Dtype dtype = Dtype::f16;                           // the checkpoint's own; of a quantized one, what is not quantized
+  int residual_streams = 1;                           // mixed before and after each half of a layer: hyper-connections
+  int sinkhorn_iterations = 0;                        // of the matrix that mixes them
+  std::optional<WeightFormat> quantization{};         // of the layers' matrices, when the checkpoint is quantized
+  std::optional<WeightFormat> expert_quantization{};  // of the routed experts, where theirs is another
+  PlainParts plain{};                                 // what of the layers is in dtype all the same
+  bool quantized_lm_head = false;                     // lm_head is in the layers' format too, not in dtype
   const TensorNames* tensor_names = &kLlamaTensorNames;  // of its checkpoint; null: priced, not run
   std::vector<std::string> notes{};  // what config.json left to assume, and what of it is not counted: sentences
   int tensor_parallel_size = 1;      // devices that each have such a part of every layer, see model/shard.hpp
@@ -67,11 +70,13 @@ struct ModelShape {
   // As the KV cache has them in the first kind of layers that has any: in all, where these have the same.
   [[nodiscard]] Heads heads() const;
   // Numbers of KV heads that the model could have, the most first: the divisors of its query heads, or its own one
-  // where layers keep latents.
+  // where layers keep latents, or have heads that differ.
   [[nodiscard]] std::vector<int> possible_kv_heads() const;
   [[nodiscard]] bool has_alibi() const;
-  [[nodiscard]] bool has_latents() const;     // in any layer
+  [[nodiscard]] bool has_latents() const;     // in any layer: latents, or compressed entries; one for all heads
   [[nodiscard]] bool has_delta_nets() const;  // likewise
+  [[nodiscard]] bool has_compressed_entries() const;
+  [[nodiscard]] bool has_unequal_heads() const;  // layers with heads of their own have not all the same
 
   // What the checkpoint stores the layers' matrices in, as far as they are quantized.
   [[nodiscard]] WeightFormat layer_format() const { return quantization.value_or(WeightFormat{dtype, 0}); }
@@ -84,6 +89,10 @@ struct ModelShape {
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
+
+// Weights that mix the residual streams around a half of a layer: of each what it gives to the half's input and what it
+// gets of the output, and a matrix.
+[[nodiscard]] constexpr int stream_weights(int streams) { return (2 + streams) * streams; }
 
 // What tells the layers of a kind from the others, for reports: "window 4096", "full attention"; empty where there is
 // one kind.
@@ -98,7 +107,8 @@ void add_layer(ModelShape& model, const LayerKind& kind);
 // The same model with another number of layers: the first of its own, and where they are too few all of them again.
 [[nodiscard]] ModelShape with_layers(ModelShape model, int count);
 
-// The same model with another number of KV heads: what-if studies of the group size.
+// The same model with another number of KV heads: what-if studies of the group size. One whose layers have unequal
+// heads is left as it is.
 [[nodiscard]] ModelShape with_kv_heads(ModelShape model, int num_key_value_heads);
 
 // Whether both have the same sizes and layers, however many KV heads those have.
@@ -120,15 +130,15 @@ void add_layer(ModelShape& model, const LayerKind& kind);
 // others are in model.dtype. A tied head is counted once.
 [[nodiscard]] Bytes weight_footprint(const ModelShape& model, WeightFormat format);
 
-// Bytes of K and V that one token leaves in all layers.
+// Bytes of K and V that one token leaves in all layers; of compressed entries, its share of them.
 [[nodiscard]] Bytes kv_bytes_per_token(const ModelShape& model, Dtype kv_cache_dtype);
 
 // Bytes that each running sequence holds besides its KV blocks: with kivi4 and kivi2, its newest `residual_tokens`
-// tokens in F16, in all layers.
+// tokens in F16, in all layers; with compressed entries, the tokens of its windows.
 [[nodiscard]] Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens);
 
 // Bytes of state that each running sequence holds in gated delta nets: a matrix for each head in F32, and the newest
-// tokens that their convolutions see.
+// tokens that their convolutions see; and of what compressed entries are made from, until they are complete.
 [[nodiscard]] Bytes recurrent_state_bytes(const ModelShape& model);
 
 }  // namespace dculab

@@ -34,6 +34,11 @@ void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& siz
 // norm comes after it. Both add to the residual what the half before gave.
 void plan_beginning(StepPlan& plan, const StepSizes& sizes, const OpPlace& norm, const Added& added,
                     bool adds_layer_before) {
+  if (sizes.model.residual_streams > 1) {
+    plan_half_of_streams(plan, sizes);
+    return plan.ops.push_back(
+        plan_norm({norm.name, norm.weight, Buffer::normed, Buffer::normed}, sizes, sizes.tokens, {}));
+  }
   if (sizes.layer().norms == NormPlacement::post)
     return plan.ops.push_back(plan_residual_add(sizes, adds_layer_before));
   Op op = plan_norm(norm, sizes, sizes.tokens, added);
@@ -41,10 +46,11 @@ void plan_beginning(StepPlan& plan, const StepSizes& sizes, const OpPlace& norm,
   plan.ops.push_back(op);
 }
 
-// The norm of what a half of a layer gave, where there is one.
+// The norm of what a half of a layer gave, where there is one, or its way into the residual streams.
 void plan_post_norm(StepPlan& plan, const StepSizes& sizes, std::string_view name, WeightSlot slot) {
   if (sizes.layer().norms != NormPlacement::pre)
     plan.ops.push_back(plan_norm({name, slot, Buffer::projected, Buffer::projected}, sizes, sizes.tokens, {}));
+  if (sizes.model.residual_streams > 1) plan.ops.push_back(plan_streams_of_half(sizes));
 }
 
 void plan_grouped_attention(StepPlan& plan, const StepSizes& sizes) {
@@ -77,6 +83,8 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
                  added_after(layer.block), true);
   if (layer.mla() != nullptr)
     plan_latent_attention(plan, sizes);
+  else if (layer.compressed() != nullptr)
+    plan_compressed_attention(plan, sizes);
   else if (layer.delta_net() != nullptr)
     plan_delta_net(plan, sizes);
   else
@@ -102,10 +110,22 @@ void plan_dense(StepPlan& plan, const StepSizes& sizes) {
       sizes, format, sizes.tokens, hidden, mlp.intermediate_size, bias));
 }
 
+// Norms that experts have beside those of the layer: of what the router gets, and the experts; of what the MLP for all
+// tokens gave, and the experts.
+void plan_norms_of_experts(StepPlan& plan, const StepSizes& sizes) {
+  for (const char* name : {"router_norm", "experts_norm"})
+    plan.ops.push_back(
+        plan_norm({name, WeightSlot::mlp_norm, Buffer::residual, Buffer::normed}, sizes, sizes.tokens, {}));
+  for (const char* name : {"shared_post_norm", "experts_post_norm"})
+    plan.ops.push_back(
+        plan_norm({name, WeightSlot::mlp_post_norm, Buffer::projected, Buffer::projected}, sizes, sizes.tokens, {}));
+}
+
 // Router and routed experts; what they give is summed by plan_combine.
 void plan_experts(StepPlan& plan, const StepSizes& sizes) {
   const Experts& experts = *sizes.layer().experts;
   const int hidden = sizes.model.hidden_size, width = experts.intermediate_size;
+  if (experts.own_norms) plan_norms_of_experts(plan, sizes);
   plan.ops.push_back(plan_matmul({"router", WeightSlot::router, Buffer::normed, Buffer::router_logits}, sizes,
                                  {sizes.model.dtype, 0}, sizes.tokens, experts.num_experts, hidden,
                                  bias_if(experts.bias)));
@@ -167,6 +187,9 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
   if (is_kivi(options.kv_cache_dtype) && !is_grouped)
     found.push_back("a KV cache of " + std::string(name(options.kv_cache_dtype)) + " cannot serve " + model.name +
                     ": not all of its layers have K and V of their own");
+  if (options.enable_prefix_caching && model.has_compressed_entries())
+    found.push_back("enable_prefix_caching cannot serve " + model.name +
+                    ": its windows of tokens and open entries are of whole sequences, not of blocks");
   if (options.enable_prefix_caching && model.has_delta_nets())
     found.push_back("enable_prefix_caching cannot serve " + model.name +
                     ": the states of its gated delta nets are of whole sequences, not of blocks");
@@ -192,6 +215,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   plan.filtered_logits = plan.batch.filters_logits ? logits_rows * model.vocab_size * model.tensor_parallel_size : 0;
   plan.ops.push_back(plan_embedding(sizes));
   plan_all_reduce(plan, "embedding_all_reduce", sizes, model.hidden_size, Stage::before_layers);
+  if (model.residual_streams > 1) plan.ops.push_back(plan_streams_of_embedding(sizes));
   if (model.embedding_norm)
     plan.ops.push_back(outside_layers(
         plan_norm({"word_embeddings_layernorm", WeightSlot::embed_norm, Buffer::residual, Buffer::residual}, sizes,
@@ -203,8 +227,10 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   }
   sizes.kind = model.layers.back();
   if (logits_rows == 0) return;
+  const bool has_streams = model.residual_streams > 1;
+  if (has_streams) plan_head_of_streams(plan, sizes);
   plan.ops.push_back(outside_layers(plan_norm({"norm", WeightSlot::final_norm, Buffer::residual, Buffer::normed}, sizes,
-                                              logits_rows, added_after(sizes.layer().block)),
+                                              logits_rows, has_streams ? Added{} : added_after(sizes.layer().block)),
                                     Stage::after_layers));
   const Op head = plan_matmul({"lm_head", WeightSlot::lm_head, Buffer::normed, Buffer::logits}, sizes,
                               model.head_format(options.weights), logits_rows, model.vocab_size, model.hidden_size);

@@ -35,12 +35,23 @@ void check_attention(std::vector<std::string>& found, const GatedDeltaNet& net, 
                     " value heads of the gated delta net do not divide" + over(devices));
 }
 
-// Every device has the latents of all tokens, and the projections that give them.
+void check_attention(std::vector<std::string>& found, const CompressedAttention& attention, int devices) {
+  if (attention.num_attention_heads % devices != 0)
+    found.push_back(std::to_string(attention.num_attention_heads) + " query heads do not divide" + over(devices));
+  if (attention.o_groups % devices != 0)
+    found.push_back(std::to_string(attention.o_groups) + " groups of heads (o_groups) do not divide" + over(devices));
+}
+
+// Every device has the latents or entries of all tokens, what gives them, and the whole indexer.
 void divide(Gqa& attention, int devices) {
   attention.heads.num_attention_heads /= devices;
   attention.heads.num_key_value_heads = std::max(1, attention.heads.num_key_value_heads / devices);
 }
 void divide(Mla& attention, int devices) { attention.num_attention_heads /= devices; }
+void divide(CompressedAttention& attention, int devices) {
+  attention.num_attention_heads /= devices;
+  attention.o_groups /= devices;
+}
 void divide(GatedDeltaNet& net, int devices) {
   net.num_key_heads /= devices;
   net.num_value_heads /= devices;
@@ -50,6 +61,7 @@ void divide(GatedDeltaNet& net, int devices) {
 [[nodiscard]] int output_width(const Gqa& attention) { return attention.heads.query_width(); }
 [[nodiscard]] int output_width(const Mla& attention) { return attention.value_width(); }
 [[nodiscard]] int output_width(const GatedDeltaNet& net) { return net.value_width(); }
+[[nodiscard]] int output_width(const CompressedAttention& attention) { return attention.output_latents(); }
 
 void check_kind(std::vector<std::string>& found, const ModelShape& model, const LayerKind& kind, WeightFormat layers,
                 int devices) {

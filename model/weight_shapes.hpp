@@ -14,7 +14,9 @@ namespace dculab {
 inline constexpr std::size_t kQ = 0, kK = 1, kV = 2;  // of qkv_proj
 inline constexpr std::size_t kGate = 0, kUp = 1;      // of a gated MLP's up_proj; a plain MLP has one part
 inline constexpr std::size_t kCorrectionBias = 1;     // of a router, beside its matrix
+inline constexpr std::size_t kRouterScale = 2;        // of a router, of its input
 inline constexpr std::size_t kPositionPart = 1;       // of embed_tokens, beside the tokens' own
+inline constexpr std::size_t kIndexer = 1;            // of projections and norms that attention's indexer has too
 inline constexpr std::size_t kMostParts = 3;
 
 // One module: a matrix [rows, columns], or a vector [rows] whose columns are 0; its bias has `rows` values. Of experts
@@ -44,7 +46,7 @@ class WeightShapes {
   [[nodiscard]] const WeightShape* end() const { return weights_.data() + size_; }
 
  private:
-  std::array<WeightShape, 24> weights_{};
+  std::array<WeightShape, 36> weights_{};
   std::size_t size_ = 0;
 };
 

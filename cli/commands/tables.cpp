@@ -61,6 +61,8 @@ struct TableChoices {
   ModelShape model = engine::read_model_shape(study::find_model(choices.model));
   if (choices.kv_heads > 0 && model.has_latents())
     throw InputError("--kv-heads: " + model.name + " keeps latents, which all heads share");
+  if (choices.kv_heads > 0 && model.has_unequal_heads())
+    throw InputError("--kv-heads: layers of " + model.name + " have heads that differ");
   if (choices.kv_heads > 0) model = with_kv_heads(model, choices.kv_heads);
   if (choices.lecture) model = as_in_the_lecture(model);
   if (const auto found = problems(model); !found.empty())
@@ -97,6 +99,9 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
     return std::to_string(latent->num_attention_heads) + " query heads of " + std::to_string(latent->qk_nope_head_dim) +
            " + " + std::to_string(latent->qk_rope_head_dim) + " values, latents of " +
            std::to_string(latent->kv_lora_rank) + " + " + std::to_string(latent->qk_rope_head_dim);
+  if (const CompressedAttention* entries = layer.compressed())
+    return std::to_string(entries->num_attention_heads) + " query heads of " + std::to_string(entries->head_dim) +
+           ", entries of " + std::to_string(entries->compress_ratio) + " tokens";
   if (const GatedDeltaNet* net = layer.delta_net())
     return std::to_string(net->num_value_heads) + " states of " + std::to_string(net->key_head_dim) + " x " +
            std::to_string(net->value_head_dim);
@@ -137,17 +142,26 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
 // `own`: the model's.
 void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model, const sim::Footprint& own) {
   const bool mha = row.kv_heads == model.heads().num_attention_heads;
-  const std::string kind = row.is_latent ? "MLA" : mha ? "MHA" : row.kv_heads == 1 ? "MQA" : "GQA";
+  const bool has_entries = row.is_latent && model.has_compressed_entries();
+  const std::string kind = has_entries         ? "entries"
+                           : row.is_latent     ? "MLA"
+                           : mha               ? "MHA"
+                           : row.kv_heads == 1 ? "MQA"
+                                               : "GQA";
   const bool is_own = row.is_latent == own.is_latent && row.kv_heads == own.kv_heads;
   report.tables.front().rows.push_back(
-      {row.is_latent ? "latents" : std::to_string(row.kv_heads), is_own ? kind + " *" : kind,
-       Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
+      {has_entries     ? "-"
+       : row.is_latent ? "latents"
+                       : std::to_string(row.kv_heads),
+       is_own ? kind + " *" : kind, Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
        Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
        Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
        Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
        Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
        Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
-  report.json["rows"].push_back({{"attention", row.is_latent ? "mla" : "gqa"},
+  report.json["rows"].push_back({{"attention", has_entries     ? "entries"
+                                               : row.is_latent ? "mla"
+                                                               : "gqa"},
                                  {"num_key_value_heads", row.kv_heads},
                                  {"weight_bytes", row.weight_bytes.value()},
                                  {"kv_bytes", row.kv_bytes.value()},
@@ -213,7 +227,8 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
   const config::Scenario scenario = to_scenario(choices);
   const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
   const ModelShape model = study::resolve_part(scenario, study::resolve_model(scenario), machine);
-  if (!model.has_latents()) throw InputError("--model: " + model.name + " has no latent attention; deepseek-v3 has");
+  if (!model.has_latents() || model.has_compressed_entries())
+    throw InputError("--model: " + model.name + " has no latent attention; deepseek-v3 has");
   const EngineOptions options = study::resolve_options(scenario, model, machine);
   const std::vector<int> counts = powers_up_to(choices.context);
   Report report{"dculab/tables-latents/1", {}, {Table{}}, Json::object()};

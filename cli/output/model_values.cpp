@@ -63,6 +63,7 @@ void add_newer_parts(Values& values, const std::string& prefix, const Gqa& atten
   if (attention.rotary_dim() != attention.heads.head_dim)
     add(values, prefix + "rotated values of a head", std::to_string(attention.rotary_dim()));
   if (attention.logit_soft_cap > 0) add(values, prefix + "soft cap of scores", exact_number(attention.logit_soft_cap));
+  if (attention.k_eq_v) add(values, prefix + "V", "of K's projection");
   if (attention.sinks) add(values, prefix + "attention sinks", "a score for each query head");
   if (attention.output_gate) add(values, prefix + "output gate", "a sigmoid for each value");
 }
@@ -88,6 +89,23 @@ void add_attention(Values& values, const std::string& prefix, const Mla& attenti
   add(values, prefix + "rope_theta", exact_number(attention.position.rope_theta));
 }
 
+void add_attention(Values& values, const std::string& prefix, const CompressedAttention& attention) {
+  const int ratio = attention.compress_ratio;
+  add(values, prefix + "attention",
+      ratio == 0 ? "over a window" : "over a window and entries of " + std::to_string(ratio) + " tokens");
+  for (const auto& [key, value] : {std::pair{"q_lora_rank", attention.q_lora_rank},
+                                   {"sliding_window", attention.sliding_window},
+                                   {"qk_rope_head_dim", attention.qk_rope_head_dim},
+                                   {"o_groups", attention.o_groups},
+                                   {"o_lora_rank", attention.o_lora_rank}})
+    add(values, prefix + key, std::to_string(value));
+  if (attention.has_indexer())
+    add(values, prefix + "indexer",
+        std::to_string(attention.index_n_heads) + " heads of " + std::to_string(attention.index_head_dim) + ", " +
+            std::to_string(attention.index_topk) + " entries a token");
+  add(values, prefix + "rope_theta", exact_number(attention.position.rope_theta));
+}
+
 void add_attention(Values& values, const std::string& prefix, const GatedDeltaNet& net) {
   add(values, prefix + "attention", "gated delta net");
   add(values, prefix + "states",
@@ -101,7 +119,9 @@ void add_experts(Values& values, const std::string& prefix, const LayerKind& kin
       std::to_string(experts.num_experts) + " of width " + std::to_string(experts.intermediate_size) + ", " +
           std::to_string(experts.num_experts_per_tok) + " a token");
   if (kind.mlp.intermediate_size > 0)
-    add(values, prefix + "shared experts", "width " + std::to_string(kind.mlp.intermediate_size));
+    add(values, prefix + (experts.own_norms ? "MLP beside them" : "shared experts"),
+        "width " + std::to_string(kind.mlp.intermediate_size));
+  if (experts.by_token_id) add(values, prefix + "choice of experts", "by token id");
 }
 
 void add_kind(Values& values, const ModelShape& model, std::size_t index) {
@@ -135,6 +155,9 @@ std::vector<MachineFigure> model_values(const ModelShape& model) {
   add(values, "tie_word_embeddings", model.tie_word_embeddings ? "true" : "false");
   add(values, "dtype", std::string(name(model.dtype)));
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) add_kind(values, model, kind);
+  if (model.residual_streams > 1) add(values, "residual streams", std::to_string(model.residual_streams));
+  if (model.quantization && model.expert_quantization)
+    add(values, "routed experts", std::string(name(model.expert_quantization->dtype)));
   if (model.final_logit_soft_cap > 0) add(values, "soft cap of logits", exact_number(model.final_logit_soft_cap));
   for (const std::string& note : model.notes) add(values, "note", note, "read from config.json");
   add(values, "group size", std::to_string(heads.group_size()), "query heads per KV head");

@@ -161,6 +161,10 @@ bool serves(KernelRole role, OpKind kind) {
     case OpKind::causal_conv:
     case OpKind::delta_rule:
     case OpKind::gated_norm:
+    case OpKind::compress_kv:
+    case OpKind::index_scores:
+    case OpKind::choose_entries:
+    case OpKind::mix_streams:
     case OpKind::residual_add:
     case OpKind::soft_cap:
     case OpKind::all_reduce:  // profiled engines run on one device

@@ -177,7 +177,11 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
     case OpKind::causal_conv:
     case OpKind::delta_rule:
     case OpKind::gated_norm:
-      return require(false, op, "is of a gated delta net or a gated output, which are priced, not run");
+    case OpKind::compress_kv:
+    case OpKind::index_scores:
+    case OpKind::choose_entries:
+    case OpKind::mix_streams:
+      return require(false, op, "is of a part of a model that is priced, not run");
     case OpKind::shift_sink_keys:
     case OpKind::attention_scores:
       return require(false, op, "is for a CPU: GPU kernels keep every token");

@@ -36,6 +36,9 @@ namespace {
   return buffer == Buffer::attention ? net.value_width() : 0;
 }
 
+// Priced, not run.
+[[nodiscard]] int width(const CompressedAttention& /*attention*/, Buffer /*buffer*/) { return 0; }
+
 }  // namespace
 
 int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer) {

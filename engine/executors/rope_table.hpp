@@ -16,6 +16,7 @@ struct Rotation {
   explicit Rotation(const Gqa& attention) : position(attention.position), rotary_dim(attention.rotary_dim()) {}
   explicit Rotation(const Mla& attention) : position(attention.position), rotary_dim(attention.qk_rope_head_dim) {}
   explicit Rotation(const GatedDeltaNet& /*net*/) {}
+  explicit Rotation(const CompressedAttention& /*attention*/) {}  // priced, not run
   explicit Rotation(const LayerKind& kind)
       : Rotation(std::visit([](const auto& attention) { return Rotation(attention); }, kind.attention)) {}
 };

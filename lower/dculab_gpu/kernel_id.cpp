@@ -272,6 +272,10 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
     case OpKind::causal_conv:
     case OpKind::delta_rule:
     case OpKind::gated_norm:
+    case OpKind::compress_kv:
+    case OpKind::index_scores:
+    case OpKind::choose_entries:
+    case OpKind::mix_streams:
     case OpKind::all_reduce:  // libraries'
     case OpKind::all_gather:
       return {};

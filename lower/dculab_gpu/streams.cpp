@@ -160,6 +160,10 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double 
     case OpKind::causal_conv:
     case OpKind::delta_rule:
     case OpKind::gated_norm:
+    case OpKind::compress_kv:
+    case OpKind::index_scores:
+    case OpKind::choose_entries:
+    case OpKind::mix_streams:
     case OpKind::residual_add:
     case OpKind::soft_cap:
     case OpKind::all_reduce:

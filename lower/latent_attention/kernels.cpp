@@ -41,6 +41,14 @@ constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
           .look_up = {.tokens = kFlashPage, .waits = 0}};
 }
 
+// One token's heads are the rows of a tile.
+[[nodiscard]] AttentionTile sparse_tile(const Op& op, const StepPlan& step, const Device& device,
+                                        const ParameterChoices& chosen) {
+  AttentionTile tile = flash_tile(op, step, device, chosen);
+  if (op.kind == OpKind::attention_prefill) tile.partition_tokens = 0;
+  return tile;
+}
+
 [[nodiscard]] bool runs_on_hopper(const Device& device) { return is_hopper(device); }
 
 }  // namespace
@@ -62,5 +70,12 @@ constexpr AttentionKernel kFlashMla{.name = "flash_mla",
                                                .only = Phase::decode},
                                     .runs_on = runs_on_hopper,
                                     .tile = flash_tile};
+
+constexpr AttentionKernel kFlashMlaSparse{
+    .name = "flash_mla_sparse",
+    .source = "deepseek-ai/FlashMLA, csrc/sm90/prefill/sparse",
+    .limits = {.kv_dtypes = kTritonKvDtypes, .alibi = Alibi::no, .latents = Latents::entries},
+    .runs_on = runs_on_hopper,
+    .tile = sparse_tile};
 
 }  // namespace dculab::lower::latent_attention

@@ -7,6 +7,8 @@
 //               v1/attention/backends/mla/triton_mla.py, num_kv_splits
 //   flash_mla   Hopper: 64 query heads a block, pages of 64 latents, and as many parts of the contexts as fill the
 //               device: deepseek-ai/FlashMLA, csrc/get_mla_metadata.cu
+//   flash_mla_sparse  Hopper, DeepSeek-V4's window and entries: 64 query heads of one token, which gathers what it has
+//               chosen, 64 at a time: deepseek-ai/FlashMLA, csrc/sm90/prefill/sparse; decode cuts contexts as above
 #pragma once
 
 #include "lower/kernel_library.hpp"
@@ -15,5 +17,6 @@ namespace dculab::lower::latent_attention {
 
 extern const AttentionKernel kTritonMla;
 extern const AttentionKernel kFlashMla;
+extern const AttentionKernel kFlashMlaSparse;
 
 }  // namespace dculab::lower::latent_attention

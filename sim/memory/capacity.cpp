@@ -13,11 +13,17 @@ namespace {
   return attention.query_width() + attention.q_lora_rank + attention.latent_width() +
          std::max<double>(latents, attention.expanded_width());
 }
+// Outputs are as wide as queries. Scores of the indexer are those of a part of the tokens at a time.
+[[nodiscard]] double attention_values(const CompressedAttention& attention) {
+  return 2.0 * attention.query_width() + attention.index_query_width() + attention.q_lora_rank + attention.head_dim +
+         attention.compressor_width() + attention.output_latents();
+}
 [[nodiscard]] double attention_values(const GatedDeltaNet& net) { return net.conv_width() + 2.0 * net.value_width(); }
 
 // Activations of a token in a layer of a kind.
 [[nodiscard]] double values_per_token(const ModelShape& model, const LayerKind& kind) {
-  const double hidden_rows = kind.block == BlockKind::sequential ? 3.0 : 4.0;  // residual, normed, what is to be added
+  // The residual, normed, what is to be added; of a parallel block twice.
+  const double hidden_rows = model.residual_streams + (kind.block == BlockKind::sequential ? 2.0 : 3.0);
   const double mlp_inputs = static_cast<double>(kind.mlp.up_width()) + kind.mlp.intermediate_size;
   double expert_values = 0;
   if (const auto& experts = kind.experts)

@@ -79,7 +79,8 @@ DeviceLink stage_link(const Deployment& deployment, const Machine& machine, int 
 Seconds kv_sending_time(const Deployment& deployment, const Machine& machine, const ModelShape& model,
                         Dtype kv_cache_dtype, int prompt_tokens) {
   const ModelShape part = part_of_a_device(deployment, model);
-  const Bytes each = kv_bytes_per_token(part, kv_cache_dtype) * prompt_tokens + recurrent_state_bytes(part);
+  const Bytes windows = part.has_compressed_entries() ? kv_residual_bytes(part, kv_cache_dtype, 0) : Bytes();
+  const Bytes each = kv_bytes_per_token(part, kv_cache_dtype) * prompt_tokens + windows + recurrent_state_bytes(part);
   return each / *kv_bandwidth(deployment, machine);
 }
 

@@ -47,6 +47,10 @@ namespace {
   return {attention.num_attention_heads, attention.num_attention_heads, attention.v_head_dim};
 }
 
+[[nodiscard]] Heads plain_heads(const CompressedAttention& attention) {
+  return {attention.num_attention_heads, attention.num_attention_heads, attention.head_dim};
+}
+
 // DeepSeek-V2's proportions: a latent of 4 heads and a rotated key of half a head.
 [[nodiscard]] Mla latent_of(const Gqa& attention) {
   const Heads& heads = attention.heads;
@@ -62,6 +66,8 @@ namespace {
   for (LayerKind& kind : model.kinds)
     if (const Mla* latent = kind.mla())
       kind.attention = Gqa{.heads = plain_heads(*latent), .position = latent->position};
+    else if (const CompressedAttention* entries = kind.compressed())
+      kind.attention = Gqa{.heads = plain_heads(*entries), .position = entries->position};
   return model;
 }
 

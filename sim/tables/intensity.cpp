@@ -214,7 +214,7 @@ void add_prefill(TableBuilder& table, const Sizes& sizes) {
   table.projection(1, "q_proj", query_computation(attention, false), query_rows(attention), hidden);
   if (!attention.shares_kv) {
     table.projection(2, "k_proj", "K = X W_K", heads.kv_width(), hidden);
-    table.projection(3, "v_proj", "V = X W_V", heads.kv_width(), hidden);
+    if (!attention.k_eq_v) table.projection(3, "v_proj", "V = X W_V", heads.kv_width(), hidden);
   }
   table.view(4, "partition_q", "Q_1, ..., Q_nh = Partition(Q)");
   table.view(5, "partition_k", "K_1, ..., K_g = Partition(K)");
@@ -232,7 +232,7 @@ void add_decode(TableBuilder& table, const Sizes& sizes) {
   if (!attention.shares_kv) {
     table.projection(2, "k_proj", "K_d = T W_K", heads.kv_width(), hidden);
     table.view(3, "concat_k", "K = concat(K_cache, K_d)");
-    table.projection(4, "v_proj", "V_d = T W_V", heads.kv_width(), hidden);
+    if (!attention.k_eq_v) table.projection(4, "v_proj", "V_d = T W_V", heads.kv_width(), hidden);
     table.view(5, "concat_v", "V = concat(V_cache, V_d)");
   }
   table.view(6, "partition_q", "Q_1, ..., Q_nh = Partition(Q)");
@@ -251,6 +251,9 @@ IntensityTable intensity_table(const ModelShape& model, int layer_index, Phase p
   if (layer.delta_net() != nullptr)
     throw InputError("layer " + std::to_string(layer_index) + " of " + model.name +
                      " is a gated delta net, which attends to no tokens; choose a layer of full attention");
+  if (layer.compressed() != nullptr)
+    throw InputError("layer " + std::to_string(layer_index) + " of " + model.name +
+                     " attends to compressed entries, for which there is no table; dculab predict lists its ops");
   const bool decode = phase == Phase::decode;
   const int window = layer.has_kv_heads() ? layer.gqa().sliding_window : 0;
   const double length = tokens;

@@ -131,7 +131,10 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     found.push_back("the engine of dculab does not run " + model.name + ": priced as if it did");
   if (machine.kind == lower::DeviceKind::cpu) return found;
   const std::string priced = " on a GPU: priced as if one did";
-  if (model.has_latents()) found.push_back("no kernel of dculab attends over latents" + priced);
+  if (model.has_compressed_entries())
+    found.push_back("no kernel of dculab attends over compressed entries" + priced);
+  else if (model.has_latents())
+    found.push_back("no kernel of dculab attends over latents" + priced);
   if (!model.kv_sources.empty()) found.push_back("no kernel of dculab reads another layer's K and V" + priced);
   if (is_kivi(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);

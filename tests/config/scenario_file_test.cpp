@@ -281,6 +281,17 @@ TEST_CASE("sizes of a mixture of experts are changed in its layers alone") {
   CHECK_THROWS_WITH(resolve_model(model, scenario.model), ContainsSubstring("mixture has no such size"));
 }
 
+TEST_CASE("heads of a model whose layers have unequal ones are not changed") {
+  ModelShape model{.name = "unequal"};
+  LayerKind first, second;
+  first.gqa().heads = {8, 4, 64}, second.gqa().heads = {8, 2, 128};
+  model.kinds.clear();
+  add_layer(model, first), add_layer(model, second);
+  for (const char* key : {"num_key_value_heads", "head_dim"})
+    CHECK_THROWS_WITH(resolve_model(model, {.name = "m", .overrides = {{key, 8}}}),
+                      ContainsSubstring(std::string(key) + ": layers of unequal have heads that differ"));
+}
+
 TEST_CASE("every shipped scenario loads and all its points do") {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(DCULAB_SOURCE_DIR "/scenarios")) {

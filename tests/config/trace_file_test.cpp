@@ -92,6 +92,7 @@ TEST_CASE("kinds of layers, and what only newer families have, survive the way t
       .kind = RopeScalingKind::yarn, .factor = 4, .beta_fast = 16, .truncate = false, .attention_factor = 1.25};
   LayerKind windowed = full;
   windowed.gqa().sliding_window = 64;
+  windowed.gqa().k_eq_v = windowed.gqa().v_norm = true;
   windowed.gqa().position.rope_scaling = {.kind = RopeScalingKind::longrope, .factor = 2, .short_factor = {1, 1.5}};
   model.kinds.clear(), model.layers.clear();
   for (const LayerKind& kind : {windowed, windowed, full, windowed}) add_layer(model, kind);
@@ -103,6 +104,28 @@ TEST_CASE("kinds of layers, and what only newer families have, survive the way t
   const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
   CHECK(again.steps[0].model == model);
   CHECK(again.steps[0].model.layers == std::vector<std::uint8_t>{0, 0, 1, 0});
+}
+
+TEST_CASE("attention over compressed entries survives the way through a file") {
+  Trace trace = small_trace();
+  ModelShape& model = trace.steps[0].model;
+  LayerKind window = model.kinds[0];
+  CompressedAttention attention{.num_attention_heads = 4,
+                                .head_dim = 16,
+                                .qk_rope_head_dim = 4,
+                                .q_lora_rank = 8,
+                                .o_groups = 2,
+                                .o_lora_rank = 6,
+                                .sliding_window = 128};
+  window.attention = attention;
+  LayerKind sparse = window;
+  attention.compress_ratio = 4, attention.index_n_heads = 3, attention.index_head_dim = 8, attention.index_topk = 16;
+  sparse.attention = attention;
+  model.kinds.clear(), model.layers.clear();
+  for (const LayerKind& kind : {window, sparse, sparse}) add_layer(model, kind);
+  model.residual_streams = 4, model.sinkhorn_iterations = 20;
+  leave_out_ops(trace.steps[0]);
+  CHECK(read_trace("t.jsonl", trace_json_lines(trace)).steps[0].model == model);
 }
 
 TEST_CASE("a mixture of experts and its load survive the way through a file") {
@@ -120,7 +143,9 @@ TEST_CASE("a mixture of experts and its load survive the way through a file") {
                             .num_groups = 4,
                             .groups_per_tok = 2,
                             .correction_bias = true,
-                            .shared_gate = true};
+                            .shared_gate = true,
+                            .by_token_id = true,
+                            .own_norms = true};
   model.kinds.clear(), model.layers.clear();
   for (const LayerKind& kind : {dense, mixture, mixture}) add_layer(model, kind);
   leave_out_ops(trace.steps[0]);

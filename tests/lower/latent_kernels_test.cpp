@@ -62,6 +62,41 @@ TEST_CASE("kernels of latents serve nothing else, and others no latents", "[late
         "takes block sizes of 64");
 }
 
+TEST_CASE("a kernel of entries serves nothing else, and gathers for each token what it has chosen", "[latents]") {
+  ModelShape model = llama_3_8b();
+  model.kinds[0].attention = CompressedAttention{.num_attention_heads = 128,
+                                                 .head_dim = 512,
+                                                 .qk_rope_head_dim = 64,
+                                                 .q_lora_rank = 1024,
+                                                 .o_groups = 8,
+                                                 .o_lora_rank = 1024,
+                                                 .sliding_window = 128,
+                                                 .compress_ratio = 4,
+                                                 .index_n_heads = 64,
+                                                 .index_head_dim = 128,
+                                                 .index_topk = 512};
+  const StepPlan plan = plan_of(model, Phase::prefill, 1, 4096);
+  const Op& op = find(plan, OpKind::attention_prefill);
+  CHECK(serves(latent_attention::kFlashMlaSparse, op, hopper()));
+  CHECK(why_not(latent_attention::kFlashMla, op, hopper()) == "takes no compressed entries");
+  const StepPlan latents = plan_of(with_latents(), Phase::decode, 2, 1000);
+  CHECK(why_not(latent_attention::kFlashMlaSparse, find(latents, OpKind::attention_decode), hopper()) ==
+        "takes compressed entries alone");
+  const Kernels kernels{
+      .matmul = {}, .attention_prefill = {&latent_attention::kFlashMlaSparse}, .attention_decode = {}};
+  const Launch launch = lower(op, plan, hopper(), kernels);
+  CHECK(launch.grid.workgroups == 4096 * 128 / 64);
+  // 512 entries from token 2048 on, one more for every 4 tokens before; each with a window of 128 tokens.
+  const double gathered = 4.0 * 512 * 511 / 2 + 512 + 512 * 2048.0 + 128 * 4096.0;
+  CHECK(launch.grid.walked_tokens == 2 * gathered);
+  for (const Access& access : launch.accesses())
+    if (access.role == OperandRole::kv_read) CHECK(access.requests == Approx(2 * gathered / (1024 + 4096)));
+
+  const Launch scores = lower(find(plan, OpKind::index_scores), plan, hopper(), kernels);
+  CHECK(scores.arithmetic.pipe == Pipe::matmul);
+  CHECK(scores.arithmetic.rows == 128);
+}
+
 TEST_CASE("Triton's decode over latents has a program for 16 heads and a part of a context", "[latents]") {
   const StepPlan plan = plan_of(with_latents(), Phase::decode, 3, 4096);
   const Kernels kernels{.matmul = {}, .attention_prefill = {}, .attention_decode = {&latent_attention::kTritonMla}};
