@@ -26,7 +26,9 @@ namespace {
   const std::string text = config.text("scoring_func", "");
   if (text == "softmax") return ExpertScoring::softmax;
   if (text == "sigmoid") return ExpertScoring::sigmoid;
-  config.refuse("scoring_func", "must be softmax or sigmoid");
+  const bool is_v4 = fallback == ExpertScoring::sqrt_softplus;
+  if (is_v4 && text == "sqrtsoftplus") return ExpertScoring::sqrt_softplus;
+  config.refuse("scoring_func", is_v4 ? "must be softmax, sigmoid or sqrtsoftplus" : "must be softmax or sigmoid");
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ LayerKind read_deepseek_experts(const JsonFields& config, LayerKind dense, const
               .scaling = read_positive(config, "routed_scaling_factor", defaults.routed_scaling_factor),
               .num_groups = in_groups ? read_groups(config, "n_group", defaults.n_group) : 1,
               .groups_per_tok = in_groups ? read_groups(config, "topk_group", defaults.topk_group) : 1,
-              .correction_bias = scoring == ExpertScoring::sigmoid};
+              .correction_bias = scoring != ExpertScoring::softmax};
   dense.mlp.intermediate_size = shared_width(config, width, defaults.n_shared_experts);
   return dense;
 }

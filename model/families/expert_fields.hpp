@@ -18,8 +18,8 @@ struct DeepseekExpertDefaults {
   ExpertScoring scoring = ExpertScoring::sigmoid;
 };
 
-// `dense` with routed and shared experts in place of its MLP. With sigmoid scoring, experts are chosen by scores to
-// which a bias is added.
+// `dense` with routed and shared experts in place of its MLP. But with softmax scoring, experts are chosen by scores
+// to which a bias is added.
 [[nodiscard]] LayerKind read_deepseek_experts(const JsonFields& config, LayerKind dense,
                                               const DeepseekExpertDefaults& defaults);
 

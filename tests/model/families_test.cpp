@@ -26,43 +26,51 @@ namespace {
 struct Published {
   const char* name;
   double parameters;    // transformers 5.23: from_config() on the meta device, tied weights once
-  double kv_per_token;  // values: of layers with attention, 2 * layers * KV heads * head size
+  double kv_per_token;  // values: of layers with attention, 2 * layers * KV heads * head size; latents and entries
 };
 
-constexpr Published kPublished[] = {{"llama-3.1-405b", 405853388800, 2.0 * 126 * 8 * 128},
-                                    {"qwen3-0.6b", 596049920, 2.0 * 28 * 8 * 128},
-                                    {"qwen3-1.7b", 1720574976, 2.0 * 28 * 8 * 128},
-                                    {"qwen3-4b", 4022468096, 2.0 * 36 * 8 * 128},
-                                    {"qwen3-8b", 8190735360, 2.0 * 36 * 8 * 128},
-                                    {"qwen3-14b", 14768307200, 2.0 * 40 * 8 * 128},
-                                    {"qwen3-32b", 32762123264, 2.0 * 64 * 8 * 128},
-                                    {"qwen3-32b-fp8", 32762123264, 2.0 * 64 * 8 * 128},
-                                    {"gemma-2-9b-it", 9241705984, 2.0 * 42 * 8 * 256},
-                                    {"gemma-2-27b-it", 27227128320, 2.0 * 46 * 16 * 128},
-                                    {"gemma-3-1b-it", 999885952, 2.0 * 26 * 1 * 256},
-                                    {"gemma-3-27b-it", 27009346304, 2.0 * 62 * 16 * 128},
-                                    {"phi-3-mini-4k-instruct", 3821079552, 2.0 * 32 * 32 * 96},
-                                    {"phi-4", 14659507200, 2.0 * 40 * 10 * 128},
-                                    {"phi-4-mini-instruct", 3836021760, 2.0 * 32 * 8 * 128},
-                                    {"glm-4-9b-0414", 9400279040, 2.0 * 40 * 2 * 128},
-                                    {"olmo-2-7b-instruct", 7298617344, 2.0 * 32 * 32 * 128},
-                                    {"mixtral-8x7b", 46702792704, 2.0 * 32 * 8 * 128},
-                                    {"mixtral-8x22b", 140620634112, 2.0 * 56 * 8 * 128},
-                                    {"qwen3-30b-a3b", 30532122624, 2.0 * 48 * 4 * 128},
-                                    {"qwen3-235b-a22b", 235093634560, 2.0 * 94 * 4 * 128},
-                                    {"gpt-oss-20b", 20914757184, 2.0 * 24 * 8 * 64},
-                                    {"gpt-oss-120b", 116829156672, 2.0 * 36 * 8 * 64},
-                                    {"llama-4-scout", 107769861120, 2.0 * 48 * 8 * 128},
-                                    {"qwen3-next-80b-a3b", 79674391296, 2.0 * 12 * 2 * 256},
-                                    {"qwen3.5-27b", 26895998464, 2.0 * 16 * 4 * 256},
-                                    {"qwen3.6-35b-a3b", 34660610688, 2.0 * 10 * 2 * 256},
-                                    // Transformers counts no biases of routers; the Hub, whose count of Kimi K2 this is, does.
-                                    {"glm-4.5-air", 106852245504 + 45 * 128, 2.0 * 46 * 8 * 128},
-                                    {"minimax-m2.7", 228689748992 + 62 * 256, 2.0 * 62 * 8 * 128},
-                                    // A latent and a rotated key a layer: 70,272 bytes a token in BF16.
-                                    {"deepseek-v3", 671026404352 + 58 * 256, 61 * (512 + 64)},
-                                    {"deepseek-v2-lite", 15706484224, 27 * (512 + 64)},
-                                    {"kimi-k2-instruct", 1026408232448, 61 * (512 + 64)}};
+constexpr Published kPublished[] = {
+    {"llama-3.1-405b", 405853388800, 2.0 * 126 * 8 * 128},
+    {"qwen3-0.6b", 596049920, 2.0 * 28 * 8 * 128},
+    {"qwen3-1.7b", 1720574976, 2.0 * 28 * 8 * 128},
+    {"qwen3-4b", 4022468096, 2.0 * 36 * 8 * 128},
+    {"qwen3-8b", 8190735360, 2.0 * 36 * 8 * 128},
+    {"qwen3-14b", 14768307200, 2.0 * 40 * 8 * 128},
+    {"qwen3-32b", 32762123264, 2.0 * 64 * 8 * 128},
+    {"qwen3-32b-fp8", 32762123264, 2.0 * 64 * 8 * 128},
+    {"gemma-2-9b-it", 9241705984, 2.0 * 42 * 8 * 256},
+    {"gemma-2-27b-it", 27227128320, 2.0 * 46 * 16 * 128},
+    {"gemma-3-1b-it", 999885952, 2.0 * 26 * 1 * 256},
+    {"gemma-3-27b-it", 27009346304, 2.0 * 62 * 16 * 128},
+    {"phi-3-mini-4k-instruct", 3821079552, 2.0 * 32 * 32 * 96},
+    {"phi-4", 14659507200, 2.0 * 40 * 10 * 128},
+    {"phi-4-mini-instruct", 3836021760, 2.0 * 32 * 8 * 128},
+    {"glm-4-9b-0414", 9400279040, 2.0 * 40 * 2 * 128},
+    {"olmo-2-7b-instruct", 7298617344, 2.0 * 32 * 32 * 128},
+    {"mixtral-8x7b", 46702792704, 2.0 * 32 * 8 * 128},
+    {"mixtral-8x22b", 140620634112, 2.0 * 56 * 8 * 128},
+    {"qwen3-30b-a3b", 30532122624, 2.0 * 48 * 4 * 128},
+    {"qwen3-235b-a22b", 235093634560, 2.0 * 94 * 4 * 128},
+    {"gpt-oss-20b", 20914757184, 2.0 * 24 * 8 * 64},
+    {"gpt-oss-120b", 116829156672, 2.0 * 36 * 8 * 64},
+    {"llama-4-scout", 107769861120, 2.0 * 48 * 8 * 128},
+    {"qwen3-next-80b-a3b", 79674391296, 2.0 * 12 * 2 * 256},
+    {"qwen3.5-27b", 26895998464, 2.0 * 16 * 4 * 256},
+    {"qwen3.6-35b-a3b", 34660610688, 2.0 * 10 * 2 * 256},
+    // Transformers counts no biases of routers; the Hub, whose count of Kimi K2 this is, does.
+    {"glm-4.5-air", 106852245504 + 45 * 128, 2.0 * 46 * 8 * 128},
+    {"minimax-m2.7", 228689748992 + 62 * 256, 2.0 * 62 * 8 * 128},
+    // A latent and a rotated key a layer: 70,272 bytes a token in BF16.
+    {"deepseek-v3", 671026404352 + 58 * 256, 61 * (512 + 64)},
+    {"deepseek-v2-lite", 15706484224, 27 * (512 + 64)},
+    {"kimi-k2-instruct", 1026408232448, 61 * (512 + 64)},
+    // Larger heads in the layers without a window, fewer of them for K and V.
+    {"gemma-4-26b-a4b", 25233141760, 2.0 * (25 * 8 * 256 + 5 * 2 * 512)},
+    {"gemma-4-31b", 30697345280, 2.0 * (50 * 16 * 256 + 10 * 4 * 512)},
+    // Of entries of 4 tokens a key and the indexer's, of 128 tokens a key. Without
+    // biases of routers, which layers have that choose experts by score.
+    {"deepseek-v4-flash", 284332230231 + 40 * 256, 21 * (512 + 128) / 4.0 + 20 * 512 / 128.0},
+    {"deepseek-v4-pro", 1572997179491 + 58 * 384, 30 * (512 + 128) / 4.0 + 31 * 512 / 128.0}};
 
 }  // namespace
 
