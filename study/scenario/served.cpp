@@ -7,6 +7,7 @@
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kivi.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::study {
@@ -131,6 +132,12 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     found.push_back("the engine of dculab does not run " + model.name + ": priced as if it did");
   if (machine.kind == lower::DeviceKind::cpu) return found;
   const std::string priced = " on a GPU: priced as if one did";
+  const auto odd = std::ranges::find_if(model.kinds, [](const LayerKind& kind) {
+    return kind.has_kv_heads() && !lower::dculab_gpu::is_supported_head_dim(kind.gqa().heads.head_dim);
+  });
+  if (odd != model.kinds.end())
+    found.push_back("no kernel of dculab attends with a head_dim of " + std::to_string(odd->gqa().heads.head_dim) +
+                    priced);
   if (model.has_compressed_entries())
     found.push_back("no kernel of dculab attends over compressed entries" + priced);
   else if (model.has_latents())
