@@ -91,9 +91,8 @@ template <class T>
 [[nodiscard]] bool has_entries(const AttentionWork& work) { return work.is_latent && work.value_dim == work.head_dim; }
 
 [[nodiscard]] bool serves_latents(const AttentionLimits& limits, const AttentionWork& work) {
-  if (has_entries(work)) return limits.latents == Latents::entries;
-  return limits.latents == Latents::takes ||
-         (limits.latents != Latents::entries && work.is_latent == (limits.latents == Latents::only));
+  const Latents needed = has_entries(work) ? Latents::entries : work.is_latent ? Latents::only : Latents::no;
+  return limits.latents == needed || (limits.latents == Latents::takes && needed != Latents::entries);
 }
 
 [[nodiscard]] bool serves_head(const AttentionLimits& limits, int head_dim) {

@@ -264,34 +264,6 @@ TEST_CASE("options are the defaults with what the scenario says") {
   CHECK(changed.kinds[0].gqa().heads.num_key_value_heads == 4);
 }
 
-TEST_CASE("sizes of a mixture of experts are changed in its layers alone") {
-  LayerKind dense, mixture;
-  dense.mlp.intermediate_size = 128;
-  mixture.experts = Experts{.num_experts = 8, .num_experts_per_tok = 2, .intermediate_size = 32};
-  ModelShape model{.name = "mixture"};
-  model.kinds.clear();
-  add_layer(model, dense), add_layer(model, mixture);
-  const Scenario scenario = read(kServing, {"model={name: m, moe_intermediate_size: 48, num_experts: 16}"});
-  const ModelShape changed = resolve_model(model, scenario.model);
-  CHECK(changed.kinds[0] == dense);
-  CHECK(changed.kinds[1].experts == Experts{.num_experts = 16, .num_experts_per_tok = 2, .intermediate_size = 48});
-  CHECK(resolve_model(model, {.name = "m", .overrides = {{"num_experts_per_tok", 4}}}).kinds[1].experts ==
-        Experts{.num_experts = 8, .num_experts_per_tok = 4, .intermediate_size = 32});
-  set_layers(model, 2, dense);
-  CHECK_THROWS_WITH(resolve_model(model, scenario.model), ContainsSubstring("mixture has no such size"));
-}
-
-TEST_CASE("heads of a model whose layers have unequal ones are not changed") {
-  ModelShape model{.name = "unequal"};
-  LayerKind first, second;
-  first.gqa().heads = {8, 4, 64}, second.gqa().heads = {8, 2, 128};
-  model.kinds.clear();
-  add_layer(model, first), add_layer(model, second);
-  for (const char* key : {"num_key_value_heads", "head_dim"})
-    CHECK_THROWS_WITH(resolve_model(model, {.name = "m", .overrides = {{key, 8}}}),
-                      ContainsSubstring(std::string(key) + ": layers of unequal have heads that differ"));
-}
-
 TEST_CASE("every shipped scenario loads and all its points do") {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(DCULAB_SOURCE_DIR "/scenarios")) {
