@@ -130,7 +130,14 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 
 [[nodiscard]] ModelShape published_model(const std::string& name) {
   const std::string written = lower_case(name);
-  if (const auto folder = try_find_model(written)) return engine::read_model_shape(*folder);
+  if (const auto folder = try_find_model(written)) {
+    ModelShape model = engine::read_model_shape(*folder);
+    if (model.has_compressed_entries())
+      throw InputError("model " + written +
+                       " is not scored yet: which kernels programs run for compressed entries and " +
+                       "hyper-connections, and how many, is not known");
+    return model;
+  }
   throw InputError("no model '" + written + "' under scenarios/models");
 }
 
