@@ -1,81 +1,14 @@
 #include "lower/kernel_library.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "core/activation_mode.hpp"
-#include "lower/aiter/kernels.hpp"
 #include "lower/dculab_cpu/kernels.hpp"
 #include "lower/dculab_gpu/kernels.hpp"
-#include "lower/flash_attention/kernels.hpp"
-#include "lower/fused_experts/kernels.hpp"
-#include "lower/gemm/kernels.hpp"
-#include "lower/hygon/kernels.hpp"
-#include "lower/latent_attention/kernels.hpp"
-#include "lower/llama_cpp/kernels.hpp"
 #include "lower/nccl/kernels.hpp"
-#include "lower/peer_memory/kernels.hpp"
-#include "lower/sglang/kernels.hpp"
-#include "lower/vllm/kernels.hpp"
-#include "lower/weight_only/kernels.hpp"
 
 namespace dculab::lower {
 namespace {
-
-constexpr std::array<const MatmulKernel*, 16> kMatmuls{
-    &dculab_gpu::kMatmul,
-    &gemm::kCublas,
-    &gemm::kRocblas,
-    &gemm::kRocblasHalf,
-    &gemm::kHipblaslt,
-    &gemm::kSkinnyGemv,
-    &aiter::kProducts,
-    &weight_only::kVllmMarlin,
-    &weight_only::kVllmGptq,
-    &weight_only::kVllmGptqSpilling,
-    &weight_only::kVllmGptqWidened,
-    &weight_only::kSglangTritonGptq,
-    &weight_only::kTorchWeightOnly,
-    &weight_only::kTensorrtLlmWeightOnly,
-    &llama_cpp::kIntegerMatmul,
-    &llama_cpp::kQuantizedMatmul,
-};
-
-constexpr std::array<const AttentionKernel*, 19> kAttentions{
-    &dculab_gpu::kAttention,
-    &flash_attention::kFlashAttention2,
-    &flash_attention::kFlashAttention3,
-    &vllm::kPagedAttention,
-    &vllm::kRocmPagedAttention,
-    &vllm::kTritonUnified3d,
-    &vllm::kTritonUnified2d,
-    &aiter::kPagedAttention,
-    &aiter::kFlashAttention,
-    &hygon::kPagedAttention,
-    &hygon::kReusingPagedAttention,
-    &hygon::kFlashAttention,
-    &latent_attention::kTritonMla,
-    &latent_attention::kFlashMla,
-    &latent_attention::kFlashMlaSparse,
-    &sglang::kTritonDecode,
-    &sglang::kTritonExtend,
-    &llama_cpp::kPerHead,
-    &llama_cpp::kFlashAttention,
-};
-
-constexpr std::array<const CollectiveKernel*, 6> kCollectives{
-    &nccl::kNccl,
-    &nccl::kRccl,
-    &peer_memory::kVllmCustomAllReduce,
-    &peer_memory::kTorchIntraNodeComm,
-    &peer_memory::kTorchSymmetricMemory,
-    &peer_memory::kTensorrtLlmOneShot,
-};
-
-constexpr std::array<const ExpertKernel*, 5> kExperts{
-    &fused_experts::kTuned, &fused_experts::kDefault, &fused_experts::kByValue, &fused_experts::kFlagGemsWidening,
-    &llama_cpp::kExperts,
-};
 
 template <class T>
 [[nodiscard]] bool is_one_of(std::span<const T> list, T value) {
@@ -154,11 +87,6 @@ template <class Kernel>
 }
 
 }  // namespace
-
-std::span<const MatmulKernel* const> matmul_kernels() { return kMatmuls; }
-std::span<const AttentionKernel* const> attention_kernels() { return kAttentions; }
-std::span<const CollectiveKernel* const> collective_kernels() { return kCollectives; }
-std::span<const ExpertKernel* const> expert_kernels() { return kExperts; }
 
 bool serves(const MatmulKernel& kernel, const Op& op, const Device& device) {
   if (kernel.formats.empty() || !kernel.runs_on(device)) return kernel.runs_on(device);
