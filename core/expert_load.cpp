@@ -16,19 +16,6 @@ namespace {
   return result;
 }
 
-// The largest of `count` Poisson numbers of a mean, which half of all draws do not exceed: count * P(X > x) = ln 2.
-[[nodiscard]] double largest_of(double count, double mean) {
-  constexpr double kMedian = 0.6931;
-  if (mean > 50) return mean + std::sqrt(2 * mean * std::log(count));
-  double probability = std::exp(-mean), tail = 1 - probability;
-  int x = 0;
-  while (count * tail > kMedian) {
-    probability *= mean / ++x;
-    tail -= probability;
-  }
-  return x;
-}
-
 // How many of `tokens` tokens choose an expert that each of them chooses with `probability`.
 struct Rows {
   double tokens = 0, probability = 0;
@@ -112,13 +99,31 @@ double touched_experts(const ExpertLoad& load, int num_experts, int per_token, d
   return touched;
 }
 
-TileCounts expert_tiles(const ExpertLoad& load, int num_experts, int per_token, double tokens) {
+TileCounts tiles_of(std::span<const double> probabilities, double tokens) {
   TileCounts tiles{};
-  if (load.histogram.empty() && load.zipf_exponent == 0)
-    add_tiles({tokens, static_cast<double>(per_token) / num_experts}, num_experts, tiles);
-  else
-    for (const double each : choice_probabilities(load, num_experts, per_token)) add_tiles({tokens, each}, 1, tiles);
+  for (const double each : probabilities) add_tiles({tokens, std::min(each, 1.0)}, 1, tiles);
   return tiles;
+}
+
+TileCounts expert_tiles(const ExpertLoad& load, int num_experts, int per_token, double tokens) {
+  if (!load.histogram.empty() || load.zipf_exponent > 0)
+    return tiles_of(choice_probabilities(load, num_experts, per_token), tokens);
+  TileCounts tiles{};
+  add_tiles({tokens, static_cast<double>(per_token) / num_experts}, num_experts, tiles);
+  return tiles;
+}
+
+// The median of the largest solves count * P(X > x) = ln 2.
+double largest_of(double count, double mean) {
+  constexpr double kMedian = 0.6931;
+  if (mean > 50) return mean + std::sqrt(2 * mean * std::log(count));
+  double probability = std::exp(-mean), tail = 1 - probability;
+  int x = 0;
+  while (count * tail > kMedian) {
+    probability *= mean / ++x;
+    tail -= probability;
+  }
+  return x;
 }
 
 double longest_expert(const ExpertLoad& load, int num_experts, int per_token, double tokens) {

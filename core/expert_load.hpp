@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,17 @@ struct ExpertLoad {
 // Experts that `tokens` tokens touch, on average: the sum of 1 - (1 - p)^tokens.
 [[nodiscard]] double touched_experts(const ExpertLoad& load, int num_experts, int per_token, double tokens);
 
+// The largest of `count` Poisson numbers of a mean, which half of all draws do not exceed.
+[[nodiscard]] double largest_of(double count, double mean);
+
 // Tiles of 1, 2, 4 to 256 rows that hold the rows of all groups, each those of one group.
 inline constexpr std::size_t kTileSizes = 9;
 using TileCounts = std::array<double, kTileSizes>;
 
-// Of the experts that `tokens` tokens choose, on average: the sum of E[ceil(rows / size)].
+// Of experts that each of `tokens` tokens goes to with these probabilities, on average: the sum of E[ceil(rows /
+// size)].
+[[nodiscard]] TileCounts tiles_of(std::span<const double> probabilities, double tokens);
+// Of all experts under a load.
 [[nodiscard]] TileCounts expert_tiles(const ExpertLoad& load, int num_experts, int per_token, double tokens);
 
 // Tokens of the expert that gets the most: the median of the largest count.

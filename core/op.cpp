@@ -54,6 +54,10 @@ std::string_view name(OpKind kind) {
       return "all_reduce";
     case OpKind::all_gather:
       return "all_gather";
+    case OpKind::dispatch_tokens:
+      return "dispatch_tokens";
+    case OpKind::return_tokens:
+      return "return_tokens";
   }
   return "?";
 }

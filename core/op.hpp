@@ -39,6 +39,8 @@ enum class OpKind : std::uint8_t {
   soft_cap,           // of logits: cap * tanh(logit / cap)
   all_reduce,         // m rows of n values, summed over the devices that share the model
   all_gather,         // m rows of n values of each device, side by side on all of them
+  dispatch_tokens,    // expert parallelism: m rows of n values go to the devices of their experts
+  return_tokens,      // and what those computed comes back, where it is summed up
 };
 
 [[nodiscard]] std::string_view name(OpKind kind);
@@ -165,6 +167,15 @@ struct GroupedWork {
   friend bool operator==(const GroupedWork&, const GroupedWork&) = default;
 };
 
+// What devices that share routed experts send each other of a layer, as the device that gets the most sees it. How
+// often a row crosses which link is the kernel's (lower/deep_ep).
+struct TokenExchange {
+  int devices_per_node = 1;
+  double expert_rows = 0;    // that the device's experts get: (token, expert) pairs
+  double device_tokens = 0;  // distinct tokens of these
+  double node_copies = 0;    // of the device's own tokens, one for each other node that they go to
+};
+
 enum class Stage : std::uint8_t { before_layers, layer, after_layers };
 
 struct Op {
@@ -188,7 +199,8 @@ struct Op {
   bool rotates = true;                                   // rope_and_cache; false with ALiBi
   bool rotates_part = false;                             // a part of each head, or neighbours: another kernel
   OpActivation activation = OpActivation::silu_and_mul;  // activation_mul
-  int devices = 1;                                       // all_reduce, all_gather: that take part
+  int devices = 1;                                       // of an exchange: that take part
+  TokenExchange exchange;                                // dispatch_tokens, return_tokens
   FlopCount flops;
   std::array<Operand, kMaxOperands> operand_storage;
   int num_operands = 0;

@@ -111,6 +111,15 @@ class Walks {
   return (op.kind == OpKind::attention_decode) == (sequence.phase == Phase::decode);
 }
 
+// Whole blocks each. Where a workgroup begins within a sequence, that has one more piece to be combined.
+void share_evenly(const AttentionWork& work, double workgroups, double groups, double sequences, AttentionWalk& all) {
+  const double blocks = std::ceil(all.tokens / work.block_size), each = std::ceil(blocks / workgroups);
+  const double busy = std::ceil(blocks / each);
+  all.workgroups = groups * busy;
+  all.longest_tokens = std::min(all.tokens, each * work.block_size);
+  all.partitions_combined = busy > sequences ? busy : std::min(2 * busy, sequences);
+}
+
 }  // namespace
 
 int head_groups(const AttentionWork& work, const AttentionTile& tile) {
@@ -123,6 +132,7 @@ AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& t
   // H2O's pass: one workgroup for each sequence and KV head, which walks for one new token after the other.
   const bool whole = op.kind == OpKind::attention_scores;
   AttentionWalk all;
+  double sequences = 0;
   Walks walks(work, tile);
   for (const SequenceSlice& sequence : step.batch.sequences) {
     if (!is_of(op, sequence)) continue;
@@ -134,7 +144,9 @@ AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& t
     all.longest_tokens = std::max(all.longest_tokens, whole ? walk.tokens : walk.longest);
     all.longest_context = std::max<double>(all.longest_context, sequence.context_tokens());
     if (walk.partitions > 1) all.partitions_combined += walk.partitions;
+    ++sequences;
   }
+  if (tile.persistent > 0 && sequences > 0) share_evenly(work, tile.persistent, groups, sequences, all);
   return all;
 }
 

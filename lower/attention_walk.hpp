@@ -36,6 +36,9 @@ struct AttentionTile {
   int query_tokens = 1;      // prefill: that share one pass over K and V
   int query_heads = 1;       // of one KV head
   int partition_tokens = 0;  // decode: of the context, at most; 0 = all of it
+  // Decode: workgroups of a head group that share all contexts evenly, a sequence's rest and the next one's beginning
+  // in one of them; 0: each has one sequence's.
+  double persistent = 0;
   int padded_rows = 0;  // of queries, that a matrix instruction works on at least; 0: as the device's usual kernels
   TableLookUp look_up{};
   VectorWork vector_work{};

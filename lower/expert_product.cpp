@@ -86,10 +86,12 @@ Op of_one_expert(const Op& op) {
 Launch of_all_experts(Launch launch, const Op& op) {
   const double experts = touched(op);
   for (Access& access : launch.accesses()) access.unique *= experts;
-  for (Access& access : launch.accesses())  // rows of tokens go to several experts
-    if (access.role == OperandRole::activation && access.unique > Bytes())
-      access.requests *=
-          storage(op.activation_dtype, static_cast<double>(op.m) * static_cast<double>(op.k)) / access.unique;
+  Bytes tokens;  // of which rows go to several experts
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::activation) tokens = operand.unique;
+  for (Access& access : launch.accesses())
+    if (access.role == OperandRole::activation && tokens > Bytes())
+      access.requests *= storage(op.activation_dtype, static_cast<double>(op.m) * static_cast<double>(op.k)) / tokens;
   launch.grid.workgroups *= experts;
   launch.grid.most_workgroups *= experts;
   launch.tiles.rows *= experts;

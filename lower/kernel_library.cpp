@@ -5,6 +5,7 @@
 #include "core/activation_mode.hpp"
 #include "lower/dculab_cpu/kernels.hpp"
 #include "lower/dculab_gpu/kernels.hpp"
+#include "lower/deep_ep/kernels.hpp"
 #include "lower/nccl/kernels.hpp"
 
 namespace dculab::lower {
@@ -191,6 +192,10 @@ const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, const
   return found == kernels.experts.end() ? nullptr : *found;
 }
 
+const ExchangeKernel& exchange_kernel_of(const Op& op, const Device& device) {
+  return deep_ep::kLowLatency.serves(op, device) ? deep_ep::kLowLatency : deep_ep::kHighThroughput;
+}
+
 ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& device) {
   switch (op.kind) {
     case OpKind::matmul:
@@ -202,6 +207,9 @@ ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& devi
     case OpKind::all_reduce:
     case OpKind::all_gather:
       return {.collective = &collective_kernel_of(kernels, op, device)};
+    case OpKind::dispatch_tokens:
+    case OpKind::return_tokens:
+      return {.exchange = &exchange_kernel_of(op, device)};
     case OpKind::embedding:
     case OpKind::rms_norm:
     case OpKind::layer_norm:

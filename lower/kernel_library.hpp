@@ -42,7 +42,8 @@ struct Slabs {
 // Operands of another format are widened by the instructions that multiply.
 struct Multiplied {
   Dtype in = Dtype::f16;
-  double instructions = 1;  // for each multiply-add
+  double instructions = 1;         // for each multiply-add
+  bool reads_activations = false;  // in that format, which the kernels before have rounded them to
 };
 
 // A kernel without matrix instructions each of whose workgroups takes a slice of k and adds its sums to y in memory.
@@ -141,6 +142,14 @@ struct CollectiveKernel {
   void (*add_ways)(const Op&, const Device&, Exchanges&);
 };
 
+// Of devices that share routed experts.
+struct ExchangeKernel {
+  std::string_view name;
+  std::string_view source;
+  bool (*serves)(const Op&, const Device&);
+  TokenTransfer (*transfer)(const Op&, const Device&);
+};
+
 // What a program moves through memory that the plan's fused kernels keep to themselves.
 struct UnfusedWork {
   double activation_scale = 1;          // bytes of activations read and written, over the plan's
@@ -191,11 +200,15 @@ struct Kernels {
 // That runs the products of experts, or the choice of them, on a GPU; none: `matmul` does.
 [[nodiscard]] const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
+// DeepEP's, of few tokens those without delay: no other program's kernels are known.
+[[nodiscard]] const ExchangeKernel& exchange_kernel_of(const Op& op, const Device& device);
+
 // The kernel that runs `op`: one of these, or none where every program does it alike.
 struct ChosenKernel {
   const MatmulKernel* matmul = nullptr;
   const AttentionKernel* attention = nullptr;
   const CollectiveKernel* collective = nullptr;
+  const ExchangeKernel* exchange = nullptr;
 };
 [[nodiscard]] ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& device);
 

@@ -20,12 +20,13 @@
 namespace dculab::lower {
 namespace {
 
-constexpr std::array<const MatmulKernel*, 16> kMatmuls{
+constexpr std::array<const MatmulKernel*, 17> kMatmuls{
     &dculab_gpu::kMatmul,
     &gemm::kCublas,
     &gemm::kRocblas,
     &gemm::kRocblasHalf,
     &gemm::kHipblaslt,
+    &gemm::kDeepGemm,
     &gemm::kSkinnyGemv,
     &aiter::kProducts,
     &weight_only::kVllmMarlin,

@@ -139,6 +139,20 @@ struct Exchanges {
   void add(const Exchange& way) { storage[static_cast<std::size_t>(count++)] = way; }
 };
 
+// How a kernel uses the links within a node and between nodes.
+enum class LinkUse : std::uint8_t { together, in_turn };
+
+// A dispatch or combine of tokens in expert parallelism, as the device that moves the most sees it.
+struct TokenTransfer {
+  int devices = 1;    // 1: nothing to exchange
+  int kernels = 1;    // launched one after the other
+  double passes = 1;  // messages that wait for one another, each over the longest way
+  Bytes within;       // over the links of a server
+  Bytes between{};    // over the network
+  LinkUse links = LinkUse::together;
+  double units = 0;  // compute units that it takes from other kernels while it runs
+};
+
 struct Launch {
   std::array<Access, kMaxOperands> access_storage{};  // in the order of the op's operands
   int num_accesses = 0;
@@ -173,6 +187,7 @@ struct Launch {
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
   bool may_run_inline = false;  // by the calling thread alone, without waking the others
   Exchanges exchanges{};
+  TokenTransfer transfer{};
   Streams streams{};
 
   [[nodiscard]] std::span<const Access> accesses() const {

@@ -44,6 +44,10 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
   if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
   if (op.kind == OpKind::index_scores) return lower_index_scores(op, device, launch);
+  if (chosen.exchange != nullptr) {
+    launch.transfer = chosen.exchange->transfer(op, device);
+    return;
+  }
   if (chosen.collective == nullptr) {
     lower_elementwise(op, device, launch);
     const ExpertKernel* sorts = op.kind == OpKind::route_tokens ? expert_kernel_of(kernels, op, device) : nullptr;

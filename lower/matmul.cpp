@@ -62,7 +62,12 @@ void set_slabs(const Op& op, const Part& part, const Slabs& slabs, const Device&
   launch.slab_steps = slabs.depth / step_of(op, device);
 }
 
-void set_multiplied(const Multiplied& multiplied, Arithmetic& arithmetic) {
+void set_multiplied(const Op& op, const Multiplied& multiplied, Launch& launch) {
+  Arithmetic& arithmetic = launch.arithmetic;
+  if (multiplied.reads_activations)
+    for (Access& access : launch.accesses())
+      if (access.role == OperandRole::activation)
+        access.unique *= static_cast<double>(bits(multiplied.in)) / bits(op.activation_dtype);
   arithmetic.multiply = multiplied.instructions * arithmetic.multiply;
   if (multiplied.in == arithmetic.multiplied_in) return;
   arithmetic.multiplied_in = arithmetic.stored = multiplied.in;
@@ -148,7 +153,7 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   launch.resources =
       assumed_resources(op, part, per_tile, has_slabs ? threads_of(tile, device) : KernelResources{}.threads);
   if (has_slabs) set_slabs(op, part, kernel.slabs(device), device, launch);
-  if (kernel.multiplied != nullptr) set_multiplied(kernel.multiplied(op, device), launch.arithmetic);
+  if (kernel.multiplied != nullptr) set_multiplied(op, kernel.multiplied(op, device), launch);
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
   launch.draws_for_idle = true;
   if (is_tiled) launch.most_parts = most_parts;

@@ -112,6 +112,9 @@ void plan_head_of_streams(StepPlan& plan, const StepSizes& sizes);
 // The weighted sum of what a token's experts gave, and what the shared ones gave.
 [[nodiscard]] Op plan_combine(const StepSizes& sizes);
 
+// Expert parallelism: tokens go to the devices of their experts (dispatch_tokens), outputs come back (return_tokens).
+[[nodiscard]] Op plan_token_exchange(OpKind kind, const StepSizes& sizes);
+
 [[nodiscard]] Op plan_embedding(const StepSizes& sizes);
 // Of the MLP for all tokens, or of the experts.
 [[nodiscard]] Op plan_activation(const StepSizes& sizes);

@@ -5,7 +5,9 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "core/dtype.hpp"
 #include "model/attention_kind.hpp"
 
 namespace dculab {
@@ -37,6 +39,20 @@ struct Dense {
 // How a router's logits become the weights of experts.
 enum class ExpertScoring : std::uint8_t { softmax, sigmoid, sqrt_softplus };
 
+// What a device of an expert-parallel group has of a mixture, and gets: of the one with the most rows
+// (model/expert_shard.hpp).
+struct ExpertPart {
+  int devices = 1;  // that share the routed experts
+  int devices_per_node = 1;
+  int attention_devices = 1;     // that have the same tokens: each sends its part of them
+  double rows_per_token = 0;     // copies that a token goes to, all devices together
+  std::vector<double> copies{};  // [copies that the device holds]: the probability with which a token goes to each
+  double other_nodes = 0;        // that a token goes to beside its own, on average
+  Dtype dispatch_dtype = Dtype::bf16;  // what is sent; what comes back has 16 bits
+
+  friend bool operator==(const ExpertPart&, const ExpertPart&) = default;
+};
+
 // Routed experts: each token goes to some of them. Each is a gated MLP.
 struct Experts {
   int num_experts = 0;
@@ -52,6 +68,10 @@ struct Experts {
   bool shared_gate = false;                // what all tokens go through is weighted by a sigmoid
   bool by_token_id = false;  // a table says the experts of each token of the vocabulary: DeepSeek-V4's first layers
   bool own_norms = false;    // norms of their input and output, the router's and the shared MLP's output: Gemma 4
+  std::optional<ExpertPart> part{};        // in expert parallelism: of a device; absent: it has all
+
+  // Whose weights the device has.
+  [[nodiscard]] int held() const { return part ? static_cast<int>(part->copies.size()) : num_experts; }
 
   friend bool operator==(const Experts&, const Experts&) = default;
 };

@@ -9,6 +9,15 @@
 namespace dculab {
 namespace {
 
+// Of a mixture in expert parallelism, where devices that share the attention have the same tokens: those whose experts
+// this one chooses, and for which it has the shared ones.
+[[nodiscard]] StepSizes of_own_tokens(StepSizes sizes) {
+  const auto& experts = sizes.layer().experts;
+  const int devices = experts && experts->part ? experts->part->attention_devices : 1;
+  sizes.tokens = std::max<std::int64_t>(1, (sizes.tokens + devices / 2) / devices);
+  return sizes;
+}
+
 // What the next norm adds to the residual after both halves of a block: the MLP's, or of a parallel block both.
 [[nodiscard]] Added added_after(BlockKind block) {
   return {Buffer::projected, block == BlockKind::sequential ? Buffer::none : Buffer::mlp_projected};
@@ -94,7 +103,8 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
 }
 
 // The MLP that all tokens go through.
-void plan_dense(StepPlan& plan, const StepSizes& sizes) {
+void plan_dense(StepPlan& plan, const StepSizes& whole) {
+  const StepSizes sizes = of_own_tokens(whole);
   const LayerKind& layer = sizes.layer();
   const Dense& mlp = layer.mlp;
   const bool gated = mlp.kind == MlpKind::gated;
@@ -127,9 +137,10 @@ void plan_experts(StepPlan& plan, const StepSizes& sizes) {
   const int hidden = sizes.model.hidden_size, width = experts.intermediate_size;
   if (experts.own_norms) plan_norms_of_experts(plan, sizes);
   plan.ops.push_back(plan_matmul({"router", WeightSlot::router, Buffer::normed, Buffer::router_logits}, sizes,
-                                 {sizes.model.dtype, 0}, sizes.tokens, experts.num_experts, hidden,
+                                 {sizes.model.dtype, 0}, of_own_tokens(sizes).tokens, experts.num_experts, hidden,
                                  bias_if(experts.bias)));
   plan.ops.push_back(plan_route(sizes));
+  if (experts.part) plan.ops.push_back(plan_token_exchange(OpKind::dispatch_tokens, sizes));
   plan.ops.push_back(
       plan_expert_matmul({"experts_gate_up_proj", WeightSlot::expert_up_proj, Buffer::normed, Buffer::expert_up}, sizes,
                          2 * width, hidden));
@@ -137,6 +148,14 @@ void plan_experts(StepPlan& plan, const StepSizes& sizes) {
   plan.ops.push_back(plan_expert_matmul(
       {"experts_down_proj", WeightSlot::expert_down_proj, Buffer::expert_activated, Buffer::expert_output}, sizes,
       hidden, width));
+  if (experts.part) plan.ops.push_back(plan_token_exchange(OpKind::return_tokens, sizes));
+}
+
+// Every device has sums of its part of the tokens; those that share the attention need all of them.
+void plan_gathering(StepPlan& plan, const StepSizes& sizes) {
+  if (sizes.model.tensor_parallel_size == 1) return;
+  plan.ops.push_back(plan_collective(OpKind::all_gather, "tokens_all_gather", sizes, of_own_tokens(sizes).tokens,
+                                     sizes.model.hidden_size));
 }
 
 // A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
@@ -151,7 +170,10 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
   if (layer.experts) plan_experts(plan, sizes);
   if (mlp.intermediate_size > 0) plan_dense(plan, sizes);
   if (layer.experts) plan.ops.push_back(plan_combine(sizes));
-  plan_all_reduce(plan, "mlp_all_reduce", sizes, sizes.model.hidden_size);
+  if (layer.experts && layer.experts->part)
+    plan_gathering(plan, sizes);
+  else
+    plan_all_reduce(plan, "mlp_all_reduce", sizes, sizes.model.hidden_size);
   plan_post_norm(plan, sizes, "mlp_post_norm", WeightSlot::mlp_post_norm);
 }
 

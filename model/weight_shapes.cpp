@@ -99,7 +99,7 @@ void add_streams(WeightShapes& weights, const ModelShape& model, std::size_t hal
 
 // A router reads as many bytes in its own format as in the layers': it is never quantized.
 void add_experts(WeightShapes& weights, int hidden, const Experts& experts) {
-  const int count = experts.num_experts, width = experts.intermediate_size;
+  const int count = experts.num_experts, held = experts.held(), width = experts.intermediate_size;
   weights.add(
       {.slot = WeightSlot::router, .rows = count, .columns = hidden, .has_bias = experts.bias, .is_plain = true});
   if (experts.correction_bias) weights.add({.slot = WeightSlot::router, .part = kCorrectionBias, .rows = count});
@@ -116,12 +116,12 @@ void add_experts(WeightShapes& weights, int hidden, const Experts& experts) {
                  .rows = width,
                  .columns = hidden,
                  .has_bias = experts.bias,
-                 .copies = count});
+                 .copies = held});
   weights.add({.slot = WeightSlot::expert_down_proj,
                .rows = hidden,
                .columns = width,
                .has_bias = experts.bias,
-               .copies = count});
+               .copies = held});
   if (experts.shared_gate)
     weights.add({.slot = WeightSlot::shared_gate, .rows = 1, .columns = hidden, .is_plain = true});
 }

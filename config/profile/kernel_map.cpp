@@ -169,6 +169,8 @@ bool serves(KernelRole role, OpKind kind) {
     case OpKind::soft_cap:
     case OpKind::all_reduce:  // profiled engines run on one device
     case OpKind::all_gather:
+    case OpKind::dispatch_tokens:
+    case OpKind::return_tokens:
       return false;
     case OpKind::attention_prefill:
       return role == prefill_attention || role == any_attention;

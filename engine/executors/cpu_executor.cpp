@@ -204,6 +204,8 @@ void CpuExecutor::execute(const Op& op, int layer) {
       return execute_activation(op);
     case OpKind::all_reduce:
     case OpKind::all_gather:
+    case OpKind::dispatch_tokens:
+    case OpKind::return_tokens:
       return require(false, op, "is for several devices: the engine runs on one");
   }
 }

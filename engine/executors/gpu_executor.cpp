@@ -189,6 +189,8 @@ void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
       return execute_activation(op);
     case OpKind::all_reduce:
     case OpKind::all_gather:
+    case OpKind::dispatch_tokens:
+    case OpKind::return_tokens:
       return require(false, op, "is for several devices: the engine runs on one");
   }
 }

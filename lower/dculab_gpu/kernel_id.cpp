@@ -278,6 +278,8 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
     case OpKind::mix_streams:
     case OpKind::all_reduce:  // libraries'
     case OpKind::all_gather:
+    case OpKind::dispatch_tokens:
+    case OpKind::return_tokens:
       return {};
   }
   return {};

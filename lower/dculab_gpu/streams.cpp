@@ -168,6 +168,8 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double 
     case OpKind::soft_cap:
     case OpKind::all_reduce:
     case OpKind::all_gather:
+    case OpKind::dispatch_tokens:
+    case OpKind::return_tokens:
       return;
   }
 }

@@ -56,10 +56,19 @@ constexpr ProductFormat kRocblasFormats[] = {
 constexpr ProductFormat kHalf[] = {{.weights = Dtype::f16}};
 constexpr ProductFormat kWithFp8[] = {
     {.weights = Dtype::f32}, {.weights = Dtype::f16}, {.weights = Dtype::bf16}, kFp8, kInt8};
+constexpr ProductFormat kFp8OnHopper[] = {{.weights = Dtype::fp8_e4m3, .on = is_hopper}};
 constexpr ProductFormat kSkinnyFormats[] = {
     {.weights = Dtype::f16, .most_rows = kSkinnyRows},
     {.weights = Dtype::bf16, .most_rows = kSkinnyRows},
     {.weights = Dtype::fp8_e4m3, .most_rows = kSkinnyRows, .on = multiplies_fp8}};
+
+[[nodiscard]] MatmulTile deep_gemm_tile(const Op& op, const Device& /*device*/) {
+  return {op.m <= 64 ? 64 : op.m <= 128 ? 128 : 256, 128};
+}
+
+[[nodiscard]] Multiplied in_fp8(const Op& /*op*/, const Device& /*device*/) {
+  return {.in = Dtype::fp8_e4m3, .reads_activations = true};
+}
 
 }  // namespace
 
@@ -136,6 +145,14 @@ constexpr MatmulKernel kHipblaslt{.name = "hipblaslt",
                                   .tile = filling_tile,
                                   .slabs = tensile_slabs,
                                   .rounds_first = true};
+
+constexpr MatmulKernel kDeepGemm{.name = "deep_gemm",
+                                 .source = "deepseek-ai/DeepGEMM README.md",
+                                 .gemv_rows = one_row,
+                                 .runs_on = is_nvidia,
+                                 .formats = kFp8OnHopper,
+                                 .tile = deep_gemm_tile,
+                                 .multiplied = in_fp8};
 
 constexpr MatmulKernel kSkinnyGemv{
     .name = "skinny_gemv",

@@ -9,6 +9,10 @@
 //                 gfx906: ROCm/rocBLAS@b520bc8, library/src/blas3/Tensile/Logic/asm_full
 //   rocblas_half  with sums in F16, the lists HB
 //   hipblaslt     likewise; 256x224x64 at 4096^3 on gfx942 (ROCm 7.2)
+//   deep_gemm     FP8 on both sides, whose sums of 128 values the vector units scale: tiles of 64 or 128 rows x 128
+//                 columns on Hopper, of experts too; of more rows two workgroups of a cluster share what they load.
+//                 Activations are rounded to FP8 by the kernels before, which is not priced. deepseek-ai/DeepGEMM,
+//                 README.md of February 2025 (TMA multicast)
 //   skinny_gemv   up to 5 rows of F16 and BF16, weights stream past once: vLLM, csrc/rocm/skinny_gemms.cu, wvSplitK;
 //                 gfx90a, gfx942 and gfx950. FP8 by wvSplitKQ on gfx942 and gfx950
 //
@@ -41,6 +45,7 @@ extern const MatmulKernel kCublas;
 extern const MatmulKernel kRocblas;
 extern const MatmulKernel kRocblasHalf;
 extern const MatmulKernel kHipblaslt;
+extern const MatmulKernel kDeepGemm;
 extern const MatmulKernel kSkinnyGemv;
 
 }  // namespace dculab::lower::gemm

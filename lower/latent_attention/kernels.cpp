@@ -27,16 +27,12 @@ constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
           .works_in_turn = !is_nvidia(device)};
 }
 
-// Every multiprocessor gets as many latents: parts of the contexts of all sequences.
-[[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device,
+// Every multiprocessor gets as many pages, of one sequence after the other.
+[[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& /*step*/, const Device& device,
                                        const ParameterChoices& /*chosen*/) {
-  const Decodes decodes = decodes_of(step.batch);
   const int groups = ceil_divide(group_size(op.attention), kFlashRows);
-  const double parts = std::max(1.0, static_cast<double>(device.compute_units) / groups);
-  const double pages =
-      std::ceil(static_cast<double>(decodes.sequences) * ceil_divide(decodes.longest, kFlashPage) / parts);
   return {.query_heads = std::min(kFlashRows, group_size(op.attention)),
-          .partition_tokens = static_cast<int>(std::max(1.0, pages)) * kFlashPage,
+          .persistent = std::max(1.0, std::floor(static_cast<double>(device.compute_units) / groups)),
           .padded_rows = kFlashRows,
           .look_up = {.tokens = kFlashPage, .waits = 0}};
 }

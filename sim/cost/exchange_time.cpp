@@ -16,7 +16,44 @@ namespace {
          way.sent / (link.bandwidth * way.link_share) + copying;
 }
 
+// The first device of a server sees its peers' link however many of them take part.
+[[nodiscard]] int devices_of_a_server(const Machine& machine, int devices) {
+  return machine.peers ? std::min(devices, 1 + *machine.peers) : devices;
+}
+
 }  // namespace
+
+std::vector<std::string> token_exchange_problems(const Machine& machine, int devices) {
+  std::vector<std::string> found;
+  const std::string what = " to exchange tokens over " + std::to_string(devices) + " devices";
+  if (devices_of_a_server(machine, devices) > 1 && !machine.peer_link)
+    found.push_back("machine " + machine.name + " has no peer_link" + what);
+  if (!share_a_server(machine, devices) && !machine.network_link)
+    found.push_back("machine " + machine.name + " has no network_link" + what + ", of which a server has " +
+                    std::to_string(1 + *machine.peers));
+  return found;
+}
+
+ExchangeTime exchange_time(const Machine& machine, const lower::TokenTransfer& transfer) {
+  const bool crosses = !share_a_server(machine, transfer.devices);
+  const Seconds peer_hop = machine.peer_latency.value_or(Seconds{});
+  const Seconds network_hop = crosses ? machine.network_latency.value_or(Seconds{}) : Seconds{};
+  Seconds within, between, floor;
+  if (transfer.within > Bytes()) {
+    const DeviceLink link = *link_among(machine, devices_of_a_server(machine, transfer.devices));
+    within = transfer.within / link.bandwidth;
+    // Its own copies cross no link.
+    floor = (1 - 1.0 / devices_of_a_server(machine, transfer.devices)) * transfer.within / link.peak;
+  }
+  if (transfer.between > Bytes()) {
+    between = transfer.between / *machine.network_link;
+    floor = std::max(floor, between);
+  }
+  const bool together = transfer.links == lower::LinkUse::together;
+  const Seconds hop = together ? network_hop + peer_hop : std::max(network_hop, peer_hop);
+  const Seconds start = transfer.kernels * machine.overheads.kernel_launch + transfer.passes * hop;
+  return {start + (together ? std::max(within, between) : within + between), floor, transfer.kernels};
+}
 
 ExchangeTime exchange_time(const Machine& machine, const lower::Exchanges& exchanges) {
   const DeviceLink link = *link_among(machine, exchanges.devices);

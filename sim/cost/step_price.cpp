@@ -18,8 +18,11 @@ namespace {
 using lower::Launch;
 
 [[nodiscard]] OpPrice price_exchange(const Machine& machine, const Op& op, const Launch& launch) {
-  const ExchangeTime time = exchange_time(machine, launch.exchanges);
+  const bool moves_tokens = launch.transfer.devices > 1;
+  const ExchangeTime time =
+      moves_tokens ? exchange_time(machine, launch.transfer) : exchange_time(machine, launch.exchanges);
   OpPrice price;
+  if (moves_tokens) price.taken_units = launch.transfer.units / machine.compute_units;
   price.count = op.count;
   price.seconds = time.seconds;
   price.floor = time.floor;
@@ -46,7 +49,7 @@ struct InStep {
 [[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint,
                                const InStep& step) {
   const Launch launch = lower::lower(op, plan, machine, machine.stack.kernels);
-  if (launch.exchanges.count > 0) return price_exchange(machine, op, launch);
+  if (launch.exchanges.count > 0 || launch.transfer.devices > 1) return price_exchange(machine, op, launch);
   const Lowered lowered{machine, op, launch, footprint, step.norm_of(op.kind), step.launches_per_kernel};
   const Parallelism whole = parallelism(machine, launch);
   if (launch.parts > 1) return price_way(lowered, {split_along_k(machine, whole, launch.parts), launch.parts});

@@ -63,6 +63,8 @@ struct OpPrice {
   Seconds in_turn;  // DRAM's, of a kernel that hides none of it
   Seconds latency;  // waiting with too few bytes in flight
   Seconds floor;
+  double taken_units =
+      0;  // of an exchange beside other kernels: the share of the compute units that it takes from them
   Seconds effective_latency;             // T_eff
   PerLevel<Bytes> bytes{};               // that reach each level
   PerLevel<double> hit_rate{};           // of those; 1 in DRAM
