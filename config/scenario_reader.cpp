@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "config/machine_fields.hpp"
+#include "config/deployment_reader.hpp"
 #include "config/model_fields.hpp"
 #include "config/options_reader.hpp"
 #include "config/search_reader.hpp"
@@ -130,36 +130,6 @@ void read_measure(MapReader reader, Measure& measure) {
     reader.complain(*phases, "measure.phases: must be a list such as [prefill, decode]");
   if (phases != nullptr && phases->kind == NodeKind::list)
     for (const Node& phase : phases->children) reader.read_choice(phase, measure.phases.emplace_back(), kPhases);
-  reader.finish();
-}
-
-constexpr int kMostOfAKind = 1024;
-constexpr std::int64_t kMostDevices = 1 << 16;
-constexpr auto kRoutings = std::to_array<Choice<sim::Routing>>({{"round_robin", sim::Routing::round_robin},
-                                                                {"random", sim::Routing::random},
-                                                                {"least_requests", sim::Routing::least_requests},
-                                                                {"least_tokens", sim::Routing::least_tokens},
-                                                                {"prefix_affinity", sim::Routing::prefix_affinity}});
-
-void read_deployment(MapReader reader, sim::Deployment& deployment) {
-  for (const auto& [key, size] : {std::pair{"tensor_parallel_size", &deployment.tensor_parallel_size},
-                                  {"pipeline_parallel_size", &deployment.pipeline_parallel_size},
-                                  {"data_parallel_size", &deployment.data_parallel_size},
-                                  {"prefill_replicas", &deployment.prefill_replicas},
-                                  {"decode_replicas", &deployment.decode_replicas}})
-    reader.optional(key, *size, between(1, kMostOfAKind));
-  const std::int64_t devices = std::int64_t{deployment.replicas()} * deployment.devices_per_replica();
-  if (devices > kMostDevices)
-    reader.complain(*reader.node(), "deployment: has " + std::to_string(devices) + " devices; at most " +
-                                        std::to_string(kMostDevices) + " can be simulated");
-  reader.optional("routing", deployment.routing, kRoutings);
-  MapReader transfer = reader.optional_map("kv_transfer");
-  if (const Node* bandwidth = transfer.optional("bandwidth"))
-    transfer.read(*bandwidth, deployment.kv_transfer_bandwidth.emplace(),
-                  allowed_figure<BytesPerSecond>("kv_transfer.bandwidth"));
-  if (const Node* latency = transfer.optional("latency"))
-    transfer.read(*latency, deployment.kv_transfer_latency.emplace(), between(0, 1e3));
-  transfer.finish();
   reader.finish();
 }
 

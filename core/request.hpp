@@ -33,9 +33,10 @@ struct Request {
   // and seed + i; ids must be unique with that.
   int n = 1;
   SamplingParams sampling{};
-  // The K and V of all prompt tokens but the last come from another server: once there are blocks for them, the request
-  // decodes. After a preemption they are computed here. For lengths only: no executor can be handed them.
-  bool prompt_received = false;
+  // The K and V of the first tokens come from elsewhere: of all but the last from the server that computed the prompt,
+  // and once there are blocks for them, the request decodes; or of a prefix from a store. After a preemption they are
+  // computed here. For lengths only: no executor can be handed them. Less than the prompt's tokens.
+  int num_received_tokens = 0;
   std::vector<TokenId> stop_tokens{};  // generating one of them ends the request; it is kept as its last token
   EosHandling eos = EosHandling::stop;
   Seconds arrival{};  // at the engine
@@ -55,7 +56,7 @@ struct Sequence {
   int num_computed_tokens = 0;  // with K and V in the cache, or evicted from it
   int num_evicted_tokens = 0;   // see EngineOptions::kv_retention
   int num_shared_tokens = 0;    // the first: others computed their K and V, in blocks that may not be written to
-  int num_cached_tokens = 0;    // of the prompt, found by prefix caching
+  int num_cached_tokens = 0;    // of the prompt, found by prefix caching or in a store
   int num_prefill_tokens = 0;   // what prefill must cover: the prompt; when it is recomputed also what was generated
   BlockTable block_table;
   BlockTable host_table;  // in host memory, of a swapped sequence

@@ -100,8 +100,10 @@ bool Scheduler::admit(Sequence& sequence) {
   sequence.num_prefill_tokens = sequence.num_tokens();
   sequence.num_shared_tokens = pool_.adopt_prefix(sequence.block_table, sequence.tokens);
   sequence.num_computed_tokens = std::min(sequence.num_shared_tokens, sequence.num_tokens() - 1);
-  if (sequence.request.prompt_received && sequence.num_preemptions == 0)
-    sequence.num_computed_tokens = sequence.num_prefill_tokens = sequence.num_tokens() - 1;
+  const int received = sequence.num_preemptions == 0 ? sequence.request.num_received_tokens : 0;
+  sequence.num_computed_tokens = std::max(sequence.num_computed_tokens, received);
+  if (received > 0 && received == sequence.num_tokens() - 1)
+    sequence.num_computed_tokens = sequence.num_prefill_tokens = received;
   if (chunk_of(sequence) == 0 || !has_room_for(sequence)) return false;
   return reserve(sequence, std::min<std::int64_t>(sequence.num_tokens(), capacity()));
 }

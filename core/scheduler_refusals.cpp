@@ -50,7 +50,7 @@ std::optional<std::string> Scheduler::refusal(const Request& request) const {
   if (blocks > pool_.num_blocks())
     return what + " needs " + std::to_string(blocks) + " KV blocks of " + tokens_text(pool_.block_size()) +
            ", but the pool has " + std::to_string(pool_.num_blocks());
-  if (!options_.enable_chunked_prefill && !request.prompt_received && prompt > options_.max_num_batched_tokens)
+  if (!options_.enable_chunked_prefill && prompt - request.num_received_tokens > options_.max_num_batched_tokens)
     return "the prompt of " + tokens_text(prompt) + " does not fit into one step of max_num_batched_tokens (" +
            std::to_string(options_.max_num_batched_tokens) + "), and chunked prefill is off";
   return std::nullopt;

@@ -26,7 +26,8 @@ struct ServiceLevel {
 
 class ServingMetrics {
  public:
-  explicit ServingMetrics(ServiceLevel objective = {}) : objective_(objective) {}
+  // `each`: requests that one which is added stands for, where a sample of them is served. Counts are of all.
+  explicit ServingMetrics(ServiceLevel objective = {}, std::int64_t each = 1) : objective_(objective), each_(each) {}
 
   // `alone`: the latency that the request would have with nobody else there, if known. Without it no objective for the
   // slowdown is met. Precondition: the sequence has ended, with at least one token.
@@ -39,18 +40,19 @@ class ServingMetrics {
 
   [[nodiscard]] const QuantileSketch& slowdown() const { return slowdown_; }  // ratios, in the place of seconds
 
-  [[nodiscard]] std::int64_t requests() const { return latency_.count(); }
-  [[nodiscard]] std::int64_t requests_within_objective() const { return within_; }
-  [[nodiscard]] std::int64_t prompt_tokens() const { return prompt_tokens_; }
-  [[nodiscard]] std::int64_t output_tokens() const { return output_tokens_; }
-  [[nodiscard]] std::int64_t cached_tokens() const { return cached_tokens_; }  // of the prompts
-  [[nodiscard]] std::int64_t preemptions() const { return preemptions_; }
+  [[nodiscard]] std::int64_t requests() const { return each_ * latency_.count(); }
+  [[nodiscard]] std::int64_t requests_within_objective() const { return each_ * within_; }
+  [[nodiscard]] std::int64_t prompt_tokens() const { return each_ * prompt_tokens_; }
+  [[nodiscard]] std::int64_t output_tokens() const { return each_ * output_tokens_; }
+  [[nodiscard]] std::int64_t cached_tokens() const { return each_ * cached_tokens_; }  // of the prompts
+  [[nodiscard]] std::int64_t preemptions() const { return each_ * preemptions_; }
   [[nodiscard]] Seconds duration() const { return end_ - begin_; }  // first arrival to last token
 
  private:
   [[nodiscard]] bool meets_objective(const Sequence& sequence, std::optional<double> slowdown) const;
 
   ServiceLevel objective_;
+  std::int64_t each_ = 1;
   QuantileSketch ttft_, tpot_, itl_, latency_, slowdown_;
   std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, preemptions_ = 0;
   Seconds begin_, end_;

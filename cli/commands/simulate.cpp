@@ -115,6 +115,10 @@ void add_details(const Simulation& simulation, Report& report) {
   const sim::ServingRun& run = simulation.run;
   report.heading.push_back(label(simulation) + ":");
   for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
+  if (run.one_in > 1)
+    report.heading.push_back("of every " + std::to_string(run.one_in) +
+                             " groups of devices that share experts one is simulated, with one in " +
+                             std::to_string(run.one_in) + " requests; steps and blocks are of those");
   report.heading.push_back(std::to_string(run.num_steps) + " steps, " + preemption_text(run) +
                            ", KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) + " of " +
                            std::to_string(run.num_blocks));

@@ -148,6 +148,7 @@ Json to_json(const Simulation& simulation) {
   Json json{{"machine", simulation.machine}, {"choices", Json::object()}};
   for (const auto& [key, value] : simulation.choices) json["choices"][key] = value;
   json["requests"] = run.metrics.requests();
+  if (run.one_in > 1) json["one_in"] = run.one_in;
   json["requests_within_slo"] = run.metrics.requests_within_objective();
   json["prompt_tokens"] = run.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = run.metrics.cached_tokens();

@@ -8,12 +8,21 @@ namespace {
 
 constexpr double kAsCold = 0.01;  // a decode is no colder than after many others
 
+[[nodiscard]] ReplicaDevices devices_of(const Deployment& deployment, ReplicaRole role) {
+  return deployment.of(deployment.is_disaggregated() ? role : ReplicaRole::both);
+}
+
 }  // namespace
 
 AloneLatency::AloneLatency(const EngineParts& parts)
     : parts_(parts),
-      stages_(static_cast<std::size_t>(parts.deployment.pipeline_parallel_size)),
-      executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages_, parts.step_scale),
+      stages_(
+          static_cast<std::size_t>(std::max(devices_of(parts.deployment, ReplicaRole::prefill).pipeline_parallel_size,
+                                            devices_of(parts.deployment, ReplicaRole::decode).pipeline_parallel_size))),
+      executor_(parts.machine, parts.model, parts.options, devices_of(parts.deployment, ReplicaRole::prefill), clock_,
+                stages_, parts.step_scale),
+      decoder_(parts.machine, parts.model, parts.options, devices_of(parts.deployment, ReplicaRole::decode), clock_,
+               stages_, parts.step_scale),
       warmth_(parts.machine),
       whole_chunks_{{.until = {}, .cold_after = warmth_.cold_share_after_rest()}},
       decodes_(1) {}
@@ -38,8 +47,9 @@ AloneLatency::Step AloneLatency::step(const SequenceSlice& slice, const Step& be
   std::ranges::fill(stages_, Seconds{});
   plan_.batch.sequences.assign(1, slice);
   plan_.batch.cold_share = before.cold_after;
-  plan_step_into(plan_, executor_.planned_model(), parts_.options);
-  const Seconds duration = executor_.run(plan_).duration;
+  ParallelExecutor& executor = slice.phase == Phase::prefill ? executor_ : decoder_;
+  plan_step_into(plan_, executor.planned_model(), parts_.options);
+  const Seconds duration = executor.run(plan_).duration;
   return {.until = before.until + duration, .cold_after = warmth_.cold_share_after(before.cold_after, duration)};
 }
 

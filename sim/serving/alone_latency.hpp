@@ -35,7 +35,7 @@ class AloneLatency {
   const EngineParts& parts_;
   VirtualClock clock_;  // stands still
   StageTimes stages_;
-  ParallelExecutor executor_;
+  ParallelExecutor executor_, decoder_;  // the same devices but where decodes have pools of their own
   StepPlan plan_;
   CacheWarmth warmth_;
   std::vector<Step> whole_chunks_;          // [chunks before the last one]

@@ -1,30 +1,26 @@
 #include "sim/serving/cluster.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/prefix_cache.hpp"
 
 namespace dculab::sim {
 
-std::string_view name(ReplicaRole role) {
-  switch (role) {
-    case ReplicaRole::both:
-      return "both";
-    case ReplicaRole::prefill:
-      return "prefill";
-    case ReplicaRole::decode:
-      return "decode";
-  }
-  return "?";
+int one_in(const Deployment& deployment) {
+  if (!deployment.is_disaggregated()) return deployment.of(ReplicaRole::both).ranks();
+  return std::gcd(deployment.of(ReplicaRole::prefill).ranks(), deployment.of(ReplicaRole::decode).ranks());
 }
 
 Cluster::Cluster(const EngineParts& parts, ClusterCallbacks callbacks)
     : parts_(parts),
       callbacks_(std::move(callbacks)),
       arrivals_{{}, {parts.deployment.routing, parts.options.block_size}, {}},
-      transfers_{{}, {parts.deployment.routing, parts.options.block_size}, {}} {
+      transfers_{{}, {parts.deployment.routing, parts.options.block_size}, {}},
+      one_in_(one_in(parts.deployment)) {
   const Deployment& deployment = parts.deployment;
   if (!deployment.is_disaggregated())
     for (int count = 0; count < deployment.data_parallel_size; ++count) add_replica(ReplicaRole::both, arrivals_);
@@ -35,15 +31,21 @@ Cluster::Cluster(const EngineParts& parts, ClusterCallbacks callbacks)
 void Cluster::add_replica(ReplicaRole role, Pool& pool) {
   Replica& replica = replicas_.emplace_back();
   replica.role = role;
-  replica.stages.resize(static_cast<std::size_t>(parts_.deployment.pipeline_parallel_size));
-  for (std::size_t stage = 0; stage < replica.stages.size(); ++stage) {
+  const ReplicaDevices devices = parts_.deployment.of(role);
+  const auto stages = static_cast<std::size_t>(devices.pipeline_parallel_size);
+  const auto groups = static_cast<std::size_t>(devices.ranks() / one_in_);
+  replica.stages.assign(groups, StageTimes(stages));
+  replica.link_free.resize(groups);
+  replica.store_free.resize(groups);
+  for (std::size_t index = 0; index < groups * stages; ++index) {
     ServingCallbacks callbacks;
     if (callbacks_.on_step)
       callbacks.on_step = [this, engine = static_cast<int>(engines_.size())](const ServedStep& step) {
         callbacks_.on_step(step, engine);
       };
-    callbacks.on_finished = [this, &replica](const Sequence& sequence) { finish(replica, sequence); };
-    engines_.push_back(&replica.engines.emplace_back(parts_, replica.stages, std::move(callbacks)));
+    callbacks.on_finished = [this, &replica, index](const Sequence& sequence) { finish(replica, index, sequence); };
+    engines_.push_back(
+        &replica.engines.emplace_back(parts_, role, replica.stages[index / stages], std::move(callbacks)));
   }
   pool.replicas.push_back(&replica);
 }
@@ -57,6 +59,7 @@ VirtualEngine* Cluster::earliest_engine() {
 
 std::optional<Request> Cluster::read_next(RequestSource& source) {
   std::optional<Request> next = source.next();
+  while (next && next->id % one_in_ != 0) next = source.next();
   if (!next) return next;
   const Seconds sent = next->arrival;
   reader_free_ = std::max(reader_free_, sent) + parts_.machine.stack.reading_time(next->prompt_token_ids.size());
@@ -72,10 +75,9 @@ void Cluster::run(RequestSource& source) {
     const bool transfer_first = !on_the_way_.empty() && (!next || on_the_way_.top().arrival <= next->arrival);
     const auto comes_first = [engine](Seconds time) { return engine == nullptr || time <= engine->now(); };
     if (transfer_first && comes_first(on_the_way_.top().arrival)) {
-      const Seconds time = on_the_way_.top().arrival;
-      Request request = on_the_way_.top().request;
+      Transfer transfer = on_the_way_.top();
       on_the_way_.pop();
-      submit(transfers_, std::move(request), time);
+      arrive(std::move(transfer));
     } else if (!transfer_first && next && comes_first(next->arrival)) {
       route_arrival(*std::move(next));
       next = read_next(source);
@@ -87,21 +89,68 @@ void Cluster::run(RequestSource& source) {
   }
 }
 
+void Cluster::arrive(Transfer transfer) {
+  VirtualEngine& engine =
+      transfer.reader != nullptr ? *transfer.reader : choose(transfers_, transfer.request, transfer.arrival).engine;
+  if (transfer.reader != nullptr) return begin(engine, std::move(transfer.request));
+  engine.submit(std::move(transfer.request));
+}
+
 void Cluster::route_arrival(Request request) {
   const auto refuse = [&request](const VirtualEngine& engine) {
     if (const auto reason = engine.refusal(request))
       throw InputError("request " + std::to_string(request.id + 1) + ": " + *reason);
   };
-  refuse(*engines_.back());  // who decodes: all have as many blocks
-  const Seconds time = request.arrival;
-  if (parts_.deployment.is_disaggregated()) {
-    prefilled_[request.id] = {.arrival = time, .first_token = {}, .max_tokens = request.max_tokens};
-    request.max_tokens = 1;
-  }
-  submit(arrivals_, std::move(request), time);
+  refuse(*engines_.back());  // who decodes
+  const Chosen chosen = choose(arrivals_, request, request.arrival);
+  read_or_submit(chosen, std::move(request));
 }
 
-void Cluster::submit(Pool& pool, Request request, Seconds time) {
+// A request that has all it needs.
+void Cluster::begin(VirtualEngine& engine, Request request) {
+  if (parts_.deployment.is_disaggregated()) {
+    prefilled_[request.id] = {.arrival = request.arrival, .first_token = {}, .max_tokens = request.max_tokens};
+    request.max_tokens = 1;
+  }
+  if (const auto reason = engine.refusal(request))
+    throw InputError("request " + std::to_string(request.id + 1) + ": " + *reason);
+  engine.submit(std::move(request));
+}
+
+// Whole blocks, and one token at least is left to compute. Prompts put their blocks into the store as they come: who
+// comes later reads them, though the first may not have computed them yet.
+int Cluster::tokens_in_store(const Request& request) {
+  const std::optional<KvStore>& store = parts_.deployment.kv_store;
+  if (!store) return 0;
+  const int prompt = static_cast<int>(request.prompt_token_ids.size()), block = parts_.options.block_size;
+  if (store->hit_rate) return std::min(static_cast<int>(*store->hit_rate * prompt) / block * block, prompt - 1);
+  int found = 0;
+  PrefixHash prefix;
+  for (int begin = 0; begin + block <= prompt; begin += block) {
+    prefix = extend(
+        prefix,
+        std::span(request.prompt_token_ids).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(block)));
+    if (!stored_.insert(prefix.low).second && found == begin) found += block;
+  }
+  return std::min(found, prompt - 1);
+}
+
+void Cluster::read_or_submit(const Chosen& chosen, Request request) {
+  request.num_received_tokens = tokens_in_store(request);
+  if (request.num_received_tokens == 0) return begin(chosen.engine, std::move(request));
+  const std::size_t engine = static_cast<std::size_t>(
+      std::ranges::find_if(chosen.replica.engines, [&](const auto& each) { return &each == &chosen.engine; }) -
+      chosen.replica.engines.begin());
+  Seconds& free = chosen.replica.store_free[std::min(engine, chosen.replica.store_free.size() - 1)];
+  const Seconds asked = request.arrival;
+  free = std::max(free, asked) + store_reading_time(parts_.deployment, parts_.machine, parts_.model,
+                                                    parts_.options.kv_cache_dtype, request.num_received_tokens);
+  request.arrival = free + parts_.deployment.kv_store->latency;
+  request.reading += request.arrival - asked;
+  on_the_way_.push({request.arrival, sent_++, request, &chosen.engine});
+}
+
+Cluster::Chosen Cluster::choose(Pool& pool, const Request& request, Seconds time) {
   pool.loads.clear();
   Load all;
   for (const Replica* replica : pool.replicas) {
@@ -110,34 +159,35 @@ void Cluster::submit(Pool& pool, Request request, Seconds time) {
     all += load;
   }
   require_room_for(request, all.requests, all.tokens);
-  std::deque<VirtualEngine>& engines = pool.replicas[pool.router.choose(request, pool.loads)]->engines;
+  Replica& replica = *pool.replicas[pool.router.choose(request, pool.loads)];
   const auto requests = [time](const VirtualEngine& engine) { return engine.load(time).requests; };
-  std::ranges::min_element(engines, {}, requests)->submit(std::move(request));
+  return {replica, *std::ranges::min_element(replica.engines, {}, requests)};
 }
 
-void Cluster::finish(Replica& replica, const Sequence& sequence) {
+void Cluster::finish(Replica& replica, std::size_t engine, const Sequence& sequence) {
   ++replica.finished;
   if (replica.role == ReplicaRole::decode) return finish_decode(sequence);
   if (replica.role == ReplicaRole::prefill) {
     const auto found = prefilled_.find(sequence.request.id);
-    if (found->second.max_tokens > 1) return send(replica, sequence, found->second);
+    if (found->second.max_tokens > 1) return send(replica, engine, sequence, found->second);
     prefilled_.erase(found);
   }
   if (callbacks_.on_finished) callbacks_.on_finished(sequence);
 }
 
-void Cluster::send(Replica& replica, const Sequence& sequence, Prefilled& prefilled) {
+void Cluster::send(Replica& replica, std::size_t engine, const Sequence& sequence, Prefilled& prefilled) {
   prefilled.first_token = sequence.token_times.front();
   prefilled.num_cached_tokens = sequence.num_cached_tokens;
   prefilled.num_preemptions = sequence.num_preemptions;
-  replica.link_free = std::max(replica.link_free, prefilled.first_token) +
-                      kv_sending_time(parts_.deployment, parts_.machine, parts_.model, parts_.options.kv_cache_dtype,
-                                      sequence.num_prompt_tokens());
+  Seconds& free = replica.link_free[std::min(engine, replica.link_free.size() - 1)];
+  free = std::max(free, prefilled.first_token) + kv_sending_time(parts_.deployment, parts_.machine, parts_.model,
+                                                                 parts_.options.kv_cache_dtype,
+                                                                 sequence.num_prompt_tokens());
   Request request = sequence.request;
   request.prompt_token_ids = sequence.tokens;
-  request.prompt_received = true;
+  request.num_received_tokens = static_cast<int>(sequence.tokens.size()) - 1;
   request.max_tokens = prefilled.max_tokens - 1;
-  request.arrival = replica.link_free + kv_latency(parts_.deployment, parts_.machine);
+  request.arrival = free + kv_latency(parts_.deployment, parts_.machine);
   on_the_way_.push({request.arrival, sent_++, request});
 }
 
@@ -146,7 +196,7 @@ void Cluster::finish_decode(const Sequence& sequence) {
   const Prefilled& before = found->second;
   Request request = sequence.request;
   request.prompt_token_ids.pop_back();
-  request.prompt_received = false;
+  request.num_received_tokens = 0;
   request.max_tokens = before.max_tokens;
   request.arrival = before.arrival;
   Sequence whole(std::move(request));

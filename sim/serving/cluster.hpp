@@ -3,6 +3,13 @@
 //
 // A server reads one request after the other, before any engine has it (Stack::reading_time).
 //
+// Where devices share experts, a replica has several groups of devices with sequences of their own (ReplicaDevices::
+// ranks). They step together and are served alike, so a sample of them stands for all: of every `one_in` groups one is
+// simulated, and of every `one_in` requests one is served. `one_in` is what divides the groups of both pools.
+//
+// With a shared KV store, a request reads the K and V of its first tokens before its engine has it, after what its
+// group read before.
+//
 // Disaggregated, a request's prompt is computed, and its first token sampled, at a prefill replica, whose blocks are
 // free again from then on (the KV cache waits outside of them). It leaves when what this replica sent before has
 // left, and is routed to a decode replica when it has arrived.
@@ -14,6 +21,7 @@
 #include <queue>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/workload.hpp"
@@ -26,16 +34,17 @@ struct ClusterCallbacks {
   std::function<void(const ServedStep&, int engine)> on_step{};
 };
 
-enum class ReplicaRole : std::uint8_t { both, prefill, decode };
-[[nodiscard]] std::string_view name(ReplicaRole role);
-
 struct Replica {
   ReplicaRole role = ReplicaRole::both;
-  StageTimes stages{};
-  std::deque<VirtualEngine> engines{};  // one for each stage
-  Seconds link_free{};                  // of a prefill replica, towards decode replicas
+  std::deque<StageTimes> stages{};  // one for all engines of a pipeline; of groups with sequences of their own, each
+  std::deque<VirtualEngine> engines{};  // one for each stage, or for each such group that is simulated
+  std::vector<Seconds> link_free{};     // of such groups, or one: of a prefill replica towards decode replicas,
+  std::vector<Seconds> store_free{};    // and from the KV store
   std::int64_t finished = 0;            // requests
 };
+
+// Groups with sequences of their own of which one is simulated, see above.
+[[nodiscard]] int one_in(const Deployment& deployment);
 
 class Cluster {
  public:
@@ -55,6 +64,7 @@ class Cluster {
     Seconds arrival;
     std::int64_t turn;  // orders those of one arrival
     Request request;
+    VirtualEngine* reader = nullptr;  // whose it is, of a request that reads from the store
     bool operator>(const Transfer& other) const {
       return arrival != other.arrival ? arrival > other.arrival : turn > other.turn;
     }
@@ -73,10 +83,18 @@ class Cluster {
   void add_replica(ReplicaRole role, Pool& pool);
   [[nodiscard]] VirtualEngine* earliest_engine();
   [[nodiscard]] std::optional<Request> read_next(RequestSource& source);
+  void arrive(Transfer transfer);
   void route_arrival(Request request);
-  void submit(Pool& pool, Request request, Seconds time);
-  void finish(Replica& replica, const Sequence& sequence);
-  void send(Replica& replica, const Sequence& sequence, Prefilled& prefilled);
+  struct Chosen {
+    Replica& replica;
+    VirtualEngine& engine;
+  };
+  [[nodiscard]] Chosen choose(Pool& pool, const Request& request, Seconds time);
+  [[nodiscard]] int tokens_in_store(const Request& request);
+  void read_or_submit(const Chosen& chosen, Request request);
+  void begin(VirtualEngine& engine, Request request);
+  void finish(Replica& replica, std::size_t engine, const Sequence& sequence);
+  void send(Replica& replica, std::size_t engine, const Sequence& sequence, Prefilled& prefilled);
   void finish_decode(const Sequence& sequence);
 
   const EngineParts& parts_;
@@ -86,7 +104,9 @@ class Cluster {
   Pool arrivals_, transfers_;  // who takes new requests, who takes prompts that others computed
   std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>> on_the_way_;
   std::unordered_map<SequenceId, Prefilled> prefilled_;
+  std::unordered_set<std::uint64_t> stored_;  // beginnings whose blocks the store has
   std::int64_t sent_ = 0;
+  int one_in_ = 1;
   Seconds reader_free_;  // when the server has read the requests before
 };
 

@@ -8,6 +8,10 @@
 //
 // Embedding and host are the first stage's, the head is the last one's. An op costs on its stage what it costs in the
 // whole model.
+//
+// Of a replica whose devices share the routed experts, this is the device with the most work of one group that has
+// sequences of its own. The groups step together, and all are taken to have as many tokens as this one. Two
+// micro-batches overlap as sim/cost/micro_batches.hpp has it.
 #pragma once
 
 #include <map>
@@ -17,6 +21,7 @@
 
 #include "core/executor.hpp"
 #include "core/serving_loop.hpp"
+#include "sim/cost/micro_batches.hpp"
 #include "sim/serving/deployment.hpp"
 #include "sim/serving/simulated_executor.hpp"
 
@@ -31,7 +36,7 @@ class ParallelExecutor final : public Executor {
   // Preconditions: problems() of all are empty; step_scale > 0; `stages` has one for each stage; steps of executors
   // that share `stages` run in the order in which they begin.
   ParallelExecutor(const Machine& machine, const ModelShape& model, const EngineOptions& options,
-                   const Deployment& deployment, const Clock& clock, StageTimes& stages, double step_scale = 1);
+                   ReplicaDevices devices, const Clock& clock, StageTimes& stages, double step_scale = 1);
 
   // The model that steps are to be planned for: a device's part of every layer.
   [[nodiscard]] const ModelShape& planned_model() const { return shard_; }
@@ -44,8 +49,8 @@ class ParallelExecutor final : public Executor {
   StepResult run(const StepPlan& plan) override;
 
   // Of the steps so far: what limits the ops ("compute", "latency", "launch" or a memory level), "host", "cold caches"
-  // that others have driven weights and KV out of, "sampling", "exchange" between devices, "pipeline" for waiting until
-  // a stage is free, "block copies", "swap" and "pauses".
+  // that others have driven weights and KV out of, "sampling", "exchange" between devices as far as nothing hides it,
+  // "pipeline" for waiting until a stage is free, "rebalancing" of experts, "block copies", "swap" and "pauses".
   [[nodiscard]] const std::map<std::string, Seconds>& time_by_bound() const { return time_by_bound_; }
 
   // Of each device on average, without waiting.
@@ -60,19 +65,23 @@ class ParallelExecutor final : public Executor {
   };
 
   [[nodiscard]] Work add_bounds(const StepPlan& plan);
+  [[nodiscard]] StepResult run_micro_batches();
   void add(std::string_view bound, Seconds price);
   [[nodiscard]] Seconds layers_in_stage(const Work& work, int stage) const;
   [[nodiscard]] Seconds through_the_stages(const StepPlan& plan, const Work& work);
 
   const Machine& machine_;
   const ModelShape& model_;
-  const Deployment& deployment_;
+  const EngineOptions& options_;
+  ReplicaDevices devices_;
   const Clock& clock_;
   StageTimes& stages_;
   double step_scale_;
   Dtype activation_dtype_;
   ModelShape shard_;
   SimulatedExecutor device_;
+  double rebalancing_;       // what a second of work takes
+  StepPlan first_, second_;  // of two micro-batches; re-used
   Seconds device_time_;
   std::map<std::string, Seconds> time_by_bound_;
 };

@@ -9,19 +9,39 @@
 namespace dculab::sim {
 namespace {
 
+// Who takes new requests.
+[[nodiscard]] ReplicaRole first_role(const Deployment& deployment) {
+  return deployment.is_disaggregated() ? ReplicaRole::prefill : ReplicaRole::both;
+}
+
 // Of each virtual engine.
-[[nodiscard]] std::int64_t num_blocks(const SimulatedServer& server) {
+[[nodiscard]] std::int64_t num_blocks(const SimulatedServer& server, ReplicaRole role) {
   if (server.num_blocks) return *server.num_blocks;
-  const ModelShape part = part_of_a_device(server.deployment, server.model);
+  const ReplicaDevices devices = server.deployment.of(role);
+  const ModelShape part = part_of_a_device(devices, server.machine, server.model, server.options);
   const std::int64_t fit = capacity(server.machine, part, server.options, 1).num_blocks;
-  return fit / server.deployment.pipeline_parallel_size;
+  return fit / devices.pipeline_parallel_size;
 }
 
 // The host's, of each virtual engine.
 [[nodiscard]] int num_host_blocks(const SimulatedServer& server) {
-  const ModelShape part = part_of_a_device(server.deployment, server.model);
+  const ReplicaDevices devices = server.deployment.of(first_role(server.deployment));
+  const ModelShape part = part_of_a_device(devices, server.machine, server.model, server.options);
   const Bytes block = kv_bytes_per_token(part, server.options.kv_cache_dtype) * server.options.block_size;
-  return num_host_blocks(server.options, block) / server.deployment.pipeline_parallel_size;
+  return num_host_blocks(server.options, block) / devices.pipeline_parallel_size;
+}
+
+void find_block_problems(const SimulatedServer& server, ReplicaRole role, std::vector<std::string>& found) {
+  const std::int64_t blocks = num_blocks(server, role);
+  const bool differ = server.deployment.prefill || server.deployment.decode;
+  const std::string where = differ ? " of a " + std::string(name(role)) + " replica" : "";
+  if (blocks < 1)
+    found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + server.machine.name +
+                    where);
+  if (blocks > kMostBlocks)
+    found.push_back(server.model.name + " leaves room for " + std::to_string(blocks) + " KV blocks in the memory of " +
+                    server.machine.name + where + ", more than a simulation takes (" + std::to_string(kMostBlocks) +
+                    "); raise kv_cache.block_size or lower engine.gpu_memory_utilization");
 }
 
 void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTimeline>& timelines) {
@@ -55,27 +75,24 @@ std::vector<std::string> problems(const SimulatedServer& server) {
     found.push_back("preemption_mode swap: machine " + server.machine.name +
                     " has no host_link to swap over; give it one, or recompute");
   if (!found.empty()) return found;
-  const std::int64_t blocks = num_blocks(server);
-  if (blocks < 1)
-    found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + server.machine.name);
-  if (blocks > kMostBlocks)
-    found.push_back(server.model.name + " leaves room for " + std::to_string(blocks) + " KV blocks in the memory of " +
-                    server.machine.name + ", more than a simulation takes (" + std::to_string(kMostBlocks) +
-                    "); raise kv_cache.block_size or lower engine.gpu_memory_utilization");
+  find_block_problems(server, first_role(server.deployment), found);
+  if (server.deployment.prefill || server.deployment.decode) find_block_problems(server, ReplicaRole::decode, found);
   return found;
 }
 
 ServingRun simulate(const SimulatedServer& server, const RequestWorkload& workload, const ServiceLevel& objective,
                     const std::function<void(const ServedStep&, int engine)>& on_step) {
   ServingRun run;
-  run.metrics = ServingMetrics(objective);
+  run.one_in = one_in(server.deployment);
+  run.metrics = ServingMetrics(objective, run.one_in);
   const EngineParts parts{.machine = server.machine,
                           .model = server.model,
                           .options = server.options,
                           .deployment = server.deployment,
-                          .num_blocks = static_cast<int>(num_blocks(server)),
+                          .num_blocks = static_cast<int>(num_blocks(server, first_role(server.deployment))),
                           .num_host_blocks = num_host_blocks(server),
-                          .step_scale = server.step_scale};
+                          .step_scale = server.step_scale,
+                          .num_decode_blocks = static_cast<int>(num_blocks(server, ReplicaRole::decode))};
   std::optional<AloneLatency> alone;
   if (objective.slowdown) alone.emplace(parts);
   const auto add = [&run, &alone](const Sequence& sequence) {

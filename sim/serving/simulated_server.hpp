@@ -42,6 +42,7 @@ struct ReplicaRun {
 struct ServingRun {
   ServingMetrics metrics;
   ServingTimeline timeline;  // of all engines together
+  int one_in = 1;  // groups of devices that share experts, and of requests, of which one is simulated (cluster.hpp)
   int num_engines = 0;
   std::int64_t num_blocks = 0;  // of all
   std::int64_t num_steps = 0;

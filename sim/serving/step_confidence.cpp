@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "model/plan_step.hpp"
-#include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/serving/step_sample.hpp"
 
@@ -21,12 +20,12 @@ namespace {
 }
 
 [[nodiscard]] Seconds floor_of_all(const SimulatedServer& server, std::span<const Batch> batches) {
-  const ModelShape part = shard(server.model, server.deployment.tensor_parallel_size);
   Seconds floor;
   StepPlan plan;
   for (const Batch& batch : batches) {
     plan.batch = batch;
-    plan_step_into(plan, part, server.options);
+    const ReplicaDevices devices = devices_that_run(server.deployment, batch);
+    plan_step_into(plan, part_of_layers(devices, server.machine, server.model, server.options), server.options);
     floor += step_floor(server.machine, plan);
   }
   return floor;

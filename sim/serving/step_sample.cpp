@@ -6,6 +6,18 @@
 #include "sim/serving/parallel_executor.hpp"
 
 namespace dculab::sim {
+namespace {
+
+[[nodiscard]] bool has_prefills(const Batch& batch) {
+  return std::ranges::any_of(batch.sequences, [](const SequenceSlice& slice) { return slice.phase == Phase::prefill; });
+}
+
+}  // namespace
+
+ReplicaDevices devices_that_run(const Deployment& deployment, const Batch& batch) {
+  if (!deployment.is_disaggregated()) return deployment.of(ReplicaRole::both);
+  return deployment.of(has_prefills(batch) ? ReplicaRole::prefill : ReplicaRole::decode);
+}
 
 void StepSample::add(const ServedStep& step) {
   if (seen_++ % every_ != 0) return;
@@ -32,13 +44,12 @@ std::vector<Seconds> phase_times(const SimulatedServer& server, std::span<const 
   StepPlan plan;
   for (const Batch& batch : batches) {
     const VirtualClock clock;
-    StageTimes stages(static_cast<std::size_t>(server.deployment.pipeline_parallel_size));
-    ParallelExecutor executor(server.machine, server.model, server.options, server.deployment, clock, stages,
-                              server.step_scale);
+    const ReplicaDevices devices = devices_that_run(server.deployment, batch);
+    StageTimes stages(static_cast<std::size_t>(devices.pipeline_parallel_size));
+    ParallelExecutor executor(server.machine, server.model, server.options, devices, clock, stages, server.step_scale);
     plan.batch = batch;
     plan_step_into(plan, executor.planned_model(), server.options);
-    const auto prefills = [](const SequenceSlice& slice) { return slice.phase == Phase::prefill; };
-    (std::ranges::any_of(batch.sequences, prefills) ? with_prefill : without) += executor.run(plan).duration;
+    (has_prefills(batch) ? with_prefill : without) += executor.run(plan).duration;
   }
   std::vector<Seconds> times;
   for (const Seconds time : {with_prefill, without})

@@ -36,6 +36,9 @@ class StepSample {
 // At most `most` of them, equally far apart. Precondition: most > 0.
 [[nodiscard]] std::vector<Batch> thinned(std::span<const Batch> batches, std::size_t most);
 
+// Who runs such a step: of a deployment with pools those of its phase.
+[[nodiscard]] ReplicaDevices devices_that_run(const Deployment& deployment, const Batch& batch);
+
 // How long the batches with prefill take together, and those without, where there are any: what decides about the first
 // token, and about the others. On a replica of the server that has nothing else to do, without block copies, swaps and
 // transfers to other replicas.

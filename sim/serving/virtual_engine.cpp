@@ -19,13 +19,13 @@ class AlwaysTheSame final : public TokenSource {
 
 }  // namespace
 
-VirtualEngine::VirtualEngine(const EngineParts& parts, StageTimes& stages, ServingCallbacks callbacks)
+VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTimes& stages, ServingCallbacks callbacks)
     : scheduler_(parts.options,
-                 {.num_blocks = parts.num_blocks,
+                 {.num_blocks = parts.blocks_of(role),
                   .max_position_embeddings = parts.model.max_position_embeddings,
                   .num_host_blocks = parts.num_host_blocks},
                  BatchContents::lengths_only),
-      executor_(parts.machine, parts.model, parts.options, parts.deployment, clock_, stages, parts.step_scale),
+      executor_(parts.machine, parts.model, parts.options, parts.deployment.of(role), clock_, stages, parts.step_scale),
       loop_({planner_of(executor_.planned_model(), parts.options), parts.options, scheduler_, executor_, token_source(),
              clock_, RequestRecords::drop,
              parts.machine.stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps},

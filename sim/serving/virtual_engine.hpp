@@ -20,15 +20,20 @@ struct EngineParts {
   const ModelShape& model;
   const EngineOptions& options;
   const Deployment& deployment;
-  int num_blocks;           // of one engine
-  int num_host_blocks = 0;  // the same
-  double step_scale = 1;    // see ParallelExecutor
+  int num_blocks;                          // of one engine
+  int num_host_blocks = 0;                 // the same
+  double step_scale = 1;                   // see ParallelExecutor
+  std::optional<int> num_decode_blocks{};  // of one of a decode replica; absent: as of the others
+
+  [[nodiscard]] int blocks_of(ReplicaRole role) const {
+    return role == ReplicaRole::decode ? num_decode_blocks.value_or(num_blocks) : num_blocks;
+  }
 };
 
 class VirtualEngine {
  public:
   // `parts` and `stages` must outlive the engine.
-  VirtualEngine(const EngineParts& parts, StageTimes& stages, ServingCallbacks callbacks);
+  VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTimes& stages, ServingCallbacks callbacks);
   VirtualEngine(const VirtualEngine&) = delete;
   VirtualEngine& operator=(const VirtualEngine&) = delete;
 

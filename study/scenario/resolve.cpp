@@ -13,8 +13,7 @@
 #include "files/input.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
 #include "model/plan_step.hpp"
-#include "model/shard.hpp"
-#include "sim/hardware/device_link.hpp"
+#include "sim/serving/deployment.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/named_files.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -93,19 +92,35 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
   problems.throw_if_any();
 }
 
+void refuse_deployment(const config::Scenario& scenario, const std::vector<std::string>& found) {
+  if (found.empty()) return;
+  const Node* node = scenario.document.find("deployment");
+  if (node == nullptr) throw InputError(scenario.file, "deployment: " + found.front());
+  config::ProblemList problems(scenario.file);
+  for (const std::string& problem : found) problems.add(node->key_place, node->origin, "deployment: " + problem);
+  problems.throw_if_any();
+}
+
 ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {
   const sim::Deployment& deployment = scenario.deployment;
-  if (deployment.devices() != deployment.tensor_parallel_size)
+  const sim::ReplicaDevices devices = deployment.of(sim::ReplicaRole::both);
+  if (deployment.devices() != devices.devices() || devices.pipeline_parallel_size > 1 || deployment.is_disaggregated())
     throw InputError(scenario.file,
                      "deployment: a step is priced on devices that share every layer, tensor_parallel_size of them; "
                      "pipelines and replicas are simulated by `dculab simulate`");
-  for (const char* key : {"deployment.routing", "deployment.kv_transfer"})
+  for (const char* key : {"deployment.routing", "deployment.kv_transfer", "deployment.kv_store",
+                          "deployment.rebalance_interval", "deployment.prefill", "deployment.decode"})
     if (config::find_key(scenario.document, key) != nullptr)
       throw InputError(scenario.file, std::string(key) + ": is of served requests, and changes no step; leave it out");
-  const std::vector<std::string> found = sim::sharing_problems(
-      machine, model, scenario.weights.value_or(model.layer_format()), deployment.tensor_parallel_size);
-  if (!found.empty()) throw InputError(scenario.file, "deployment: " + found.front());
-  return shard(model, deployment.tensor_parallel_size);
+  if (devices.experts.micro_batches > 1)
+    throw InputError(scenario.file,
+                     "deployment.micro_batches: a step is priced as one; two overlap in `dculab simulate`");
+  EngineOptions options;
+  options.weights = scenario.weights.value_or(model.layer_format());
+  options.expert_load = scenario.options.expert_load;
+  const std::vector<std::string> found = sim::problems(devices, machine, model, options);
+  refuse_deployment(scenario, found);
+  return sim::part_of_layers(devices, machine, model, options);
 }
 
 namespace {

@@ -9,7 +9,7 @@ namespace {
 
 Request received(SequenceId id, int prompt_tokens, int max_tokens) {
   Request request = request_of(id, prompt_tokens, max_tokens);
-  request.prompt_received = true;
+  request.num_received_tokens = static_cast<int>(request.prompt_token_ids.size()) - 1;
   return request;
 }
 

@@ -152,7 +152,7 @@ TEST_CASE("a pipeline with a batch for every stage approaches as many times the 
 }
 
 TEST_CASE("stages hold as many layers each, and their blocks are divided among as many engines", "[cluster]") {
-  const Deployment three{.pipeline_parallel_size = 3};
+  const ReplicaDevices three{.pipeline_parallel_size = 3};
   const ModelShape model = llama_2_7b();
   CHECK(layers_of_stage(three, model, 0) == 11);
   CHECK(layers_of_stage(three, model, 1) == 11);

@@ -1,0 +1,11 @@
+// The `deployment` of a scenario: how many devices serve the model, and how they share the work.
+#pragma once
+
+#include "config/map_reader.hpp"
+#include "sim/serving/deployment.hpp"
+
+namespace dculab::config {
+
+void read_deployment(MapReader reader, sim::Deployment& deployment);
+
+}  // namespace dculab::config
