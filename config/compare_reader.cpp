@@ -10,8 +10,15 @@ namespace dculab::config {
 namespace {
 
 // What a run of requests, or a step, has a figure for.
-constexpr std::array<std::string_view, 6> kCompared{
-    "step_time", "total_time", "latency_mean", "requests_per_second", "tokens_per_second", "output_tokens_per_second"};
+constexpr std::array<std::string_view, 8> kCompared{"step_time",
+                                                    "total_time",
+                                                    "latency_mean",
+                                                    "requests_per_second",
+                                                    "tokens_per_second",
+                                                    "output_tokens_per_second",
+                                                    "input_tokens_per_second_per_node",
+                                                    "output_tokens_per_second_per_node"};
+
 // "-5.59 %"
 void read_percent(MapReader& reader, std::string_view key, double& share) {
   const Node* node = reader.optional(key);
@@ -113,7 +120,7 @@ void read_reported(const Node& node, Compare& compare, const Scenario& scenario,
                    ProblemList& problems) {
   MapReader reader(&node, "compare.reported", problems);
   ReportedFigure figure;
-  Choices<std::string> variants, compared;
+  Choices<std::string> variants{{compare.baseline, compare.baseline}}, compared;
   for (const Variant& variant : compare.variants) variants.emplace_back(variant.name, variant.name);
   for (const std::string_view metric : kCompared) compared.emplace_back(metric, std::string(metric));
   reader.required("variant", figure.variant, variants);
@@ -123,9 +130,10 @@ void read_reported(const Node& node, Compare& compare, const Scenario& scenario,
   read_figure(reader, "baseline", figure.metric, figure.baseline);
   read_figure(reader, "value", figure.metric, figure.value);
   const bool both = figure.baseline && figure.value;
-  if ((node.find("change") != nullptr) == (figure.baseline || figure.value) ||
-      (!both && (figure.baseline || figure.value)))
-    reader.complain(node, "compare.reported: needs either change, or both baseline and value");
+  if ((node.find("change") != nullptr) == (figure.baseline || figure.value) || (figure.baseline && !figure.value))
+    reader.complain(node, "compare.reported: needs either change, or both baseline and value, or value alone");
+  if (figure.variant == compare.baseline && !figure.variant.empty() && !figure.stands_alone())
+    reader.complain(node, "compare.reported: the baseline changes nothing; give its value alone");
   if (both) figure.change = *figure.value / *figure.baseline - 1;
   compare.reported.push_back(std::move(figure));
   reader.finish();

@@ -92,13 +92,16 @@ struct Variant {
   std::vector<Override> changes;
 };
 
-// What somebody published about a variant: its change against the baseline, or both figures, from which it follows.
+// What somebody published about a variant: its change against the baseline, or both figures, from which it follows; or
+// about a variant or the baseline the figure alone (`value`).
 struct ReportedFigure {
   std::string variant;
   std::string metric;
   std::vector<Override> at;  // the points it belongs to, by their keys' values; empty: every point
   double change = 0;         // variant / baseline - 1
   std::optional<double> baseline, value;
+
+  [[nodiscard]] bool stands_alone() const { return value && !baseline; }
 };
 
 struct Compare {

@@ -1,32 +1,17 @@
 #include "cli/study/compared_study.hpp"
 
-#include <cmath>
-#include <optional>
+#include <utility>
 #include <vector>
 
-#include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
+#include "cli/study/reported_table.hpp"
+#include "cli/study/service_tables.hpp"
 #include "cli/study/variant_cost.hpp"
-#include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
-
-// One point of the sweep on one machine: what each variant costs, the baseline first.
-struct ComparedPoint {
-  const config::SweepPoint* point = nullptr;
-  std::vector<VariantCost> costs;  // [1 + variants]
-};
-
-[[nodiscard]] double change_of(const std::string& metric, const VariantCost& variant, const VariantCost& baseline) {
-  return variant.figures.at(metric) / baseline.figures.at(metric) - 1;
-}
-
-[[nodiscard]] std::string signed_points(double share) {
-  return (share < 0 ? "−" : "+") + number(std::abs(100 * share), 3);
-}
 
 // One of the machines of the scenario that is studied, and its name or file there.
 struct Listed {
@@ -37,7 +22,7 @@ struct Listed {
 
 // The machine that a variant or a point of the sweep is priced on, with its own figures and stack.
 [[nodiscard]] sim::Machine machine_of(const config::Scenario& scenario, const Listed& listed) {
-  study::require_one_device(scenario, "a study with compare");
+  if (!study::has_pools(scenario)) study::require_one_device(scenario, "a study with compare");
   const bool is_listed = scenario.machines == listed.scenario.machines;
   if (is_listed && study::same_machine_figures(scenario, listed.scenario)) return listed.machine;
   return study::resolve_machine(scenario, is_listed ? listed.name : scenario.machines.front());
@@ -65,19 +50,6 @@ struct Listed {
     for (const VariantCost& cost : point.costs)
       if (cost.fits() && is_run_by(cost, machine)) recipes.push_back(&cost.recipe);
   return recipes;
-}
-
-// The cells of the axes; empty ones below the first row of a point.
-[[nodiscard]] std::vector<Cell> axes_cells(const config::SweepPoint& point) {
-  std::vector<Cell> row;
-  for (const auto& [key, value] : point.choices) row.emplace_back(value);
-  return row;
-}
-
-[[nodiscard]] std::vector<std::string> axes_columns(const std::vector<ComparedPoint>& points) {
-  std::vector<std::string> columns;
-  for (const auto& [key, value] : points.front().point->choices) columns.push_back(axis_title(key));
-  return columns;
 }
 
 void add_variant_rows(Table& table, const ComparedPoint& compared, const config::Compare& compare,
@@ -120,106 +92,6 @@ void add_variant_rows(Table& table, const ComparedPoint& compared, const config:
   return table;
 }
 
-// One published figure beside the prediction for the same point.
-struct Verdict {
-  const ComparedPoint* point = nullptr;
-  const config::ReportedFigure* figure = nullptr;
-  const VariantCost* variant = nullptr;
-  double predicted = 0;  // change
-  FigureInterval of_baseline{};
-  std::optional<FigureInterval> of_change{};
-
-  [[nodiscard]] const VariantCost& baseline() const { return point->costs.front(); }
-};
-
-[[nodiscard]] std::vector<Verdict> judge(const std::vector<ComparedPoint>& points, const config::Scenario& scenario) {
-  std::vector<Verdict> verdicts;
-  const config::Compare& compare = *scenario.compare;
-  for (const config::ReportedFigure& figure : compare.reported)
-    for (const ComparedPoint& point : points) {
-      if (!config::is_at(figure, point.point->scenario)) continue;
-      for (std::size_t index = 0; index < compare.variants.size(); ++index) {
-        const VariantCost& cost = point.costs[index + 1];
-        if (compare.variants[index].name != figure.variant || !cost.fits() || !point.costs.front().fits()) continue;
-        if (!cost.figures.contains(figure.metric))
-          throw InputError(scenario.file, "compare.reported: this workload has no " + figure.metric);
-        const VariantCost& baseline = point.costs.front();
-        verdicts.push_back({&point, &figure, &cost, change_of(figure.metric, cost, baseline),
-                            interval_of(baseline, figure.metric), interval_of_change(baseline, cost, figure.metric)});
-      }
-    }
-  return verdicts;
-}
-
-// "52.3 s → 57.4 s", where the publication has them.
-[[nodiscard]] std::string reported_text(const config::ReportedFigure& figure) {
-  const std::string change = signed_percent(figure.change);
-  if (!figure.baseline || !figure.value) return change;
-  return figure_text(figure.metric, *figure.baseline) + " → " + figure_text(figure.metric, *figure.value) + ", " +
-         change;
-}
-
-[[nodiscard]] std::string predicted_text(const Verdict& verdict) {
-  const std::string& metric = verdict.figure->metric;
-  const std::string change = signed_percent(verdict.predicted);
-  if (!verdict.figure->baseline) return change;
-  return figure_text(metric, verdict.baseline().figures.at(metric)) + " → " +
-         figure_text(metric, verdict.variant->figures.at(metric)) + ", " + change;
-}
-
-// "20.1 s .. 43.2 s; −5.1 % .. −1.2 %", of the baseline and of the change.
-[[nodiscard]] std::string interval_text(const Verdict& verdict) {
-  const std::string& metric = verdict.figure->metric;
-  const auto text = [](const std::string& low, const std::string& high) { return low + " .. " + high; };
-  std::string of_change;
-  if (const auto& change = verdict.of_change)
-    of_change = text(signed_percent(change->low), signed_percent(change->high));
-  if (!verdict.figure->baseline) return of_change;
-  return text(figure_text(metric, verdict.of_baseline.low), figure_text(metric, verdict.of_baseline.high)) +
-         (of_change.empty() ? "" : "; ") + of_change;
-}
-
-[[nodiscard]] Table reported_table(const std::vector<Verdict>& verdicts, const std::vector<ComparedPoint>& points,
-                                   const config::Compare& compare, const std::string& machine) {
-  Table table;
-  table.title = "Predicted on " + machine + " beside reported: change against " + compare.baseline;
-  table.columns = axes_columns(points);
-  for (const char* column :
-       {"variant", "metric", "predicted", "90 % interval", "reported", "points apart", "bound of "})
-    table.columns.emplace_back(column);
-  table.columns.back() += compare.baseline;
-  for (const Verdict& verdict : verdicts) {
-    std::vector<Cell> row = axes_cells(*verdict.point->point);
-    row.emplace_back(verdict.figure->variant);
-    row.emplace_back(verdict.figure->metric);
-    row.emplace_back(predicted_text(verdict), verdict.predicted);
-    row.emplace_back(interval_text(verdict));
-    row.emplace_back(reported_text(*verdict.figure), verdict.figure->change);
-    const double apart = verdict.predicted - verdict.figure->change;
-    row.emplace_back(signed_points(apart), 100 * apart);
-    row.emplace_back(largest_share(verdict.baseline()) + "; attention " +
-                     percent(attention_share(verdict.baseline()), 2));
-    table.rows.push_back(std::move(row));
-  }
-  table.notes.push_back("reported: " + compare.source);
-  return table;
-}
-
-[[nodiscard]] Json verdict_json(const Verdict& verdict) {
-  const config::ReportedFigure& figure = *verdict.figure;
-  Json json{{"variant", figure.variant},
-            {"metric", figure.metric},
-            {"predicted_change", verdict.predicted},
-            {"reported_change", figure.change},
-            {"difference", verdict.predicted - figure.change},
-            {"bound", largest_share(verdict.baseline())}};
-  json["baseline_interval"] = {verdict.of_baseline.low, verdict.of_baseline.high};
-  if (verdict.of_change) json["change_interval"] = {verdict.of_change->low, verdict.of_change->high};
-  if (figure.baseline) json["reported_baseline"] = *figure.baseline;
-  if (figure.value) json["reported_value"] = *figure.value;
-  return json;
-}
-
 [[nodiscard]] Json point_json(const ComparedPoint& compared, const std::vector<Verdict>& verdicts,
                               const config::Compare& compare, const std::string& machine) {
   Json json{
@@ -244,6 +116,7 @@ struct Verdict {
 std::vector<std::string> run_assumptions(const config::Scenario& scenario) {
   if (scenario.workload.kind == config::WorkloadKind::step) return {};
   const RequestWorkload& work = scenario.workload.served;
+  if (study::has_pools(scenario)) return service_assumptions(scenario);
   return {"assumed: " + std::to_string(work.requests) + " requests of " + exact_number(work.prompt.center) + " + " +
               exact_number(work.output.center) + " tokens unless a row says otherwise, all there from the start and" +
               " all alike",
@@ -263,7 +136,10 @@ void compare_study(const config::Scenario& scenario, const std::vector<std::stri
     std::vector<ComparedPoint> points;
     for (const config::SweepPoint& point : sweep) points.push_back(cost_point(point, compare, listed));
     const std::vector<Verdict> verdicts = judge(points, scenario);
-    if (!verdicts.empty()) report.tables.push_back(reported_table(verdicts, points, compare, machine.name));
+    for (Table& table : reported_tables(verdicts, points, compare, machine.name))
+      report.tables.push_back(std::move(table));
+    for (const ComparedPoint& point : points)
+      if (point.costs.front().service) report.tables.push_back(pools_table(point.costs, compare, machine.name));
     report.tables.push_back(variants_table(points, scenario, machine.name));
     report.json["leans_on"][machine.name] = add_leanings(machine, recipes_of(points, machine), report);
     for (const ComparedPoint& point : points)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/study/service_tables.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
@@ -45,6 +46,29 @@ void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Ma
                   {"output_tokens_per_second", run.output_tokens_per_second}};
 }
 
+void cost_service(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
+  const RequestWorkload& work = scenario.workload.served;
+  study::refuse_deployment(scenario, problems(scenario.deployment, machine, cost.model, cost.options));
+  cost.service =
+      sim::service_run(machine, cost.model, cost.options, scenario.deployment,
+                       {work.requests, static_cast<int>(work.prompt.center), static_cast<int>(work.output.center)});
+  const sim::ServicePool &prefill = cost.service->prefill, &decode = cost.service->decode;
+  cost.batch = prefill.batch > 0 ? decode.batch : 0;
+  cost.batch_limit = sim::name(decode.limit);
+  if (!cost.fits()) return;
+  cost.recipe = decode.recipe;
+  cost.shares = decode.terms;
+  cost.shares.erase("hidden exchange");
+  cost.figures = {{"step_time", decode.steps.value()},
+                  {"input_tokens_per_second_per_node", prefill.tokens_per_second},
+                  {"output_tokens_per_second_per_node", decode.tokens_per_second}};
+}
+
+// Whose time a figure follows from.
+[[nodiscard]] const sim::Recipe& recipe_of(const VariantCost& cost, const std::string& metric) {
+  return cost.service && metric.starts_with("input") ? cost.service->prefill.recipe : cost.recipe;
+}
+
 [[nodiscard]] Seconds sum(const std::map<std::string, Seconds>& shares) {
   Seconds total;
   for (const auto& [cause, time] : shares) total += time;
@@ -60,24 +84,28 @@ VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machin
   cost.options = study::resolve_options(scenario, cost.model, machine);
   if (scenario.workload.kind == config::WorkloadKind::step)
     cost_step(cost, scenario, machine);
+  else if (study::has_pools(scenario))
+    cost_service(cost, scenario, machine);
   else
     cost_run(cost, scenario, machine);
-  if (cost.fits()) cost.shares = sim::recipe_shares(machine, cost.recipe);
+  if (cost.fits() && !cost.service) cost.shares = sim::recipe_shares(machine, cost.recipe);
   return cost;
 }
 
 FigureInterval interval_of(const VariantCost& cost, const std::string& metric) {
-  const Seconds time = sim::price_recipe(cost.machine, cost.recipe);
-  const sim::Confidence trust = sim::recipe_confidence(cost.machine, cost.recipe, time);
+  const sim::Recipe& recipe = recipe_of(cost, metric);
+  const Seconds time = sim::price_recipe(cost.machine, recipe);
+  const sim::Confidence trust = sim::recipe_confidence(cost.machine, recipe, time);
   const double figure = cost.figures.at(metric);
-  if (metric.ends_with("per_second")) return {figure * (time / trust.high), figure * (time / trust.low)};
+  if (metric.find("per_second") != std::string::npos)
+    return {figure * (time / trust.high), figure * (time / trust.low)};
   return {figure * (trust.low / time), figure * (trust.high / time)};
 }
 
 std::optional<FigureInterval> interval_of_change(const VariantCost& baseline, const VariantCost& variant,
                                                  const std::string& metric) {
   const std::optional<double> factor =
-      sim::ratio_factor({baseline.machine, baseline.recipe}, {variant.machine, variant.recipe});
+      sim::ratio_factor({baseline.machine, recipe_of(baseline, metric)}, {variant.machine, recipe_of(variant, metric)});
   if (!factor) return std::nullopt;
   const double ratio = variant.figures.at(metric) / baseline.figures.at(metric);
   return FigureInterval{ratio / *factor - 1, ratio * *factor - 1};
@@ -99,12 +127,14 @@ double attention_share(const VariantCost& cost) {
 }
 
 std::string main_metric(const config::Scenario& scenario) {
-  return scenario.workload.kind == config::WorkloadKind::step ? "step_time" : "output_tokens_per_second";
+  if (scenario.workload.kind == config::WorkloadKind::step) return "step_time";
+  return scenario.deployment.is_disaggregated() ? "output_tokens_per_second_per_node" : "output_tokens_per_second";
 }
 
 std::string figure_text(const std::string& metric, double value) {
   if (metric == "requests_per_second") return number(value) + " requests/s";
   if (metric.ends_with("tokens_per_second")) return number(value) + " tokens/s";
+  if (metric.ends_with("tokens_per_second_per_node")) return number(value) + " tokens/s";
   return config::short_text(Seconds(value));
 }
 
@@ -118,6 +148,7 @@ Json to_json(const VariantCost& cost) {
   if (!cost.batch_limit.empty()) json["batch_limit"] = cost.batch_limit;
   if (!cost.fits()) return json;
   for (const auto& [metric, value] : cost.figures) json[metric] = value;
+  if (cost.service) json["pools"] = to_json(*cost.service);
   json["bound"] = largest_share(cost);
   json["attention_share"] = attention_share(cost);
   json["shares"] = Json::object();

@@ -1,4 +1,5 @@
-// What a scenario without a sweep costs on a machine: one step, or a run of requests.
+// What a scenario without a sweep costs on a machine: one step, a run of requests, or a service with pools for prefill
+// and decode.
 #pragma once
 
 #include <map>
@@ -9,6 +10,7 @@
 #include "config/scenario_file.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/recipe.hpp"
+#include "sim/study/service_run.hpp"
 
 namespace dculab::cli {
 
@@ -19,8 +21,9 @@ struct VariantCost {
   int batch = 0;            // sequences at a time; 0: none fits
   std::string batch_limit;  // of a run: "requests", "max_num_seqs" or "memory"
   sim::Recipe recipe;
-  std::map<std::string, double> figures;  // by metric: "step_time", or "total_time", "requests_per_second", ...
-  std::map<std::string, Seconds> shares;  // sim::recipe_shares
+  std::map<std::string, double> figures;     // by metric: "step_time", or "total_time", "requests_per_second", ...
+  std::map<std::string, Seconds> shares;     // sim::recipe_shares; of a service the terms of a decode step
+  std::optional<sim::ServiceRun> service{};  // of a deployment with pools; `recipe` and `batch` are then of its decode
 
   [[nodiscard]] bool fits() const { return batch > 0; }
 };

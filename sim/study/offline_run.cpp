@@ -17,15 +17,6 @@ namespace {
   return blocks / work.output_tokens;
 }
 
-// Sequences that fit in memory, each somewhere between its first and its last token.
-[[nodiscard]] std::int64_t sequences_that_fit(const Machine& machine, const ModelShape& model,
-                                              const EngineOptions& options, const OfflineRequests& work) {
-  const Capacity room = capacity(machine, model, options, work.prompt_tokens + work.output_tokens);
-  const auto fit =
-      static_cast<std::int64_t>(static_cast<double>(room.num_blocks) / mean_blocks(work, options.block_size));
-  return room.residuals > Bytes() ? std::min<std::int64_t>(fit, options.max_num_seqs) : fit;
-}
-
 void choose_batch(OfflineRun& run, const Machine& machine, const ModelShape& model, const EngineOptions& options,
                   const OfflineRequests& work) {
   const std::int64_t fit = sequences_that_fit(machine, model, options, work);
@@ -38,17 +29,6 @@ void choose_batch(OfflineRun& run, const Machine& machine, const ModelShape& mod
     run.batch = static_cast<int>(fit);
     run.limit = BatchLimit::memory;
   }
-}
-
-[[nodiscard]] Batch decode_batch(const OfflineRequests& work, int batch) {
-  const int longest = work.prompt_tokens + work.output_tokens;
-  Batch result;
-  for (int index = 0; index < batch; ++index) {
-    const int generated = static_cast<int>((index + 0.5) * work.output_tokens / batch);
-    const int computed = work.walked == WalkedBlocks::own ? work.prompt_tokens + generated : longest - 1;
-    result.sequences.push_back({.id = index, .num_computed_tokens = computed});
-  }
-  return result;
 }
 
 [[nodiscard]] std::string_view spent_on(OpKind kind) {
@@ -75,6 +55,25 @@ std::string_view name(BatchLimit limit) {
       return "memory";
   }
   return "?";
+}
+
+std::int64_t sequences_that_fit(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                                const OfflineRequests& work) {
+  const Capacity room = capacity(machine, model, options, work.prompt_tokens + work.output_tokens);
+  const auto fit =
+      static_cast<std::int64_t>(static_cast<double>(room.num_blocks) / mean_blocks(work, options.block_size));
+  return room.residuals > Bytes() ? std::min<std::int64_t>(fit, options.max_num_seqs) : fit;
+}
+
+Batch decode_batch(const OfflineRequests& work, int batch) {
+  const int longest = work.prompt_tokens + work.output_tokens;
+  Batch result;
+  for (int index = 0; index < batch; ++index) {
+    const int generated = static_cast<int>((index + 0.5) * work.output_tokens / batch);
+    const int computed = work.walked == WalkedBlocks::own ? work.prompt_tokens + generated : longest - 1;
+    result.sequences.push_back({.id = index, .num_computed_tokens = computed});
+  }
+  return result;
 }
 
 OfflineRun offline_run(const Machine& machine, const ModelShape& model, const EngineOptions& options,

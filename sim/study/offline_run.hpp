@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
@@ -51,6 +52,13 @@ struct OfflineRun {
 // Preconditions: problems(model) and problems(options) are empty; counts are at least 1.
 [[nodiscard]] OfflineRun offline_run(const Machine& machine, const ModelShape& model, const EngineOptions& options,
                                      const OfflineRequests& work);
+
+// Sequences that fit in memory at a time, each somewhere between its first and its last token.
+[[nodiscard]] std::int64_t sequences_that_fit(const Machine& machine, const ModelShape& model,
+                                              const EngineOptions& options, const OfflineRequests& work);
+
+// A decode step of `batch` sequences whose contexts are spread evenly.
+[[nodiscard]] Batch decode_batch(const OfflineRequests& work, int batch);
 
 // The time of a recipe by what it is spent on and what limits that: "matmul, compute" -> seconds, "host" -> seconds.
 // What is spent on is "matmul", "attention" or "other".

@@ -5,9 +5,11 @@
 #include <map>
 
 #include "lower/lower.hpp"
+#include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/parameters.hpp"
+#include "sim/cost/micro_batches.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -50,15 +52,31 @@ using Shares = std::map<std::string, Seconds>;
 [[nodiscard]] Shares shares_of_engine(const Machine& machine, const Recipe& recipe) {
   Shares shares;
   for (const RecipeStep& step : recipe.steps) {
-    const StepPrice price = price_step(machine, step.plan);
-    shares["host"] += step.times * price.host;
-    for (const OpPrice& op : price.ops)
-      shares[std::string(name(op.bound, machine))] += step.times * op.all_executions();
+    for (const StepPlan* plan : {&step.plan, step.beside ? &*step.beside : nullptr}) {
+      if (plan == nullptr) continue;
+      const StepPrice price = price_step(machine, *plan);
+      shares["host"] += step.times * price.host;
+      for (const OpPrice& op : price.ops)
+        shares[std::string(name(op.bound, machine))] += step.times * op.all_executions();
+    }
   }
   return shares;
 }
 
 }  // namespace
+
+RecipeStep recipe_step(const ModelShape& part, const EngineOptions& options, const Batch& batch, int micro_batches,
+                       double times) {
+  Batch first, second;
+  if (micro_batches < 2 || !split_batch(batch, first, second)) return {plan_step(part, options, batch), times, {}};
+  return {plan_step(part, options, std::move(first)), times, plan_step(part, options, std::move(second))};
+}
+
+Seconds price_recipe_step(const Machine& machine, const RecipeStep& step) {
+  const StepPrice price = price_step(machine, step.plan);
+  if (!step.beside) return price.seconds;
+  return overlapped(machine, step.plan, price, *step.beside, price_step(machine, *step.beside)).seconds;
+}
 
 PriceKind kind_of(const Recipe& recipe) {
   if (recipe.probe) return PriceKind::hardware;
@@ -83,8 +101,8 @@ Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
   Seconds total;
   StepPrice price;
   for (const RecipeStep& step : recipe.steps) {
-    price_step(machine, step.plan, price);
-    total += step.times * price.seconds;
+    if (!step.beside) price_step(machine, step.plan, price);
+    total += step.times * (step.beside ? price_recipe_step(machine, step) : price.seconds);
   }
   return total;
 }
@@ -92,7 +110,10 @@ Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
 Seconds recipe_floor(const Machine& machine, const Recipe& recipe) {
   if (recipe.probe) return probe_floor(machine, *recipe.probe);
   Seconds total;
-  for (const RecipeStep& step : recipe.steps) total += step.times * step_floor(machine, step.plan);
+  for (const RecipeStep& step : recipe.steps) {
+    total += step.times * step_floor(machine, step.plan);
+    if (step.beside) total += step.times * step_floor(machine, *step.beside);
+  }
   return total;
 }
 

@@ -1,6 +1,7 @@
 // How a published figure comes about: the steps behind it, each taken so many times, and what they cost.
 //
-//   time  = sum over steps of times * price_step                  an engine that serves
+//   time  = sum over steps of times * price_step                  an engine that serves; of two micro-batches that
+//                                                                 overlap their sim/cost/micro_batches
 //         = price_op with what the kernels touch as footprint     a kernel in a loop
 //         = probe_time                                            a benchmark of the hardware alone
 //         + overheads.timed_call                                  where each call was timed alone
@@ -14,6 +15,7 @@
 
 #include "core/op.hpp"
 #include "core/step_plan.hpp"
+#include "model/model_shape.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
@@ -24,7 +26,15 @@ namespace dculab::sim {
 struct RecipeStep {
   StepPlan plan;
   double times = 1;
+  std::optional<StepPlan> beside{};  // the other of two micro-batches that are one step
 };
+
+// A step of `batch`, in two micro-batches if they are asked for and it has tokens for both.
+[[nodiscard]] RecipeStep recipe_step(const ModelShape& part, const EngineOptions& options, const Batch& batch,
+                                     int micro_batches, double times);
+
+// What a step of an engine takes, once.
+[[nodiscard]] Seconds price_recipe_step(const Machine& machine, const RecipeStep& step);
 
 // What is timed: an engine's steps with its host work, one kernel in a loop, or one kernel that finds no weights
 // or KV in a cache, since others ran in between or the caches were flushed.

@@ -211,10 +211,15 @@ void refuse_unsupported(const config::Scenario& scenario) {
   refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
          "workload: compare and accuracy take requests of one length that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
-  if (closed_form) require_one_device(scenario, "a study with compare or accuracy");
+  if (closed_form && !(scenario.compare && has_pools(scenario)))
+    require_one_device(scenario, "a study with compare or accuracy");
   const bool searches =
       scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty();
   refuse(closed_form && searches, "objective, pareto and constraints do not go with compare and accuracy");
+}
+
+bool has_pools(const config::Scenario& scenario) {
+  return scenario.workload.kind == config::WorkloadKind::serving && scenario.deployment.is_disaggregated();
 }
 
 void require_one_device(const config::Scenario& scenario, const std::string& what) {

@@ -57,6 +57,9 @@ void require_activations(ActivationMode activations, const ModelShape& model);
 // Throws InputError for what the scenario asks and the price of single steps cannot answer, such as serving.
 void refuse_unsupported(const config::Scenario& scenario);
 
+// Whether requests are served by pools for prefill and decode, which a study with compare has a closed form for.
+[[nodiscard]] bool has_pools(const config::Scenario& scenario);
+
 // The same for what is of one device; `what` asks: "a replay".
 void require_one_device(const config::Scenario& scenario, const std::string& what);
 

@@ -1,0 +1,176 @@
+#include "cli/study/reported_table.hpp"
+
+#include <cmath>
+
+#include "cli/output/axis_title.hpp"
+#include "cli/study/service_tables.hpp"
+#include "core/error.hpp"
+
+namespace dculab::cli {
+namespace {
+
+[[nodiscard]] std::string signed_points(double share) {
+  return (share < 0 ? "−" : "+") + number(std::abs(100 * share), 3);
+}
+
+[[nodiscard]] Verdict judge(const config::ReportedFigure& figure, const ComparedPoint& point, const VariantCost& cost) {
+  const VariantCost& baseline = point.costs.front();
+  if (figure.stands_alone())
+    return {&point, &figure, &cost, cost.figures.at(figure.metric), interval_of(cost, figure.metric), {}};
+  return {&point,
+          &figure,
+          &cost,
+          change_of(figure.metric, cost, baseline),
+          interval_of(baseline, figure.metric),
+          interval_of_change(baseline, cost, figure.metric)};
+}
+
+// Figures that stand alone, not as changes.
+[[nodiscard]] Table figures_table(const std::vector<Verdict>& verdicts, const std::vector<ComparedPoint>& points,
+                                  const config::Compare& compare, const std::string& machine) {
+  Table table;
+  table.title = "Predicted on " + machine + " beside reported";
+  table.columns = axes_columns(points);
+  for (const char* column : {"variant", "metric", "predicted", "90 % interval", "reported", "apart", "bound"})
+    table.columns.emplace_back(column);
+  for (const Verdict& verdict : verdicts) {
+    const std::string& metric = verdict.figure->metric;
+    std::vector<Cell> row = axes_cells(*verdict.point->point);
+    row.emplace_back(verdict.figure->variant);
+    row.emplace_back(metric);
+    row.emplace_back(figure_text(metric, verdict.predicted), verdict.predicted);
+    row.emplace_back(figure_text(metric, verdict.of_baseline.low) + " .. " +
+                     figure_text(metric, verdict.of_baseline.high));
+    row.emplace_back(figure_text(metric, *verdict.figure->value), *verdict.figure->value);
+    const double apart = verdict.predicted / *verdict.figure->value - 1;
+    row.emplace_back(signed_percent(apart), apart);
+    row.emplace_back(bound_of(*verdict.variant, metric));
+    table.rows.push_back(std::move(row));
+  }
+  table.notes.push_back("reported: " + compare.source);
+  return table;
+}
+
+// "52.3 s → 57.4 s", where the publication has them.
+[[nodiscard]] std::string reported_text(const config::ReportedFigure& figure) {
+  const std::string change = signed_percent(figure.change);
+  if (!figure.baseline || !figure.value) return change;
+  return figure_text(figure.metric, *figure.baseline) + " → " + figure_text(figure.metric, *figure.value) + ", " +
+         change;
+}
+
+[[nodiscard]] std::string predicted_text(const Verdict& verdict) {
+  const std::string& metric = verdict.figure->metric;
+  const std::string change = signed_percent(verdict.predicted);
+  if (!verdict.figure->baseline) return change;
+  return figure_text(metric, verdict.baseline().figures.at(metric)) + " → " +
+         figure_text(metric, verdict.variant->figures.at(metric)) + ", " + change;
+}
+
+// "20.1 s .. 43.2 s; −5.1 % .. −1.2 %", of the baseline and of the change.
+[[nodiscard]] std::string interval_text(const Verdict& verdict) {
+  const std::string& metric = verdict.figure->metric;
+  const auto text = [](const std::string& low, const std::string& high) { return low + " .. " + high; };
+  std::string of_change;
+  if (const auto& change = verdict.of_change)
+    of_change = text(signed_percent(change->low), signed_percent(change->high));
+  if (!verdict.figure->baseline) return of_change;
+  return text(figure_text(metric, verdict.of_baseline.low), figure_text(metric, verdict.of_baseline.high)) +
+         (of_change.empty() ? "" : "; ") + of_change;
+}
+
+[[nodiscard]] Table reported_table(const std::vector<Verdict>& verdicts, const std::vector<ComparedPoint>& points,
+                                   const config::Compare& compare, const std::string& machine) {
+  Table table;
+  table.title = "Predicted on " + machine + " beside reported: change against " + compare.baseline;
+  table.columns = axes_columns(points);
+  for (const char* column :
+       {"variant", "metric", "predicted", "90 % interval", "reported", "points apart", "bound of "})
+    table.columns.emplace_back(column);
+  table.columns.back() += compare.baseline;
+  for (const Verdict& verdict : verdicts) {
+    std::vector<Cell> row = axes_cells(*verdict.point->point);
+    row.emplace_back(verdict.figure->variant);
+    row.emplace_back(verdict.figure->metric);
+    row.emplace_back(predicted_text(verdict), verdict.predicted);
+    row.emplace_back(interval_text(verdict));
+    row.emplace_back(reported_text(*verdict.figure), verdict.figure->change);
+    const double apart = verdict.predicted - verdict.figure->change;
+    row.emplace_back(signed_points(apart), 100 * apart);
+    row.emplace_back(largest_share(verdict.baseline()) + "; attention " +
+                     percent(attention_share(verdict.baseline()), 2));
+    table.rows.push_back(std::move(row));
+  }
+  table.notes.push_back("reported: " + compare.source);
+  return table;
+}
+
+}  // namespace
+
+double change_of(const std::string& metric, const VariantCost& variant, const VariantCost& baseline) {
+  return variant.figures.at(metric) / baseline.figures.at(metric) - 1;
+}
+
+std::vector<Cell> axes_cells(const config::SweepPoint& point) {
+  std::vector<Cell> row;
+  for (const auto& [key, value] : point.choices) row.emplace_back(value);
+  return row;
+}
+
+std::vector<std::string> axes_columns(const std::vector<ComparedPoint>& points) {
+  std::vector<std::string> columns;
+  for (const auto& [key, value] : points.front().point->choices) columns.push_back(axis_title(key));
+  return columns;
+}
+
+std::vector<Verdict> judge(const std::vector<ComparedPoint>& points, const config::Scenario& scenario) {
+  std::vector<Verdict> verdicts;
+  const config::Compare& compare = *scenario.compare;
+  for (const config::ReportedFigure& figure : compare.reported)
+    for (const ComparedPoint& point : points) {
+      if (!config::is_at(figure, point.point->scenario)) continue;
+      for (std::size_t index = 0; index < point.costs.size(); ++index) {
+        const VariantCost& cost = point.costs[index];
+        const std::string& name = index == 0 ? compare.baseline : compare.variants[index - 1].name;
+        if (name != figure.variant || !cost.fits() || !point.costs.front().fits()) continue;
+        if (!cost.figures.contains(figure.metric))
+          throw InputError(scenario.file, "compare.reported: this workload has no " + figure.metric);
+        verdicts.push_back(judge(figure, point, cost));
+      }
+    }
+  return verdicts;
+}
+
+std::vector<Table> reported_tables(const std::vector<Verdict>& verdicts, const std::vector<ComparedPoint>& points,
+                                   const config::Compare& compare, const std::string& machine) {
+  std::vector<Verdict> figures, changes;
+  for (const Verdict& verdict : verdicts) (verdict.figure->stands_alone() ? figures : changes).push_back(verdict);
+  std::vector<Table> tables;
+  if (!figures.empty()) tables.push_back(figures_table(figures, points, compare, machine));
+  if (!changes.empty()) tables.push_back(reported_table(changes, points, compare, machine));
+  return tables;
+}
+
+Json verdict_json(const Verdict& verdict) {
+  const config::ReportedFigure& figure = *verdict.figure;
+  if (figure.stands_alone())
+    return {{"variant", figure.variant},
+            {"metric", figure.metric},
+            {"predicted_value", verdict.predicted},
+            {"value_interval", {verdict.of_baseline.low, verdict.of_baseline.high}},
+            {"reported_value", *figure.value},
+            {"bound", bound_of(*verdict.variant, figure.metric)}};
+  Json json{{"variant", figure.variant},
+            {"metric", figure.metric},
+            {"predicted_change", verdict.predicted},
+            {"reported_change", figure.change},
+            {"difference", verdict.predicted - figure.change},
+            {"bound", largest_share(verdict.baseline())}};
+  json["baseline_interval"] = {verdict.of_baseline.low, verdict.of_baseline.high};
+  if (verdict.of_change) json["change_interval"] = {verdict.of_change->low, verdict.of_change->high};
+  if (figure.baseline) json["reported_baseline"] = *figure.baseline;
+  if (figure.value) json["reported_value"] = *figure.value;
+  return json;
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,25 @@
+// What the pools of a service spend their steps on, for people and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/output.hpp"
+#include "cli/study/variant_cost.hpp"
+
+namespace dculab::cli {
+
+// A row for each pool of the baseline and each variant that fits. Precondition: `costs` are of services, the baseline's
+// first.
+[[nodiscard]] Table pools_table(const std::vector<VariantCost>& costs, const config::Compare& compare,
+                                const std::string& machine);
+
+// "step 24.1 ms: attention 41 %", or what the pool waits for; of a variant without pools its largest share.
+[[nodiscard]] std::string bound_of(const VariantCost& cost, const std::string& metric);
+
+// What the closed form of a service takes for granted, in words.
+[[nodiscard]] std::vector<std::string> service_assumptions(const config::Scenario& scenario);
+
+[[nodiscard]] Json to_json(const sim::ServiceRun& run);
+
+}  // namespace dculab::cli

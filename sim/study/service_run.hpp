@@ -1,0 +1,48 @@
+// What each pool of a disaggregated service does at full load, in closed form, for requests of one length.
+//
+//   hits     = hit rate of the KV store * prompt, in whole blocks
+//   prompts  = as many as fit in max_num_batched_tokens without their hits, or one in chunks
+//   prefill  = prompts * prompt tokens / max(steps, reading their hits from the store, sending their KV to decode)
+//   sequences = min(max_num_seqs, those that fit in memory)
+//   decode   = sequences / step, contexts spread evenly from prompt + 1 to prompt + output
+//   of a node = that of a group of devices with sequences of its own * groups of a node
+//   step     = price of the plan, or of two micro-batches that overlap, * rebalancing_factor
+//
+// Reads and transfers hide behind the steps of other requests, so the slowest of the three counts. What it leaves out:
+// requests of unequal length, groups of unequal load, and every hour in which the service is not full.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "sim/serving/deployment.hpp"
+#include "sim/study/offline_run.hpp"
+
+namespace dculab::sim {
+
+struct ServicePool {
+  int batch = 0;  // sequences, or prompts, of a group in a step; 0: not one fits, and nothing else is filled in
+  std::int64_t tokens = 0;  // that a group computes in a step
+  BatchLimit limit = BatchLimit::max_num_seqs;
+  Recipe recipe;  // of the steps between two answers of a group
+  Seconds steps;
+  Seconds reading, sending;                // KV of the same requests
+  double tokens_per_second = 0;            // of a node: prompt tokens with hits, or output tokens
+  std::map<std::string, Seconds> terms{};  // of `steps`; "hidden exchange" is not in it
+
+  [[nodiscard]] Seconds period() const { return std::max({steps, reading, sending}); }
+};
+
+struct ServiceRun {
+  ServicePool prefill, decode;
+};
+
+// Preconditions: problems() of the deployment are empty, and it is disaggregated; counts are at least 1.
+[[nodiscard]] ServiceRun service_run(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                                     const Deployment& deployment, const OfflineRequests& work);
+
+// What a step spends its time on: "attention", "experts", "other products", "other kernels", "dispatch and combine" as
+// far as nothing hides it, "all-reduce and gather", "host". Beside these "hidden exchange".
+[[nodiscard]] std::map<std::string, Seconds> step_terms(const Machine& machine, const RecipeStep& step);
+
+}  // namespace dculab::sim
