@@ -51,7 +51,7 @@ void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTim
   for (const VirtualEngine& engine : replica.engines) {
     its.num_steps += engine.report().num_steps;
     its.num_preemptions += engine.scheduler().num_preemptions();
-    its.busy += engine.executor().device_time();
+    its.busy += engine.executor().device_time() / static_cast<double>(replica.stages.size());
     run.busy += engine.report().executor_time;
     run.swaps += engine.scheduler().swaps();
     run.num_blocks += engine.scheduler().pool().num_blocks();

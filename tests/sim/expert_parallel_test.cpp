@@ -132,6 +132,7 @@ TEST_CASE("pools with settings of their own are simulated by what divides both",
   CHECK(run.replicas[0].requests == 40);
   CHECK(run.replicas[1].requests == 40);
   CHECK(run.time_by_bound.at("exchange") > Seconds());
+  for (const ReplicaRun& replica : run.replicas) CHECK(replica.busy <= run.metrics.duration());
 }
 
 TEST_CASE("a hit is read from the store at the node's rate, and not computed", "[experts]") {
