@@ -181,7 +181,7 @@ struct PagedAttentionArgs {
   int max_blocks_per_seq = 0;
   const std::int32_t* query_start_loc = nullptr;  // [num_seqs + 1], cumulative new tokens
   const std::int32_t* context_lens = nullptr;     // [num_seqs], tokens in the cache, new ones included
-  float* out = nullptr;                           // [num_tokens, num_heads * cache.value_width()]
+  float* out = nullptr;                           // [num_tokens, out_stride], first num_heads * value_width used
   int num_seqs = 0, num_heads = 0;
   float scale = 1.0F;        // usually 1 / sqrt(head_dim)
   float logit_soft_cap = 0;  // scores become cap * tanh(score / cap), before ALiBi; 0 = none
@@ -189,7 +189,12 @@ struct PagedAttentionArgs {
   // ALiBi: slope * (position of the key - position of the query) is added to a score. [num_heads], or null.
   // Source: Press et al., arXiv:2108.12409.
   const float* alibi_slopes = nullptr;
-  int sliding_window = 0;  // a query sees itself and the window - 1 tokens before it; 0 = all
+  int sliding_window = 0;       // a query sees itself and the window - 1 tokens before it; 0 = all
+  std::int64_t out_stride = 0;  // floats between tokens of out; 0: num_heads * cache.value_width()
+
+  [[nodiscard]] constexpr std::int64_t out_row() const {
+    return out_stride > 0 ? out_stride : std::int64_t{num_heads} * cache.value_width();
+  }
 };
 
 // How much attention each cached token gets from the new ones: the softmax weights that paged attention multiplies V
@@ -280,43 +285,6 @@ struct TopKArgs {
   float* values = nullptr;          // [rows, k], descending
   std::int32_t* indices = nullptr;  // [rows, k]; of equal values the lower index comes first
   int rows = 0, width = 0, k = 0;   // 1 <= k <= min(width, 64)
-};
-
-// A GPTQ int4 matrix as checkpoints store it: eight consecutive in-features per word, lowest nibble first.
-// weight[k, n] = scales[group(k), n] * (q[k, n] - (zero[group(k), n] + zero_offset))
-struct GptqWeightView {
-  const std::uint32_t* qweight = nullptr;  // [in_features / 8, out_features]
-  const std::uint32_t* qzeros = nullptr;   // [groups, out_features / 8], packed along out_features
-  const std::uint16_t* scales = nullptr;   // [groups, out_features], F16
-  const std::int32_t* g_idx = nullptr;     // [in_features] group of each row (act-order), or null: k / group_size
-  int in_features = 0, out_features = 0;   // both multiples of 8
-  int group_size = 128;                    // 32, 64, 128, or in_features (checkpoints write -1)
-  int zero_offset = 1;                     // "gptq" (v1) checkpoints store zero - 1: 1; "gptq_v2": 0
-};
-
-struct GptqMatmulArgs {
-  const float* x = nullptr;  // [m, in_features]
-  GptqWeightView weight;
-  float* y = nullptr;  // [m, out_features]
-  int m = 0;
-};
-
-// W8A8: y[m, n] = x_scale[m] * w_scale[n] * sum over k of x[m, k] * w[n, k], summed in int32.
-struct Int8MatmulArgs {
-  const std::int8_t* x = nullptr;  // [m, k]
-  const float* x_scale = nullptr;  // [m]
-  const std::int8_t* w = nullptr;  // [n, k]
-  const float* w_scale = nullptr;  // [n]
-  float* y = nullptr;              // [m, n]
-  int m = 0, n = 0, k = 0;         // k a multiple of 4
-};
-
-// x_q[m, k] = round(x[m, k] / x_scale[m]), x_scale[m] = max over k of |x[m, k]| / 127.
-struct QuantizeRowsArgs {
-  const float* x = nullptr;    // [m, k]
-  std::int8_t* out = nullptr;  // [m, k]
-  float* scale = nullptr;      // [m]
-  int m = 0, k = 0;
 };
 
 }  // namespace dculab::kernels

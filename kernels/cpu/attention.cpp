@@ -136,7 +136,7 @@ class Attention {
   }
   [[nodiscard]] float* output(const QueryTile& tile, int kv_head, int row) const {
     const std::ptrdiff_t token = tile.first_token + row / group_size_;
-    return args_.out + (token * args_.num_heads + kv_head * group_size_ + row % group_size_) * value_dim_;
+    return args_.out + token * args_.out_row() + (kv_head * group_size_ + row % group_size_) * value_dim_;
   }
 
   // One query tile and KV head over the partitions of a walk.

@@ -7,6 +7,7 @@
 
 #include "core/dtype.hpp"
 #include "kernels/ops.hpp"
+#include "kernels/quantized_ops.hpp"
 
 namespace dculab::lower::dculab_gpu {}
 
@@ -25,10 +26,19 @@ struct Output {
   Dtype dtype = Dtype::f16;
 };
 
-// y[m, n] = x[m, k] * w[n, k]^T + bias[n]. Weights are f16, bf16 or f32; k is a multiple of 8. A bias, of this product
-// and of the others, is [n] values, or null.
+// Of fp8_e4m3 weights: blocks of 2^row_shift rows and 2^column_shift columns share a scale, which their values are
+// multiplied by. 31: of all rows, or columns; columns are 8 at least.
+struct WeightScales {
+  const float* values = nullptr;  // [row blocks, column_blocks]
+  int row_shift = 31, column_shift = 31;
+  int column_blocks = 1;
+  int first_row = 0;  // of the weights among the rows that are scaled
+};
+
+// y[m, n] = x[m, k] * w[n, k]^T + bias[n]. Weights are f16, bf16, f32 or fp8_e4m3; k is a multiple of 8. A bias, of
+// this product and of the others, is [n] values, or null.
 struct Matmul {
-  Input x;   // [m, k]
+  Input x;   // [m, x_stride], the first k used
   Input w;   // [n, k]
   Output y;  // [m, y_stride], the first n used; f32 is allowed with f16 x (logits)
   int m = 0, n = 0, k = 0;
@@ -36,6 +46,8 @@ struct Matmul {
   float* workspace =
       nullptr;  // partial sums of split k: matmul_workspace() of lower/dculab_gpu/geometry.hpp; null: not split
   const float* bias = nullptr;
+  int x_stride = 0;  // values between rows of x, a multiple of 8; 0: k
+  WeightScales scales{};
 };
 
 // x_perm (act-order): the rows of qweight were sorted by group when they were loaded (gptq_layout.hpp); row i belongs
@@ -170,6 +182,7 @@ struct PartRotaryEmbedding {
   const float* cos_sin = nullptr;           // [max_position, rotary_dim]: cos of rotary_dim / 2 angles, then sin
   int num_tokens = 0, num_heads = 0, num_kv_heads = 0, head_dim = 0, rotary_dim = 0;
   bool neighbours = false;
+  std::int64_t stride = 0;  // values between tokens where rows hold something else; 0: Q, K and V
 };
 
 // Opt-KV's write filter: slots < 0 or in the skip set are not written.
@@ -179,7 +192,7 @@ struct ReshapeAndCache {
   std::int64_t kv_stride = 0;                  // values between tokens
   const std::int64_t* slot_mapping = nullptr;  // [num_tokens]
   const std::uint32_t* skip_set = nullptr;     // bit s % 32 of word s / 32: slot s is skipped; or null
-  KvCacheView cache;                           // f16, bf16, fp8_e4m3 or fp8_e5m2
+  KvCacheView cache;                           // f16, bf16, fp8_e4m3 or fp8_e5m2; v = k: K alone is written
   int num_tokens = 0;
 };
 
@@ -236,7 +249,9 @@ struct PagedAttention {
   float* workspace = nullptr;
 };
 
-// Prefill, chunks included: the new tokens of each sequence are already in the cache.
+// Prefill, chunks included: the new tokens of each sequence are already in the cache. Where K and V have heads of other
+// sizes (cache.value_dim), they are those that latents expand to (latent_tiling.hpp), which may be larger than those of
+// Q and of the result; each query head has a KV head then.
 struct PrefillAttention {
   Input q;  // [num_tokens, q_stride]
   std::int64_t q_stride = 0;
@@ -252,6 +267,9 @@ struct PrefillAttention {
   ScoreCap score_cap{};
   const float* alibi_slopes = nullptr;
   int sliding_window = 0;
+  // Of expanded latents: values of a head of Q and of the result, and from one token of the result to the next.
+  int query_dim = 0, out_dim = 0;
+  std::int64_t out_stride = 0;
 };
 
 struct Softmax {

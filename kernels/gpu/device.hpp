@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/expert_args.hpp"
+#include "kernels/gpu/latent_args.hpp"
 
 namespace dculab::kernels::gpu {
 
@@ -73,6 +74,12 @@ class Device {
 
   virtual void paged_attention(const PagedAttention& args) = 0;
   virtual void prefill_attention(const PrefillAttention& args) = 0;
+
+  virtual void latent_attention(const LatentAttention& args) = 0;
+  virtual void gather_latents(const GatherLatents& args) = 0;
+  virtual void store_expanded(const StoreExpanded& args) = 0;
+  virtual void absorb_k(const Absorb& args) = 0;
+  virtual void absorb_v(const Absorb& args) = 0;
 
   virtual void matmul(const Matmul& args) = 0;
   virtual void gptq_matmul(const GptqMatmul& args) = 0;

@@ -54,6 +54,7 @@ struct ExpertMatmul {
   ExpertRows rows{};
   int x_rows = 0, n = 0, k = 0;
   const float* bias = nullptr;  // [num_experts, n], or null
+  WeightScales scales{};        // of the first expert; the others' follow
 };
 
 // The same with GPTQ weights. weight, x_perm: of the first expert; the others' follow, each array on its own.

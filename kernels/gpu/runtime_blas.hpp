@@ -63,15 +63,15 @@ inline cublasHandle_t blas_handle() {
   const auto y_type = args.y.dtype == Dtype::f32 ? rocblas_datatype_f32_r : rocblas_datatype_f16_r;
   check(rocblas_set_stream(blas_handle(), stream.handle), "use the stream");
   check(rocblas_gemm_ex(blas_handle(), rocblas_operation_transpose, rocblas_operation_none, args.n, args.m, args.k,
-                        &one, args.w.data, rocblas_datatype_f16_r, args.k, args.x.data, rocblas_datatype_f16_r, args.k,
-                        &zero, args.y.data, y_type, args.y_stride, args.y.data, y_type, args.y_stride,
+                        &one, args.w.data, rocblas_datatype_f16_r, args.k, args.x.data, rocblas_datatype_f16_r,
+                        args.x_stride, &zero, args.y.data, y_type, args.y_stride, args.y.data, y_type, args.y_stride,
                         rocblas_datatype_f32_r, rocblas_gemm_algo_standard, 0, 0),
         "multiply");
 #else
   const auto y_type = args.y.dtype == Dtype::f32 ? CUDA_R_32F : CUDA_R_16F;
   check(cublasSetStream(blas_handle(), stream.handle), "use the stream");
   check(cublasGemmEx(blas_handle(), CUBLAS_OP_T, CUBLAS_OP_N, args.n, args.m, args.k, &one, args.w.data, CUDA_R_16F,
-                     args.k, args.x.data, CUDA_R_16F, args.k, &zero, args.y.data, y_type, args.y_stride,
+                     args.k, args.x.data, CUDA_R_16F, args.x_stride, &zero, args.y.data, y_type, args.y_stride,
                      CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
         "multiply");
 #endif

@@ -1,6 +1,7 @@
 // What the matmul kernels multiply: 4-byte words along k, each one float, two halves or four int8 values.
 //
-// Halves stay halves only where both operands are: bf16 has a range that halves have not, so it is widened to float.
+// Halves stay halves only where both operands are, or are FP8, whose values are halves too: bf16 has a range that
+// halves have not, so it is widened to float.
 #pragma once
 
 #include <type_traits>
@@ -14,8 +15,8 @@ struct alignas(4) Int8Quad {
 };
 
 template <typename X, typename W>
-using WordOf = std::conditional_t<std::is_same_v<X, Half> && std::is_same_v<W, Half>, HalfPair,
-                                  std::conditional_t<std::is_same_v<X, std::int8_t>, Int8Quad, float>>;
+using WordOf = std::conditional_t<std::is_same_v<X, Half> && (std::is_same_v<W, Half> || std::is_same_v<W, Fp8E4M3>),
+                                  HalfPair, std::conditional_t<std::is_same_v<X, std::int8_t>, Int8Quad, float>>;
 
 // What products of words are summed in.
 template <typename Word>
@@ -32,8 +33,16 @@ __device__ __forceinline__ std::int32_t multiply_add(Int8Quad a, Int8Quad b, std
   return dot4(a.bits, b.bits, sum);
 }
 
+// What slabs of a GEMM hold: FP8 weights times their scales, in floats.
+template <typename X, typename W>
+using SlabWordOf = std::conditional_t<std::is_same_v<W, Fp8E4M3>, float, WordOf<X, W>>;
+
+// Values of a row that a lane loads at a time: 16 bytes; of FP8 8, which divide rows as they do those of other formats.
+template <typename T>
+inline constexpr int kPieceValues = sizeof(T) == 1 && !std::is_same_v<T, std::int8_t> ? 8 : 16 / sizeof(T);
+
 // Neighbouring values of a row, as they lie in memory; element i is the i-th word of them.
-template <typename T, typename Word, int kCount = 16 / sizeof(T)>
+template <typename T, typename Word, int kCount = kPieceValues<T>>
 struct Piece {
   static constexpr int kValues = kCount;
   static constexpr int kWords = kCount / kWordValues<Word>;
@@ -47,6 +56,21 @@ struct Piece {
       return units[i];
     else
       return to_float(units[i]);
+  }
+};
+
+template <typename Word, int kCount>
+struct Piece<Fp8E4M3, Word, kCount> {
+  static constexpr int kValues = kCount;
+  static constexpr int kWords = kCount / kWordValues<Word>;
+
+  Pack<std::uint32_t, kCount / 4> units;
+
+  __device__ __forceinline__ Word operator[](int i) const {
+    if constexpr (std::is_same_v<Word, HalfPair>)
+      return to_half_pair<Fp8E4M3>(units[i / 2] >> (16 * (i % 2)));
+    else
+      return to_float(Fp8E4M3{static_cast<std::uint8_t>(units[i / 4] >> (8 * (i % 4)))});
   }
 };
 

@@ -87,7 +87,7 @@ void for_each_query(const PagedAttentionArgs& args, Body&& body) {
 
 void paged_attention(const PagedAttentionArgs& args) {
   for_each_query(args, [&](const Query& query, int, int token) {
-    attend(args, query, args.out + (std::ptrdiff_t{token} * args.num_heads + query.head) * args.cache.value_width());
+    attend(args, query, args.out + token * args.out_row() + std::ptrdiff_t{query.head} * args.cache.value_width());
   });
 }
 

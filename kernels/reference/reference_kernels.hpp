@@ -5,6 +5,7 @@
 #include "kernels/expert_ops.hpp"
 #include "kernels/latent_ops.hpp"
 #include "kernels/ops.hpp"
+#include "kernels/quantized_ops.hpp"
 #include "kernels/quantized_matrix.hpp"
 
 namespace dculab::kernels::reference {

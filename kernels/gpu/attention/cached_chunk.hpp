@@ -10,26 +10,34 @@ namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
 using CachedChunk = Pack<std::uint32_t, 4>;
 
-// How values of a cache of type T become numbers: pair(chunk, i) holds values 2 i and 2 i + 1. Here: FP8.
+// How values of a cache of type T become numbers: pair(chunk, i) holds values 2 i and 2 i + 1, pair_of_word(word, i)
+// those of one of its words. Here: FP8.
 template <typename T>
 struct CachedNumbers {
   using Pair = HalfPair;
+  __device__ __forceinline__ static HalfPair pair_of_word(std::uint32_t word, int i) {
+    return to_half_pair<T>(word >> (16 * i));
+  }
   __device__ __forceinline__ static HalfPair pair(const CachedChunk& chunk, int i) {
-    return to_half_pair<T>(chunk[i / 2] >> (16 * (i % 2)));
+    return pair_of_word(chunk[i / 2], i % 2);
   }
 };
 
 template <>
 struct CachedNumbers<Half> {
   using Pair = HalfPair;
+  __device__ __forceinline__ static HalfPair pair_of_word(std::uint32_t word, int /*i*/) { return {word}; }
   __device__ __forceinline__ static HalfPair pair(const CachedChunk& chunk, int i) { return {chunk[i]}; }
 };
 
 template <>
 struct CachedNumbers<Bf16> {
   using Pair = FloatPair;
+  __device__ __forceinline__ static FloatPair pair_of_word(std::uint32_t word, int /*i*/) {
+    return {__builtin_bit_cast(float, word << 16), __builtin_bit_cast(float, word & 0xFFFF0000U)};
+  }
   __device__ __forceinline__ static FloatPair pair(const CachedChunk& chunk, int i) {
-    return {__builtin_bit_cast(float, chunk[i] << 16), __builtin_bit_cast(float, chunk[i] & 0xFFFF0000U)};
+    return pair_of_word(chunk[i], 0);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "kernels/gpu/attention/prefill_tiles.hip.hpp"
 #include "kernels/gpu/attention/scores.hpp"
 #include "kernels/gpu/wave.hpp"
+#include "lower/dculab_gpu/latent_tiling.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -28,12 +29,12 @@ struct QueryRows {
 };
 
 // The scores, maxima, sums and outputs of the rows of a lane.
-template <int kWave, typename Word, int kHeadDim>
+template <int kWave, typename Word, int kHeadDim, int kValueDim>
 class PrefillLane {
  public:
-  using Tiles = PrefillTiles<Word, kHeadDim>;
+  using Tiles = PrefillTiles<Word, kHeadDim, kValueDim>;
   static constexpr int kRows = Tiles::kTile.rows * kPrefillLanes / kPrefillThreads;
-  static constexpr int kColumns = kHeadDim / kPrefillLanes;
+  static constexpr int kColumns = kValueDim / kPrefillLanes;
   static constexpr int kTokens = kValuesPerWord<Word>;
 
   __device__ __forceinline__ PrefillLane() {
@@ -126,8 +127,11 @@ class PrefillLane {
       const float factor = v_scale / wave_sum<kWave, kPrefillLanes>(sums_[i]);
       const int row = tile_row(i);
       if (!rows.has(row)) continue;
-      const std::int64_t out = (rows.token(row) * args.num_heads + rows.head(row)) * kHeadDim;
+      const int out_dim = kIsExpanded ? args.out_dim : kValueDim;
+      const std::int64_t out = kIsExpanded ? rows.token(row) * args.out_stride + std::int64_t{rows.head(row)} * out_dim
+                                           : (rows.token(row) * args.num_heads + rows.head(row)) * out_dim;
       each_run([&]<int kRun>(Count<kRun>, int d, int column) {
+        if (kIsExpanded && column >= out_dim) return;
         Numbers<kRun> numbers;
         DCULAB_UNROLL
         for (int r = 0; r < kRun; ++r) numbers[r] = outputs_[i][d + r] * factor;
@@ -137,6 +141,8 @@ class PrefillLane {
   }
 
  private:
+  static constexpr bool kIsExpanded = kHeadDim != kValueDim;
+
   __device__ __forceinline__ static int lane() { return thread_index() % kPrefillLanes; }
   __device__ __forceinline__ static int tile_row(int i) { return thread_index() / kPrefillLanes * kRows + i; }
   __device__ __forceinline__ static Pack<Word, 4> four(const Word* words) {
@@ -145,13 +151,13 @@ class PrefillLane {
 
   // What is summed is what is multiplied: the weights as they were rounded.
   __device__ __forceinline__ void store_weights(int i, const float (&weights)[2],
-                                                PrefillTiles<HalfPair, kHeadDim>& tiles) {
+                                                PrefillTiles<HalfPair, kHeadDim, kValueDim>& tiles) {
     const HalfPair pair = pair_of(from_float<Half>(weights[0]), from_float<Half>(weights[1]));
     sums_[i] += to_float(low_half(pair)) + to_float(high_half(pair));
     tiles.weights[tile_row(i)][lane()] = pair;
   }
   __device__ __forceinline__ void store_weights(int i, const float (&weights)[1],
-                                                PrefillTiles<float, kHeadDim>& tiles) {
+                                                PrefillTiles<float, kHeadDim, kValueDim>& tiles) {
     sums_[i] += weights[0];
     tiles.weights[tile_row(i)][lane()] = weights[0];
   }
@@ -160,13 +166,13 @@ class PrefillLane {
   // among the lane's columns, column).
   template <typename Body>
   __device__ __forceinline__ static void each_run(Body body) {
-    constexpr int kFours = kHeadDim / 64;
+    constexpr int kFours = kValueDim / 64;
     if constexpr (kFours > 0) {
       DCULAB_UNROLL
       for (int j = 0; j < kFours; ++j) body(Count<4>{}, 4 * j, 64 * j + 4 * lane());
     }
-    if constexpr (kHeadDim % 64 >= 32) body(Count<2>{}, 4 * kFours, 64 * kFours + 2 * lane());
-    if constexpr (kHeadDim % 32 >= 16) body(Count<1>{}, kColumns - 1, kHeadDim - 16 + lane());
+    if constexpr (kValueDim % 64 >= 32) body(Count<2>{}, 4 * kFours, 64 * kFours + 2 * lane());
+    if constexpr (kValueDim % 32 >= 16) body(Count<1>{}, kColumns - 1, kValueDim - 16 + lane());
   }
 
   float maxima_[kRows];
@@ -175,15 +181,16 @@ class PrefillLane {
   float outputs_[kRows][kColumns];
 };
 
-template <typename Word, int kHeadDim>
-__device__ __forceinline__ void load_queries(const PrefillAttention& args, const QueryRows& rows,
-                                             PrefillTiles<Word, kHeadDim>& tiles) {
+// query_dim: values of a head, multiples of 8; those that kHeadDim has more are zeros.
+template <typename Word, int kHeadDim, int kValueDim>
+__device__ __forceinline__ void load_queries(const PrefillAttention& args, const QueryRows& rows, int query_dim,
+                                             PrefillTiles<Word, kHeadDim, kValueDim>& tiles) {
   constexpr int kParts = kHeadDim / 8, kWords = 8 / kValuesPerWord<Word>;
   for (int i = thread_index(); i < tiles.kTile.rows * kParts; i += kPrefillThreads) {
     const int row = i / kParts, part = i % kParts;
     Numbers<8> numbers{};
-    if (rows.has(row)) {
-      const std::int64_t place = rows.token(row) * args.q_stride + rows.head(row) * kHeadDim + part * 8;
+    if (rows.has(row) && part * 8 < query_dim) {
+      const std::int64_t place = rows.token(row) * args.q_stride + rows.head(row) * query_dim + part * 8;
       numbers = load_numbers<8>(args.q.data, args.q.dtype, place);
     }
     Word words[kWords];
@@ -203,13 +210,12 @@ __device__ __forceinline__ void load_queries(const PrefillAttention& args, const
   }
 }
 
-// Grid: tiles of rows (the longest contexts first), KV heads, sequences.
-template <int kWave, typename Word, int kHeadDim>
-__global__ void __launch_bounds__(kPrefillThreads, (kPrefillWorkgroups<Word, kHeadDim>))
-    prefill_attention_kernel(PrefillAttention args) {
-  using Tiles = PrefillTiles<Word, kHeadDim>;
+// query_dim: see load_queries().
+template <int kWave, typename Word, int kHeadDim, int kValueDim>
+__device__ __forceinline__ void attend(const PrefillAttention& args, int query_dim,
+                                       PrefillTiles<Word, kHeadDim, kValueDim>& tiles) {
+  using Tiles = PrefillTiles<Word, kHeadDim, kValueDim>;
   static_assert(kWave % kPrefillLanes == 0);
-  DCULAB_SHARED(Tiles, tiles);
   const int seq = workgroup_z(), kv_head = workgroup_y(), group = args.num_heads / args.cache.num_kv_heads;
   const int first_token = load(args.query_start_loc + seq);
   const int query_len = load(args.query_start_loc + seq + 1) - first_token, context_len = load(args.context_lens + seq);
@@ -225,27 +231,46 @@ __global__ void __launch_bounds__(kPrefillThreads, (kPrefillWorkgroups<Word, kHe
   const int first_visible = rows.position(0) + 1 - window;
   const float scale = args.scale * k_scale_of(args.cache);
 
-  KvCourier<Word, kHeadDim> courier;
-  PrefillLane<kWave, Word, kHeadDim> lane;
-  load_queries(args, rows, tiles);
+  KvCouriers<Word, kHeadDim, kValueDim> couriers;
+  PrefillLane<kWave, Word, kHeadDim, kValueDim> lane;
+  load_queries(args, rows, query_dim, tiles);
   int first = first_visible > 0 ? first_visible : 0;
-  courier.locate(sequence, first);
-  courier.fetch(args.cache.k);
+  couriers.locate(sequence, first);
+  couriers.fetch_keys(args.cache);
   for (; first < sequence.end; first += Tiles::kTile.tokens) {
-    courier.put_keys(sequence, tiles);
+    couriers.put_keys(sequence, tiles);
     barrier();
-    courier.fetch(args.cache.v);  // arrives while the keys are multiplied
+    couriers.fetch_values(args.cache);  // arrives while the keys are multiplied
     lane.multiply_keys(tiles);
     lane.update_softmax(scale, args.score_cap, window, first, tiles);
     barrier();
-    courier.put_values(sequence, tiles);
+    couriers.put_values(sequence, tiles);
     barrier();
-    courier.locate(sequence, first + Tiles::kTile.tokens);
-    courier.fetch(args.cache.k);
+    couriers.locate(sequence, first + Tiles::kTile.tokens);
+    couriers.fetch_keys(args.cache);
     lane.multiply_values(tiles);
     barrier();
   }
   lane.store_outputs(args, rows, v_scale_of(args.cache));
+}
+
+// Grid: tiles of rows (the longest contexts first), KV heads, sequences.
+template <int kWave, typename Word, int kHeadDim>
+__global__ void __launch_bounds__(kPrefillThreads, (kPrefillWorkgroups<PrefillTiles<Word, kHeadDim>>))
+    prefill_attention_kernel(PrefillAttention args) {
+  using Tiles = PrefillTiles<Word, kHeadDim>;
+  DCULAB_SHARED(Tiles, tiles);
+  attend<kWave, Word, kHeadDim, kHeadDim>(args, kHeadDim, tiles);
+}
+
+// The same over K and V that latents were expanded to, whose heads have other sizes.
+template <int kWave, typename Word>
+__global__ void __launch_bounds__(kPrefillThreads,
+                                  (kPrefillWorkgroups<PrefillTiles<Word, kExpandedHeadDim, kExpandedValueDim>>))
+    expanded_attention_kernel(PrefillAttention args) {
+  using Tiles = PrefillTiles<Word, kExpandedHeadDim, kExpandedValueDim>;
+  DCULAB_SHARED(Tiles, tiles);
+  attend<kWave, Word, kExpandedHeadDim, kExpandedValueDim>(args, args.query_dim, tiles);
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

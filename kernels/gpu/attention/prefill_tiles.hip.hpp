@@ -5,6 +5,8 @@
 // once, with one value. So scores and outputs are both sums of add_product(word, word, sum).
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/kv_cache/paged_kv.hpp"
 #include "kernels/gpu/layers/rows.hpp"
@@ -33,8 +35,9 @@ struct QueryRow {
   float alibi_slope;
 };
 
-// Rows are 16 bytes longer than their contents: lanes that read neighbouring rows meet other banks.
-template <typename Word, int kHeadDim>
+// Rows are 16 bytes longer than their contents: lanes that read neighbouring rows meet other banks. kHeadDim: of
+// queries and keys.
+template <typename Word, int kHeadDim, int kValueDim = kHeadDim>
 struct PrefillTiles {
   static constexpr PrefillTile kTile = prefill_tile(kArithmetic<Word>, kHeadDim);
   static constexpr int kRowWords = kHeadDim / kValuesPerWord<Word>;
@@ -42,15 +45,15 @@ struct PrefillTiles {
   alignas(16) Word queries[kTile.rows][kRowWords + 4];
   union {  // one after the other
     alignas(16) Word keys[kTile.tokens][kRowWords + 4];
-    alignas(16) Word values[kPrefillLanes][kHeadDim];
+    alignas(16) Word values[kPrefillLanes][kValueDim];
   };
   alignas(16) Word weights[kTile.rows][kPrefillLanes + 4];  // of the softmax; word i: tokens i and i + 16
   QueryRow rows[kTile.rows];
 };
 
 // Workgroups that a compute unit of gfx906, with 64 KB of shared memory, is to hold: what registers are limited for.
-template <typename Word, int kHeadDim>
-inline constexpr int kPrefillWorkgroups = sizeof(PrefillTiles<Word, kHeadDim>) <= 32 * 1024 ? 2 : 1;
+template <typename Tiles>
+inline constexpr int kPrefillWorkgroups = sizeof(Tiles) <= 32 * 1024 ? 2 : 1;
 
 // 16 bytes of a key or value, as they lie in the cache.
 using KvBytes = Pack<std::uint32_t, 4>;
@@ -89,8 +92,8 @@ struct KvSequence {
   int end;  // tokens beyond are not read, but zero
 };
 
-// One tile of K, then of V, on its way from the cache through registers to shared memory. A lane takes the same 16
-// bytes of tokens i and, if a word holds two values, i + 16.
+// One tile of K or V, of heads of kHeadDim values, on its way from the cache through registers to shared memory. A lane
+// takes the same 16 bytes of tokens i and, if a word holds two values, i + 16.
 template <typename Word, int kHeadDim>
 class KvCourier {
  public:
@@ -124,7 +127,8 @@ class KvCourier {
     }
   }
 
-  __device__ __forceinline__ void put_keys(const KvSequence& sequence, PrefillTiles<Word, kHeadDim>& tiles) const {
+  template <typename Tiles>
+  __device__ __forceinline__ void put_keys(const KvSequence& sequence, Tiles& tiles) const {
     with_stored(sequence, [&](auto stored) {
       constexpr int kWords = kWordsOf<decltype(stored)>;
       each_part(sequence, [&](int i, int row, int part) {
@@ -138,7 +142,8 @@ class KvCourier {
     });
   }
 
-  __device__ __forceinline__ void put_values(const KvSequence& sequence, PrefillTiles<Word, kHeadDim>& tiles) const {
+  template <typename Tiles>
+  __device__ __forceinline__ void put_values(const KvSequence& sequence, Tiles& tiles) const {
     with_stored(sequence, [&](auto stored) {
       constexpr int kWords = kWordsOf<decltype(stored)>;
       each_part(sequence, [&](int i, int row, int part) {
@@ -202,6 +207,42 @@ class KvCourier {
 
   std::int32_t places_[kParts][kTokens];  // in KvBytes from the start of the cache; < 0: nothing to read
   KvBytes fetched_[kParts][kTokens];
+};
+
+// Brings K and V of a sequence in, tile by tile.
+template <typename Word, int kHeadDim, int kValueDim>
+class KvCouriers {
+ public:
+  __device__ __forceinline__ void locate(const KvSequence& sequence, int first) {
+    keys_.locate(sequence, first);
+    if constexpr (kHeadDim != kValueDim) {
+      KvSequence values = sequence;
+      values.cache.head_dim = kValueDim;
+      values_.locate(values, first);
+    }
+  }
+  __device__ __forceinline__ void fetch_keys(const KvCacheView& cache) { keys_.fetch(cache.k); }
+  __device__ __forceinline__ void fetch_values(const KvCacheView& cache) { values().fetch(cache.v); }
+  template <typename Tiles>
+  __device__ __forceinline__ void put_keys(const KvSequence& sequence, Tiles& tiles) const {
+    keys_.put_keys(sequence, tiles);
+  }
+  template <typename Tiles>
+  __device__ __forceinline__ void put_values(const KvSequence& sequence, Tiles& tiles) {
+    values().put_values(sequence, tiles);
+  }
+
+ private:
+  struct Same {};  // K and V of equal heads lie in equal places
+  __device__ __forceinline__ auto& values() {
+    if constexpr (kHeadDim == kValueDim)
+      return keys_;
+    else
+      return values_;
+  }
+
+  KvCourier<Word, kHeadDim> keys_;
+  std::conditional_t<kHeadDim == kValueDim, Same, KvCourier<Word, kValueDim>> values_;
 };
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

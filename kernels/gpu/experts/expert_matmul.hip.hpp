@@ -1,5 +1,5 @@
-// Products of the experts with weights that are plain values: the inner loops of matmul.hip.hpp, a tile of one expert's
-// rows in each workgroup.
+// Products of the experts with weights that are plain values, or FP8: the inner loops of matmul.hip.hpp, a tile of one
+// expert's rows in each workgroup.
 #pragma once
 
 #include "kernels/gpu/experts/expert_tile.hpp"
@@ -21,14 +21,15 @@ __device__ __forceinline__ const float* bias_of(const float* bias, int n, const 
 
 // Workgroups: (tiles, n / (the columns of their waves), rounded up).
 template <int kWave, int kRows, typename X, typename W>
-__global__ void __launch_bounds__(kGemvThreads, 2) expert_gemv_kernel(ExpertMatmul args) {
+__global__ void __launch_bounds__(kGemvThreads, (kGemvWaves<kRows, X, W>)) expert_gemv_kernel(ExpertMatmul args) {
   using Rows = GemvRows<kWave, kRows, X, W>;
   DCULAB_SHARED(typename Rows::Slab, slab);
   const TileOfRows tile = find_tile(args.rows, workgroup_x(), kRows);
   if (tile.count == 0) return;
   const ChosenRows<X> x = x_rows<X>(args.x, args.rows, tile, args.k);
   const int first = (workgroup_y() * (kGemvThreads / kWave) + wave_index<kWave>()) * kGemvColumns;
-  const float sum = Rows().multiply(x, weights_of<W>(args, tile), tile.count, args.n, args.k, first, slab);
+  const float sum = Rows().multiply(x, weights_of<W>(args, tile), tile.count, args.n, args.k, first, slab,
+                                    scales_of_matrix(args.scales, tile.expert, args.n));
   const int row = lane_index<kWave>() / kGemvColumns;
   const int column = first + lane_index<kWave>() % kGemvColumns;
   if (row < kRows && row < tile.count && column < args.n)
@@ -60,15 +61,17 @@ struct ChosenTileRows {
 // Workgroups: (tiles, column tiles): those that need the same weights start one after another.
 template <int kRows, typename X, typename W>
 __global__ void __launch_bounds__(kGemmThreads, 2) expert_gemm_kernel(ExpertMatmul args) {
-  using Word = WordOf<X, W>;
+  using Word = SlabWordOf<X, W>;
   using Slabs = GemmSlabs<Word, kRows>;
   DCULAB_SHARED(Slabs, slabs);
   const TileOfRows tile = find_tile(args.rows, workgroup_x(), kRows);
   if (tile.count == 0) return;
   const int first_column = workgroup_y() * kGemmColumns;
   const ChosenTileRows<X, SlabPart<X, Word, kRows>> x(x_rows<X>(args.x, args.rows, tile, args.k), args.k);
-  auto sums = multiply_slabs<Word, kRows>(
-      x, TileRows<W>{weights_of<W>(args, tile), first_column, args.n, args.k, args.k}, 0, slabs);
+  auto sums = multiply_slabs<Word, kRows>(x,
+                                          TileRows<W>{weights_of<W>(args, tile), first_column, args.n, args.k, args.k,
+                                                      scales_of_matrix(args.scales, tile.expert, args.n)},
+                                          0, slabs);
   add_bias(sums, bias_of(args.bias, args.n, tile), args.n, first_column);
   store_tile(sums, args.y, 0, tile.first_row + tile.count, args.n, args.n, tile.first_row, first_column);
 }

@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(kKvCacheThreads) reshape_and_cache_kernel(Resh
   if (!is_written(args, slot)) return;
   const std::int64_t block = slot / cache.block_size, row = workgroup_x() * args.kv_stride;
   const int offset = static_cast<int>(slot % cache.block_size);
-  const int width = cache.num_kv_heads * cache.head_dim;
-  for (int i = thread_index() * kWide; i < 2 * width; i += threads_per_workgroup() * kWide) {
+  const int width = cache.num_kv_heads * cache.head_dim, values = cache.v == cache.k ? width : 2 * width;
+  for (int i = thread_index() * kWide; i < values; i += threads_per_workgroup() * kWide) {
     const bool is_k = i < width;
     const int value = is_k ? i : i - width;
     const std::int64_t place = cache_row(cache, block, value / cache.head_dim, offset) + value % cache.head_dim;

@@ -23,6 +23,7 @@ void with_formats(Dtype x, Dtype w, Function function) {
   const auto with_x = [&]<typename X>() {
     if (w == Dtype::f16) return function.template operator()<X, Half>();
     if (w == Dtype::bf16) return function.template operator()<X, Bf16>();
+    if (w == Dtype::fp8_e4m3) return function.template operator()<X, Fp8E4M3>();
     function.template operator()<X, float>();
   };
   if (x == Dtype::f16) return with_x.template operator()<Half>();

@@ -9,7 +9,7 @@ namespace {
 
 void require_supported(const ExpertMatmul& args) {
   require_activation("the input of expert_matmul", args.x.dtype);
-  require_weight("the weights of expert_matmul", args.w.dtype);
+  require_matrix("the weights of expert_matmul", args.w.dtype, args.scales);
   require_activation("the result of expert_matmul", args.y.dtype);
   require_aligned("the input of expert_matmul", args.x.data);
   require_aligned("the weights of expert_matmul", args.w.data);

@@ -32,7 +32,9 @@ void start(Stream& stream, const RotaryEmbedding& args) {
   });
 }
 
-void start(Stream& stream, const PartRotaryEmbedding& args) {
+void start(Stream& stream, const PartRotaryEmbedding& given) {
+  PartRotaryEmbedding args = given;
+  if (args.stride == 0) args.stride = std::int64_t{args.num_heads + 2 * args.num_kv_heads} * args.head_dim;
   require_activation("a rotary embedding", args.qkv.dtype);
   if (args.rotary_dim % 2 != 0 || args.rotary_dim > args.head_dim)
     throw InputError("a rotary embedding of " + std::to_string(args.rotary_dim) + " values of heads of " +

@@ -12,11 +12,12 @@ constexpr int kMostInFeatures = 1 << 22;  // within a tile of kGemmLargeRows row
 
 void require_supported(const Matmul& args) {
   require_activation("the input of matmul", args.x.dtype);
-  require_weight("the weight of matmul", args.w.dtype);
+  require_matrix("the weights of matmul", args.w.dtype, args.scales);
   require_activation("the result of matmul", args.y.dtype);
   require_aligned("the input of matmul", args.x.data);
   require_aligned("the weight of matmul", args.w.data);
   require_multiple("matmul", "in-features", args.k, 8);
+  require_multiple("matmul", "values between the rows of its input", args.x_stride, 8);
   require_fitting_rows("matmul", args.n, args.y_stride);
   if (args.k > kMostInFeatures)
     throw InputError("matmul of " + std::to_string(args.k) + " in-features has no GPU kernel; there is one for " +
@@ -44,7 +45,9 @@ void start_gemm(Stream& stream, const Matmul& args, const MatmulPlan& plan) {
 
 }  // namespace
 
-void start(Stream& stream, const Matmul& args) {
+void start(Stream& stream, const Matmul& given) {
+  Matmul args = given;
+  if (args.x_stride == 0) args.x_stride = args.k;
   require_supported(args);
   if (args.m == 0 || args.n == 0) return;
   MatmulPlan plan = plan_matmul(args.m, args.n, args.k);

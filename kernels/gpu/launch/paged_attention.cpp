@@ -54,9 +54,7 @@ void start_tile(Stream& stream, const PagedAttentionLaunch& described) {
           .z = described.partitions,
           .threads = kPagedAttentionThreads},
          paged_attention_kernel<Tile>, described);
-  if (described.partitions > 1)
-    launch(stream, {.x = args.num_heads, .y = args.num_seqs, .threads = kCombineThreads},
-           paged_attention_combine_kernel<kWave>, described);
+  if (described.partitions > 1) start(stream, described);
 }
 
 template <int kWave, typename Cache, int kTokenLanes>
@@ -81,6 +79,13 @@ void start_token_lanes(Stream& stream, const PagedAttentionLaunch& described, co
 }
 
 }  // namespace
+
+void start(Stream& stream, const PagedAttentionLaunch& partitions) {
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, {.x = partitions.args.num_heads, .y = partitions.args.num_seqs, .threads = kCombineThreads},
+           paged_attention_combine_kernel<kWave>, partitions);
+  });
+}
 
 void start(Stream& stream, const PagedAttention& args) {
   check(args);

@@ -7,13 +7,27 @@
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 namespace {
 
+[[nodiscard]] LaunchShape tiles_of(const PrefillAttention& args, int rows_of_tile) {
+  const int rows = args.max_query_len * (args.num_heads / args.cache.num_kv_heads);
+  return {.x = ceiling_quotient(rows, rows_of_tile),
+          .y = args.cache.num_kv_heads,
+          .z = args.num_seqs,
+          .threads = kPrefillThreads};
+}
+
 template <typename Word, int kHeadDim>
 void start_tiles(Stream& stream, const PrefillAttention& args) {
-  const int rows = args.max_query_len * (args.num_heads / args.cache.num_kv_heads);
-  const int tiles = ceiling_quotient(rows, PrefillTiles<Word, kHeadDim>::kTile.rows);
   with_wave_size(stream, [&]<int kWave>() {
-    launch(stream, {.x = tiles, .y = args.cache.num_kv_heads, .z = args.num_seqs, .threads = kPrefillThreads},
+    launch(stream, tiles_of(args, PrefillTiles<Word, kHeadDim>::kTile.rows),
            prefill_attention_kernel<kWave, Word, kHeadDim>, args);
+  });
+}
+
+template <typename Word>
+void start_expanded(Stream& stream, const PrefillAttention& args) {
+  with_wave_size(stream, [&]<int kWave>() {
+    launch(stream, tiles_of(args, PrefillTiles<Word, kExpandedHeadDim, kExpandedValueDim>::kTile.rows),
+           expanded_attention_kernel<kWave, Word>, args);
   });
 }
 
@@ -24,6 +38,20 @@ void start_head_dim(Stream& stream, const PrefillAttention& args) {
                                      [&]<int kHeadDim>() { start_tiles<Word, kHeadDim>(stream, args); });
   };
   start_one_of(std::make_index_sequence<std::size(kHeadDims)>{});
+}
+
+[[nodiscard]] bool is_expanded(const KvCacheView& cache) { return cache.value_width() != cache.head_dim; }
+
+void require_expanded(const PrefillAttention& args) {
+  const KvCacheView& cache = args.cache;
+  const auto fits = [](int dim, int most) { return dim > 0 && dim <= most && dim % 8 == 0; };
+  if (cache.head_dim == kExpandedHeadDim && cache.value_width() == kExpandedValueDim && cache.dtype == Dtype::f16 &&
+      cache.num_kv_heads == args.num_heads && fits(args.query_dim, kExpandedHeadDim) &&
+      fits(args.out_dim, kExpandedValueDim))
+    return;
+  throw InputError("attention with heads of " + std::to_string(args.query_dim) + " values of Q and " +
+                   std::to_string(args.out_dim) + " of V has no GPU kernel; there is one for multiples of 8 up to " +
+                   std::to_string(kExpandedHeadDim) + " and " + std::to_string(kExpandedValueDim));
 }
 
 void require_head_dim(int head_dim) {
@@ -62,9 +90,14 @@ void require_reachable(const KvCacheView& cache) {
 
 void start(Stream& stream, const PrefillAttention& args) {
   require_supported(args);
-  require_head_dim(args.cache.head_dim);
   require_reachable(args.cache);
-  if (prefill_arithmetic(args.q.dtype, args.cache.dtype) == PrefillArithmetic::half_pairs)
+  const bool in_pairs = prefill_arithmetic(args.q.dtype, args.cache.dtype) == PrefillArithmetic::half_pairs;
+  if (is_expanded(args.cache)) {
+    require_expanded(args);
+    return in_pairs ? start_expanded<HalfPair>(stream, args) : start_expanded<float>(stream, args);
+  }
+  require_head_dim(args.cache.head_dim);
+  if (in_pairs)
     start_head_dim<HalfPair>(stream, args);
   else
     start_head_dim<float>(stream, args);

@@ -4,10 +4,13 @@
 
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/expert_args.hpp"
+#include "kernels/gpu/latent_args.hpp"
 #include "kernels/gpu/runtime_api.hpp"
 #include "lower/dculab_gpu/split_k.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+struct PagedAttentionLaunch;
 
 void start(Stream& stream, const Embedding& args);
 void start(Stream& stream, const RmsNorm& args);
@@ -29,7 +32,14 @@ void start(Stream& stream, const GatherCachedKv& args);
 void start(Stream& stream, const CopyBlocks& args);
 
 void start(Stream& stream, const PagedAttention& args);
+void start(Stream& stream, const PagedAttentionLaunch& partitions);  // merges what the first pass has found
 void start(Stream& stream, const PrefillAttention& args);
+
+void start(Stream& stream, const LatentAttention& args);
+void start(Stream& stream, const GatherLatents& args);
+void start(Stream& stream, const StoreExpanded& args);
+void start_absorb_k(Stream& stream, const Absorb& args);
+void start_absorb_v(Stream& stream, const Absorb& args);
 
 void start(Stream& stream, const Matmul& args);
 void start(Stream& stream, const GptqMatmul& args);

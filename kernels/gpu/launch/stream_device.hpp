@@ -68,6 +68,11 @@ class StreamDevice final : public Device {
   void copy_blocks(const CopyBlocks& args) override { start(stream_, args); }
   void paged_attention(const PagedAttention& args) override { start(stream_, args); }
   void prefill_attention(const PrefillAttention& args) override { start(stream_, args); }
+  void latent_attention(const LatentAttention& args) override { start(stream_, args); }
+  void gather_latents(const GatherLatents& args) override { start(stream_, args); }
+  void store_expanded(const StoreExpanded& args) override { start(stream_, args); }
+  void absorb_k(const Absorb& args) override { start_absorb_k(stream_, args); }
+  void absorb_v(const Absorb& args) override { start_absorb_v(stream_, args); }
   void matmul(const Matmul& args) override { start(stream_, args); }
   void gptq_matmul(const GptqMatmul& args) override { start(stream_, args); }
   void int8_matmul(const Int8Matmul& args) override { start(stream_, args); }

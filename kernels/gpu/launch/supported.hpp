@@ -8,6 +8,7 @@
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
+#include "kernels/gpu/args.hpp"
 
 namespace dculab::kernels::gpu {
 
@@ -24,6 +25,13 @@ inline void require_activation(const std::string& what, Dtype dtype) {
 
 inline void require_weight(const std::string& what, Dtype dtype) {
   require_dtype(what, dtype, {Dtype::f32, Dtype::f16, Dtype::bf16});
+}
+
+// Of a matrix; FP8 with scales of 8 columns at least.
+inline void require_matrix(const std::string& what, Dtype dtype, const WeightScales& scales) {
+  require_dtype(what, dtype, {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3});
+  if (dtype == Dtype::fp8_e4m3 && (scales.values == nullptr || scales.column_shift < 3))
+    throw InputError(what + " in FP8 have no GPU kernel without scales of 8 columns at least");
 }
 
 inline void require_multiple(const std::string& operation, const std::string& of, int count, int factor) {

@@ -72,8 +72,7 @@ __global__ void __launch_bounds__(kLayerThreads) part_rotary_embedding_kernel(Pa
   if (index >= pairs) return;
   const int head = index / half, pair = index % half;
   const float* cos_sin = args.cos_sin + static_cast<std::int64_t>(load(args.positions + token)) * args.rotary_dim;
-  const std::int64_t row = static_cast<std::int64_t>(token) * (args.num_heads + 2 * args.num_kv_heads) * args.head_dim;
-  const std::int64_t at = row + static_cast<std::int64_t>(head) * args.head_dim;
+  const std::int64_t at = token * args.stride + static_cast<std::int64_t>(head) * args.head_dim;
   const std::int64_t first_at = at + (args.neighbours ? 2 * pair : pair);
   const std::int64_t second_at = args.neighbours ? first_at + 1 : first_at + half;
   const float cosine = load(cos_sin + pair), sine = load(cos_sin + half + pair);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/gpu/layers/rows.hpp"
+#include "kernels/gpu/matmul/weight_scale.hpp"
 #include "kernels/gpu/words.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 
@@ -32,6 +33,7 @@ struct TileRows {
   int first, rows;
   int stride;
   int k_end;
+  WeightScales scales{};  // of FP8
 
   // From here on offsets are counted: the same in all lanes.
   __device__ __forceinline__ const T* corner(int k) const {
@@ -66,6 +68,10 @@ class SlabPart {
       pieces_[i] = {};
       if (is_mine(i) && from.has(row) && k + ahead < from.k_end)
         load_piece(pieces_[i], corner, from.offset(i, row, ahead));
+      if constexpr (kHasScales<T>) {
+        const bool is_there = is_mine(i) && from.has(row) && k + ahead < from.k_end;
+        factors_[i] = is_there ? scale_of(from.scales, from.first + row, k + ahead) : 0.0F;
+      }
     }
   }
 
@@ -76,7 +82,10 @@ class SlabPart {
       DCULAB_UNROLL
       for (int j = 0; j < OwnPiece::kWords; ++j) {
         const int word = place_of(i) * OwnPiece::kWords + j;
-        slab.words[word][slab.place(word, row_of(i))] = pieces_[i][j];
+        if constexpr (kHasScales<T>)
+          slab.words[word][slab.place(word, row_of(i))] = pieces_[i][j] * factors_[i];
+        else
+          slab.words[word][slab.place(word, row_of(i))] = pieces_[i][j];
       }
     }
   }
@@ -88,6 +97,7 @@ class SlabPart {
   __device__ __forceinline__ static int place_of(int i) { return (thread_index() + i * kGemmThreads) % kRowPieces; }
 
   OwnPiece pieces_[kOwn];
+  float factors_[kHasScales<T> ? kOwn : 1];
 };
 
 template <typename Word, int kRows>

@@ -6,12 +6,17 @@
 
 #include <algorithm>
 
+#include "kernels/gpu/matmul/weight_scale.hpp"
 #include "kernels/gpu/matmul/x_rows.hpp"
 #include "kernels/gpu/wave.hpp"
 #include "kernels/gpu/words.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+// Waves of a SIMD of gfx906 that registers are limited for: eight rows of floats and FP8 weights fill more.
+template <int kRows, typename X, typename W>
+inline constexpr int kGemvWaves = kHasScales<W>&& std::is_same_v<X, float>&& kRows == kGemvMaxRows ? 1 : 2;
 
 template <int kWave, int kRows, typename X, typename W>
 class GemvRows {
@@ -31,12 +36,12 @@ class GemvRows {
     XPiece x[kRows][kParts][kSlab / OwnPiece::kValues];
   };
 
-  // x: m rows of k values; w [n, k]. Returns in lane l < kSums the value of row l /
+  // x: m rows of k values; w [n, k], of FP8 with `scales`. Returns in lane l < kSums the value of row l /
   // kGemvColumns and column first_column + l % kGemvColumns; other lanes repeat them.
   template <typename XRows>
-  __device__ __forceinline__ Sum multiply(const XRows& x, const W* w, int m, int n, int k, int first_column,
-                                          Slab& slab) {
-    fetch(w, n, k, first_column, 0);
+  __device__ __forceinline__ Sum multiply(const XRows& x, const W* w, int m, int n, int k, int first_column, Slab& slab,
+                                          const WeightScales& scales = {}) {
+    fetch(w, n, k, first_column, 0, scales);
     for (int begin = 0; begin < k; begin += kSlab) {
       const int end = begin + kSlab < k ? begin + kSlab : k;
       barrier();
@@ -44,10 +49,18 @@ class GemvRows {
       barrier();
       for (int step = begin; step < end; step += kStep) {
         OwnPiece weights[kGemvColumns];
+        float factors[kGemvColumns];
         DCULAB_UNROLL
-        for (int c = 0; c < kGemvColumns; ++c) weights[c] = next_[c];
-        fetch(w, n, k, first_column, step + kStep);
-        add(weights, slab, (step - begin) / OwnPiece::kValues + lane_index<kWave>());
+        for (int c = 0; c < kGemvColumns; ++c) {
+          weights[c] = next_[c];
+          if constexpr (kHasScales<W>) factors[c] = next_factors_[c];
+        }
+        fetch(w, n, k, first_column, step + kStep, scales);
+        const int place = (step - begin) / OwnPiece::kValues + lane_index<kWave>();
+        if constexpr (kHasScales<W>)
+          add_scaled(weights, factors, slab, place);
+        else
+          add(weights, slab, place);
       }
     }
     wave_transpose_sum<kWave, kSums, kWave>(sums_);
@@ -56,7 +69,8 @@ class GemvRows {
 
  private:
   // The lane's values of the step of k that begins at `step`.
-  __device__ __forceinline__ void fetch(const W* w, int n, int k, int first_column, int step) {
+  __device__ __forceinline__ void fetch(const W* w, int n, int k, int first_column, int step,
+                                        const WeightScales& scales) {
     const int ahead = lane_index<kWave>() * OwnPiece::kValues;
     DCULAB_UNROLL
     for (int c = 0; c < kGemvColumns; ++c) {
@@ -64,6 +78,10 @@ class GemvRows {
       if (first_column + c < n && step + ahead < k)
         load_piece(next_[c], w + static_cast<std::int64_t>(first_column + c) * k + step,
                    static_cast<std::uint32_t>(ahead) * std::uint32_t{sizeof(W)});
+      if constexpr (kHasScales<W>) {
+        const bool is_there = first_column + c < n && step + ahead < k;
+        next_factors_[c] = is_there ? scale_of(scales, first_column + c, step + ahead) : 0.0F;
+      }
     }
   }
 
@@ -79,6 +97,32 @@ class GemvRows {
         XPiece piece = {};
         if (row < m && at < k) load_piece(piece, from + at, 0);
         slab.x[row][i % kParts][i / kParts] = piece;
+      }
+    }
+  }
+
+  // Weights are widened once for all rows, and what they add up to is scaled.
+  __device__ __forceinline__ void add_scaled(const OwnPiece (&weights)[kGemvColumns],
+                                             const float (&factors)[kGemvColumns], const Slab& slab, int place) {
+    DCULAB_UNROLL
+    for (int part = 0; part < kParts; ++part) {
+      Word widened[kGemvColumns][XPiece::kWords];
+      DCULAB_UNROLL
+      for (int c = 0; c < kGemvColumns; ++c) {
+        DCULAB_UNROLL
+        for (int i = 0; i < XPiece::kWords; ++i) widened[c][i] = weights[c][part * XPiece::kWords + i];
+      }
+      DCULAB_UNROLL
+      for (int row = 0; row < kRows; ++row) {
+        const XPiece x = slab.x[row][part][place];
+        DCULAB_UNROLL
+        for (int c = 0; c < kGemvColumns; ++c) {
+          Sum sum = 0;
+          DCULAB_UNROLL
+          for (int i = 0; i < XPiece::kWords; ++i) sum = multiply_add(x[i], widened[c][i], sum);
+          sums_[row * kGemvColumns + c] = fused_multiply_add(sum, factors[c], sums_[row * kGemvColumns + c]);
+        }
+        keep_order();
       }
     }
   }
@@ -102,6 +146,7 @@ class GemvRows {
   }
 
   OwnPiece next_[kGemvColumns];
+  float next_factors_[kHasScales<W> ? kGemvColumns : 1];
   Sum sums_[kSums] = {};
 };
 

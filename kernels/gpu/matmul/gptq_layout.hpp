@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/ops.hpp"
+#include "kernels/quantized_ops.hpp"
 
 namespace dculab::kernels::gpu {
 

@@ -77,6 +77,11 @@ class CountingDevice final : public kernels::gpu::Device {
   void copy_blocks(const kernels::gpu::CopyBlocks& args) override { device_->copy_blocks(args); }
   void paged_attention(const kernels::gpu::PagedAttention& args) override { device_->paged_attention(args); }
   void prefill_attention(const kernels::gpu::PrefillAttention& args) override { device_->prefill_attention(args); }
+  void latent_attention(const kernels::gpu::LatentAttention& args) override { device_->latent_attention(args); }
+  void gather_latents(const kernels::gpu::GatherLatents& args) override { device_->gather_latents(args); }
+  void store_expanded(const kernels::gpu::StoreExpanded& args) override { device_->store_expanded(args); }
+  void absorb_k(const kernels::gpu::Absorb& args) override { device_->absorb_k(args); }
+  void absorb_v(const kernels::gpu::Absorb& args) override { device_->absorb_v(args); }
   void matmul(const kernels::gpu::Matmul& args) override { device_->matmul(args); }
   void gptq_matmul(const kernels::gpu::GptqMatmul& args) override { device_->gptq_matmul(args); }
   void int8_matmul(const kernels::gpu::Int8Matmul& args) override { device_->int8_matmul(args); }

@@ -1,0 +1,59 @@
+// How our GPU kernels of MLA (attention over latents, absorbed products, expansion) cut their work: what the launchers
+// and the prices go by.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/dtype.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
+
+namespace dculab::lower::dculab_gpu {
+
+// ---- Attention over latents ----
+
+// A workgroup has a tile of query rows, each of one token and head, and goes over latents in tiles of tokens. A lane
+// has two columns of the output of every row.
+inline constexpr int kLatentThreads = 256;
+inline constexpr int kLatentTokens = 16;
+inline constexpr int kMostLatentRank = 2 * kLatentThreads;  // values of a latent
+inline constexpr int kMostLatentWidth = 576;                // with the rotated key, as DeepSeek's
+
+// Query rows of a workgroup. Queries over a BF16 cache are floats in shared memory, over others halves.
+[[nodiscard]] constexpr int latent_rows(Dtype cache) { return cache == Dtype::bf16 ? 8 : 16; }
+
+// Widths that a lane's loads of 16 bytes divide.
+[[nodiscard]] constexpr bool is_supported_latent(Dtype cache, int rank, int width) {
+  return rank <= kMostLatentRank && width <= kMostLatentWidth && rank % 8 == 0 && width % (128 / bits(cache)) == 0;
+}
+
+// ---- Absorbed products ----
+
+inline constexpr int kAbsorbThreads = 256;
+inline constexpr int kAbsorbRows = 8;  // tokens of a workgroup, at most
+inline constexpr int kAbsorbLaneColumns = 8;
+
+// Tokens of a workgroup: 1, 2, 4 or 8.
+[[nodiscard]] constexpr int absorb_rows(int tokens) {
+  return tokens <= 1 ? 1 : tokens == 2 ? 2 : tokens <= 4 ? 4 : kAbsorbRows;
+}
+
+// ---- Expansion ----
+
+// Heads of what latents expand to, as attention of prefill has them; smaller ones are filled up with zeros.
+inline constexpr int kExpandedHeadDim = 192, kExpandedValueDim = 128;
+inline constexpr int kExpandedBlock = 256;   // tokens of a KV block of them
+inline constexpr int kExpandedPiece = 1024;  // tokens that one product expands
+
+[[nodiscard]] constexpr std::int64_t expanded_bytes(int context, int heads) {
+  const std::int64_t tokens = std::int64_t{ceiling_quotient(context, kExpandedBlock)} * kExpandedBlock;
+  return tokens * heads * (kExpandedHeadDim + kExpandedValueDim) * bits(Dtype::f16) / 8;
+}
+
+// Heads that are expanded at a time, of a sequence with such a context, into `memory` bytes: one at least.
+[[nodiscard]] constexpr int expanded_heads(int context, int num_heads, std::int64_t memory) {
+  const std::int64_t fit = memory / std::max<std::int64_t>(1, expanded_bytes(context, 1));
+  return static_cast<int>(std::clamp<std::int64_t>(fit, 1, num_heads));
+}
+
+}  // namespace dculab::lower::dculab_gpu
