@@ -178,4 +178,74 @@ TEST_CASE("GPU kernels of newer families refuse formats that none is compiled fo
   });
 }
 
+// The kernels of other layers, told where the parts of MLA's rows lie.
+TEST_CASE("GPU rotation of queries and keys, and the cache of latents, agree with the reference", "[gpu]") {
+  const LatentSizes sizes{3, 40, 24, 8, 24};
+  constexpr int kTokens = 4, kBlockSize = 2;
+  const int stride = sizes.num_heads * sizes.qk_head_dim() + sizes.latent_width();  // without a latent of queries
+  const std::vector<std::int32_t> positions{3, 0, 2, 1};
+  const std::vector<std::int64_t> slots{5, -1, 2, 3};
+  for (const bool neighbours : {true, false}) {
+    TensorSource source(12);
+    const auto rows = source.floats(static_cast<std::size_t>(kTokens * stride)), cos_sin = source.floats(4 * 8);
+    auto expected = rows;
+    std::vector<std::byte> cached(static_cast<std::size_t>(6 * sizes.latent_width()) * 2, std::byte{0xFF});
+    const auto view = [&](void* memory) {
+      return KvCacheView{.k = memory,
+                         .v = memory,
+                         .dtype = Dtype::bf16,
+                         .num_blocks = 3,
+                         .num_kv_heads = 1,
+                         .block_size = kBlockSize,
+                         .head_dim = sizes.latent_width(),
+                         .value_dim = sizes.kv_lora_rank};
+    };
+    const int before = stride - sizes.latent_width();
+    const auto untouched = cached;
+    reference::latent_rope_and_cache({.sizes = sizes,
+                                      .q = expected.data(),
+                                      .q_stride = stride,
+                                      .latents = expected.data() + before,
+                                      .latent_stride = stride,
+                                      .positions = positions.data(),
+                                      .slot_mapping = slots.data(),
+                                      .cos_sin = cos_sin.data(),
+                                      .cache = view(cached.data()),
+                                      .num_tokens = kTokens,
+                                      .neighbours = neighbours});
+    for_each_device([&](Device& device) {
+      const DeviceTensor device_rows(device, rows), device_positions(device, positions), device_slots(device, slots);
+      const DeviceTensor angles(device, cos_sin), memory(device, untouched);
+      const auto rotate = [&](int first, int heads, int head_dim) {
+        device.part_rotary_embedding({.qkv = {device_rows.as<float>() + first, Dtype::f32},
+                                      .positions = device_positions.as<std::int32_t>(),
+                                      .cos_sin = angles.as<float>(),
+                                      .num_tokens = kTokens,
+                                      .num_heads = heads,
+                                      .head_dim = head_dim,
+                                      .rotary_dim = sizes.qk_rope_head_dim,
+                                      .neighbours = neighbours,
+                                      .stride = stride});
+      };
+      rotate(sizes.qk_nope_head_dim, sizes.num_heads, sizes.qk_head_dim());
+      rotate(before + sizes.kv_lora_rank, 1, sizes.qk_rope_head_dim);
+      const Input latents{device_rows.as<float>() + before, Dtype::f32};
+      device.reshape_and_cache({.k = latents,
+                                .v = latents,
+                                .kv_stride = stride,
+                                .slot_mapping = device_slots.as<std::int64_t>(),
+                                .cache = view(memory.as()),
+                                .num_tokens = kTokens});
+      const auto got = device_rows.read_numbers(Dtype::f32);
+      for (std::size_t i = 0; i < got.size(); ++i) REQUIRE(std::abs(got[i] - expected[i]) <= 0x1p-21);
+      const auto stored = memory.read_numbers(Dtype::bf16), wanted = widen(cached, Dtype::bf16);
+      for (std::size_t i = 0; i < stored.size(); ++i) {
+        if (std::isnan(wanted[i])) REQUIRE(std::isnan(stored[i]));
+        if (!std::isnan(wanted[i]))
+          REQUIRE(std::abs(stored[i] - wanted[i]) <= rounding(Dtype::bf16) * std::abs(wanted[i]) + 0x1p-21);
+      }
+    });
+  }
+}
+
 }  // namespace dculab::kernels::gpu
