@@ -65,7 +65,9 @@ void add_what_is_known(const Op& op, const Device& device, bool are_ours, Launch
   const dculab_gpu::KernelId id = dculab_gpu::kernel_of(op, device.waves.wave_size, heads);
   const auto compiled = dculab_gpu::compiled_resources(device.kernel_target, id);
   if (compiled && !launch.knows_resources && launch.slabs == 0) launch.resources = *compiled;
-  if (are_ours) dculab_gpu::add_streams(launch.streams, op, id, launch.parts);
+  if (!are_ours) return;
+  launch.kernels += dculab_gpu::latent_launches(op);
+  dculab_gpu::add_streams(launch.streams, op, id, launch.parts);
 }
 
 // Written and read once more, by nobody else: as the output counts it.

@@ -6,6 +6,7 @@
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
+#include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/streams.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -20,11 +21,19 @@ namespace {
 }  // namespace
 
 double expert_tiles(const Op& op) {
+  if (op.weight == WeightSlot::kv_b_proj) {
+    const std::int64_t tokens = op.m / op.groups.count;
+    const int rows = absorb_rows(static_cast<int>(std::min<std::int64_t>(tokens, kAbsorbRows)));
+    return op.groups.count * std::ceil(static_cast<double>(tokens) / rows);
+  }
   return op.groups.tiles.at(static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(plan_of(op).rows)) - 1));
 }
 
 int expert_columns(const KernelId& kernel) {
   switch (kernel.kernel) {
+    case Kernel::absorb_k:
+      return kMostLatentRank;
+    case Kernel::absorb_v:
     case Kernel::expert_gemv:
       return kGemvThreads / kernel.wave_size * kGemvColumns;
     case Kernel::expert_gptq_gemv:

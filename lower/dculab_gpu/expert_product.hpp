@@ -1,4 +1,5 @@
-// How our GPU kernels do the products of a mixture of experts: tiles of one expert's rows each (expert_plan.hpp).
+// How our GPU kernels do the products of groups: of a mixture of experts in tiles of one expert's rows each
+// (expert_plan.hpp), MLA's absorbed ones in tiles of one head's tokens (latent_tiling.hpp).
 #pragma once
 
 #include "core/op.hpp"
@@ -14,7 +15,7 @@ namespace dculab::lower::dculab_gpu {
 // Columns of y that a workgroup of the kernel computes.
 [[nodiscard]] int expert_columns(const KernelId& kernel);
 
-// Cuts a launch of the products of all experts (of_all_experts) as our kernels do.
+// Cuts a launch of the products of all groups (of_all_experts) as our kernels do.
 void cut_expert_product(const Op& op, const Device& device, Launch& launch);
 
 }  // namespace dculab::lower::dculab_gpu

@@ -1,160 +1,28 @@
 #include "lower/dculab_gpu/kernel_id.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <charconv>
 
 #include "lower/dculab_gpu/expert_plan.hpp"
+#include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
+#include "lower/dculab_gpu/product_streams.hpp"
 
 namespace dculab::lower::dculab_gpu {
 namespace {
 
-// What an argument of a kernel template says, in the order of the arguments.
-enum class Argument : std::uint8_t { end, wave_size, rows, token_lanes, lane_heads, team, values, value_pairs, stored };
-
-struct Template {
-  Kernel kernel;
-  std::string_view name;
-  std::array<Argument, 6> arguments;
-  std::string_view tail = ">";
-};
-
-using enum Argument;
-constexpr std::array<Template, 26> kTemplates{{
-    {Kernel::embedding, "embedding_kernel", {wave_size}},
-    {Kernel::rms_norm, "rms_norm_kernel", {wave_size}},
-    {Kernel::layer_norm, "layer_norm_kernel", {wave_size}},
-    {Kernel::gemv, "gemv_kernel", {wave_size, rows, values, stored}},
-    {Kernel::gemm, "gemm_kernel", {rows, values, stored}},
-    {Kernel::gptq_gemv, "gptq_gemv_kernel", {wave_size, rows, values}},
-    {Kernel::gptq_gemm, "gptq_gemm_kernel", {wave_size, rows, values}},
-    {Kernel::int8_gemv, "int8_gemv_kernel", {wave_size, rows}},
-    {Kernel::int8_gemm, "int8_gemm_kernel", {rows}},
-    {Kernel::rotary_embedding, "rotary_embedding_kernel", {wave_size}},
-    {Kernel::reshape_and_cache, "reshape_and_cache_kernel", {stored}},
-    {Kernel::paged_attention,
-     "paged_attention_kernel<PagedAttentionTile",
-     {wave_size, stored, token_lanes, lane_heads, team},
-     ">>"},
-    {Kernel::prefill_attention, "prefill_attention_kernel", {wave_size, value_pairs, rows}},
-    {Kernel::gelu, "gelu_kernel", {wave_size}},
-    {Kernel::silu_and_mul, "silu_and_mul_kernel", {wave_size}},
-    {Kernel::gelu_and_mul, "gelu_and_mul_kernel", {wave_size}},
-    {Kernel::head_norm, "head_norm_kernel", {wave_size}},
-    {Kernel::residual_add, "residual_add_kernel", {wave_size}},
-    {Kernel::soft_cap, "soft_cap_kernel", {wave_size}},
-    {Kernel::part_rotary_embedding, "part_rotary_embedding_kernel", {wave_size}},
-    {Kernel::route_tokens, "route_tokens_kernel", {wave_size}},
-    {Kernel::combine_experts, "combine_experts_kernel", {wave_size}},
-    {Kernel::expert_gemv, "expert_gemv_kernel", {wave_size, rows, values, stored}},
-    {Kernel::expert_gemm, "expert_gemm_kernel", {rows, values, stored}},
-    {Kernel::expert_gptq_gemv, "expert_gptq_gemv_kernel", {wave_size, rows, values}},
-    {Kernel::expert_gptq_gemm, "expert_gptq_gemm_kernel", {wave_size, rows, values}},
-}};
-
-struct Word {
-  Dtype dtype;
-  std::string_view text;
-};
-constexpr std::array<Word, 5> kTypes{{{Dtype::f32, "float"},
-                                      {Dtype::f16, "Half"},
-                                      {Dtype::bf16, "Bf16"},
-                                      {Dtype::fp8_e4m3, "Fp8E4M3"},
-                                      {Dtype::fp8_e5m2, "Fp8E5M2"}}};
-constexpr std::array<Word, 2> kPairs{{{Dtype::f32, "float"}, {Dtype::f16, "HalfPair"}}};
-constexpr std::array<std::string_view, 2> kTeams{"(LaneTeam)0", "(LaneTeam)1"};
-
-[[nodiscard]] bool is_type(Dtype dtype) {
-  return std::ranges::any_of(kTypes, [dtype](const Word& word) { return word.dtype == dtype; });
+// Formats that kernels of values are compiled for.
+[[nodiscard]] bool is_float(Dtype dtype) {
+  return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::fp8_e4m3 ||
+         dtype == Dtype::fp8_e5m2;
 }
 
-template <std::size_t size>
-[[nodiscard]] std::string text_of(const std::array<Word, size>& words, Dtype dtype) {
-  return std::string(std::ranges::find(words, dtype, &Word::dtype)->text);
-}
+[[nodiscard]] bool is_matrix(Dtype dtype) { return is_float(dtype) && dtype != Dtype::fp8_e5m2; }
 
-template <std::size_t size>
-[[nodiscard]] bool read(const std::array<Word, size>& words, std::string_view text, Dtype& dtype) {
-  const auto found = std::ranges::find(words, text, &Word::text);
-  if (found != words.end()) dtype = found->dtype;
-  return found != words.end();
-}
-
-[[nodiscard]] bool read(std::string_view text, int& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-[[nodiscard]] std::string text_of(const KernelId& id, Argument argument) {
-  switch (argument) {
-    case wave_size:
-      return std::to_string(id.wave_size);
-    case rows:
-      return std::to_string(id.rows);
-    case token_lanes:
-      return std::to_string(id.token_lanes);
-    case lane_heads:
-      return std::to_string(id.lane_heads);
-    case team:
-      return std::string(kTeams[id.is_team ? 1 : 0]);
-    case values:
-      return text_of(kTypes, id.values);
-    case value_pairs:
-      return text_of(kPairs, id.values);
-    case stored:
-      return text_of(kTypes, id.stored);
-    case end:
-      break;
-  }
-  return {};
-}
-
-[[nodiscard]] bool read(std::string_view text, Argument argument, KernelId& id) {
-  switch (argument) {
-    case wave_size:
-      return read(text, id.wave_size);
-    case rows:
-      return read(text, id.rows);
-    case token_lanes:
-      return read(text, id.token_lanes);
-    case lane_heads:
-      return read(text, id.lane_heads);
-    case team:
-      id.is_team = text == kTeams[1];
-      return id.is_team || text == kTeams[0];
-    case values:
-      return read(kTypes, text, id.values);
-    case value_pairs:
-      return read(kPairs, text, id.values);
-    case stored:
-      return read(kTypes, text, id.stored);
-    case end:
-      break;
-  }
-  return false;
-}
-
-[[nodiscard]] std::optional<KernelId> parse(const Template& form, std::string_view text) {
-  if (!text.starts_with(form.name) || !text.ends_with(form.tail)) return std::nullopt;
-  text.remove_prefix(form.name.size());
-  text.remove_suffix(form.tail.size());
-  KernelId id{.kernel = form.kernel};
-  std::string_view separator = "<";
-  for (const Argument argument : form.arguments) {
-    if (argument == end) break;
-    if (!text.starts_with(separator)) return std::nullopt;
-    text.remove_prefix(separator.size());
-    if (!read(text.substr(0, text.find(", ")), argument, id)) return std::nullopt;
-    text.remove_prefix(std::min(text.find(", "), text.size()));
-    separator = ", ";
-  }
-  return text.empty() ? std::optional(id) : std::nullopt;
-}
+[[nodiscard]] bool is_cache(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f32; }
 
 [[nodiscard]] KernelId decode_kernel(const AttentionWork& work, int wave, int heads) {
-  if (!is_type(work.kv_dtype) || work.kv_dtype == Dtype::f32) return {};
+  if (!is_cache(work.kv_dtype)) return {};
   const PagedAttentionTiling tiling = tile_paged_attention(work.kv_dtype, work.head_dim, heads);
   return {.kernel = Kernel::paged_attention,
           .wave_size = wave,
@@ -172,6 +40,27 @@ template <std::size_t size>
           .values = pairs ? Dtype::f16 : Dtype::f32};
 }
 
+// Over latents, or over what they expand to, which is F16.
+[[nodiscard]] KernelId latent_kernel(const Op& op, int wave) {
+  if (!op.attention.is_latent)
+    return {.kernel = Kernel::expanded_attention, .wave_size = wave, .values = activations_of(op)};
+  if (!is_cache(op.attention.kv_dtype)) return {};
+  return {.kernel = Kernel::latent_attention, .wave_size = wave, .stored = op.attention.kv_dtype};
+}
+
+// A head is a group.
+[[nodiscard]] KernelId absorb_kernel(const Op& op, int wave) {
+  const int rows = absorb_rows(static_cast<int>(std::min<std::int64_t>(op.m / op.groups.count, kAbsorbRows)));
+  if (!is_matrix(op.weight_format.dtype) || op.activations != ActivationMode::exact) return {};
+  if (op.output == Buffer::latent_queries)
+    return {.kernel = Kernel::absorb_k, .rows = rows, .stored = op.weight_format.dtype};
+  return {.kernel = Kernel::absorb_v,
+          .wave_size = wave,
+          .rows = rows,
+          .values = activations_of(op),
+          .stored = op.weight_format.dtype};
+}
+
 [[nodiscard]] KernelId matmul_kernel(const Op& op, int wave) {
   // Rounded activations have one scale a row, and so must int8 weights; int4 is widened.
   const Dtype weights = op.weight_format.dtype;
@@ -181,8 +70,7 @@ template <std::size_t size>
   const bool is_gemv = m <= kGemvMaxRows;
   const int gemv_rows = static_cast<int>(std::bit_ceil(static_cast<unsigned>(m)));
   const int gemm_rows = gemm_tile_rows(m);
-  // Activations other than f16 are f32 on the GPU.
-  const Dtype x = op.activation_dtype == Dtype::f16 ? Dtype::f16 : Dtype::f32;
+  const Dtype x = activations_of(op);
   if (weights == Dtype::int4)
     return is_gemv ? KernelId{.kernel = Kernel::gptq_gemv, .wave_size = wave, .rows = gemv_rows, .values = x}
                    : KernelId{.kernel = Kernel::gptq_gemm,
@@ -192,14 +80,14 @@ template <std::size_t size>
   if (weights == Dtype::int8)
     return is_gemv ? KernelId{.kernel = Kernel::int8_gemv, .wave_size = wave, .rows = gemv_rows}
                    : KernelId{.kernel = Kernel::int8_gemm, .rows = gemm_rows};
-  if (!is_type(weights)) return {};
+  if (!is_matrix(weights)) return {};
   return is_gemv
              ? KernelId{.kernel = Kernel::gemv, .wave_size = wave, .rows = gemv_rows, .values = x, .stored = weights}
              : KernelId{.kernel = Kernel::gemm, .rows = gemm_rows, .values = x, .stored = weights};
 }
 
 [[nodiscard]] KernelId expert_kernel(const Op& op, int wave) {
-  const Dtype weights = op.weight_format.dtype, x = op.activation_dtype == Dtype::f16 ? Dtype::f16 : Dtype::f32;
+  const Dtype weights = op.weight_format.dtype, x = activations_of(op);
   if (op.activations != ActivationMode::exact) return {};
   const ExpertPlan plan = plan_expert_matmul(op.m, op.groups.count, weights);
   if (weights == Dtype::int4)
@@ -207,7 +95,7 @@ template <std::size_t size>
             .wave_size = wave,
             .rows = plan.rows,
             .values = x};
-  if (weights != Dtype::f16 && weights != Dtype::bf16 && weights != Dtype::f32) return {};
+  if (!is_matrix(weights)) return {};
   return {.kernel = plan.is_gemv() ? Kernel::expert_gemv : Kernel::expert_gemm,
           .wave_size = plan.is_gemv() ? wave : 0,
           .rows = plan.rows,
@@ -231,14 +119,13 @@ template <std::size_t size>
 [[nodiscard]] KernelId cache_kernel(const Op& op, int wave) {
   if (op.rotates)
     return {.kernel = op.rotates_part ? Kernel::part_rotary_embedding : Kernel::rotary_embedding, .wave_size = wave};
-  if (!is_type(op.attention.kv_dtype)) return {};
+  if (!is_cache(op.attention.kv_dtype)) return {};
   return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
 }
 
 }  // namespace
 
 KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
-  if (op.attention.is_latent || !op.attention.is_paged) return {};  // on the CPU only
   switch (op.kind) {
     case OpKind::embedding:
       return {.kernel = Kernel::embedding, .wave_size = wave};
@@ -253,7 +140,8 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
     case OpKind::layer_norm:
       return {.kernel = Kernel::layer_norm, .wave_size = wave};
     case OpKind::matmul:
-      return op.groups.count > 0 ? expert_kernel(op, wave) : matmul_kernel(op, wave);
+      if (op.groups.count == 0) return matmul_kernel(op, wave);
+      return op.weight == WeightSlot::kv_b_proj ? absorb_kernel(op, wave) : expert_kernel(op, wave);
     case OpKind::route_tokens:
       return {.kernel = Kernel::route_tokens, .wave_size = wave};
     case OpKind::combine_experts:
@@ -261,9 +149,10 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
     case OpKind::rope_and_cache:
       return cache_kernel(op, wave);
     case OpKind::attention_prefill:
-      return prefill_kernel(op, wave);
     case OpKind::attention_decode:
-      return decode_kernel(op.attention, wave, heads_per_workgroup);
+      if (op.attention.is_latent || !op.attention.is_paged) return latent_kernel(op, wave);
+      return op.kind == OpKind::attention_prefill ? prefill_kernel(op, wave)
+                                                  : decode_kernel(op.attention, wave, heads_per_workgroup);
     case OpKind::activation_mul:
       return {.kernel = activation_kernel(op), .wave_size = wave};
     case OpKind::shift_sink_keys:  // on the CPU only
@@ -285,23 +174,10 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
   return {};
 }
 
-std::string name(const KernelId& id) {
-  const auto form = std::ranges::find(kTemplates, id.kernel, &Template::kernel);
-  if (form == kTemplates.end()) return {};
-  std::string text(form->name);
-  const char* separator = "<";
-  for (const Argument argument : form->arguments) {
-    if (argument == end) break;
-    text += separator + text_of(id, argument);
-    separator = ", ";
-  }
-  return text += form->tail;
-}
-
-std::optional<KernelId> parse_kernel(std::string_view name) {
-  for (const Template& form : kTemplates)
-    if (const auto id = parse(form, name)) return id;
-  return std::nullopt;
+int latent_launches(const Op& op) {
+  if (op.kind == OpKind::rope_and_cache) return op.attention.is_latent ? 1 : 0;
+  if (op.weight != WeightSlot::kv_b_proj || op.groups.count > 0) return 0;
+  return static_cast<int>(3 * ((op.m + kExpandedPiece - 1) / kExpandedPiece) - 1);
 }
 
 }  // namespace dculab::lower::dculab_gpu

@@ -40,6 +40,10 @@ enum class Kernel : std::uint8_t {
   expert_gemm,
   expert_gptq_gemv,
   expert_gptq_gemm,
+  latent_attention,
+  expanded_attention,
+  absorb_k,
+  absorb_v,
 };
 
 // One instance of a kernel template. Arguments that a kernel does not have are 0, formats that it does not have F32.
@@ -57,9 +61,13 @@ struct KernelId {
 };
 
 // heads_per_workgroup: query heads that a workgroup of decode attention serves.
-// Kernel::none where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi, and so is
-// route_tokens; the first stands for both.
+// Kernel::none where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi (of latents three),
+// and so is route_tokens; the first stands for all. A product that expands latents has kernels before and after it.
 [[nodiscard]] KernelId kernel_of(const Op& op, int wave_size, int heads_per_workgroup);
+
+// Launches that MLA's ops take beside those of other models: to rotate and cache, a third; to expand latents, piece by
+// piece, one before and one after each product.
+[[nodiscard]] int latent_launches(const Op& op);
 
 // The name that the compiler gives it: "gemv_kernel<64, 8, Half, Bf16>". Empty for Kernel::none.
 [[nodiscard]] std::string name(const KernelId& id);

@@ -4,6 +4,7 @@
 
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -22,9 +23,16 @@ namespace {
   return plan_matmul(m, n, k).split.parts;
 }
 
+// Query rows of a workgroup of prefill attention: of expanded latents, as those are filled up.
+[[nodiscard]] PrefillTile prefill_tile_of(const AttentionWork& work) {
+  return prefill_tile(PrefillArithmetic::half_pairs, work.is_paged ? work.head_dim : kExpandedHeadDim);
+}
+
 // Decode looks a step ahead: kStepTokens of kernels/gpu/attention/paged_attention_heads.hpp.
 [[nodiscard]] TableLookUp look_up(const Op& op, int heads) {
   const AttentionWork& work = op.attention;
+  if (work.is_latent) return {.tokens = kLatentTokens, .waits = 0};
+  if (!work.is_paged) return {.tokens = prefill_tile_of(work).tokens};
   if (op.kind == OpKind::attention_prefill)
     return {.tokens = prefill_tile(PrefillArithmetic::half_pairs, work.head_dim).tokens};
   const PagedAttentionTiling tiling = tile_paged_attention(work.kv_dtype, work.head_dim, heads);
@@ -43,13 +51,11 @@ namespace {
 
 constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
 
-// kernels/gpu/launch: matmul.cpp, gptq_matmul.cpp, int8_matmul.cpp.
+// kernels/gpu/launch: matmul.cpp, gptq_matmul.cpp, int8_matmul.cpp, latents.cpp.
 constexpr ProductFormat kFormats[] = {
-    {.weights = Dtype::f32},
-    {.weights = Dtype::f16},
-    {.weights = Dtype::bf16},
-    {.weights = Dtype::int4},
-    {.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true}};
+    {.weights = Dtype::f32},  {.weights = Dtype::f16},
+    {.weights = Dtype::bf16}, {.weights = Dtype::fp8_e4m3},
+    {.weights = Dtype::int4}, {.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true}};
 
 }  // namespace
 
@@ -61,15 +67,23 @@ constexpr lower::MatmulKernel kMatmul{.name = "dculab_gpu",
                                       .tile = matmul_tile,
                                       .parts = parts};
 
-constexpr AttentionKernel kAttention{.name = "dculab_gpu",
-                                     .source = "kernels/gpu",
-                                     .limits = {.head_dims = kHeadDims, .kv_dtypes = kKvDtypes},
-                                     .runs_on = runs_on_gpus,
-                                     .tile = tile};
+constexpr AttentionKernel kAttention{
+    .name = "dculab_gpu",
+    .source = "kernels/gpu",
+    .limits = {.head_dims = kHeadDims, .kv_dtypes = kKvDtypes, .latents = Latents::takes},
+    .runs_on = runs_on_gpus,
+    .tile = tile};
 
 AttentionTile attention_tile(const Op& op, const AttentionSplit& split) {
   const AttentionWork& work = op.attention;
-  const int rows = prefill_tile(PrefillArithmetic::half_pairs, work.head_dim).rows;
+  if (work.is_latent) {  // rows are heads of a token, then of the next
+    const int rows = latent_rows(work.kv_dtype);
+    return {.query_tokens = std::max(1, rows / work.num_query_heads),
+            .query_heads = std::min(rows, work.num_query_heads),
+            .partition_tokens = split.partition_tokens};
+  }
+  const int rows = prefill_tile_of(work).rows;
+  if (!work.is_paged) return {.query_tokens = rows};
   const int heads = split.query_heads_per_workgroup;
   return {.query_tokens = std::max(1, rows / group_size(work)),
           .query_heads = heads == 0 ? group_size(work) : std::min(heads, group_size(work)),

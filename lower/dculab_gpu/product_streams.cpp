@@ -42,7 +42,7 @@ void add_result(Streams& streams, const Op& op) {
   const Dtype dtype = op.stage == Stage::after_layers ? Dtype::f32 : activations_of(op);  // logits are F32
   streams.add(
       {.role = OperandRole::output, .unique = storage(dtype, static_cast<double>(op.m) * static_cast<double>(op.n))});
-  if (op.num_operands > 3)  // a bias, in F32
+  if (op.num_operands > 3 && op.operands()[3].role == OperandRole::weight)  // a bias, in F32
     streams.add({.role = OperandRole::weight, .unique = storage(Dtype::f32, static_cast<double>(op.n))});
 }
 

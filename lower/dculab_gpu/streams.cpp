@@ -10,7 +10,8 @@ namespace dculab::lower::dculab_gpu {
 namespace {
 
 constexpr double kLayerPiece = 2048;  // numbers of a row that a workgroup serves (kernels/gpu/layers/layers.hip.hpp)
-constexpr Bytes kPosition{4};         // of a token's number or position
+constexpr double kRotationThreads = 256;  // pairs that a workgroup of part_rotary_embedding_kernel turns
+constexpr Bytes kPosition{4};             // of a token's number or position
 constexpr Bytes kSlot{8};
 
 [[nodiscard]] double pieces(double values) { return std::ceil(values / kLayerPiece); }
@@ -123,6 +124,32 @@ void add_caching(Streams& streams, const Op& op) {
       streams.add({.role = operand.role, .unique = operand.unique, .run = operand.contiguous_run});
 }
 
+// The parts of the queries, then the keys are rotated; a third kernel reads latents and keys, and writes them.
+void add_latent_caching(Streams& streams, const Op& op) {
+  const double tokens = static_cast<double>(op.m);
+  const Bytes value = storage(op.activation_dtype, tokens);
+  const Operand &read = op.operands()[0], &turned = op.operands()[1];
+  const double queries = turned.unique / value, width = read.unique / value - queries;
+  const double rope = turned.contiguous_run / storage(op.activation_dtype, 1);
+  const double workgroups = std::ceil(queries / 2 / kRotationThreads);
+  const Dtype kept = activations_of(op);
+  streams.workgroups = tokens * workgroups;
+  streams.add({.role = OperandRole::activation, .unique = storage(kept, tokens * queries)});
+  streams.add({.role = OperandRole::output, .unique = storage(kept, tokens * (queries + rope))});
+  streams.add({.role = OperandRole::activation,
+               .unique = storage(Dtype::f32, tokens * rope),
+               .workgroups = workgroups + 1,
+               .stride = tokens,
+               .asks = std::max(1.0, queries / rope / workgroups),
+               .between = storage(kept, 2 * rope) + storage(Dtype::f32, rope)});
+  streams.add(lookups(op, kPosition, workgroups + 1));
+  streams.add({.role = OperandRole::activation, .unique = storage(kept, tokens * (width + rope))});
+  streams.add(lookups(op, kSlot, 1));
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_write)
+      streams.add({.role = operand.role, .unique = operand.unique, .run = operand.contiguous_run});
+}
+
 // Each expert's workgroup of the second kernel reads all choices twice.
 void add_routing(Streams& streams, const Op& op, const KernelId& kernel) {
   const double tokens = static_cast<double>(op.m), experts = static_cast<double>(op.n);
@@ -144,7 +171,7 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double 
     case OpKind::layer_norm:
       return add_norm(streams, op);
     case OpKind::rope_and_cache:
-      return add_caching(streams, op);
+      return op.attention.is_latent ? add_latent_caching(streams, op) : add_caching(streams, op);
     case OpKind::matmul:
       return add_product(streams, op, kernel, parts);
     case OpKind::route_tokens:

@@ -82,7 +82,8 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: rows and 
   for (const int m : {1, 2, 3, 4, 5, 8, 9, 32, 33, 64, 65, 128, 129, 1000, 4096})
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32})
       for (const Dtype activation : {Dtype::f16, Dtype::f32})
-        for (const WeightFormat weights : {WeightFormat{dtype, 0}, {Dtype::int4, 128}, {Dtype::int8, 0}}) {
+        for (const WeightFormat weights :
+             {WeightFormat{dtype, 0}, {Dtype::fp8_e4m3, 0}, {Dtype::int4, 128}, {Dtype::int8, 0}}) {
           EngineOptions options;
           options.weights = weights;
           options.activation_dtype = activation;
@@ -116,7 +117,7 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: mixtures 
   model.kinds[0].experts = Experts{.num_experts = 64, .num_experts_per_tok = 6, .intermediate_size = 1408};
   for (const int m : {1, 8, 16, 40, 100, 300, 1000, 4096})
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32})
-      for (const WeightFormat weights : {WeightFormat{dtype, 0}, {Dtype::int4, 128}}) {
+      for (const WeightFormat weights : {WeightFormat{dtype, 0}, {Dtype::fp8_e4m3, 0}, {Dtype::int4, 128}}) {
         EngineOptions options;
         options.weights = weights;
         options.activation_dtype = dtype == Dtype::bf16 ? Dtype::f32 : Dtype::f16;
@@ -124,6 +125,28 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: mixtures 
         INFO(name(weights.dtype) << " weights, " << name(options.activation_dtype) << " activations");
         check_all_known(model, options, m);
       }
+}
+
+TEST_CASE("the kernel of every op is in the table of compiled kernels: latents", "[compiled_kernels]") {
+  ModelShape model = model_of(128, 8, Dtype::f16);
+  model.kinds[0].attention = Mla{.num_attention_heads = 128,
+                                 .q_lora_rank = 1536,
+                                 .kv_lora_rank = 512,
+                                 .qk_nope_head_dim = 128,
+                                 .qk_rope_head_dim = 64,
+                                 .v_head_dim = 128};
+  for (const Dtype kv : {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2})
+    for (const Dtype weights : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3})
+      for (const LatentForm form : {LatentForm::expand, LatentForm::absorb})
+        for (const int m : {1, 2, 3, 9, 300}) {
+          EngineOptions options;
+          options.kv_cache_dtype = kv;
+          options.weights = {weights, 0};
+          options.activation_dtype = kv == Dtype::bf16 ? Dtype::f32 : Dtype::f16;
+          options.prefill_latents = options.decode_latents = form;
+          INFO(name(kv) << " cache, " << name(weights) << " weights");
+          check_all_known(model, options, m);
+        }
 }
 
 TEST_CASE("a kernel's name is read as the kernel that has it", "[compiled_kernels]") {

@@ -1,6 +1,7 @@
 // Kernels of latents and of recurrent states: whom they serve, and how they cut the work.
 #include <algorithm>
 
+#include "lower/dculab_gpu/kernel_id.hpp"
 #include "lower/latent_attention/kernels.hpp"
 #include "lower/lower.hpp"
 #include "lower/vllm/kernels.hpp"
@@ -135,6 +136,49 @@ TEST_CASE("a delta net decodes by sequence, head and columns, and prefills by ch
   CHECK(prefill.grid.workgroups == 10 * 32);
   CHECK(prefill.kernels == 6);
   CHECK(prefill.arithmetic.pipe == Pipe::matmul);
+}
+
+TEST_CASE("our own kernels of latents are those that run, in tiles of 16 rows of heads and tokens", "[latents]") {
+  const Device device = mi50_like();
+  const auto kernel = [](const StepPlan& plan, std::string_view op) {
+    const Op& found = *std::ranges::find(plan.ops, op, [](const Op& each) { return each.name; });
+    return dculab_gpu::name(dculab_gpu::kernel_of(found, 64, 1));
+  };
+  const StepPlan decode = plan_of(with_latents(), Phase::decode, 3, 4096);
+  CHECK(kernel(decode, "absorb_k") == "absorb_k_kernel<4, Half>");
+  CHECK(kernel(decode, "attention_decode") == "latent_attention_kernel<64, Half>");
+  CHECK(kernel(decode, "absorb_v") == "absorb_v_kernel<64, 4, Half, Half>");
+  CHECK(kernel(decode, "rope_and_cache") == "part_rotary_embedding_kernel<64>");
+  const StepPlan prefill = plan_of(with_latents(), Phase::prefill, 1, 256);
+  CHECK(kernel(prefill, "kv_b_proj") == "gemm_kernel<128, Half, Half>");
+  CHECK(kernel(prefill, "attention_prefill") == "expanded_attention_kernel<64, HalfPair>");
+  for (const char* const name : {"absorb_k_kernel<4, Half>", "latent_attention_kernel<64, Half>",
+                                 "absorb_v_kernel<64, 4, Half, Half>", "expanded_attention_kernel<64, HalfPair>"})
+    CHECK(dculab_gpu::name(dculab_gpu::parse_kernel(name).value()) == name);
+
+  CHECK(lower(find(decode, OpKind::rope_and_cache), decode, device, {}).kernels == 3);
+  const Op& expansion = *std::ranges::find(prefill.ops, "kv_b_proj", [](const Op& each) { return each.name; });
+  CHECK(lower(expansion, prefill, device, {}).kernels == 3);
+
+  const Op& attention = find(decode, OpKind::attention_decode);
+  const Launch launch = lower(attention, decode, device, {});
+  CHECK(launch.grid.workgroups == 3 * (128 / 16) * (4096 / 512));
+  for (const Access& access : launch.accesses())
+    if (access.role == OperandRole::kv_read) CHECK(access.requests == 128 / 16);
+}
+
+TEST_CASE("absorbed products of ours read a head's weights once for each tile of its tokens", "[latents]") {
+  const StepPlan plan = plan_of(with_latents(), Phase::decode, 11, 1000);  // two tiles of up to 8 tokens
+  for (const auto& [name, columns] : {std::pair{"absorb_k", 1}, {"absorb_v", 128 / 16}}) {
+    INFO(name);
+    const Op& op = *std::ranges::find(plan.ops, std::string_view(name), [](const Op& each) { return each.name; });
+    const Launch launch = lower(op, plan, mi50_like(), {});
+    CHECK(launch.tiles.rows == 128 * 2);
+    CHECK(launch.grid.workgroups == 128 * 2 * columns);
+    CHECK(launch.streams.workgroups == launch.grid.workgroups);
+    for (const Access& access : launch.accesses())
+      if (access.role == OperandRole::weight) CHECK(access.requests == Approx(2));
+  }
 }
 
 }  // namespace dculab::lower::test
