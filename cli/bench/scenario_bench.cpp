@@ -27,8 +27,9 @@ namespace {
   const int asked = threads > 0 ? threads : scenario.measure.threads;
   // Weights and swapped blocks are not in memory yet.
   const Bytes swap = options.preemption_mode == PreemptionMode::swap ? options.swap_space : Bytes();
-  const Bytes taken = weight_footprint(model, options.weights) + swap;
-  const Bytes free = std::max(Bytes(), engine::open_device({}).free_memory() - taken);
+  const engine::OpenDevice here = engine::open_device({});
+  const Bytes taken = weight_footprint(model, options.weights) + swap + engine::memory_besides_kv(here, model, options);
+  const Bytes free = std::max(Bytes(), here.free_memory() - taken);
   return {.scenario = scenario,
           .options = options,
           .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free),

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "engine/executors/alibi_slopes.hpp"
-#include "engine/executors/plan_walk.hpp"
+#include "engine/executors/op_dispatch.hpp"
 #include "engine/executors/thread_shortage.hpp"
 
 namespace dculab::engine {
@@ -68,7 +68,8 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
       threads_(num_threads),
       sinks_(weights_.shape),
       heavy_hitters_(weights_.shape),
-      routing_(weights_.shape) {
+      routing_(weights_.shape),
+      expanded_(kv_cache.expanded_kv) {
   for (const LayerKind& kind : weights_.shape.kinds)
     positions_.push_back(
         {.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings), .alibi_slopes = slopes_of(kind)});
@@ -133,13 +134,17 @@ void CpuExecutor::set_hidden_state(const HiddenState& state) {
 }
 
 void CpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
-  auto before = SteadyClock::now();
+  first_op_ = plan.ops.data();
+  charged_until_ = SteadyClock::now();
   walk_stage(plan, weights_.shape, stage, layer, [&](std::size_t index) {
-    execute(plan.ops[index], layer);
-    const auto after = SteadyClock::now();
-    op_durations_[index] += between(before, after);
-    before = after;
+    OpDispatch::run(*this, plan.ops[index], weights_.shape, layer);
+    charge(plan.ops[index]);
   });
+}
+
+void CpuExecutor::charge(const Op& op) {
+  const auto now = SteadyClock::now();
+  op_durations_[static_cast<std::size_t>(&op - first_op_)] += between(std::exchange(charged_until_, now), now);
 }
 
 void CpuExecutor::observe(const Op& op, int layer) const {
@@ -150,67 +155,17 @@ void CpuExecutor::observe(const Op& op, int layer) const {
   observer_(op, layer, std::span(buffers_[index(op.input)]).first(count));
 }
 
-void CpuExecutor::execute(const Op& op, int layer) {
-  require_depth(op, weights_.shape);
-  const bool is_latent = op.stage == Stage::layer && layer_of(op, weights_.shape).mla() != nullptr;
-  switch (op.kind) {
-    case OpKind::embedding:
-      require(op.m == inputs_.num_tokens() && op.n == weights_.shape.hidden_size, op, "has another shape");
-      return kernels::cpu::embedding(threads_, {.token_ids = inputs_.token_ids().data(),
-                                                .table = weights_.outer[WeightSlot::embed_tokens].weights[0],
-                                                .out = values(op.output),
-                                                .num_tokens = inputs_.num_tokens(),
-                                                .width = weights_.shape.hidden_size,
-                                                .scale = static_cast<float>(weights_.shape.embedding_scale)});
-    case OpKind::rms_norm:
-    case OpKind::layer_norm:
-      return execute_norm(op, layer);
-    case OpKind::matmul:
-      if (op.weight == WeightSlot::kv_b_proj)
-        return op.groups.count > 0 ? execute_absorption(op, layer) : execute_expansion(op, layer);
-      return op.groups.count > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
-    case OpKind::qk_norm:
-      return is_latent ? execute_latent_norm(op, layer) : execute_qk_norm(op, layer);
-    case OpKind::residual_add:
-      return execute_residual_add(op, layer);
-    case OpKind::soft_cap:
-      return execute_soft_cap(op);
-    case OpKind::route_tokens:
-      return execute_route(op, layer);
-    case OpKind::combine_experts:
-      return execute_combine(op, layer);
-    case OpKind::output_gate:
-    case OpKind::causal_conv:
-    case OpKind::delta_rule:
-    case OpKind::gated_norm:
-    case OpKind::compress_kv:
-    case OpKind::index_scores:
-    case OpKind::choose_entries:
-    case OpKind::mix_streams:
-      return require(false, op, "is of a part of a model that is priced, not run");
-    case OpKind::shift_sink_keys:
-      return execute_shift_sink_keys(op, layer);
-    case OpKind::rope_and_cache:
-      return is_latent ? execute_latent_cache(op, layer) : execute_rope(op, layer);
-    case OpKind::attention_prefill:
-      return is_latent ? execute_latent_attention(op, layer, Phase::prefill)
-                       : execute_attention(op, layer, Phase::prefill);
-    case OpKind::attention_decode:
-      return is_latent ? execute_latent_attention(op, layer, Phase::decode)
-                       : execute_attention(op, layer, Phase::decode);
-    case OpKind::attention_scores:
-      return execute_attention_scores(op, layer);
-    case OpKind::activation_mul:
-      return execute_activation(op);
-    case OpKind::all_reduce:
-    case OpKind::all_gather:
-    case OpKind::dispatch_tokens:
-    case OpKind::return_tokens:
-      return require(false, op, "is for several devices: the engine runs on one");
-  }
+void CpuExecutor::execute_embedding(const Op& op) {
+  require(op.m == inputs_.num_tokens() && op.n == weights_.shape.hidden_size, op, "has another shape");
+  kernels::cpu::embedding(threads_, {.token_ids = inputs_.token_ids().data(),
+                                     .table = weights_.outer[WeightSlot::embed_tokens].weights[0],
+                                     .out = values(op.output),
+                                     .num_tokens = inputs_.num_tokens(),
+                                     .width = weights_.shape.hidden_size,
+                                     .scale = static_cast<float>(weights_.shape.embedding_scale)});
 }
 
-void CpuExecutor::execute_rope(const Op& op, int layer) {
+void CpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
   require(op.m == inputs_.num_tokens(), op, "has another shape");
   require_buffers(op, weights_.shape);
   const Gqa& attention = layer_of(op, weights_.shape).gqa();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <span>
 #include <string>
@@ -79,16 +80,18 @@ class CpuExecutor final : public ModelExecutor {
   [[nodiscard]] ModelWeights& weights() { return weights_; }
 
  private:
+  friend struct OpDispatch;
+
   void make_room(int tokens, int logits_rows);
   void run_stage(const StepPlan& plan, Stage stage, int layer);
   void observe(const Op& op, int layer) const;
-  void execute(const Op& op, int layer);
+  void execute_embedding(const Op& op);
   void execute_norm(const Op& op, int layer);
   void execute_qk_norm(const Op& op, int layer);
   void execute_residual_add(const Op& op, int layer);
   void execute_soft_cap(const Op& op);
   void execute_activation(const Op& op);
-  void execute_rope(const Op& op, int layer);
+  void execute_rope_and_cache(const Op& op, int layer);
   void execute_matmul(const Op& op, int layer);
   void execute_route(const Op& op, int layer);
   void execute_expert_matmul(const Op& op, int layer);
@@ -108,6 +111,8 @@ class CpuExecutor final : public ModelExecutor {
   void execute_expansion(const Op& op, int layer);
   void execute_absorption(const Op& op, int layer);
   void execute_latent_attention(const Op& op, int layer, Phase phase);
+  void attend_expanded(const Op& op, int layer, Phase phase);
+  void charge(const Op& op);  // the time since the last call is the op's
   void begin_retention(const StepPlan& plan);
   void execute_shift_sink_keys(const Op& op, int layer);
   void execute_attention_scores(const Op& op, int layer);
@@ -141,9 +146,13 @@ class CpuExecutor final : public ModelExecutor {
   ExpertRouting routing_;
   kernels::cpu::Workspace gathered_rows_;  // of one expert; the queries' latents
   ExpandedKv expanded_;
-  Phase latent_phase_ = Phase::prefill;  // whose attention the ops that come belong to
+  const Op* expansion_ = nullptr;            // of the attention that comes next,
+  kernels::MatmulArgs expansion_product_{};  // and its product
+  Phase latent_phase_ = Phase::prefill;      // whose attention the ops that come belong to
   std::array<std::vector<float>, kBuffers> buffers_;
+  const Op* first_op_ = nullptr;       // of the plan that runs
   std::vector<Seconds> op_durations_;  // of the step so far
+  std::chrono::steady_clock::time_point charged_until_{};
   OpObserver observer_;
 };
 

@@ -7,19 +7,6 @@
 #include "kernels/cpu/latent_kernels.hpp"
 
 namespace dculab::engine {
-namespace {
-
-// Of the norms of latents, whatever rms_norm_eps is.
-// Source: transformers, models/deepseek_v3/modeling_deepseek_v3.py, DeepseekV3RMSNorm.
-constexpr float kLatentNormEpsilon = 1e-6F;
-
-[[nodiscard]] const Mla& latents_of(const Op& op, const ModelShape& shape) {
-  const Mla* const attention = layer_of(op, shape).mla();
-  require(attention != nullptr, op, "is of latent attention, which the layer does not have");
-  return *attention;
-}
-
-}  // namespace
 
 // Of a token: the queries or their latent, the KV latent, the key.
 CpuExecutor::Rows CpuExecutor::latent_rows(const Op& op) {
@@ -86,14 +73,15 @@ void CpuExecutor::execute_latent_cache(const Op& op, int layer) {
                                                  .neighbours = attention.position.pairs == RopePairs::neighbours});
 }
 
+// The product runs with the attention that reads what it gives, part after part.
 void CpuExecutor::execute_expansion(const Op& op, int layer) {
   const Mla& attention = latents_of(op, weights_.shape);
   const AttentionInputs& inputs = inputs_.attention(latent_phase_);
   std::int64_t context = 0;
   for (const std::int32_t tokens : inputs.context_lens) context += tokens;
-  const kernels::MatmulArgs product = bind_matmul(op, layer);
   require(op.m == context && op.n == attention.expanded_width(), op, "has another shape");
-  expanded_.expand(latent_sizes(attention), inputs, kv_.layer(layer), product, threads_, workspace_);
+  expansion_ = &op;
+  expansion_product_ = bind_matmul(op, layer);
 }
 
 void CpuExecutor::execute_absorption(const Op& op, int layer) {
@@ -129,25 +117,50 @@ void CpuExecutor::execute_latent_attention(const Op& op, int layer, Phase phase)
   require(op.attention.block_size == kv_.options().block_size &&
               (!absorbed || op.attention.kv_dtype == kv_.options().dtype),
           op, "is planned for another KV cache");
-  kernels::PagedAttentionArgs args{.cache = kv_.layer(layer),
-                                   .query_start_loc = inputs.query_start_loc.data(),
-                                   .context_lens = inputs.context_lens.data(),
-                                   .num_seqs = inputs.num_seqs,
-                                   .num_heads = attention.num_attention_heads,
-                                   .scale = static_cast<float>(attention.score_scale())};
-  if (absorbed) {
-    args.q = values(Buffer::latent_queries);
-    args.q_stride = std::int64_t{attention.num_attention_heads} * attention.latent_width();
-    args.block_tables = inputs.block_tables.data(), args.max_blocks_per_seq = inputs.max_blocks_per_seq;
-    args.out = make_rows(Buffer::latent_outputs, inputs.query_start_loc.back());
-  } else {
-    const Rows queries = query_rows(op);
-    args.q = queries.first + inputs.first_token * queries.stride, args.q_stride = queries.stride;
+  if (!absorbed) return attend_expanded(op, layer, phase);
+  kernels::cpu::paged_attention(threads_, workspace_,
+                                {.q = values(Buffer::latent_queries),
+                                 .q_stride = std::int64_t{attention.num_attention_heads} * attention.latent_width(),
+                                 .cache = kv_.layer(layer),
+                                 .block_tables = inputs.block_tables.data(),
+                                 .max_blocks_per_seq = inputs.max_blocks_per_seq,
+                                 .query_start_loc = inputs.query_start_loc.data(),
+                                 .context_lens = inputs.context_lens.data(),
+                                 .out = make_rows(Buffer::latent_outputs, inputs.query_start_loc.back()),
+                                 .num_seqs = inputs.num_seqs,
+                                 .num_heads = attention.num_attention_heads,
+                                 .scale = static_cast<float>(attention.score_scale())});
+}
+
+void CpuExecutor::attend_expanded(const Op& op, int layer, Phase phase) {
+  const Mla& attention = latents_of(op, weights_.shape);
+  const kernels::LatentSizes sizes = latent_sizes(attention);
+  const AttentionInputs& inputs = inputs_.attention(phase);
+  require(expansion_ != nullptr, op, "has nothing that was expanded");
+  const Rows queries = query_rows(op);
+  for (const ExpandedPart& part : expanded_.parts(sizes, inputs, expansion_product_.weights[0])) {
+    charge(op);
+    expanded_.expand(sizes, part, inputs, kv_.layer(layer), expansion_product_, threads_, workspace_);
+    charge(*expansion_);
+    const auto first_seq = static_cast<std::size_t>(part.first_seq);
+    kernels::PagedAttentionArgs args{.q = queries.first + inputs.first_token * queries.stride +
+                                          std::ptrdiff_t{part.first_head} * attention.qk_head_dim(),
+                                     .q_stride = queries.stride,
+                                     .cache = {},
+                                     .query_start_loc = inputs.query_start_loc.data() + first_seq,
+                                     .context_lens = inputs.context_lens.data() + first_seq,
+                                     .out = values(Buffer::attention) +
+                                            std::ptrdiff_t{inputs.first_token} * attention.value_width() +
+                                            std::ptrdiff_t{part.first_head} * attention.v_head_dim,
+                                     .num_seqs = part.end_seq - part.first_seq,
+                                     .num_heads = part.num_heads,
+                                     .scale = static_cast<float>(attention.score_scale()),
+                                     .out_stride = attention.value_width()};
     expanded_.bind(args);
-    args.out = values(Buffer::attention) + std::ptrdiff_t{inputs.first_token} * attention.value_width();
+    kernels::cpu::paged_attention(threads_, workspace_, args);
   }
-  kernels::cpu::paged_attention(threads_, workspace_, args);
-  if (!absorbed) latent_phase_ = Phase::decode;
+  expansion_ = nullptr;
+  latent_phase_ = Phase::decode;
 }
 
 }  // namespace dculab::engine

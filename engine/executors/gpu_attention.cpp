@@ -3,16 +3,17 @@
 #include <algorithm>
 
 namespace dculab::engine {
-namespace {
 
-[[nodiscard]] int longest_query(const AttentionInputs& inputs) {
+int longest_query(const AttentionInputs& inputs) {
   int longest = 0;
   for (std::size_t i = 0; i + 1 < inputs.query_start_loc.size(); ++i)
     longest = std::max(longest, inputs.query_start_loc[i + 1] - inputs.query_start_loc[i]);
   return longest;
 }
 
-}  // namespace
+kernels::gpu::Output offset_by(const kernels::gpu::Output& tensor, std::int64_t value) {
+  return {static_cast<std::byte*>(tensor.data) + value * bits(tensor.dtype) / 8, tensor.dtype};
+}
 
 float GpuAttention::scale() const { return static_cast<float>(layer.score_scale()); }
 

@@ -11,6 +11,12 @@
 
 namespace dculab::engine {
 
+// The most new tokens of a sequence.
+[[nodiscard]] int longest_query(const AttentionInputs& inputs);
+
+// A tensor from value `value` on.
+[[nodiscard]] kernels::gpu::Output offset_by(const kernels::gpu::Output& tensor, std::int64_t value);
+
 struct GpuAttention {
   const Gqa& layer;
   lower::AttentionTile tile;                  // as it was priced
@@ -18,7 +24,7 @@ struct GpuAttention {
   kernels::KvCacheView cache;                 // of the layer
   const AttentionInputs& inputs;              // of the phase, on the host
   const GpuStepInputs::Attention& on_device;  // the same
-  std::byte* qkv = nullptr;                   // [tokens, query_width + 2 * kv_width], of all tokens of the step
+  std::byte* qkv = nullptr;                   // [tokens, projected_width], of all tokens of the step
   std::byte* out = nullptr;                   // [tokens, query_width], likewise
   float* workspace = nullptr;                 // decode: see paged_attention_workspace()
   const float* alibi_slopes = nullptr;        // [num_attention_heads], or null
@@ -27,7 +33,7 @@ struct GpuAttention {
   [[nodiscard]] kernels::gpu::PrefillAttention prefill() const;
 
  private:
-  [[nodiscard]] std::int64_t q_stride() const { return layer.heads.query_width() + 2 * layer.heads.kv_width(); }
+  [[nodiscard]] std::int64_t q_stride() const { return layer.projected_width(); }
   [[nodiscard]] float scale() const;
   // Where the phase's tokens begin in a tensor of `row_values` values per token.
   [[nodiscard]] std::byte* first_row(std::byte* rows, std::int64_t row_values) const;

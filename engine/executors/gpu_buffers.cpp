@@ -5,7 +5,9 @@
 #include <span>
 #include <utility>
 
+#include "engine/executors/gpu_expanded_kv.hpp"
 #include "engine/executors/gpu_expert_routing.hpp"
+#include "engine/executors/rope_table.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -39,9 +41,31 @@ void upload_span(kernels::gpu::Device& device, const DeviceMemory& to, std::span
 }
 
 // All but the residual and logits.
-constexpr std::array kOfActivationDtype{
-    Buffer::normed, Buffer::qkv,       Buffer::attention, Buffer::projected,        Buffer::mlp_projected,
-    Buffer::up,     Buffer::activated, Buffer::expert_up, Buffer::expert_activated, Buffer::expert_output};
+constexpr std::array kOfActivationDtype{Buffer::normed,
+                                        Buffer::qkv,
+                                        Buffer::queries,
+                                        Buffer::latent_queries,
+                                        Buffer::latent_outputs,
+                                        Buffer::attention,
+                                        Buffer::projected,
+                                        Buffer::mlp_projected,
+                                        Buffer::up,
+                                        Buffer::activated,
+                                        Buffer::expert_up,
+                                        Buffer::expert_activated,
+                                        Buffer::expert_output};
+
+[[nodiscard]] int rows_of(const ModelShape& shape, Buffer buffer, const GpuStepLimits& limits) {
+  if (buffer == Buffer::latent_queries || buffer == Buffer::latent_outputs) return latent_tokens(limits);
+  return limits.max_num_batched_tokens * rows_per_token(shape, buffer);
+}
+
+[[nodiscard]] int widest_q_latent(const ModelShape& shape) {
+  int widest = 0;
+  for (const LayerKind& kind : shape.kinds)
+    if (const Mla* attention = kind.mla()) widest = std::max(widest, attention->q_lora_rank);
+  return widest;
+}
 
 // Values of a token that are rounded to int8 at once, at most.
 [[nodiscard]] int quantized_width(const ModelShape& shape) {
@@ -62,6 +86,7 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
   };
   const std::pair<int, int> matrices[] = {{width(shape, Buffer::qkv), hidden},
                                           {hidden, width(shape, Buffer::attention)},
+                                          {width(shape, Buffer::queries), widest_q_latent(shape)},
                                           {width(shape, Buffer::up), hidden},
                                           {hidden, width(shape, Buffer::activated)}};
   const int num_experts = width(shape, Buffer::router_logits);
@@ -81,15 +106,17 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
   const double tokens = limits.max_num_batched_tokens, seqs = limits.max_num_seqs;
   const double longest = shape.max_position_embeddings;
   double values = 0, angles = 0;
-  for (const LayerKind& kind : shape.kinds) angles += longest * kind.gqa().rotary_dim();
-  for (const Buffer buffer : kOfActivationDtype) values += width(shape, buffer) * rows_per_token(shape, buffer);
+  for (const LayerKind& kind : shape.kinds) angles += longest * Rotation(kind).rotary_dim;
+  for (const Buffer buffer : kOfActivationDtype)
+    values += static_cast<double>(width(shape, buffer)) * rows_of(shape, buffer, limits);
   const auto floats =
       static_cast<double>(gpu_workspace_floats(shape, limits, partition_tokens, shape.max_position_embeddings));
   constexpr double kTokenInputs = 4 + 4 + 8;  // id, position, slot
-  return storage(activation, tokens * values) +
+  return storage(activation, values) +
          storage(Dtype::f32, tokens * (shape.hidden_size + width(shape, Buffer::router_logits)) +
                                  seqs * shape.vocab_size + angles + floats) +
          GpuExpertRouting::memory(shape, limits.max_num_batched_tokens) +
+         GpuExpandedKv::memory(shape, activation, shape.max_position_embeddings, limits.expanded_kv) +
          Bytes(tokens * (kTokenInputs + quantized_width(shape) + sizeof(float)) +
                2 * 4 * seqs * (longest / block_size + 3));
 }
@@ -98,8 +125,7 @@ GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& sh
                                const GpuStepLimits& limits) {
   const int tokens = limits.max_num_batched_tokens;
   for (const Buffer buffer : kOfActivationDtype)
-    buffers[index(buffer)] =
-        make_tensor(device, activation, tokens * rows_per_token(shape, buffer), width(shape, buffer));
+    buffers[index(buffer)] = make_tensor(device, activation, rows_of(shape, buffer, limits), width(shape, buffer));
   buffers[index(Buffer::residual)] = make_tensor(device, Dtype::f32, tokens, width(shape, Buffer::residual));
   buffers[index(Buffer::router_logits)] = make_tensor(device, Dtype::f32, tokens, width(shape, Buffer::router_logits));
   buffers[index(Buffer::logits)] = make_tensor(device, Dtype::f32, limits.max_num_seqs, shape.vocab_size);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/engine_options.hpp"
 #include "engine/executors/plan_walk.hpp"
 #include "engine/executors/step_inputs.hpp"
 #include "engine/memory/device_memory.hpp"
@@ -15,8 +16,15 @@ namespace dculab::engine {
 
 struct GpuStepLimits {
   int max_num_batched_tokens = 0;
-  int max_num_seqs = 0;  // also rows of logits
+  int max_num_seqs = 0;                             // also rows of logits
+  LatentForm prefill_latents = LatentForm::expand;  // absorbed, all tokens of a step may have queries over latents
+  Bytes expanded_kv{256.0 * (1 << 20)};             // that latents expand to at a time; one head's at least
 };
+
+// Tokens of a step that have queries over latents, at most.
+[[nodiscard]] constexpr int latent_tokens(const GpuStepLimits& limits) {
+  return limits.prefill_latents == LatentForm::absorb ? limits.max_num_batched_tokens : limits.max_num_seqs;
+}
 
 // Floats that the hungriest matmul, or the attention over contexts of `longest_context` tokens, needs for partial
 // results.

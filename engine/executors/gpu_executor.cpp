@@ -8,7 +8,7 @@
 #include "engine/executors/alibi_slopes.hpp"
 #include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/gpu_requirements.hpp"
-#include "engine/executors/plan_walk.hpp"
+#include "engine/executors/op_dispatch.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "lower/dculab_gpu/kernels.hpp"
 
@@ -16,6 +16,7 @@ namespace dculab::engine {
 namespace {
 
 using kernels::gpu::Input;
+using kernels::gpu::Output;
 using SteadyClock = std::chrono::steady_clock;
 
 [[nodiscard]] const ModelWeights& runnable(const ModelWeights& weights, const GpuExecutorOptions& options) {
@@ -23,21 +24,21 @@ using SteadyClock = std::chrono::steady_clock;
   return weights;
 }
 
-[[nodiscard]] DeviceMemory upload_rope_table(const std::shared_ptr<kernels::gpu::Device>& device, const Gqa& attention,
-                                             int positions) {
-  if (attention.position.kind != PositionKind::rope) return {};
-  RopeTable table(Rotation(attention), positions);
+[[nodiscard]] DeviceMemory upload_rope_table(const std::shared_ptr<kernels::gpu::Device>& device,
+                                             const Rotation& rotation, int positions) {
+  if (rotation.position.kind != PositionKind::rope) return {};
+  RopeTable table(rotation, positions);
   const float* rows = table.rows(positions);
   const std::size_t bytes =
-      static_cast<std::size_t>(positions) * static_cast<std::size_t>(attention.rotary_dim()) * sizeof(float);
+      static_cast<std::size_t>(positions) * static_cast<std::size_t>(rotation.rotary_dim) * sizeof(float);
   DeviceMemory memory(device, bytes);
   device->upload(memory.as(), rows, bytes);
   device->synchronize();
   return memory;
 }
 
-[[nodiscard]] DeviceMemory upload_slopes(const std::shared_ptr<kernels::gpu::Device>& device, const Gqa& attention) {
-  const std::vector<float> slopes = alibi_slopes(attention);
+[[nodiscard]] DeviceMemory upload_slopes(const std::shared_ptr<kernels::gpu::Device>& device, const LayerKind& kind) {
+  const std::vector<float> slopes = kind.has_kv_heads() ? alibi_slopes(kind.gqa()) : std::vector<float>();
   if (slopes.empty()) return {};
   DeviceMemory memory(device, slopes.size() * sizeof(float));
   device->upload(memory.as(), slopes.data(), slopes.size() * sizeof(float));
@@ -50,7 +51,7 @@ using SteadyClock = std::chrono::steady_clock;
   std::vector<GpuPositions> positions;
   for (const LayerKind& kind : shape.kinds)
     positions.push_back(
-        {upload_rope_table(device, kind.gqa(), shape.max_position_embeddings), upload_slopes(device, kind.gqa())});
+        {upload_rope_table(device, Rotation(kind), shape.max_position_embeddings), upload_slopes(device, kind)});
   return positions;
 }
 
@@ -58,12 +59,18 @@ using SteadyClock = std::chrono::steady_clock;
   return std::min(kv.num_blocks, (shape.max_position_embeddings + kv.block_size - 1) / kv.block_size);
 }
 
+[[nodiscard]] int longest_context(const ModelShape& shape, const KvCacheOptions& kv) {
+  const std::int64_t cached = std::int64_t{kv.num_blocks} * kv.block_size;
+  return static_cast<int>(std::min<std::int64_t>(shape.max_position_embeddings, cached));
+}
+
 [[nodiscard]] std::size_t workspace_bytes(const ModelShape& shape, const GpuExecutorOptions& options,
                                           const KvCacheOptions& kv) {
-  const std::int64_t cached = std::int64_t{kv.num_blocks} * kv.block_size;
-  const auto longest = static_cast<int>(std::min<std::int64_t>(shape.max_position_embeddings, cached));
-  return sizeof(float) * gpu_workspace_floats(shape, options.limits, options.partition_tokens, longest);
+  return sizeof(float) *
+         gpu_workspace_floats(shape, options.limits, options.partition_tokens, longest_context(shape, kv));
 }
+
+void refuse_retention(const Op& op) { require(false, op, "is for a CPU: GPU kernels keep every token"); }
 
 }  // namespace
 
@@ -79,6 +86,8 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       device_inputs_(device_, options.limits, max_blocks_per_seq_),
       positions_(upload_positions(device_, shape_)),
       routing_(device_, shape_, options.limits.max_num_batched_tokens),
+      expanded_(device_, shape_, options.activation_dtype, longest_context(shape_, kv_cache),
+                options.limits.expanded_kv),
       workspace_(device_, workspace_bytes(shape_, options_, kv_cache)),
       logits_(static_cast<std::size_t>(options.limits.max_num_seqs) * static_cast<std::size_t>(shape_.vocab_size)) {}
 
@@ -91,6 +100,7 @@ std::string GpuExecutor::build_name() const {
 
 StepResult GpuExecutor::run(const StepPlan& plan) {
   const auto start = SteadyClock::now();
+  plan_ = &plan;
   fill_inputs(plan);
   routing_.begin_step();
   marked_ops_.clear();
@@ -127,10 +137,14 @@ void GpuExecutor::fill_inputs(const StepPlan& plan) {
 
 void GpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
   walk_stage(plan, shape_, stage, layer, [&](std::size_t index) {
-    if (timing_ == OpTiming::on) record_mark();
-    marked_ops_.push_back(index);
-    execute(plan, plan.ops[index], layer);
+    begin_op(index);
+    OpDispatch::run(*this, plan.ops[index], shape_, layer);
   });
+}
+
+void GpuExecutor::begin_op(std::size_t index) {
+  if (timing_ == OpTiming::on) record_mark();
+  marked_ops_.push_back(index);
 }
 
 // The mark before the op that comes next, or after the last.
@@ -147,54 +161,6 @@ std::vector<Seconds> GpuExecutor::op_durations(const StepPlan& plan) const {
   return durations;
 }
 
-void GpuExecutor::execute(const StepPlan& plan, const Op& op, int layer) {
-  require_depth(op, shape_);
-  switch (op.kind) {
-    case OpKind::embedding:
-      return execute_embedding(op);
-    case OpKind::rms_norm:
-    case OpKind::layer_norm:
-      return execute_norm(op, layer);
-    case OpKind::matmul:
-      return op.groups.count > 0 ? execute_expert_matmul(op, layer) : execute_matmul(op, layer);
-    case OpKind::rope_and_cache:
-      return execute_rope_and_cache(op, layer);
-    case OpKind::attention_prefill:
-      return execute_attention(plan, op, layer, Phase::prefill);
-    case OpKind::attention_decode:
-      return execute_attention(plan, op, layer, Phase::decode);
-    case OpKind::qk_norm:
-      return execute_qk_norm(op, layer);
-    case OpKind::residual_add:
-      return execute_residual_add(op, layer);
-    case OpKind::soft_cap:
-      return execute_soft_cap(op);
-    case OpKind::route_tokens:
-      return execute_route(op, layer);
-    case OpKind::combine_experts:
-      return execute_combine(op, layer);
-    case OpKind::output_gate:
-    case OpKind::causal_conv:
-    case OpKind::delta_rule:
-    case OpKind::gated_norm:
-    case OpKind::compress_kv:
-    case OpKind::index_scores:
-    case OpKind::choose_entries:
-    case OpKind::mix_streams:
-      return require(false, op, "is of a part of a model that is priced, not run");
-    case OpKind::shift_sink_keys:
-    case OpKind::attention_scores:
-      return require(false, op, "is for a CPU: GPU kernels keep every token");
-    case OpKind::activation_mul:
-      return execute_activation(op);
-    case OpKind::all_reduce:
-    case OpKind::all_gather:
-    case OpKind::dispatch_tokens:
-    case OpKind::return_tokens:
-      return require(false, op, "is for several devices: the engine runs on one");
-  }
-}
-
 void GpuExecutor::execute_embedding(const Op& op) {
   require(op.m == inputs_.num_tokens() && op.n == shape_.hidden_size, op, "has another shape");
   device_->embedding({.token_ids = device_inputs_.token_ids.as<std::int32_t>(),
@@ -208,6 +174,7 @@ void GpuExecutor::execute_embedding(const Op& op) {
 void GpuExecutor::rotate(const Op& op) {
   const Gqa& attention = layer_of(op, shape_).gqa();
   const Heads& heads = attention.heads;
+  const int num_kv_heads = attention.shares_kv ? 0 : heads.num_key_value_heads;
   if (attention.position.kind != PositionKind::rope) return;
   const auto* const positions = device_inputs_.positions.as<std::int32_t>();
   const auto* const cos_sin = positions_[op.layer_kind].cos_sin.as<float>();
@@ -218,48 +185,47 @@ void GpuExecutor::rotate(const Op& op) {
                                       .cos_sin = cos_sin,
                                       .num_tokens = inputs_.num_tokens(),
                                       .num_heads = heads.num_attention_heads,
-                                      .num_kv_heads = heads.num_key_value_heads,
+                                      .num_kv_heads = num_kv_heads,
                                       .head_dim = heads.head_dim});
   device_->part_rotary_embedding({.qkv = output(op.output),
                                   .positions = positions,
                                   .cos_sin = cos_sin,
                                   .num_tokens = inputs_.num_tokens(),
                                   .num_heads = heads.num_attention_heads,
-                                  .num_kv_heads = heads.num_key_value_heads,
+                                  .num_kv_heads = num_kv_heads,
                                   .head_dim = heads.head_dim,
                                   .rotary_dim = attention.rotary_dim(),
                                   .neighbours = neighbours});
 }
 
 void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
-  const Heads& heads = layer_of(op, shape_).gqa().heads;
+  const Gqa& attention = layer_of(op, shape_).gqa();
+  const Heads& heads = attention.heads;
   require(op.m == inputs_.num_tokens(), op, "has another shape");
   require_buffers(op, shape_);
   rotate(op);
-  const Dtype dtype = options_.activation_dtype;
-  const auto at = [&](int column) {
-    return Input{activations_[Buffer::qkv].as<std::byte>() + column * bits(dtype) / 8, dtype};
-  };
-  device_->reshape_and_cache({.k = at(heads.query_width()),
-                              .v = at(heads.query_width() + heads.kv_width()),
+  if (attention.shares_kv) return;  // K and V of this step are in the source's cache already
+  const Output k = at(Buffer::qkv, heads.query_width()), v = at(Buffer::qkv, heads.query_width() + heads.kv_width());
+  device_->reshape_and_cache({.k = {k.data, k.dtype},
+                              .v = {v.data, v.dtype},
                               .kv_stride = static_cast<int>(op.n),
                               .slot_mapping = device_inputs_.slot_mapping.as<std::int64_t>(),
                               .cache = kv_.layer(layer),
                               .num_tokens = inputs_.num_tokens()});
 }
 
-void GpuExecutor::execute_attention(const StepPlan& plan, const Op& op, int layer, Phase phase) {
+void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   const AttentionInputs& inputs = inputs_.attention(phase);
   const Gqa& layer_attention = layer_of(op, shape_).gqa();
   require(op.attention.num_sequences == inputs.num_seqs &&
               op.attention.num_query_heads == layer_attention.heads.num_attention_heads &&
               op.attention.num_kv_heads == layer_attention.heads.num_key_value_heads,
           op, "has another shape");
-  require(plan.attention_split.partition_tokens == options_.partition_tokens, op, "is split otherwise");
+  require(plan_->attention_split.partition_tokens == options_.partition_tokens, op, "is split otherwise");
   require(op.attention.block_size == kv_.options().block_size && op.attention.kv_dtype == kv_.options().dtype, op,
           "is planned for another KV cache");
   const GpuAttention attention{.layer = layer_attention,
-                               .tile = lower::dculab_gpu::attention_tile(op, plan.attention_split),
+                               .tile = lower::dculab_gpu::attention_tile(op, plan_->attention_split),
                                .activation_dtype = options_.activation_dtype,
                                .cache = kv_.layer(layer),
                                .inputs = inputs,
@@ -271,6 +237,9 @@ void GpuExecutor::execute_attention(const StepPlan& plan, const Op& op, int laye
   if (phase == Phase::decode) return device_->paged_attention(attention.decode());
   device_->prefill_attention(attention.prefill());
 }
+
+void GpuExecutor::execute_shift_sink_keys(const Op& op, int /*layer*/) { refuse_retention(op); }
+void GpuExecutor::execute_attention_scores(const Op& op, int /*layer*/) { refuse_retention(op); }
 
 std::span<const float> GpuExecutor::logits(int row) const {
   const auto width = static_cast<std::size_t>(shape_.vocab_size);

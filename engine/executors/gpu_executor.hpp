@@ -9,6 +9,7 @@
 
 #include "core/engine_options.hpp"
 #include "engine/executors/gpu_buffers.hpp"
+#include "engine/executors/gpu_expanded_kv.hpp"
 #include "engine/executors/gpu_expert_routing.hpp"
 #include "engine/executors/gpu_weights.hpp"
 #include "engine/executors/model_executor.hpp"
@@ -56,9 +57,10 @@ class GpuExecutor final : public ModelExecutor {
   [[nodiscard]] std::string build_name() const override;
 
  private:
+  friend struct OpDispatch;
+
   void fill_inputs(const StepPlan& plan);
   void run_stage(const StepPlan& plan, Stage stage, int layer);
-  void execute(const StepPlan& plan, const Op& op, int layer);
   void execute_embedding(const Op& op);
   void execute_norm(const Op& op, int layer);
   void execute_qk_norm(const Op& op, int layer);
@@ -73,14 +75,34 @@ class GpuExecutor final : public ModelExecutor {
   void execute_combine(const Op& op, int layer);
   void execute_activation(const Op& op);
   void execute_rope_and_cache(const Op& op, int layer);
-  void execute_attention(const StepPlan& plan, const Op& op, int layer, Phase phase);
+  void execute_attention(const Op& op, int layer, Phase phase);
+  void execute_shift_sink_keys(const Op& op, int layer);
+  void execute_attention_scores(const Op& op, int layer);
+  // Latent attention. Rows of a part of a buffer: the first value of the first token, and values between tokens.
+  struct Rows {
+    kernels::gpu::Output first{};
+    std::int64_t stride = 0;
+  };
+  [[nodiscard]] Rows latent_rows(const Op& op) const;
+  [[nodiscard]] Rows query_rows(const Op& op) const;
+  void execute_latent_norm(const Op& op, int layer);
+  void execute_latent_cache(const Op& op, int layer);
+  void execute_expansion(const Op& op, int layer);
+  void execute_absorption(const Op& op, int layer);
+  void execute_latent_attention(const Op& op, int layer, Phase phase);
+  void attend_expanded(const Op& op, int layer, Phase phase);
+  void expand(const GpuExpandedPart& part, int layer, Phase phase);
+  void attend_to_expanded(const Op& op, const GpuExpandedPart& part, Phase phase);
   void keep_logits_rows();
+  void begin_op(std::size_t index);  // of the plan: until the next one, time is its own
   void record_mark();
   [[nodiscard]] std::vector<Seconds> op_durations(const StepPlan& plan) const;
   [[nodiscard]] int rows_of(const Op& op) const;
   // Null where the model has no use for the buffer.
   [[nodiscard]] kernels::gpu::Input input(Buffer buffer) const;
   [[nodiscard]] kernels::gpu::Output output(Buffer buffer) const;
+  // The same from a value on.
+  [[nodiscard]] kernels::gpu::Output at(Buffer buffer, std::int64_t value) const;
 
   std::shared_ptr<kernels::gpu::Device> device_;
   ModelShape shape_;
@@ -92,7 +114,11 @@ class GpuExecutor final : public ModelExecutor {
   GpuStepInputs device_inputs_;
   std::vector<GpuPositions> positions_;  // [kinds of layers]
   GpuExpertRouting routing_;
-  DeviceMemory workspace_;  // of split-k matmuls and of partitioned attention, one after the other
+  GpuExpandedKv expanded_;
+  const Op* expansion_ = nullptr;        // of the attention that comes next
+  Phase latent_phase_ = Phase::prefill;  // whose attention the ops that come belong to
+  DeviceMemory workspace_;               // of split-k matmuls and of partitioned attention, one after the other
+  const StepPlan* plan_ = nullptr;       // that runs
   StepInputs inputs_;
   std::vector<float> logits_;  // [max_num_seqs, vocab_size]
   OpTiming timing_ = OpTiming::on;

@@ -49,7 +49,8 @@ void GpuExecutor::execute_expert_matmul(const Op& op, int layer) {
                           .x_rows = gathers ? tokens : rows,
                           .n = weights.rows,
                           .k = weights.columns,
-                          .bias = weights.bias});
+                          .bias = weights.bias,
+                          .scales = weights.scales});
 }
 
 // The gate of the shared experts is a product of its own, as wide as one value.

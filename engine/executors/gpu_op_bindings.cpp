@@ -1,4 +1,5 @@
 // An op of a plan as a call of the GPU kernels: the weights in its slot, the buffers that it reads and writes.
+#include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
 
@@ -17,6 +18,8 @@ Input GpuExecutor::input(Buffer buffer) const {
 }
 
 Output GpuExecutor::output(Buffer buffer) const { return {activations_[buffer].as(), input(buffer).dtype}; }
+
+Output GpuExecutor::at(Buffer buffer, std::int64_t value) const { return offset_by(output(buffer), value); }
 
 void GpuExecutor::execute_norm(const Op& op, int layer) {
   const GpuNorm& weights = weights_.in(op.weight, layer).norm;
@@ -148,7 +151,9 @@ void GpuExecutor::execute_matmul(const Op& op, int layer) {
   const bool is_int8 = weights.format.dtype == Dtype::int8;
   require(op.activations == (is_int8 ? ActivationMode::int8 : ActivationMode::exact), op,
           "is planned with other activations than its kernel takes");
-  require_buffers(op, shape_);
+  // Queries come from their latent, which is the first part of a row.
+  const bool of_part = op.weight == WeightSlot::q_b_proj;
+  if (!of_part) require_buffers(op, shape_);
   if (is_int8) return multiply_int8(op, weights);
   if (weights.format.dtype == Dtype::int4)
     return device_->gptq_matmul({.x = input(op.input),
@@ -167,7 +172,9 @@ void GpuExecutor::execute_matmul(const Op& op, int layer) {
                    .k = weights.columns,
                    .y_stride = weights.rows,
                    .workspace = workspace_.as<float>(),
-                   .bias = weights.bias});
+                   .bias = weights.bias,
+                   .x_stride = of_part ? width(shape_, layer_of(op, shape_), op.input) : weights.columns,
+                   .scales = weights.scales});
 }
 
 void GpuExecutor::multiply_int8(const Op& op, const GpuMatrix& weights) {

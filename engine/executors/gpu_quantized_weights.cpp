@@ -1,6 +1,7 @@
 #include "engine/executors/gpu_quantized_weights.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -51,6 +52,28 @@ void require_int8_kernel(const QuantizedMatrix& matrix) {
 }
 
 }  // namespace
+
+Fp8ScaleArray to_fp8_scales(std::span<const kernels::WeightView> views, std::size_t parts, int columns) {
+  Fp8ScaleArray array;
+  for (const kernels::WeightView& view : views) {
+    array.row_shift = std::min(array.row_shift, view.scales.row_shift);
+    array.column_shift = std::min(array.column_shift, view.scales.column_shift);
+  }
+  unsigned first = 0;  // row of a part
+  for (const kernels::WeightView& view : views.first(parts)) {
+    if (first > 0) array.row_shift = std::min(array.row_shift, std::countr_zero(first));
+    first += static_cast<unsigned>(view.rows);
+  }
+  array.column_blocks = ((columns - 1) >> array.column_shift) + 1;
+  for (const kernels::WeightView& view : views)
+    for (int block = 0; block <= (view.rows - 1) >> array.row_shift; ++block) {
+      const float* const row = view.scales.of_row(block << array.row_shift);
+      for (int column = 0; column < array.column_blocks; ++column)
+        array.values.push_back(row[column << array.column_shift >> view.scales.column_shift] /
+                               kernels::Fp8Scales::kFactor);
+    }
+  return array;
+}
 
 QuantizedMatrix unpack_rows(std::span<const kernels::WeightView> views, int columns) {
   QuantizedMatrix all = kernels::cpu::unpack_weights(views.front(), columns);

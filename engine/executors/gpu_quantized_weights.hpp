@@ -27,6 +27,14 @@ struct Int8Arrays {
   std::vector<float> scales;        // [rows]
 };
 
+// The scales of FP8 matrices one below the other, each of `parts` views: see kernels::gpu::WeightScales. Blocks of rows
+// are as fine as the views are short.
+struct Fp8ScaleArray {
+  std::vector<float> values;  // [matrices, row blocks, column_blocks]
+  int row_shift = 31, column_shift = 31, column_blocks = 1;
+};
+[[nodiscard]] Fp8ScaleArray to_fp8_scales(std::span<const kernels::WeightView> views, std::size_t parts, int columns);
+
 // Packed matrices of `columns` in-features that share their input, one below the other.
 [[nodiscard]] kernels::QuantizedMatrix unpack_rows(std::span<const kernels::WeightView> views, int columns);
 

@@ -1,5 +1,6 @@
 #include "engine/executors/gpu_weights.hpp"
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,7 @@ class Uploader {
     const std::span<const WeightView> weights = std::span(bound.weights).first(count);
     const std::span<const WeightView> biases = std::span(bound.biases).first(count);
     if (weights.empty()) return {};
-    const Input bias = biases[0].data == nullptr ? Input{} : rows(biases, 1);
+    const Input bias = bias_of(weights, biases);
     if (bound.columns == 0 && count > 1)
       return {.matrix = {}, .norm = {}, .parts = {gains(weights[0]), gains(weights[1])}};
     if (bound.columns == 0) return {.matrix = {}, .norm = {gains(weights[0]), bias}, .parts = {}};
@@ -55,8 +56,22 @@ class Uploader {
   }
 
  private:
-  // What a norm multiplies by, in F32 where that is not the stored weight.
+  // In F32, zeros for matrices without one; null where none has one.
+  [[nodiscard]] Input bias_of(std::span<const WeightView> weights, std::span<const WeightView> biases) {
+    const auto has_data = [](const WeightView& bias) { return bias.data != nullptr; };
+    if (std::ranges::none_of(biases, has_data)) return {};
+    if (std::ranges::all_of(biases, has_data)) return rows(biases, 1);
+    std::vector<float> values;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      values.resize(values.size() + static_cast<std::size_t>(weights[i].rows));
+      if (has_data(biases[i])) std::copy_n(f32_values(biases[i]), weights[i].rows, values.end() - weights[i].rows);
+    }
+    return {array(values), Dtype::f32};
+  }
+
+  // What a norm multiplies by, in F32 where that is not the stored weight. Null where there is none.
   [[nodiscard]] Input gains(const WeightView& view) {
+    if (view.data == nullptr) return {};
     if (gain_offset_ == 0) return rows({&view, 1}, 1);
     std::vector<float> raised(static_cast<std::size_t>(view.rows));
     widen(view.data, view.dtype, raised);
@@ -80,7 +95,7 @@ class Uploader {
     else if (matrix.format.dtype == Dtype::int8)
       upload_int8(views, matrix);
     else
-      matrix.values = rows(views, columns);
+      upload_values(views, views.size(), matrix);
     return matrix;
   }
 
@@ -97,7 +112,7 @@ class Uploader {
     if (matrix.format.dtype == Dtype::int4)
       upload_int4(weights, static_cast<std::size_t>(bound.count), matrix);
     else
-      matrix.values = rows(weights, bound.columns);
+      upload_values(weights, static_cast<std::size_t>(bound.count), matrix);
     if (!bound.expert_biases[0].empty())
       matrix.bias = static_cast<const float*>(rows(by_expert(bound, bound.expert_biases), 1).data);
     return matrix;
@@ -133,6 +148,17 @@ class Uploader {
   }
 
   // Each `parts` of the views are one matrix.
+  void upload_values(std::span<const WeightView> views, std::size_t parts, GpuMatrix& matrix) {
+    matrix.values = rows(views, matrix.columns);
+    if (matrix.format.dtype != Dtype::fp8_e4m3) return;
+    const Fp8ScaleArray scales = to_fp8_scales(views, parts, matrix.columns);
+    matrix.scales = {.values = array(scales.values),
+                     .row_shift = scales.row_shift,
+                     .column_shift = scales.column_shift,
+                     .column_blocks = scales.column_blocks};
+    device_->synchronize();
+  }
+
   void upload_int4(std::span<const WeightView> views, std::size_t parts, GpuMatrix& matrix) {
     GptqArrays arrays;
     for (std::size_t first = 0; first < views.size(); first += parts)

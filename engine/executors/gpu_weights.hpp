@@ -17,7 +17,8 @@ struct GpuMatrix {
   int rows = 0, columns = 0;
   int experts = 0;                           // 0: one matrix for all tokens
   WeightFormat format{};                     // {f16, 0}, {int4, 128}, {int8, columns}: what a plan says
-  kernels::gpu::Input values{};              // f32, f16, bf16: [rows, columns]
+  kernels::gpu::Input values{};              // f32, f16, bf16, fp8_e4m3: [rows, columns]
+  kernels::gpu::WeightScales scales{};       // fp8_e4m3
   kernels::GptqWeightView gptq{};            // int4
   const std::int32_t* x_perm = nullptr;      // int4 in act-order: see kernels::gpu::GptqMatmul
   const std::int8_t* int8_values = nullptr;  // int8: [rows, columns]

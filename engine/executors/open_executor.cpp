@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "engine/executors/cpu_executor.hpp"
+#include "engine/executors/expanded_kv.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/executors/gpu_requirements.hpp"
 #include "engine/memory/anonymous_memory.hpp"
@@ -20,6 +21,12 @@ namespace {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
   if (error != std::errc() || end != text.data() + text.size() || index < 0) return std::nullopt;
   return index;
+}
+
+[[nodiscard]] GpuStepLimits step_limits(const EngineOptions& options) {
+  return {.max_num_batched_tokens = options.max_num_batched_tokens,
+          .max_num_seqs = options.max_num_seqs,
+          .prefill_latents = options.prefill_latents};
 }
 
 }  // namespace
@@ -54,10 +61,10 @@ OpenDevice open_device(const DeviceChoice& choice) {
 }
 
 Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options) {
-  if (device.gpu == nullptr) return {};
-  require_gpu_attention(model);
+  if (device.gpu == nullptr) return ExpandedKv::memory(model, KvCacheOptions{}.expanded_kv);
+  require_gpu_runnable(model, options.activation_dtype, options.activations);
   return weight_footprint(model, options.weights) +
-         gpu_step_memory(model, options.activation_dtype, {options.max_num_batched_tokens, options.max_num_seqs},
+         gpu_step_memory(model, options.activation_dtype, step_limits(options),
                          options.attention_split.partition_tokens, options.block_size);
 }
 
@@ -78,13 +85,11 @@ std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeig
                                              const KvCacheOptions& kv_cache, const EngineOptions& options,
                                              int num_threads) {
   if (device.gpu == nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, num_threads);
-  return std::make_unique<GpuExecutor>(
-      device.gpu, weights, kv_cache,
-      GpuExecutorOptions{
-          .activation_dtype = options.activation_dtype,
-          .activations = options.activations,
-          .partition_tokens = options.attention_split.partition_tokens,
-          .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
+  return std::make_unique<GpuExecutor>(device.gpu, weights, kv_cache,
+                                       GpuExecutorOptions{.activation_dtype = options.activation_dtype,
+                                                          .activations = options.activations,
+                                                          .partition_tokens = options.attention_split.partition_tokens,
+                                                          .limits = step_limits(options)});
 }
 
 }  // namespace dculab::engine

@@ -34,8 +34,8 @@ struct OpenDevice {
 // Throws InputError when there is no such device, or the program was built without it.
 [[nodiscard]] OpenDevice open_device(const DeviceChoice& choice);
 
-// Memory of a GPU that an executor takes besides the KV pool: weights, activations, inputs, workspace. None on the CPU,
-// where the weights are in memory already.
+// Memory that an executor takes besides the KV pool: on a GPU weights, activations, inputs, workspace and what latents
+// expand to. On the CPU that alone: the weights are in memory already.
 [[nodiscard]] Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options);
 
 // `options` completed with what the device's kernels do: activation_dtype (f32 on the CPU). Throws

@@ -95,6 +95,12 @@ int width(const ModelShape& shape, Buffer buffer) {
   return widest;
 }
 
+const Mla& latents_of(const Op& op, const ModelShape& shape) {
+  const Mla* const attention = layer_of(op, shape).mla();
+  require(attention != nullptr, op, "is of latent attention, which the layer does not have");
+  return *attention;
+}
+
 void require_depth(const Op& op, const ModelShape& shape) {
   require(op.layer_kind < shape.kinds.size(), op, "is for layers that the model does not have");
   require(op.count == (op.stage == Stage::layer ? shape.num_layers(op.layer_kind) : 1), op, "is for another depth");

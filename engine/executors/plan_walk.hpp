@@ -15,6 +15,13 @@ namespace dculab::engine {
   return shape.kinds[op.layer_kind];
 }
 
+// Of the norms of latents, whatever rms_norm_eps is.
+// Source: transformers, models/deepseek_v3/modeling_deepseek_v3.py, DeepseekV3RMSNorm.
+inline constexpr float kLatentNormEpsilon = 1e-6F;
+
+// The latent attention of the layer that an op runs for. Throws std::invalid_argument where it has none.
+[[nodiscard]] const Mla& latents_of(const Op& op, const ModelShape& shape);
+
 // Values of a row of `buffer` in layers of a kind; 0 where they have no use for it. Rows of logits are those that are
 // asked for.
 [[nodiscard]] int width(const ModelShape& shape, const LayerKind& kind, Buffer buffer);

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "engine/kv/random_values.hpp"
+#include "lower/dculab_gpu/latent_tiling.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -17,6 +18,14 @@ constexpr std::size_t kMaxPairs = 256;  // of one launch
   return dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
 }
 
+// A row of latents is loaded 16 bytes at a time.
+void require_latents(const Mla& attention, Dtype dtype) {
+  if (lower::dculab_gpu::is_supported_latent(dtype, attention.kv_lora_rank, attention.latent_width())) return;
+  throw InputError("latents of " + std::to_string(attention.kv_lora_rank) + " values with keys of " +
+                   std::to_string(attention.qk_rope_head_dim) + " are not supported on the GPU in kv_cache_dtype " +
+                   std::string(name(dtype)) + "; use f16 or bf16, or --device cpu");
+}
+
 }  // namespace
 
 GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& model,
@@ -24,7 +33,9 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
     : device_(std::move(device)),
       options_(options),
       num_kv_heads_(model.heads().num_key_value_heads),
-      head_dim_(model.heads().head_dim) {
+      head_dim_(model.heads().head_dim),
+      value_dim_(head_dim_),
+      owners_(kv_owners(model)) {
   require_equal_heads(model);
   if (!is_supported(options.dtype))
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
@@ -32,20 +43,26 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
   block_bytes_ = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(model.heads().kv_width()) *
                  static_cast<std::size_t>(bits(options.dtype)) / 8;
-  for (int pool = 0; pool < 2 * model.num_layers(); ++pool)
+  if (const Mla* latents = model.kinds.front().mla()) {
+    require_latents(*latents, options.dtype);
+    num_tensors_ = 1, value_dim_ = latents->kv_lora_rank;
+  }
+  const std::size_t owners = static_cast<std::size_t>(std::ranges::max(owners_)) + 1;
+  for (std::size_t pool = 0; pool < owners * num_tensors_; ++pool)
     pools_.emplace_back(device_, block_bytes_ * static_cast<std::size_t>(options.num_blocks), OperandRole::kv_read);
   pairs_ = DeviceMemory(device_, kMaxPairs * 2 * sizeof(std::int32_t));
 }
 
 kernels::KvCacheView GpuKvStorage::layer(int index) const {
-  const auto first = static_cast<std::size_t>(index) * 2;
+  const std::size_t first = static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)]) * num_tensors_;
   return {.k = pools_[first].as(),
-          .v = pools_[first + 1].as(),
+          .v = pools_[first + num_tensors_ - 1].as(),
           .dtype = options_.dtype,
           .num_blocks = options_.num_blocks,
           .num_kv_heads = num_kv_heads_,
           .block_size = options_.block_size,
-          .head_dim = head_dim_};
+          .head_dim = head_dim_,
+          .value_dim = value_dim_};
 }
 
 // A launch copies its pairs in any order, so a block that one pair writes must not be in another.

@@ -11,12 +11,15 @@
 
 namespace dculab::engine {
 
-// Each layer holds K and V, each [num_blocks, num_key_value_heads, block_size, head_dim], allocated once.
+// Each layer holds K and V, each [num_blocks, num_key_value_heads, block_size, head_dim], allocated once; or latents
+// alone, which are both. One that reads the K and V of an earlier layer holds nothing.
 class GpuKvStorage {
  public:
-  // Throws InputError when the dtype is not f16, bf16, fp8_e4m3 or fp8_e5m2, or when the pool does not fit.
+  // Throws InputError when the dtype is not f16, bf16, fp8_e4m3 or fp8_e5m2, when kernels do not take latents in it, or
+  // when the pool does not fit.
   GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& model, const KvCacheOptions& options);
 
+  // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
@@ -31,9 +34,11 @@ class GpuKvStorage {
   std::shared_ptr<kernels::gpu::Device> device_;
   KvCacheOptions options_;
   int num_kv_heads_ = 0;
-  int head_dim_ = 0;
+  int head_dim_ = 0, value_dim_ = 0;
   std::size_t block_bytes_ = 0;      // K (or V) of one block in one layer
-  std::vector<DeviceMemory> pools_;  // [num_layers * 2]: K, V
+  std::size_t num_tensors_ = 2;      // of a layer: K and V, or latents
+  std::vector<int> owners_;          // [num_layers]: which of the layers with a cache of their own each reads
+  std::vector<DeviceMemory> pools_;  // [owners * num_tensors_]
   DeviceMemory pairs_;               // of copy_blocks
   std::vector<std::int32_t> host_pairs_;
 };

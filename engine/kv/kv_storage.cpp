@@ -65,6 +65,16 @@ void require_equal_heads(const ModelShape& model) {
                        " would have layers of different heads, which is not supported");
 }
 
+std::vector<int> kv_owners(const ModelShape& model) {
+  std::vector<int> owners;
+  int count = 0;
+  for (int layer = 0; layer < model.num_layers(); ++layer) {
+    const int source = model.kv_source(layer);
+    owners.push_back(source == layer ? count++ : owners[static_cast<std::size_t>(source)]);
+  }
+  return owners;
+}
+
 Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype) {
   return kv_bytes_per_token(model, dtype) * block_size;
 }
@@ -77,10 +87,7 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
   require_supported(model, options);
   require_room(model, options);
   if (const Mla* latents = model.kinds.front().mla()) is_latent_ = true, value_dim_ = latents->kv_lora_rank;
-  for (int layer = 0; layer < model.num_layers(); ++layer) {
-    const int source = model.kv_source(layer);
-    owners_.push_back(source == layer ? num_owners_++ : owners_[static_cast<std::size_t>(source)]);
-  }
+  owners_ = kv_owners(model), num_owners_ = std::ranges::max(owners_) + 1;
   const auto heads = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(num_kv_heads_);
   const auto num_blocks = static_cast<std::size_t>(options.num_blocks);
   const bool is_int8 = options.dtype == Dtype::int8, is_kivi = kernels::is_kivi(options.dtype);

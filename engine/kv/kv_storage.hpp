@@ -21,6 +21,8 @@ struct KvCacheOptions {
   int max_num_seqs = 256;     // kivi4, kivi2: sequences of a step
   int residual_tokens = 128;  // kivi4, kivi2: of each of them, in F16
   int num_host_blocks = 0;    // for swapped sequences
+  // CPU, latents: of K and V that they expand to at a time; more where the fewest heads of one sequence have more.
+  Bytes expanded_kv{64.0 * (1 << 20)};
 };
 
 // Bytes of K and V, or of latents, of one block in all layers, scales included.
@@ -29,6 +31,9 @@ struct KvCacheOptions {
 // All layers have the same heads in the KV cache. Throws InputError for a model whose layers have different ones, or
 // none.
 void require_equal_heads(const ModelShape& model);
+
+// Of each layer: which of the layers with a cache of their own it reads.
+[[nodiscard]] std::vector<int> kv_owners(const ModelShape& model);
 
 // Each layer holds K, then V, each [num_blocks, num_key_value_heads, block_size, head_dim] (kivi4, kivi2: records, see
 // kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. A layer with

@@ -53,6 +53,10 @@ constexpr int kShortVocabulary = 256;
   return bits(layers.dtype) < 16 ? model.dtype : layers.dtype;
 }
 
+[[nodiscard]] bool is_attention(OpKind kind) {
+  return kind == OpKind::attention_prefill || kind == OpKind::attention_decode;
+}
+
 [[nodiscard]] StepPlan only(StepPlan plan, std::string_view op_name) {
   std::string known;
   for (const Op& op : plan.ops) known += (known.empty() ? "" : ", ") + std::string(op.name);
@@ -78,10 +82,13 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
   if (op.kind == OpKind::route_tokens || op.kind == OpKind::combine_experts || op.groups.count > 0)
     throw InputError("op '" + std::string(op_name) +
                      "' goes by the experts that tokens choose, which a replay does not know; replay another op");
+  if (layer.has_latents() && (op.weight == WeightSlot::kv_b_proj || is_attention(op.kind)))
+    throw InputError("op '" + std::string(op_name) +
+                     "' of latent attention runs with others, which a replay does not know; replay another op");
   const Dtype stored = op.weight_format.dtype;
   if (op.kind == OpKind::matmul && bits(stored) < 16 && !is_integer(stored))
-    throw InputError("no GPU kernel here multiplies weights of " + std::string(name(stored)) +
-                     ", so that there are no addresses to record");
+    throw InputError("addresses of products with weights of " + std::string(name(stored)) +
+                     " are not recorded; replay another op, or weights of another format");
   if (op.kind == OpKind::matmul && bits(op.weight_format.dtype) < 16)
     return {plan, record_quantized_matmul(op, wave_size)};
 

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/kivi.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/latent_tiling.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::study {
@@ -125,6 +126,18 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   return {};
 }
 
+// Of our own kernels; a model without latents has none that are not served.
+[[nodiscard]] bool serves_latents(const ModelShape& model, const EngineOptions& options) {
+  namespace gpu = lower::dculab_gpu;
+  return std::ranges::all_of(model.kinds, [&](const LayerKind& kind) {
+    const Mla* const latents = kind.mla();
+    return latents == nullptr ||
+           (gpu::is_supported_latent(options.kv_cache_dtype, latents->kv_lora_rank, latents->latent_width()) &&
+            latents->qk_head_dim() <= gpu::kExpandedHeadDim && latents->v_head_dim <= gpu::kExpandedValueDim &&
+            !is_integer(options.weights.dtype));
+  });
+}
+
 [[nodiscard]] std::vector<std::string> unserved_by_own(const sim::Machine& machine, const ModelShape& model,
                                                        const EngineOptions& options) {
   std::vector<std::string> found = unserved_products(machine, model, options);
@@ -140,9 +153,8 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
                     priced);
   if (model.has_compressed_entries())
     found.push_back("no kernel of dculab attends over compressed entries" + priced);
-  else if (model.has_latents())
-    found.push_back("no kernel of dculab attends over latents" + priced);
-  if (!model.kv_sources.empty()) found.push_back("no kernel of dculab reads another layer's K and V" + priced);
+  else if (!serves_latents(model, options))
+    found.push_back("no kernel of dculab attends over latents of such sizes, weights or cache" + priced);
   if (is_kivi(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
   if (options.kv_retention.policy != RetentionPolicy::all)

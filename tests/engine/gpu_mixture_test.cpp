@@ -5,22 +5,11 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
-#include "tests/engine/support/golden_steps.hpp"
-#include "tests/engine/support/small_gpu_model.hpp"
-#include "tests/engine/support/wide_heads.hpp"
+#include "tests/engine/support/gpu_golden_steps.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/sanitized.hpp"
 
 namespace dculab::engine {
 namespace {
-
-constexpr GpuStepLimits kLimits{.max_num_batched_tokens = 256, .max_num_seqs = 8};
-
-// Heads of 32 values, the smallest that the GPU kernels serve.
-ModelWeights golden_weights(const std::string& variant) {
-  const ModelWeights weights = load_weights(kFamilyFolder / variant);
-  return weights.shape.heads().head_dim >= 32 ? weights : with_wide_heads(weights);
-}
 
 // Random weights of a golden's shape, as wide as int4 kernels need.
 ModelWeights random_mixture(const std::string& variant, std::optional<WeightFormat> format) {
@@ -33,33 +22,6 @@ ModelWeights random_mixture(const std::string& variant, std::optional<WeightForm
   }
   shape.quantization = format;
   return random_weights(shape, 7);
-}
-
-// All prompts in one step, then their golden continuations together. Where the same experts were chosen, logits are the
-// CPU engine's within `tolerance`. Returns how many steps chose others.
-int steps_of_other_experts(const GoldenModel& golden, const ModelWeights& weights, Dtype activation, int wave_size,
-                           double tolerance) {
-  Stepper cpu(weights, {.kv_dtype = Dtype::f16});
-  Stepper gpu(host_gpu(wave_size), weights,
-              {.kv_dtype = Dtype::f16, .num_tokens = 512, .activation_dtype = activation, .limits = kLimits});
-  const std::vector<GoldenPrompt> prompts = golden.prompts();
-  const std::size_t steps = kSanitized ? 4 : prompts[0].greedy.size();
-  int others = 0;
-  std::vector<Feed> feeds(prompts.size());
-  for (std::size_t step = 0; step < steps; ++step) {
-    for (std::size_t i = 0; i < prompts.size(); ++i)
-      feeds[i] = step == 0 ? Feed{static_cast<SequenceId>(i), Phase::prefill, prompts[i].tokens}
-                           : Feed{static_cast<SequenceId>(i), Phase::decode, {prompts[i].greedy[step - 1]}};
-    const double difference = relative_difference(gpu.step(feeds), cpu.step(feeds));
-    const ExpertHistogram got = gpu.executor().take_expert_histogram();
-    const ExpertHistogram expected = cpu.executor().take_expert_histogram();
-    CHECK(got.layer_steps == expected.layer_steps);
-    if (got.choices != expected.choices)
-      ++others;
-    else
-      CHECK(difference <= tolerance);
-  }
-  return others;
 }
 
 }  // namespace
@@ -90,7 +52,7 @@ TEST_CASE("mixtures on --device host-gpu: int4 and F16 experts give the CPU's lo
           random_mixture(variant, is_int4 ? std::optional(WeightFormat{Dtype::int4, 32}) : std::nullopt);
       const double tolerance = 2 * weights.shape.num_layers() * 0x1p-9;
       Stepper cpu(weights, {.kv_dtype = Dtype::bf16});
-      Stepper gpu(host_gpu(32), weights, {.kv_dtype = Dtype::bf16, .limits = kLimits});
+      Stepper gpu(host_gpu(32), weights, {.kv_dtype = Dtype::bf16, .limits = kGoldenLimits});
       CHECK(relative_difference(ragged_steps(gpu), ragged_steps(cpu)) <= tolerance);
       const std::vector<Feed> long_prompt{{9, Phase::prefill, tokens_from(4, 200)}};
       CHECK(relative_difference(gpu.step(long_prompt), cpu.step(long_prompt)) <= tolerance);

@@ -14,7 +14,6 @@
 #include "engine/generate/generator.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/regroup/mean_pool.hpp"
-#include "kernels/gpu/open_device.hpp"
 #include "tests/engine/support/allocation_counter.hpp"
 #include "tests/engine/support/golden_steps.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
@@ -278,7 +277,6 @@ TEST_CASE("latents and shared K and V: what does not go with them is refused wit
     const ModelWeights weights = load_weights(kFamilyFolder / variant);
     CHECK_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4, .dtype = Dtype::kivi4}, 1),
                       ContainsSubstring("not all of its layers have K and V of their own"));
-    CHECK_THROWS_WITH(Stepper(kernels::gpu::open_host_device({}), weights), ContainsSubstring("use --device cpu"));
     const QuantizeOptions options = options_of(QuantizationMethod::rtn, 4, 8, QuantizedFormat::gptq);
     const std::vector<TokenId> tokens{3, 4, 5};
     CHECK_THROWS_WITH(quantize_model(weights, tokens, options, {}), ContainsSubstring("without --calibration"));

@@ -9,7 +9,15 @@
 namespace dculab::engine {
 namespace {
 
-const std::filesystem::path kShipped = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models/dculab-tiny";
+const std::filesystem::path kModels = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models";
+
+std::vector<std::vector<TokenId>> prompts_of(const std::filesystem::path& model) {
+  const Tokenizer tokenizer = Tokenizer::load((model / "tokenizer.json").string());
+  std::vector<std::vector<TokenId>> prompts;
+  for (const char* prompt : {"Once upon a time", "The dog ran to the park, and", "Tom"})
+    prompts.push_back(tokenizer.encode(prompt, SpecialTokens::add));
+  return prompts;
+}
 
 // Prefill of all prompts in one step, then greedy decode of all together. Returns the tokens of each, in turns.
 std::vector<TokenId> greedy_tokens(Stepper& stepper, const std::vector<std::vector<TokenId>>& prompts, int count) {
@@ -40,11 +48,8 @@ constexpr Variant kVariants[] = {{Dtype::f32, Dtype::bf16, 1, 64},  {Dtype::f32,
 }  // namespace
 
 TEST_CASE("the whole shipped model on --device host-gpu gives the CPU engine's greedy tokens", "[gpu]") {
-  const ModelWeights weights = load_weights(kShipped);
-  const Tokenizer tokenizer = Tokenizer::load((kShipped / "tokenizer.json").string());
-  std::vector<std::vector<TokenId>> prompts;
-  for (const char* prompt : {"Once upon a time", "The dog ran to the park, and", "Tom"})
-    prompts.push_back(tokenizer.encode(prompt, SpecialTokens::add));
+  const ModelWeights weights = load_weights(kModels / "dculab-tiny");
+  const auto prompts = prompts_of(kModels / "dculab-tiny");
   constexpr int kTokens = kSanitized ? 2 : 6;
   Stepper cpu(weights);
   const std::vector<TokenId> expected = greedy_tokens(cpu, prompts, kTokens);
@@ -59,6 +64,20 @@ TEST_CASE("the whole shipped model on --device host-gpu gives the CPU engine's g
                  .num_tokens = 256,
                  .activation_dtype = variant.activation});
     CHECK(greedy_tokens(gpu, prompts, kTokens) == expected);
+  }
+}
+
+TEST_CASE("shipped models with latent and cross-layer attention give the CPU engine's greedy tokens on host-gpu",
+          "[gpu]") {
+  for (const char* const name : {"dculab-tiny-mla-moe", "dculab-tiny-cla2"}) {
+    INFO(name);
+    const ModelWeights weights = load_weights(kModels / name);
+    const auto prompts = prompts_of(kModels / name);
+    constexpr int kTokens = kSanitized ? 2 : 6;
+    Stepper cpu(weights);
+    Stepper gpu(kernels::gpu::open_host_device({}), weights,
+                {.kv_dtype = Dtype::f16, .num_tokens = 256, .activation_dtype = Dtype::f16});
+    CHECK(greedy_tokens(gpu, prompts, kTokens) == greedy_tokens(cpu, prompts, kTokens));
   }
 }
 

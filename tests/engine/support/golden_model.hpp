@@ -26,7 +26,7 @@ inline const std::vector<std::string> kFamilyVariants{
 inline const std::vector<std::string> kMixtureVariants{"mixtral", "mixtral_fused", "qwen2_moe", "qwen3_moe",
                                                        "glm4_moe"};
 
-// With latent attention and mixtures of experts; and layers that read the K and V of an earlier one. CPU only.
+// With latent attention and mixtures of experts; and layers that read the K and V of an earlier one.
 inline const std::vector<std::string> kLatentVariants{"deepseek_v2", "deepseek_v2_groups", "deepseek_v3"};
 inline const std::vector<std::string> kCrossLayerVariants{"cla"};
 

@@ -23,6 +23,7 @@ struct StepperOptions {
   int num_tokens = 4096;  // that the KV cache holds
   ActivationMode activations = ActivationMode::exact;
   LatentForm prefill_latents = EngineOptions().prefill_latents, decode_latents = EngineOptions().decode_latents;
+  Bytes expanded_kv = KvCacheOptions().expanded_kv;  // CPU only
   // GPU only:
   Dtype activation_dtype = Dtype::f32;
   GpuStepLimits limits{.max_num_batched_tokens = 128, .max_num_seqs = 8};
@@ -48,6 +49,7 @@ class Stepper {
       : Stepper(weights.shape, options) {
     engine_.activation_dtype = options.activation_dtype;
     engine_.attention_split.partition_tokens = options.partition_tokens;
+    options.limits.prefill_latents = options.prefill_latents;
     executor_ = std::make_unique<GpuExecutor>(std::move(device), weights, kv_cache(options),
                                               GpuExecutorOptions{.activation_dtype = options.activation_dtype,
                                                                  .activations = options.activations,
@@ -96,7 +98,10 @@ class Stepper {
   }
 
   [[nodiscard]] KvCacheOptions kv_cache(const StepperOptions& options) const {
-    return {.num_blocks = num_blocks_, .block_size = options.block_size, .dtype = options.kv_dtype};
+    return {.num_blocks = num_blocks_,
+            .block_size = options.block_size,
+            .dtype = options.kv_dtype,
+            .expanded_kv = options.expanded_kv};
   }
 
   // Neighbouring blocks of a sequence lie apart: the stride is a prime that divides no number of blocks used here.

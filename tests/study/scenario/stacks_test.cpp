@@ -127,13 +127,14 @@ TEST_CASE("weights that no product of a stack takes are refused with what each t
 TEST_CASE("weights that our own GPU kernels do not take are said") {
   const ModelShape model = sim::test::llama_3_8b();
   const sim::Machine own = resolve_machine("z100");
-  for (const Dtype dtype : {Dtype::int2, Dtype::int3, Dtype::fp8_e4m3}) {
+  for (const Dtype dtype : {Dtype::int2, Dtype::int3}) {
     REQUIRE(unserved(own, model, stored_in({dtype, 0})).size() == 1);
     CHECK_THAT(unserved(own, model, stored_in({dtype, 0})).front(),
                ContainsSubstring("no kernel of dculab multiplies weights of " + std::string(name(dtype))) &&
-                   ContainsSubstring("takes weights of f32, f16, bf16, int4, int8 (one scale a row) with"));
+                   ContainsSubstring("takes weights of f32, f16, bf16, fp8_e4m3, int4, int8 (one scale a row) with"));
   }
   CHECK(unserved(own, model, stored_in({Dtype::int4, 128})).empty());
+  CHECK(unserved(own, model, stored_in({Dtype::fp8_e4m3, 0})).empty());
   CHECK(unserved(own, model, stored_in({Dtype::int8, -1}, ActivationMode::int8)).empty());
   CHECK(unserved(own, model, stored_in({Dtype::int8, -1})).size() == 1);
   const sim::Machine cpu = resolve_machine("x86-server");
@@ -143,15 +144,20 @@ TEST_CASE("weights that our own GPU kernels do not take are said") {
              ContainsSubstring("no kernel of dculab multiplies weights of mxfp4: priced as if one did; dculab_cpu"));
 }
 
-TEST_CASE("latents and shared KV are told where no kernel of ours has them") {
+TEST_CASE("latents are told where no kernel of ours takes their sizes, weights or cache") {
   ModelShape model = sim::test::llama_3_8b();
   model.kinds[0].attention = Mla{
       .num_attention_heads = 16, .kv_lora_rank = 64, .qk_nope_head_dim = 32, .qk_rope_head_dim = 16, .v_head_dim = 32};
   const EngineOptions options = stored_in({});
-  REQUIRE(unserved(resolve_machine("z100"), model, options).size() == 1);
-  CHECK_THAT(unserved(resolve_machine("z100"), model, options).front(), ContainsSubstring("over latents on a GPU"));
+  CHECK(unserved(resolve_machine("z100"), model, options).empty());
   CHECK(unserved(resolve_machine("x86-server"), model, options).empty());
   CHECK(unserved(running("h100-sxm", "vllm"), model, options).empty());
+  REQUIRE(unserved(resolve_machine("z100"), model, stored_in({Dtype::int4, 32})).size() == 1);
+  CHECK_THAT(unserved(resolve_machine("z100"), model, stored_in({Dtype::int4, 32})).front(),
+             ContainsSubstring("attends over latents of such sizes, weights or cache on a GPU"));
+  std::get<Mla>(model.kinds[0].attention).v_head_dim = 256;
+  CHECK(unserved(resolve_machine("z100"), model, options).size() == 1);
+  CHECK(unserved(resolve_machine("x86-server"), model, options).empty());
 }
 
 TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is none, and said where nobody knows") {

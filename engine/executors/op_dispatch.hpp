@@ -1,0 +1,82 @@
+// Which member of an executor runs an op: one table for all executors.
+#pragma once
+
+#include "engine/executors/plan_walk.hpp"
+
+namespace dculab::engine {
+
+// Calls execute_NAME(op, layer) of an executor that has it as a friend. Throws std::invalid_argument for ops that no
+// executor runs.
+struct OpDispatch {
+  template <class Executor>
+  static void run(Executor& executor, const Op& op, const ModelShape& shape, int layer) {
+    require_depth(op, shape);
+    switch (op.kind) {
+      case OpKind::embedding:
+        return executor.execute_embedding(op);
+      case OpKind::rms_norm:
+      case OpKind::layer_norm:
+        return executor.execute_norm(op, layer);
+      case OpKind::matmul:
+        return run_matmul(executor, op, layer);
+      case OpKind::qk_norm:
+      case OpKind::rope_and_cache:
+      case OpKind::attention_prefill:
+      case OpKind::attention_decode:
+        return layer_of(op, shape).mla() != nullptr ? run_latent(executor, op, layer) : run_gqa(executor, op, layer);
+      case OpKind::residual_add:
+        return executor.execute_residual_add(op, layer);
+      case OpKind::soft_cap:
+        return executor.execute_soft_cap(op);
+      case OpKind::route_tokens:
+        return executor.execute_route(op, layer);
+      case OpKind::combine_experts:
+        return executor.execute_combine(op, layer);
+      case OpKind::activation_mul:
+        return executor.execute_activation(op);
+      default:
+        return run_of_some(executor, op, layer);
+    }
+  }
+
+ private:
+  [[nodiscard]] static Phase phase_of(const Op& op) {
+    return op.kind == OpKind::attention_prefill ? Phase::prefill : Phase::decode;
+  }
+
+  // Products of all tokens, of experts, of heads, and those that expand latents.
+  template <class Executor>
+  static void run_matmul(Executor& executor, const Op& op, int layer) {
+    const bool of_groups = op.groups.count > 0;
+    if (op.weight == WeightSlot::kv_b_proj)
+      return of_groups ? executor.execute_absorption(op, layer) : executor.execute_expansion(op, layer);
+    of_groups ? executor.execute_expert_matmul(op, layer) : executor.execute_matmul(op, layer);
+  }
+
+  template <class Executor>
+  static void run_gqa(Executor& executor, const Op& op, int layer) {
+    if (op.kind == OpKind::qk_norm) return executor.execute_qk_norm(op, layer);
+    if (op.kind == OpKind::rope_and_cache) return executor.execute_rope_and_cache(op, layer);
+    executor.execute_attention(op, layer, phase_of(op));
+  }
+
+  template <class Executor>
+  static void run_latent(Executor& executor, const Op& op, int layer) {
+    if (op.kind == OpKind::qk_norm) return executor.execute_latent_norm(op, layer);
+    if (op.kind == OpKind::rope_and_cache) return executor.execute_latent_cache(op, layer);
+    executor.execute_latent_attention(op, layer, phase_of(op));
+  }
+
+  // What some executors run, or none.
+  template <class Executor>
+  static void run_of_some(Executor& executor, const Op& op, int layer) {
+    if (op.kind == OpKind::shift_sink_keys) return executor.execute_shift_sink_keys(op, layer);
+    if (op.kind == OpKind::attention_scores) return executor.execute_attention_scores(op, layer);
+    const bool of_several = op.kind == OpKind::all_reduce || op.kind == OpKind::all_gather ||
+                            op.kind == OpKind::dispatch_tokens || op.kind == OpKind::return_tokens;
+    require(!of_several, op, "is for several devices: the engine runs on one");
+    require(false, op, "is of a part of a model that is priced, not run");
+  }
+};
+
+}  // namespace dculab::engine

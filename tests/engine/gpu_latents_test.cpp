@@ -1,0 +1,212 @@
+// Latent and cross-layer attention, and FP8 weights, with the GPU kernels, run on the host: the logits and tokens of
+// the CPU engine.
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "engine/checkpoint/random_weights.hpp"
+#include "tests/engine/support/gpu_golden_steps.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+// DeepSeek-V3's shape with small parts; rows of latents are 48 values, which FP8 caches take.
+ModelShape latent_shape(int max_position_embeddings = 512) {
+  ModelShape shape = golden_weights("deepseek_v3").shape;
+  shape.max_position_embeddings = max_position_embeddings;
+  for (LayerKind& kind : shape.kinds) std::get<Mla>(kind.attention).kv_lora_rank = 40;
+  return shape;
+}
+
+// Roundings to F16 as gpu_logits_test.cpp counts them. The CPU engine's expanded K and V, and its queries over latents,
+// are F32. Of each layer, in prefill: K, which counts twice, because an error e of a score changes its weight by a
+// factor of 1 + 2 e; V; and the latent, where another last bit rounds to the next value of the cache. In decode the
+// query, twice, and the latent. In F16 also two norms and those of both latents, qkv_a_proj, q_b_proj, the rotated
+// parts, both absorbed products, attention and o_proj; of experts and shared experts gate and up, SiLU, down_proj, and
+// their sum.
+double latent_tolerance(const ModelShape& shape, Dtype activation) {
+  const double layers = shape.num_layers();
+  return (activation == Dtype::f32 ? 4 * layers + 1 : 22 * layers + 2) * 0x1p-11;
+}
+
+std::string gpu_refusal(const ModelWeights& weights, const StepperOptions& options) {
+  try {
+    Stepper(host_gpu(), weights, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+// Where two experts are nearly as good, roundings may move a token to the other.
+TEST_CASE("latents on --device host-gpu: experts and logits are those of the CPU engine", "[gpu]") {
+  int wave_size = 64;
+  for (const std::string& variant : kLatentVariants) {
+    INFO(variant);
+    const GoldenModel golden(variant, kFamilyFolder);
+    const ModelWeights weights = load_weights(golden.folder());
+    for (const Dtype activation : {Dtype::f32, Dtype::f16}) {
+      const double tolerance = latent_tolerance(weights.shape, activation);
+      CHECK(steps_of_other_experts(golden, weights, activation, wave_size, tolerance) <= 2);
+    }
+    wave_size = 96 - wave_size;  // 64 and 32 in turn
+  }
+}
+
+TEST_CASE("latents and shared K and V on --device host-gpu: greedy tokens are those of transformers", "[gpu]") {
+  std::vector<std::string> variants = kLatentVariants;
+  variants.insert(variants.end(), kCrossLayerVariants.begin(), kCrossLayerVariants.end());
+  for (const std::string& variant : variants) {
+    INFO(variant);
+    const GoldenModel golden(variant, kFamilyFolder);
+    const std::vector<GoldenPrompt> prompts = golden.prompts();
+    Stepper stepper(host_gpu(), golden_weights(variant),
+                    {.kv_dtype = Dtype::f16, .num_tokens = 512, .limits = kGoldenLimits});
+    std::vector<Feed> feeds;
+    for (std::size_t i = 0; i < prompts.size(); ++i)
+      feeds.push_back({static_cast<SequenceId>(i), Phase::prefill, prompts[i].tokens});
+    for (std::size_t token = 0; token < (kSanitized ? 3 : prompts[0].greedy.size()); ++token) {
+      const std::vector<Logits> rows = stepper.step(feeds);
+      for (std::size_t i = 0; i < prompts.size(); ++i) {
+        REQUIRE(best_token(rows[i]) == prompts[i].greedy[token]);
+        feeds[i] = {static_cast<SequenceId>(i), Phase::decode, {prompts[i].greedy[token]}};
+      }
+    }
+  }
+}
+
+TEST_CASE("shared K and V on --device host-gpu: logits are those of the CPU engine, and blocks are copied once",
+          "[gpu]") {
+  const ModelWeights weights = golden_weights("cla");
+  for (const int wave_size : {64, 32}) {
+    Stepper cpu(weights, {.kv_dtype = Dtype::f16}), gpu(host_gpu(wave_size), weights, {.kv_dtype = Dtype::f16});
+    CHECK(relative_difference(ragged_steps(gpu), ragged_steps(cpu)) <= (3 * 4 + 1) * 0x1p-11);
+  }
+  const GpuKvStorage storage(host_gpu(), weights.shape, {.num_blocks = 4});
+  CHECK(storage.layer(0).k == storage.layer(1).k);
+  CHECK(storage.layer(0).v == storage.layer(3).v);
+  CHECK(storage.layer(2).k != storage.layer(0).k);
+}
+
+TEST_CASE("latents on --device host-gpu: each form in each phase, from every cache", "[gpu]") {
+  const ModelWeights weights = random_weights(latent_shape(), 21);
+  for (const auto& [dtype, roundoff] :
+       {std::pair{Dtype::f16, 0x1p-11}, {Dtype::bf16, 0x1p-9}, {Dtype::fp8_e4m3, 0x1p-4}, {Dtype::fp8_e5m2, 0x1p-3}}) {
+    Stepper cpu(weights, {.kv_dtype = dtype});
+    const std::vector<Logits> expected = ragged_steps(cpu);
+    for (const LatentForm prefill : {LatentForm::expand, LatentForm::absorb})
+      for (const LatentForm decode : {LatentForm::expand, LatentForm::absorb}) {
+        if (dtype != Dtype::f16 && prefill != decode) continue;
+        INFO(name(dtype) << ", prefill " << static_cast<int>(prefill) << ", decode " << static_cast<int>(decode));
+        Stepper gpu(host_gpu(dtype == Dtype::bf16 ? 32 : 64), weights,
+                    {.block_size = 4, .kv_dtype = dtype, .prefill_latents = prefill, .decode_latents = decode});
+        // Another last bit of a latent may round to the next value of the cache: of each layer, once.
+        CHECK(relative_difference(ragged_steps(gpu), expected) <=
+              latent_tolerance(weights.shape, Dtype::f32) + weights.shape.num_layers() * roundoff);
+      }
+  }
+}
+
+// With no room for two heads, latents are expanded head by head: the same bits.
+TEST_CASE("latents on --device host-gpu: chunks, and heads that are expanded one by one, give what one step gives",
+          "[gpu]") {
+  const ModelWeights weights = random_weights(latent_shape(), 22);
+  const std::vector<TokenId> prompt = tokens_from(3, 90);
+  StepperOptions options{.kv_dtype = Dtype::f16, .limits = kGoldenLimits};
+  Stepper whole(host_gpu(), weights, options);
+  const std::vector<Logits> expected =
+      whole.step({{0, Phase::prefill, prompt}, {1, Phase::prefill, tokens_from(5, 7)}});
+  options.limits.expanded_kv = Bytes(1);
+  Stepper by_head(host_gpu(), weights, options);
+  CHECK(by_head.step({{0, Phase::prefill, prompt}, {1, Phase::prefill, tokens_from(5, 7)}}) == expected);
+  Stepper chunked(host_gpu(32), weights, options);
+  const Logits last = prefill_in_chunks(chunked, 0, prompt, 37);
+  CHECK(relative_difference({last}, {expected[0]}) <= latent_tolerance(weights.shape, Dtype::f32));
+}
+
+TEST_CASE("latents on --device host-gpu: long contexts in partitions give the CPU's logits", "[gpu]") {
+  const ModelWeights weights = random_weights(latent_shape(), 23);
+  const std::vector<Feed> prompts{{0, Phase::prefill, tokens_from(1, 100)}, {1, Phase::prefill, tokens_from(2, 20)}};
+  const std::vector<Feed> next{{0, Phase::decode, {9}}, {1, Phase::decode, {10}}};
+  Stepper cpu(weights, {.kv_dtype = Dtype::f16});
+  static_cast<void>(cpu.step(prompts));
+  const std::vector<Logits> expected = cpu.step(next);
+  for (const int partition_tokens : {0, 16, 40}) {
+    Stepper gpu(host_gpu(), weights, {.kv_dtype = Dtype::f16, .partition_tokens = partition_tokens});
+    static_cast<void>(gpu.step(prompts));
+    CHECK(relative_difference(gpu.step(next), expected) <= latent_tolerance(weights.shape, Dtype::f32));
+  }
+}
+
+TEST_CASE("latents on --device host-gpu: time goes to the op that takes it", "[gpu]") {
+  const ModelWeights weights = random_weights(latent_shape(), 24);
+  Stepper gpu(host_gpu(), weights, {.kv_dtype = Dtype::f16});
+  const StepPlan plan = gpu.plan({{0, Phase::prefill, tokens_from(1, 30)}, {1, Phase::prefill, tokens_from(2, 9)}});
+  const StepResult result = gpu.executor().run(plan);
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    INFO(plan.ops[i].name);
+    CHECK(result.op_durations[i].value() > 0);
+  }
+}
+
+TEST_CASE("FP8 checkpoints on --device host-gpu: logits are the CPU engine's, greedy tokens those of transformers",
+          "[gpu]") {
+  int wave_size = 64;
+  for (const char* const variant : {"block", "channel", "tensor"}) {
+    const GoldenModel golden(variant, std::filesystem::path(DCULAB_SOURCE_DIR) / "tests/golden/fp8");
+    const ModelWeights weights = load_weights(golden.folder());
+    const std::vector<GoldenPrompt> prompts = golden.prompts();
+    for (const Dtype activation : {Dtype::f32, Dtype::f16}) {
+      INFO(variant << " " << name(activation));
+      Stepper cpu(weights, {.kv_dtype = Dtype::f16});
+      Stepper gpu(host_gpu(wave_size), weights,
+                  {.kv_dtype = Dtype::f16, .activation_dtype = activation, .limits = kGoldenLimits});
+      // As gpu_logits_test.cpp counts roundings.
+      const double layers = weights.shape.num_layers();
+      const double tolerance = (activation == Dtype::f32 ? 3 * layers + 1 : 11 * layers + 2) * 0x1p-11;
+      std::vector<Feed> feeds;
+      for (std::size_t i = 0; i < prompts.size(); ++i)
+        feeds.push_back({static_cast<SequenceId>(i), Phase::prefill, prompts[i].tokens});
+      for (std::size_t token = 0; token < (kSanitized ? 2 : prompts[0].greedy.size()); ++token) {
+        const std::vector<Logits> rows = gpu.step(feeds);
+        CHECK(relative_difference(rows, cpu.step(feeds)) <= tolerance);
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+          if (activation == Dtype::f32) CHECK(best_token(rows[i]) == prompts[i].greedy[token]);
+          feeds[i] = {static_cast<SequenceId>(i), Phase::decode, {prompts[i].greedy[token]}};
+        }
+      }
+    }
+    wave_size = 96 - wave_size;
+  }
+}
+
+// Q, K and V, gate and up are one matrix: their blocks of scales need not begin where blocks of that do.
+TEST_CASE("FP8 mixtures and latents on --device host-gpu give the CPU's logits", "[gpu]") {
+  for (const char* const variant : {"qwen2_moe", "deepseek_v3"}) {
+    INFO(variant);
+    ModelShape shape = golden_weights(variant).shape;
+    shape.quantization = WeightFormat{Dtype::fp8_e4m3, 0};
+    const ModelWeights weights = random_weights(shape, 25);
+    Stepper cpu(weights, {.kv_dtype = Dtype::f16}), gpu(host_gpu(32), weights, {.kv_dtype = Dtype::f16});
+    CHECK(relative_difference(ragged_steps(gpu), ragged_steps(cpu)) <= latent_tolerance(shape, Dtype::f32));
+  }
+}
+
+TEST_CASE("latents that no GPU kernel serves are refused before anything runs", "[gpu]") {
+  CHECK(gpu_refusal(golden_weights("deepseek_v2"), {.kv_dtype = Dtype::f16}) == "none");
+  CHECK(gpu_refusal(golden_weights("deepseek_v2"), {.kv_dtype = Dtype::fp8_e4m3}) ==
+        "latents of 16 values with keys of 8 are not supported on the GPU in kv_cache_dtype fp8_e4m3; use f16 or bf16, "
+        "or --device cpu");
+  ModelShape shape = latent_shape();
+  shape.quantization = WeightFormat{Dtype::int4, 8};
+  CHECK(gpu_refusal(random_weights(shape, 1), {.kv_dtype = Dtype::f16}) ==
+        "latent attention with weights of int4 is not supported on the GPU; use --device cpu");
+  ModelWeights wide = golden_weights("deepseek_v2");
+  for (LayerKind& kind : wide.shape.kinds) std::get<Mla>(kind.attention).v_head_dim = 136;
+  CHECK(gpu_refusal(wide, {.kv_dtype = Dtype::f16}) ==
+        "v_head_dim 136 is not supported on the GPU; there are kernels for multiples of 8 up to 128");
+}
+
+}  // namespace dculab::engine
