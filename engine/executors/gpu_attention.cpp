@@ -11,6 +11,10 @@ int longest_query(const AttentionInputs& inputs) {
   return longest;
 }
 
+int longest_context(const AttentionInputs& inputs) {
+  return inputs.context_lens.empty() ? 0 : *std::ranges::max_element(inputs.context_lens);
+}
+
 kernels::gpu::Output offset_by(const kernels::gpu::Output& tensor, std::int64_t value) {
   return {static_cast<std::byte*>(tensor.data) + value * bits(tensor.dtype) / 8, tensor.dtype};
 }
@@ -21,17 +25,19 @@ std::byte* GpuAttention::first_row(std::byte* rows, std::int64_t row_values) con
   return rows + inputs.first_token * row_values * bits(activation_dtype) / 8;
 }
 
-kernels::gpu::PagedAttention GpuAttention::decode() const {
-  const auto longest = std::max_element(inputs.context_lens.begin(), inputs.context_lens.end());
-  return {.q = {first_row(qkv, q_stride()), activation_dtype},
+kernels::gpu::PagedAttention GpuAttention::decode(int first, int count) const {
+  const auto of_sequence = [&](std::byte* rows, std::int64_t row_values) {
+    return first_row(rows, row_values) + first * row_values * bits(activation_dtype) / 8;
+  };
+  return {.q = {of_sequence(qkv, q_stride()), activation_dtype},
           .q_stride = q_stride(),
           .cache = cache,
-          .block_tables = on_device.block_tables.as<std::int32_t>(),
+          .block_tables = on_device.block_tables.as<std::int32_t>() + std::ptrdiff_t{first} * inputs.max_blocks_per_seq,
           .max_blocks_per_seq = inputs.max_blocks_per_seq,
-          .context_lens = on_device.context_lens.as<std::int32_t>(),
-          .max_context_len = longest == inputs.context_lens.end() ? 0 : *longest,
-          .out = {first_row(out, layer.heads.query_width()), activation_dtype},
-          .num_seqs = inputs.num_seqs,
+          .context_lens = on_device.context_lens.as<std::int32_t>() + first,
+          .max_context_len = longest_context(inputs),
+          .out = {of_sequence(out, layer.heads.query_width()), activation_dtype},
+          .num_seqs = count,
           .num_heads = layer.heads.num_attention_heads,
           .scale = scale(),
           .score_cap = kernels::gpu::ScoreCap(static_cast<float>(layer.logit_soft_cap)),

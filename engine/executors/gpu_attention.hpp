@@ -14,6 +14,9 @@ namespace dculab::engine {
 // The most new tokens of a sequence.
 [[nodiscard]] int longest_query(const AttentionInputs& inputs);
 
+// The longest context of a sequence; 0 without any.
+[[nodiscard]] int longest_context(const AttentionInputs& inputs);
+
 // A tensor from value `value` on.
 [[nodiscard]] kernels::gpu::Output offset_by(const kernels::gpu::Output& tensor, std::int64_t value);
 
@@ -29,7 +32,8 @@ struct GpuAttention {
   float* workspace = nullptr;                 // decode: see paged_attention_workspace()
   const float* alibi_slopes = nullptr;        // [num_attention_heads], or null
 
-  [[nodiscard]] kernels::gpu::PagedAttention decode() const;
+  // Of `count` sequences from the `first` on.
+  [[nodiscard]] kernels::gpu::PagedAttention decode(int first, int count) const;
   [[nodiscard]] kernels::gpu::PrefillAttention prefill() const;
 
  private:

@@ -75,6 +75,12 @@ constexpr std::array kOfActivationDtype{Buffer::normed,
 
 }  // namespace
 
+std::int64_t decode_partials(const ModelShape& shape, int longest_context, int partition_tokens) {
+  const Heads heads = shape.heads();
+  return lower::dculab_gpu::paged_attention_workspace(1, heads.num_attention_heads, heads.head_dim, longest_context,
+                                                      partition_tokens);
+}
+
 std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& limits, int partition_tokens,
                                  int longest_context) {
   const int hidden = shape.hidden_size;
@@ -90,9 +96,9 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
                                           {width(shape, Buffer::up), hidden},
                                           {hidden, width(shape, Buffer::activated)}};
   const int num_experts = width(shape, Buffer::router_logits);
-  auto floats = static_cast<std::size_t>(
-      lower::dculab_gpu::paged_attention_workspace(limits.max_num_seqs, shape.heads().num_attention_heads,
-                                                   shape.heads().head_dim, longest_context, partition_tokens));
+  const std::int64_t of_one = decode_partials(shape, longest_context, partition_tokens);
+  const auto most = std::max(of_one, static_cast<std::int64_t>(limits.decode_partials / Bytes(sizeof(float))));
+  auto floats = static_cast<std::size_t>(std::min(of_one * limits.max_num_seqs, most));
   for (int m = 1; m <= limits.max_num_batched_tokens; ++m) {
     for (const auto& [n, k] : matrices) floats = std::max(floats, of_matrix(layers.dtype, m, n, k));
     floats = std::max(floats, of_matrix(shape.head_format(layers).dtype, m, shape.vocab_size, hidden));

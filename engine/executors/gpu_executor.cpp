@@ -59,15 +59,9 @@ using SteadyClock = std::chrono::steady_clock;
   return std::min(kv.num_blocks, (shape.max_position_embeddings + kv.block_size - 1) / kv.block_size);
 }
 
-[[nodiscard]] int longest_context(const ModelShape& shape, const KvCacheOptions& kv) {
+[[nodiscard]] int longest_cached(const ModelShape& shape, const KvCacheOptions& kv) {
   const std::int64_t cached = std::int64_t{kv.num_blocks} * kv.block_size;
   return static_cast<int>(std::min<std::int64_t>(shape.max_position_embeddings, cached));
-}
-
-[[nodiscard]] std::size_t workspace_bytes(const ModelShape& shape, const GpuExecutorOptions& options,
-                                          const KvCacheOptions& kv) {
-  return sizeof(float) *
-         gpu_workspace_floats(shape, options.limits, options.partition_tokens, longest_context(shape, kv));
 }
 
 void refuse_retention(const Op& op) { require(false, op, "is for a CPU: GPU kernels keep every token"); }
@@ -86,9 +80,11 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       device_inputs_(device_, options.limits, max_blocks_per_seq_),
       positions_(upload_positions(device_, shape_)),
       routing_(device_, shape_, options.limits.max_num_batched_tokens),
-      expanded_(device_, shape_, options.activation_dtype, longest_context(shape_, kv_cache),
+      expanded_(device_, shape_, options.activation_dtype, longest_cached(shape_, kv_cache),
                 options.limits.expanded_kv),
-      workspace_(device_, workspace_bytes(shape_, options_, kv_cache)),
+      workspace_floats_(
+          gpu_workspace_floats(shape_, options.limits, options.partition_tokens, longest_cached(shape_, kv_cache))),
+      workspace_(device_, workspace_floats_ * sizeof(float)),
       logits_(static_cast<std::size_t>(options.limits.max_num_seqs) * static_cast<std::size_t>(shape_.vocab_size)) {}
 
 GpuExecutor::~GpuExecutor() = default;
@@ -234,8 +230,8 @@ void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
                                .out = activations_[Buffer::attention].as<std::byte>(),
                                .workspace = workspace_.as<float>(),
                                .alibi_slopes = positions_[op.layer_kind].alibi_slopes.as<float>()};
-  if (phase == Phase::decode) return device_->paged_attention(attention.decode());
-  device_->prefill_attention(attention.prefill());
+  if (phase == Phase::prefill) return device_->prefill_attention(attention.prefill());
+  for_decode_runs(inputs, [&](int first, int count) { device_->paged_attention(attention.decode(first, count)); });
 }
 
 void GpuExecutor::execute_shift_sink_keys(const Op& op, int /*layer*/) { refuse_retention(op); }

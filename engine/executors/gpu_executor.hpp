@@ -1,6 +1,7 @@
 // Runs a step plan with the GPU kernels: on a DCU or another GPU, or on the host for checking.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -93,6 +94,9 @@ class GpuExecutor final : public ModelExecutor {
   void attend_expanded(const Op& op, int layer, Phase phase);
   void expand(const GpuExpandedPart& part, int layer, Phase phase);
   void attend_to_expanded(const Op& op, const GpuExpandedPart& part, Phase phase);
+  // Calls serve(first, count) for runs of the phase's sequences whose partial results fit into the workspace.
+  template <class Serve>
+  void for_decode_runs(const AttentionInputs& inputs, Serve&& serve) const;
   void keep_logits_rows();
   void begin_op(std::size_t index);  // of the plan: until the next one, time is its own
   void record_mark();
@@ -117,13 +121,24 @@ class GpuExecutor final : public ModelExecutor {
   GpuExpandedKv expanded_;
   const Op* expansion_ = nullptr;        // of the attention that comes next
   Phase latent_phase_ = Phase::prefill;  // whose attention the ops that come belong to
-  DeviceMemory workspace_;               // of split-k matmuls and of partitioned attention, one after the other
-  const StepPlan* plan_ = nullptr;       // that runs
+  std::size_t workspace_floats_ = 0;
+  DeviceMemory workspace_;          // of split-k matmuls and of partitioned attention, one after the other
+  const StepPlan* plan_ = nullptr;  // that runs
   StepInputs inputs_;
   std::vector<float> logits_;  // [max_num_seqs, vocab_size]
   OpTiming timing_ = OpTiming::on;
   std::vector<std::unique_ptr<kernels::gpu::TimeMark>> marks_;  // before each executed op, and after the last
   std::vector<std::size_t> marked_ops_;                         // of the plan, in order of execution
 };
+
+template <class Serve>
+void GpuExecutor::for_decode_runs(const AttentionInputs& inputs, Serve&& serve) const {
+  int longest = 0;
+  for (const std::int32_t context : inputs.context_lens) longest = std::max(longest, context);
+  const std::int64_t of_one = decode_partials(shape_, longest, options_.partition_tokens);
+  const std::int64_t fit = of_one == 0 ? inputs.num_seqs : static_cast<std::int64_t>(workspace_floats_) / of_one;
+  const int run = static_cast<int>(std::clamp<std::int64_t>(fit, 1, std::max(1, inputs.num_seqs)));
+  for (int first = 0; first < inputs.num_seqs; first += run) serve(first, std::min(run, inputs.num_seqs - first));
+}
 
 }  // namespace dculab::engine

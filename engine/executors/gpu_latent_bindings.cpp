@@ -126,20 +126,27 @@ void GpuExecutor::execute_latent_attention(const Op& op, int layer, Phase phase)
   if (!op.attention.is_latent) return attend_expanded(op, layer, phase);
   require(op.attention.kv_dtype == kv_.options().dtype, op, "is planned for another KV cache");
   const GpuStepInputs::Attention& on_device = phase == Phase::prefill ? device_inputs_.prefill : device_inputs_.decode;
-  device_->latent_attention({.sizes = latent_sizes(attention),
-                             .q = input(Buffer::latent_queries),
-                             .cache = kv_.layer(layer),
-                             .block_tables = on_device.block_tables.as<std::int32_t>(),
-                             .max_blocks_per_seq = inputs.max_blocks_per_seq,
-                             .query_start_loc = on_device.query_start_loc.as<std::int32_t>(),
-                             .context_lens = on_device.context_lens.as<std::int32_t>(),
-                             .max_query_len = longest_query(inputs),
-                             .max_context_len = std::ranges::max(inputs.context_lens),
-                             .out = output(Buffer::latent_outputs),
-                             .num_seqs = inputs.num_seqs,
-                             .scale = static_cast<float>(attention.score_scale()),
-                             .partition_tokens = options_.partition_tokens,
-                             .workspace = workspace_.as<float>()});
+  const std::int64_t heads = attention.num_attention_heads;
+  const auto attend = [&](int first, int count) {  // of several runs each sequence has one token
+    const Output q = at(Buffer::latent_queries, first * heads * attention.latent_width());
+    device_->latent_attention(
+        {.sizes = latent_sizes(attention),
+         .q = {q.data, q.dtype},
+         .cache = kv_.layer(layer),
+         .block_tables = on_device.block_tables.as<std::int32_t>() + std::ptrdiff_t{first} * inputs.max_blocks_per_seq,
+         .max_blocks_per_seq = inputs.max_blocks_per_seq,
+         .query_start_loc = on_device.query_start_loc.as<std::int32_t>(),
+         .context_lens = on_device.context_lens.as<std::int32_t>() + first,
+         .max_query_len = longest_query(inputs),
+         .max_context_len = longest_context(inputs),
+         .out = at(Buffer::latent_outputs, first * heads * attention.kv_lora_rank),
+         .num_seqs = count,
+         .scale = static_cast<float>(attention.score_scale()),
+         .partition_tokens = options_.partition_tokens,
+         .workspace = workspace_.as<float>()});
+  };
+  if (longest_query(inputs) > 1) return attend(0, inputs.num_seqs);  // in a single pass
+  for_decode_runs(inputs, attend);
 }
 
 // Some heads of a sequence at a time: their latents are expanded, and attended to.

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/random_weights.hpp"
+#include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/gpu_golden_steps.hpp"
 #include "tests/support/catch.hpp"
 
@@ -191,6 +192,35 @@ TEST_CASE("FP8 mixtures and latents on --device host-gpu give the CPU's logits",
     const ModelWeights weights = random_weights(shape, 25);
     Stepper cpu(weights, {.kv_dtype = Dtype::f16}), gpu(host_gpu(32), weights, {.kv_dtype = Dtype::f16});
     CHECK(relative_difference(ragged_steps(gpu), ragged_steps(cpu)) <= latent_tolerance(shape, Dtype::f32));
+  }
+}
+
+// With room for one sequence's partial results, sequences are served one by one: the same bits.
+TEST_CASE("decodes on --device host-gpu whose partial results do not fit are served in runs", "[gpu]") {
+  for (const ModelWeights& weights : {random_weights(latent_shape(), 26), random_weights(small_model(2), 27)}) {
+    StepperOptions options{.kv_dtype = Dtype::f16, .partition_tokens = 16};
+    Stepper whole(host_gpu(), weights, options);
+    options.limits.decode_partials = Bytes(1);
+    Stepper by_sequence(host_gpu(), weights, options);
+    const std::vector<Feed> prompts{{0, Phase::prefill, tokens_from(1, 60)}, {1, Phase::prefill, tokens_from(2, 20)}};
+    const std::vector<Feed> next{{0, Phase::decode, {9}}, {1, Phase::decode, {10}}};
+    CHECK(whole.step(prompts) == by_sequence.step(prompts));
+    CHECK(whole.step(next) == by_sequence.step(next));
+  }
+}
+
+TEST_CASE("a GPU executor takes no more memory than is set aside for it", "[gpu]") {
+  for (const ModelShape& shape : {latent_shape(), small_model(2)}) {
+    const auto device = std::make_shared<CountingDevice>(kernels::gpu::open_host_device({}));
+    const StepperOptions options{.kv_dtype = Dtype::f16};
+    Stepper stepper(device, random_weights(shape, 28), options);
+    const KvCacheOptions kv = stepper.executor().kv_cache();
+    const Bytes expected = weight_footprint(shape, shape.layer_format()) +
+                           kv_block_bytes(shape, kv.block_size, kv.dtype) * kv.num_blocks +
+                           gpu_step_memory(shape, Dtype::f32, options.limits, 512, kv.block_size);
+    constexpr double kPairs = 2048, kEmpty = 256;  // of copy_blocks; a byte each for tensors that are not there
+    CHECK(static_cast<double>(device->counts().allocated) <= expected.value() + kPairs + kEmpty);
+    CHECK(static_cast<double>(device->counts().allocated) > 0.9 * expected.value());
   }
 }
 

@@ -11,6 +11,7 @@ namespace dculab::engine {
 
 struct DeviceCounts {
   int allocations = 0;
+  std::size_t allocated = 0;  // bytes
   std::size_t uploads = 0;  // bytes
   int marks_made = 0;
   int marks_recorded = 0;
@@ -24,6 +25,7 @@ class CountingDevice final : public kernels::gpu::Device {
   [[nodiscard]] kernels::gpu::DeviceInfo info() const override { return device_->info(); }
   [[nodiscard]] void* allocate(std::size_t bytes, OperandRole holds) override {
     ++counts_.allocations;
+    counts_.allocated += bytes;
     return device_->allocate(bytes, holds);
   }
   void release(void* memory) noexcept override { device_->release(memory); }
