@@ -12,7 +12,7 @@ namespace dculab::engine {
 struct DeviceCounts {
   int allocations = 0;
   std::size_t allocated = 0;  // bytes
-  std::size_t uploads = 0;  // bytes
+  std::size_t uploads = 0;    // bytes
   int marks_made = 0;
   int marks_recorded = 0;
 };
