@@ -174,6 +174,8 @@ struct TokenExchange {
   double expert_rows = 0;    // that the device's experts get: (token, expert) pairs
   double device_tokens = 0;  // distinct tokens of these
   double node_copies = 0;    // of the device's own tokens, one for each other node that they go to
+
+  friend bool operator==(const TokenExchange&, const TokenExchange&) = default;
 };
 
 enum class Stage : std::uint8_t { before_layers, layer, after_layers };
