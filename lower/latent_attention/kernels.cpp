@@ -41,7 +41,7 @@ constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
 [[nodiscard]] AttentionTile sparse_tile(const Op& op, const StepPlan& step, const Device& device,
                                         const ParameterChoices& chosen) {
   AttentionTile tile = flash_tile(op, step, device, chosen);
-  if (op.kind == OpKind::attention_prefill) tile.partition_tokens = 0;
+  if (op.kind == OpKind::attention_prefill) tile.persistent = 0;
   return tile;
 }
 
