@@ -54,8 +54,10 @@ void add_tiles_of_many(const Rows& rows, double experts, TileCounts& tiles) {
 
 void add_tiles(const Rows& rows, double experts, TileCounts& tiles) {
   constexpr double kMany = 40;
-  rows.mean() < kMany&& rows.probability < 1 ? add_tiles_of_few(rows, experts, tiles)
-                                             : add_tiles_of_many(rows, experts, tiles);
+  if (rows.mean() < kMany && rows.probability < 1)
+    add_tiles_of_few(rows, experts, tiles);
+  else
+    add_tiles_of_many(rows, experts, tiles);
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
   if (chosen.collective == nullptr) {
     lower_elementwise(op, device, launch);
     const ExpertKernel* sorts = op.kind == OpKind::route_tokens ? expert_kernel_of(kernels, op, device) : nullptr;
-    return sorts == nullptr ? void() : sort_by_expert(op, *sorts, launch);
+    if (sorts != nullptr) sort_by_expert(op, *sorts, launch);
+    return;
   }
   launch.exchanges.devices = op.devices;
   chosen.collective->add_ways(op, device, launch.exchanges);

@@ -109,7 +109,10 @@ std::vector<std::string> expert_shard_problems(const ModelShape& model, WeightFo
                     std::to_string(sharing.devices) + " devices that share the experts");
   ModelShape attention = model;  // routed and shared experts are not divided
   for (LayerKind& kind : attention.kinds)
-    if (kind.experts) kind.experts.reset(), kind.mlp.intermediate_size = devices;
+    if (kind.experts) {
+      kind.experts.reset();
+      kind.mlp.intermediate_size = 0;
+    }
   if (devices > 1)
     for (std::string& problem : shard_problems(attention, layers, devices)) found.push_back(std::move(problem));
   for (const LayerKind& kind : model.kinds)
@@ -147,8 +150,9 @@ ExpertRows busiest_rows(const ExpertPart& part, double tokens) {
   const double expected = all * load, mean = all * part.rows_per_token / part.devices;
   result.rows = std::min(std::max(expected, largest_of(part.devices, mean)), all * held);
   result.tokens = std::min({all * reached(load, part.rows_per_token) * result.rows / expected, all, result.rows});
-  for (const double copy : part.copies) result.touched += 1 - std::pow(1 - std::min(1.0, copy), all);
-  result.tiles = tiles_of(part.copies, all * result.rows / expected);
+  const double drawn = all * result.rows / expected;  // tokens that give the device these rows
+  for (const double copy : part.copies) result.touched += 1 - std::pow(1 - std::min(1.0, copy), drawn);
+  result.tiles = tiles_of(part.copies, drawn);
   const double largest = all * std::ranges::max(part.copies);
   result.longest = std::min(std::max({largest, largest_of(part.devices * held, mean / held), 1.0}), all);
   return result;

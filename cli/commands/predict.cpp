@@ -153,16 +153,19 @@ struct Prediction {
   return warnings;
 }
 
+[[nodiscard]] bool has_experts(const ModelShape& model) {
+  return std::ranges::any_of(model.kinds, [](const LayerKind& kind) { return kind.experts.has_value(); });
+}
+
 // "experts' products are compute-bound from 620 tokens a step with even loads"; empty of a model without experts.
 [[nodiscard]] std::string experts_text(const Prediction& prediction) {
-  const auto is_mixture = [](const LayerKind& kind) { return kind.experts.has_value(); };
-  if (std::ranges::none_of(prediction.model.kinds, is_mixture)) return {};
+  if (!has_experts(prediction.model)) return {};
   const auto from = [&prediction](const ExpertLoad& load) {
     EngineOptions options = prediction.options;
     options.expert_load = load;
     const auto batch = sim::compute_bound_batch(prediction.machine, prediction.model, options);
-    return batch ? "from " + std::to_string(batch->tokens) + " tokens a step (" + number(batch->mean_rows) +
-                       " rows an expert, " + number(batch->longest_rows) + " the most)"
+    return batch ? "from " + std::to_string(batch->tokens) + (batch->tokens == 1 ? " token" : " tokens") + " a step (" +
+                       number(batch->mean_rows) + " rows an expert, " + number(batch->longest_rows) + " the most)"
                  : std::string("at no batch");
   };
   const ExpertLoad& asked = prediction.options.expert_load;
@@ -234,7 +237,7 @@ struct Prediction {
             {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
             {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
   if (prediction.machine.redesign) json["redesign"] = redesign_json(prediction.machine);
-  if (!experts_text(prediction).empty()) json["compute_bound_experts"] = experts_json(prediction);
+  if (has_experts(prediction.model)) json["compute_bound_experts"] = experts_json(prediction);
   json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
   return json;
 }

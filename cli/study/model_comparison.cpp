@@ -153,6 +153,9 @@ void add_order(const std::vector<ModelLine>& lines, const std::vector<int>& batc
                           change.faster + " is faster than " + change.slower);
     json["order_changes"].push_back({{"batch", change.batch}, {"faster", change.faster}, {"slower", change.slower}});
   }
+  const auto is_short = [&batches](const ModelLine& line) { return line.compared.max_sequences < batches.back(); };
+  if (!json["order_changes"].empty() && std::ranges::any_of(lines, is_short))
+    table.notes.emplace_back("Batches count as far as both models have room.");
   if (json["order_changes"].empty() && batches.size() > 1)
     table.notes.push_back("→ " + machine.name + ": no two of the models change places between batch " +
                           std::to_string(batches.front()) + " and " + std::to_string(batches.back()));

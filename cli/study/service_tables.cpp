@@ -86,7 +86,7 @@ std::vector<std::string> service_assumptions(const config::Scenario& scenario) {
       "assumed: requests of " + exact_number(work.prompt.center) + " + " + exact_number(work.output.center) +
           " tokens, all alike, and always more of them than the pools can take (sim/study/service_run.hpp)",
       "assumed: all groups of devices that share experts have as many tokens, and wait for the device with the most "
-      "rows (docs/decisions/0029-expert-parallelism.md)"};
+      "rows (docs/decisions/0030-expert-parallelism.md)"};
 }
 
 Json to_json(const sim::ServiceRun& run) {

@@ -59,8 +59,17 @@ VirtualEngine* Cluster::earliest_engine() {
 
 std::optional<Request> Cluster::read_next(RequestSource& source) {
   std::optional<Request> next = source.next();
-  while (next && next->id % one_in_ != 0) next = source.next();
-  if (!next) return next;
+  for (; next && next->id % one_in_ != 0; next = source.next()) {
+    ++read_;
+    (void)tokens_in_store(*next);  // what others of its kind put there, too
+  }
+  if (!next) {
+    if (read_ % one_in_ != 0)
+      throw InputError("workload.requests: of every " + std::to_string(one_in_) + " requests one is simulated, and " +
+                       std::to_string(read_) + " do not divide by that");
+    return next;
+  }
+  ++read_;
   const Seconds sent = next->arrival;
   reader_free_ = std::max(reader_free_, sent) + parts_.machine.stack.reading_time(next->prompt_token_ids.size());
   next->arrival = reader_free_;
@@ -92,7 +101,10 @@ void Cluster::run(RequestSource& source) {
 void Cluster::arrive(Transfer transfer) {
   VirtualEngine& engine =
       transfer.reader != nullptr ? *transfer.reader : choose(transfers_, transfer.request, transfer.arrival).engine;
-  if (transfer.reader != nullptr) return begin(engine, std::move(transfer.request));
+  if (transfer.reader != nullptr) {
+    --reading_[transfer.reader];
+    return begin(engine, std::move(transfer.request));
+  }
   engine.submit(std::move(transfer.request));
 }
 
@@ -147,7 +159,14 @@ void Cluster::read_or_submit(const Chosen& chosen, Request request) {
                                                     parts_.options.kv_cache_dtype, request.num_received_tokens);
   request.arrival = free + parts_.deployment.kv_store->latency;
   request.reading += request.arrival - asked;
+  ++reading_[&chosen.engine];
   on_the_way_.push({request.arrival, sent_++, request, &chosen.engine});
+}
+
+Load Cluster::load_of(const VirtualEngine& engine, Seconds time) const {
+  Load load = engine.load(time);
+  if (const auto reading = reading_.find(&engine); reading != reading_.end()) load.requests += reading->second;
+  return load;
 }
 
 Cluster::Chosen Cluster::choose(Pool& pool, const Request& request, Seconds time) {
@@ -155,12 +174,12 @@ Cluster::Chosen Cluster::choose(Pool& pool, const Request& request, Seconds time
   Load all;
   for (const Replica* replica : pool.replicas) {
     Load& load = pool.loads.emplace_back();
-    for (const VirtualEngine& engine : replica->engines) load += engine.load(time);
+    for (const VirtualEngine& engine : replica->engines) load += load_of(engine, time);
     all += load;
   }
   require_room_for(request, all.requests, all.tokens);
   Replica& replica = *pool.replicas[pool.router.choose(request, pool.loads)];
-  const auto requests = [time](const VirtualEngine& engine) { return engine.load(time).requests; };
+  const auto requests = [this, time](const VirtualEngine& engine) { return load_of(engine, time).requests; };
   return {replica, *std::ranges::min_element(replica.engines, {}, requests)};
 }
 

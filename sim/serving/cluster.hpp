@@ -89,6 +89,8 @@ class Cluster {
     Replica& replica;
     VirtualEngine& engine;
   };
+  // With the requests that read from the KV store before they are submitted.
+  [[nodiscard]] Load load_of(const VirtualEngine& engine, Seconds time) const;
   [[nodiscard]] Chosen choose(Pool& pool, const Request& request, Seconds time);
   [[nodiscard]] int tokens_in_store(const Request& request);
   void read_or_submit(const Chosen& chosen, Request request);
@@ -104,8 +106,9 @@ class Cluster {
   Pool arrivals_, transfers_;  // who takes new requests, who takes prompts that others computed
   std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>> on_the_way_;
   std::unordered_map<SequenceId, Prefilled> prefilled_;
-  std::unordered_set<std::uint64_t> stored_;  // beginnings whose blocks the store has
-  std::int64_t sent_ = 0;
+  std::unordered_set<std::uint64_t> stored_;                        // beginnings whose blocks the store has
+  std::unordered_map<const VirtualEngine*, std::int64_t> reading_;  // requests that read from it, for each engine
+  std::int64_t sent_ = 0, read_ = 0;
   int one_in_ = 1;
   Seconds reader_free_;  // when the server has read the requests before
 };

@@ -123,6 +123,11 @@ std::vector<std::string> problems(const Deployment& deployment, const Machine& m
   }
   if (deployment.kv_store && options.enable_prefix_caching && deployment.kv_store->hit_rate)
     found.emplace_back("kv_store.hit_rate: has the prefixes that engine.enable_prefix_caching would find; keep one");
+  if (deployment.kv_store && (model.has_delta_nets() || model.has_compressed_entries()))
+    found.push_back("kv_store: the prefix of a prompt to " + model.name +
+                    " is not its KV blocks alone: its layers keep states or windows besides");
+  if (deployment.kv_store && options.kv_retention.policy != RetentionPolicy::all)
+    found.emplace_back("kv_store: only a whole KV cache is put there; leave kv_cache.retention out");
   if (!pools) return found;
   if (deployment.data_parallel_size != 1)
     found.emplace_back("prefill_replicas and decode_replicas take the place of data_parallel_size; leave it out");

@@ -206,6 +206,10 @@ std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape&
   const bool is_own = machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu;
   std::vector<std::string> found =
       is_own ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
+  const auto is_shared = [](const LayerKind& kind) { return kind.experts && kind.experts->part; };
+  if (std::ranges::any_of(model.kinds, is_shared) && !lower::is_hopper(machine))
+    found.push_back("tokens are sent to experts and back by DeepEP's kernels, which do not run on " + machine.name +
+                    ": priced as if they did");
   const auto has_soft_cap = [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().logit_soft_cap > 0; };
   if (std::ranges::any_of(model.kinds, has_soft_cap))
     found.emplace_back(

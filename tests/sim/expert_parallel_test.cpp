@@ -163,6 +163,27 @@ TEST_CASE("without a hit rate a prompt finds what an earlier one began with", "[
   CHECK(simulate(mixture_server(deployment), shared).metrics.cached_tokens() == 0);
 }
 
+TEST_CASE("requests that read from the store count where they will be computed", "[experts]") {
+  Deployment deployment = pools(64, 32);  // two groups prefill, each with a reader of its own
+  deployment.kv_store = KvStore{.read_bandwidth = 1e-3 * kGBs, .hit_rate = 0.5};
+  const QuantileSketch& ttft = simulate(mixture_server(deployment), requests_of(4 * 32, 1024, 2)).metrics.ttft();
+  CHECK(ttft.quantile(1) / ttft.quantile(0) == Approx(2).epsilon(0.1));  // not 4, one after the other
+}
+
+TEST_CASE("requests divide by the number of which one is simulated", "[experts]") {
+  CHECK_THROWS_WITH(simulate(mixture_server(over(8)), requests_of(12, 1024, 4)),
+                    ContainsSubstring("of every 8 requests one is simulated, and 12 do not divide by that"));
+}
+
+TEST_CASE("a store keeps prompts of which blocks are all", "[experts]") {
+  Deployment deployment = over(8);
+  deployment.kv_store = KvStore{.read_bandwidth = 40 * kGBs, .hit_rate = 0.5};
+  SimulatedServer server = mixture_server(deployment);
+  server.options.kv_retention.policy = RetentionPolicy::window;
+  const auto found = problems(deployment, server.machine, server.model, server.options);
+  CHECK(std::ranges::any_of(found, [](const std::string& each) { return each.starts_with("kv_store: only a whole"); }));
+}
+
 TEST_CASE("experts that are placed anew cost their bytes over the link, once an interval", "[experts]") {
   SimulatedServer server = mixture_server(over(144, 32));
   const Batch batch = uniform_batch(Phase::decode, 32, 1000);
