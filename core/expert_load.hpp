@@ -33,10 +33,9 @@ struct ExpertLoad {
 inline constexpr std::size_t kTileSizes = 9;
 using TileCounts = std::array<double, kTileSizes>;
 
-// Of experts that each of `tokens` tokens goes to with these probabilities, on average: the sum of E[ceil(rows /
-// size)].
+// Expected tiles of experts that a token chooses with these probabilities: the sum of E[ceil(rows / size)].
 [[nodiscard]] TileCounts tiles_of(std::span<const double> probabilities, double tokens);
-// Of all experts under a load.
+// The same of all experts under a load.
 [[nodiscard]] TileCounts expert_tiles(const ExpertLoad& load, int num_experts, int per_token, double tokens);
 
 // Tokens of the expert that gets the most: the median of the largest count.

@@ -13,7 +13,8 @@ struct Copy {
   double load;
 };
 
-// What may be put into so many bins of equal size, the most loaded first, each into the least loaded bin with room.
+// The items of each of `bins` bins of equal size. Items are placed in falling order of their load, each into the least
+// loaded bin with room.
 template <class Item>
 [[nodiscard]] std::vector<std::vector<Item>> packed(std::vector<Item> items, int bins,
                                                     const std::function<double(const Item&)>& load) {

@@ -22,7 +22,8 @@ namespace {
           .statistics = sharing.statistics};
 }
 
-// With which a token goes to each, the most loaded first: the shared one, if it is placed, always.
+// The probability with which a token goes to each expert, the most loaded first. The shared expert, if it is placed, is
+// the first: every token goes to it.
 [[nodiscard]] std::vector<double> probabilities_of(const LayerKind& kind, const ExpertSharing& sharing,
                                                    const ExpertLoad& load) {
   const Experts& experts = *kind.experts;

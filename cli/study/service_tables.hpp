@@ -14,7 +14,8 @@ namespace dculab::cli {
 [[nodiscard]] Table pools_table(const std::vector<VariantCost>& costs, const config::Compare& compare,
                                 const std::string& machine);
 
-// "step 24.1 ms: attention 41 %", or what the pool waits for; of a variant without pools its largest share.
+// The largest term in a step of the metric's pool, as "attention 41 %"; or "KV reads" or "KV transfer" where the pool
+// waits for these. Of a variant without pools it is the largest share.
 [[nodiscard]] std::string bound_of(const VariantCost& cost, const std::string& metric);
 
 // What the closed form of a service takes for granted, in words.

@@ -5,7 +5,7 @@
 namespace dculab::lower::deep_ep {
 namespace {
 
-constexpr int kMostLowLatencyTokens = 256;  // "should be less than 256"
+constexpr int kMostLowLatencyTokens = 256;  // DeepEP advises fewer than 256; 256 itself is taken too
 constexpr double kScaledValues = 128;
 constexpr Bytes kScale(4), kHeader(16);
 constexpr double kUnits = 20;

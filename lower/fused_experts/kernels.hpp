@@ -2,10 +2,10 @@
 // (moe_align_block_size), and a workgroup multiplies one tile by columns of its expert's weights. The same kernel does
 // gate and up, and then down; an activation between them and a sum over a token's experts are kernels of their own.
 //
-//   vllm_fused_experts           vLLM's and SGLang's fused_moe_kernel with the tiles of their tuned files, here those
-//   of
-//                                8 experts on H100 and MI300X: vllm/model_executor/layers/fused_moe/configs of
-//                                vllm-project/vllm@02ba322d and @02f479a7
+//   vllm_fused_experts           vLLM's and SGLang's fused_moe_kernel with the tiles of their tuned files. Here they
+//                                are those of 8 experts on H100 and MI300X:
+//                                vllm/model_executor/layers/fused_moe/configs of vllm-project/vllm@02ba322d and
+//                                @02f479a7
 //   vllm_fused_experts_default   the same where no file was tuned for the device (get_default_config of fused_moe.py,
 //                                vllm-project/vllm@000d1458): 16 x 32, with more tokens than experts 64 x 64
 //   vllm_fused_experts_by_value  vLLM 0.6.2 on DTK, the same tiles. Its Triton starts no load before the last slab is

@@ -1,8 +1,7 @@
 // Decode attention over MLA's latents: all query heads of a sequence share one KV head, whose values are the first part
 // of its keys. A workgroup loads a tile of latents once and multiplies it twice.
 //
-//   triton_mla  16 query heads a program, contexts in 4 parts, tiles of 32 latents (16 on AMD, whose LDS holds no
-//   more):
+//   triton_mla  16 query heads a program, contexts in 4 parts, tiles of 32 latents (16 on AMD, whose LDS is smaller):
 //               vLLM 0.23, v1/attention/ops/triton_decode_attention.py, _decode_grouped_att_m_fwd;
 //               v1/attention/backends/mla/triton_mla.py, num_kv_splits
 //   flash_mla   Hopper: 64 query heads a block, pages of 64 latents, and as many parts of the contexts as fill the

@@ -8,11 +8,10 @@
 //                              formats; those of 2 to 6 bits are priced as int2, int3, int4 or int8
 //   llama_cpp_per_head         attention without -fa: products of Q and K, row by row, one workgroup a query head and
 //                              256 tokens; prefill in tiles of 128 tokens
-//   llama_cpp_experts          products of all experts (mmq.cu with ids): the tile is the smallest that needs the
-//   fewest
-//                              tiles were all tokens one expert's, so that 16 rows of an expert are padded to 64 where
-//                              512 tokens are; a tile has 256 values of k in LDS. Up to 8 tokens are matrix-vector
-//                              products of each expert
+//   llama_cpp_experts          products of all experts (mmq.cu with ids). The tile is the smallest of those that need
+//                              the fewest tiles if all tokens went to one expert, so 16 rows of an expert are padded
+//                              to 64 where there are 512 tokens; a tile has 256 values of k in LDS. Up to 8 tokens are
+//                              matrix-vector products of each expert
 //   llama_cpp_flash_attention  -fa: up to 8 query heads of a group together, contexts split so that the device is full:
 //                              fattn-common.cuh, launch_fattn
 //

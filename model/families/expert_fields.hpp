@@ -18,8 +18,8 @@ struct DeepseekExpertDefaults {
   ExpertScoring scoring = ExpertScoring::sigmoid;
 };
 
-// `dense` with routed and shared experts in place of its MLP. But with softmax scoring, experts are chosen by scores
-// to which a bias is added.
+// `dense` with routed and shared experts in place of its MLP. Except with softmax scoring, a bias is added to the
+// scores by which experts are chosen.
 [[nodiscard]] LayerKind read_deepseek_experts(const JsonFields& config, LayerKind dense,
                                               const DeepseekExpertDefaults& defaults);
 

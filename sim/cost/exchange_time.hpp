@@ -12,8 +12,9 @@
 // A dispatch or combine of tokens (lower/deep_ep) takes, on the device that moves the most:
 //
 //   time = kernels * kernel launch + passes * hop + link time
-//   link time = max or sum of: bytes within the server / (peer_link * sustained.peer_link), bytes between /
-//   network_link
+//   link time = max or sum of
+//                 bytes within the server / (peer_link * sustained.peer_link)
+//                 bytes between servers / network_link
 //
 // `hop` is network_latency where there are more devices than a server has, and peer_latency otherwise; kernels that
 // forward from one link to the other wait for both.

@@ -1,4 +1,8 @@
-// What DeepSeek publishes of its kernels on H800 beside their prices. Nothing is fitted to it.
+// What DeepSeek publishes of its kernels on H800 beside their prices.
+//
+// Two figures of the stack are from the tables that are tested here: reached.matmul_compute is the fastest row of
+// DeepGEMM's, and reached.attention_compute the compute-bound figure of FlashMLA. These two show only that the price
+// stays near the peak that it is given. The other rows are predicted from them.
 //
 //   DeepEP    NVLink of 160 GB/s and an adapter of 400 Gb/s for each GPU: deepseek-ai/DeepEP@0297fc8, docs/legacy.md
 //   DeepGEMM  deepseek-ai/DeepGEMM, README.md of February 2025
@@ -129,7 +133,7 @@ TEST_CASE("low-latency exchanges of 128 tokens take what DeepEP publishes, withi
   CHECK(std::exp(logs) > 0.75);
 }
 
-TEST_CASE("FP8 products take what DeepGEMM publishes, half of them within 15 % and all within 45 %", "[experts]") {
+TEST_CASE("FP8 products take what DeepGEMM publishes, five of eleven within 15 %, all within 45 %", "[experts]") {
   struct Product {
     int groups, rows, columns, depth;
     double tflops;
