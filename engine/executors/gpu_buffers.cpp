@@ -60,11 +60,23 @@ constexpr std::array kOfActivationDtype{Buffer::normed,
   return limits.max_num_batched_tokens * rows_per_token(shape, buffer);
 }
 
-[[nodiscard]] int widest_q_latent(const ModelShape& shape) {
-  int widest = 0;
-  for (const LayerKind& kind : shape.kinds)
-    if (const Mla* attention = kind.mla()) widest = std::max(widest, attention->q_lora_rank);
-  return widest;
+// Rows and columns of a matrix of a layer.
+struct LayerMatrix {
+  WeightSlot slot = WeightSlot::none;
+  int n = 0, k = 0;
+};
+
+// Those of a kind that all tokens are multiplied by; where there is none, of size 0.
+[[nodiscard]] std::array<LayerMatrix, 6> matrices_of(const ModelShape& shape, const LayerKind& kind) {
+  const int hidden = shape.hidden_size;
+  const Mla* const latents = kind.mla();
+  return {
+      {{latents != nullptr ? WeightSlot::qkv_a_proj : WeightSlot::qkv_proj, width(shape, kind, Buffer::qkv), hidden},
+       {WeightSlot::q_b_proj, width(shape, kind, Buffer::queries), latents != nullptr ? latents->q_lora_rank : 0},
+       {WeightSlot::o_proj, hidden, width(shape, kind, Buffer::attention)},
+       {WeightSlot::router, width(shape, kind, Buffer::router_logits), hidden},
+       {WeightSlot::up_proj, width(shape, kind, Buffer::up), hidden},
+       {WeightSlot::down_proj, hidden, width(shape, kind, Buffer::activated)}}};
 }
 
 // Values of a token that are rounded to int8 at once, at most.
@@ -81,29 +93,27 @@ std::int64_t decode_partials(const ModelShape& shape, int longest_context, int p
                                                       partition_tokens);
 }
 
+std::size_t split_k_floats(Dtype weights, int m, int n, int k) {
+  if (weights == Dtype::int8 || n == 0 || k == 0) return 0;
+  return weights == Dtype::int4 ? lower::dculab_gpu::gptq_matmul_workspace(m, n, k)
+                                : lower::dculab_gpu::matmul_workspace(m, n, k);
+}
+
 std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& limits, int partition_tokens,
                                  int longest_context) {
-  const int hidden = shape.hidden_size;
   const WeightFormat layers = shape.layer_format();
-  const auto of_matrix = [](Dtype format, int m, int n, int k) -> std::size_t {
-    if (format == Dtype::int8 || n == 0 || k == 0) return 0;
-    return format == Dtype::int4 ? lower::dculab_gpu::gptq_matmul_workspace(m, n, k)
-                                 : lower::dculab_gpu::matmul_workspace(m, n, k);
-  };
-  const std::pair<int, int> matrices[] = {{width(shape, Buffer::qkv), hidden},
-                                          {hidden, width(shape, Buffer::attention)},
-                                          {width(shape, Buffer::queries), widest_q_latent(shape)},
-                                          {width(shape, Buffer::up), hidden},
-                                          {hidden, width(shape, Buffer::activated)}};
-  const int num_experts = width(shape, Buffer::router_logits);
   const std::int64_t of_one = decode_partials(shape, longest_context, partition_tokens);
   const auto most = std::max(of_one, static_cast<std::int64_t>(limits.decode_partials / Bytes(sizeof(float))));
   auto floats = static_cast<std::size_t>(std::min(of_one * limits.max_num_seqs, most));
-  for (int m = 1; m <= limits.max_num_batched_tokens; ++m) {
-    for (const auto& [n, k] : matrices) floats = std::max(floats, of_matrix(layers.dtype, m, n, k));
-    floats = std::max(floats, of_matrix(shape.head_format(layers).dtype, m, shape.vocab_size, hidden));
-    if (num_experts > 0) floats = std::max(floats, of_matrix(shape.dtype, m, num_experts, hidden));
-  }
+  const auto reserve = [&](WeightFormat format, int n, int k) {
+    for (int m = 1; m <= limits.max_num_batched_tokens; ++m)
+      floats = std::max(floats, split_k_floats(format.dtype, m, n, k));
+  };
+  // Each kind's own: a narrower matrix has fewer tiles, so its k is cut into more parts, which may need more.
+  for (const LayerKind& kind : shape.kinds)
+    for (const LayerMatrix& matrix : matrices_of(shape, kind))
+      reserve(shape.slot_format(matrix.slot, kind, layers), matrix.n, matrix.k);
+  reserve(shape.head_format(layers), shape.vocab_size, shape.hidden_size);
   return floats;
 }
 

@@ -29,6 +29,9 @@ struct GpuStepLimits {
   return limits.prefill_latents == LatentForm::absorb ? limits.max_num_batched_tokens : limits.max_num_seqs;
 }
 
+// Floats of partial results of a product of m rows with a matrix [n, k] in that format.
+[[nodiscard]] std::size_t split_k_floats(Dtype weights, int m, int n, int k);
+
 // Floats that the hungriest matmul, or the attention over contexts of `longest_context` tokens, needs for partial
 // results.
 [[nodiscard]] std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& limits,

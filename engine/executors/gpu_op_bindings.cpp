@@ -154,6 +154,8 @@ void GpuExecutor::execute_matmul(const Op& op, int layer) {
   // Queries come from their latent, which is the first part of a row.
   const bool of_part = op.weight == WeightSlot::q_b_proj;
   if (!of_part) require_buffers(op, shape_);
+  require(split_k_floats(weights.format.dtype, rows_of(op), weights.rows, weights.columns) <= workspace_floats_, op,
+          "needs a larger workspace");
   if (is_int8) return multiply_int8(op, weights);
   if (weights.format.dtype == Dtype::int4)
     return device_->gptq_matmul({.x = input(op.input),

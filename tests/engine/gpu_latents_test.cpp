@@ -3,7 +3,10 @@
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/random_weights.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
+#include "lower/dculab_gpu/gptq_plan.hpp"
 #include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/gpu_golden_steps.hpp"
 #include "tests/support/catch.hpp"
@@ -221,6 +224,40 @@ TEST_CASE("a GPU executor takes no more memory than is set aside for it", "[gpu]
     constexpr double kPairs = 2048, kEmpty = 256;  // of copy_blocks; a byte each for tensors that are not there
     CHECK(static_cast<double>(device->counts().allocated) <= expected.value() + kPairs + kEmpty);
     CHECK(static_cast<double>(device->counts().allocated) > 0.9 * expected.value());
+  }
+}
+
+// The first layer's MLP is wider than the shared experts of the others, whose k is cut into more parts.
+TEST_CASE("the GPU's workspace holds the partial results of every matrix of every kind of layers") {
+  namespace gpu = lower::dculab_gpu;
+  ModelShape shape = read_model_shape(std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models/deepseek-v2-lite");
+  REQUIRE(shape.kinds.size() == 2);
+  const std::pair<int, int> matrices[] = {{16 * 192 + 576, 2048},
+                                          {2048, 16 * 128},  // attention
+                                          {2 * 10944, 2048},
+                                          {2048, 10944},  // the first layer's MLP
+                                          {2 * 2816, 2048},
+                                          {2048, 2816},  // shared experts
+                                          {64, 2048},
+                                          {102400, 2048}};  // router, lm_head
+  for (const int tokens : {9, 64, 200, 512}) {
+    const GpuStepLimits limits{.max_num_batched_tokens = tokens, .max_num_seqs = 8};
+    const std::size_t floats = gpu_workspace_floats(shape, limits, 0, 4096);
+    for (int m = 1; m <= tokens; ++m)
+      for (const auto& [n, k] : matrices) {
+        INFO(tokens << " tokens: " << m << " rows by [" << n << ", " << k << "]");
+        REQUIRE(gpu::matmul_workspace(m, n, k) <= floats);
+      }
+  }
+  const GpuStepLimits few{.max_num_batched_tokens = 64, .max_num_seqs = 8};
+  CHECK(gpu_workspace_floats(shape, few, 0, 4096) >= 3 * 64 * 5632);
+  // In int4, but for attention.
+  shape.quantization = WeightFormat{Dtype::int4, 128};
+  shape.plain.attention = true;
+  const std::size_t floats = gpu_workspace_floats(shape, few, 0, 4096);
+  for (int m = 1; m <= 64; ++m) {
+    REQUIRE(gpu::gptq_matmul_workspace(m, 2 * 2816, 2048) <= floats);
+    REQUIRE(gpu::matmul_workspace(m, 16 * 192 + 576, 2048) <= floats);
   }
 }
 
