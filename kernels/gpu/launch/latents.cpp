@@ -18,6 +18,10 @@ void require_latents(const LatentSizes& sizes, const KvCacheView& cache) {
                      " have no GPU kernel; there is one for up to " + std::to_string(kMostLatentRank) +
                      " values, with the key up to " + std::to_string(kMostLatentWidth) + " and a multiple of " +
                      std::to_string(128 / bits(cache.dtype)));
+  if (cache.num_kv_heads != 1 || cache.head_dim != sizes.latent_width())
+    throw InputError("a cache of " + std::to_string(cache.num_kv_heads) + " KV heads of " +
+                     std::to_string(cache.head_dim) + " values has no GPU kernel of latents; there is one for 1 of " +
+                     std::to_string(sizes.latent_width()));
   require_aligned("the cache of latents", cache.k);
 }
 
@@ -111,6 +115,9 @@ void start(Stream& stream, const StoreExpanded& args) {
 
 void start_absorb_k(Stream& stream, const Absorb& args) {
   require_absorbed("absorb_k", args);
+  if (args.sizes.kv_lora_rank > kMostLatentRank)  // a workgroup has a whole row of the result
+    throw InputError("absorb_k of latents of " + std::to_string(args.sizes.kv_lora_rank) +
+                     " values has no GPU kernel; there is one for up to " + std::to_string(kMostLatentRank));
   if (args.num_tokens == 0) return;
   with_formats(Dtype::f32, args.kv_b_proj.dtype, [&]<typename X, typename W>() {
     with_absorb_rows(args, [&]<int kRows>(int tiles) {

@@ -186,7 +186,8 @@ TEST_CASE("GPU kernels of latents refuse what they are not compiled for", "[gpu]
   for_each_device([](Device& device) {
     const auto refusal = [&](const LatentSizes& sizes, Dtype cache) {
       try {
-        device.latent_attention({.sizes = sizes, .cache = {.dtype = cache, .head_dim = sizes.latent_width()}});
+        device.latent_attention(
+            {.sizes = sizes, .cache = {.dtype = cache, .num_kv_heads = 1, .head_dim = sizes.latent_width()}});
       } catch (const InputError& error) {
         return std::string(error.what());
       }
@@ -199,6 +200,19 @@ TEST_CASE("GPU kernels of latents refuse what they are not compiled for", "[gpu]
     CHECK_THAT(refusal({4, 16, 16, 8, 24}, Dtype::fp8_e4m3), ContainsSubstring("and a multiple of 16"));
     CHECK_THAT(refusal(kOfFewValues, Dtype::int8), ContainsSubstring("a cache of latents in int8 has no GPU kernel"));
     CHECK(refusal(kOfFewValues, Dtype::f16) == "none");
+    const auto refuses_cache = [&](int num_kv_heads, int head_dim) {
+      CHECK_THROWS_WITH(
+          device.latent_attention({.sizes = kOfFewValues,
+                                   .cache = {.dtype = Dtype::f16, .num_kv_heads = num_kv_heads, .head_dim = head_dim}}),
+          ContainsSubstring("there is one for 1 of " + std::to_string(kOfFewValues.latent_width())));
+    };
+    refuses_cache(2, kOfFewValues.latent_width());
+    refuses_cache(1, kOfFewValues.latent_width() + 8);
+    // A workgroup of absorb_k has a whole latent; absorb_v adds over it and takes any.
+    const Absorb wide{.sizes = {4, 520, 128, 64, 128}, .kv_b_proj = {nullptr, Dtype::f16}, .x = {}, .y = {}};
+    CHECK_THROWS_WITH(device.absorb_k(wide), ContainsSubstring("520 values has no GPU kernel") &&
+                                                 ContainsSubstring("there is one for up to 512"));
+    CHECK_NOTHROW(device.absorb_v(wide));
     CHECK_THROWS_WITH(
         device.prefill_attention(
             {.q = {}, .cache = {.block_size = 16, .head_dim = 192, .value_dim = 64}, .out = {}, .num_heads = 1}),
