@@ -8,7 +8,8 @@
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 namespace {
 
-constexpr int kMostInFeatures = 1 << 22;  // within a tile of kGemmLargeRows rows, bytes are counted in 32 bits
+// Within a tile of kGemmLargeRows rows, bytes are counted in 32 bits: of w, and of x, whose rows may be longer.
+constexpr int kMostInFeatures = 1 << 22;
 
 void require_supported(const Matmul& args) {
   require_activation("the input of matmul", args.x.dtype);
@@ -22,6 +23,11 @@ void require_supported(const Matmul& args) {
   if (args.k > kMostInFeatures)
     throw InputError("matmul of " + std::to_string(args.k) + " in-features has no GPU kernel; there is one for " +
                      std::to_string(kMostInFeatures) + " at most");
+  if (args.x_stride < args.k || args.x_stride > kMostInFeatures)
+    throw InputError("matmul of " + std::to_string(args.k) + " in-features has no GPU kernel for input rows of " +
+                     std::to_string(args.x_stride) +
+                     " values; there is one for rows of its in-features at least, and of " +
+                     std::to_string(kMostInFeatures) + " values at most");
 }
 
 void start_gemv(Stream& stream, const Matmul& args, int rows) {

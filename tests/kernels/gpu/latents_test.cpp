@@ -241,4 +241,13 @@ TEST_CASE("GPU products read a part of wider rows", "[gpu]") {
   }
 }
 
+TEST_CASE("GPU products refuse rows that are too short, or that 32 bits do not reach across", "[gpu]") {
+  for_each_device([](Device& device) {
+    for (const int stride : {40, (1 << 22) + 8})
+      CHECK_THROWS_WITH(
+          device.matmul({.x = {}, .w = {}, .y = {}, .m = 1, .n = 8, .k = 48, .y_stride = 8, .x_stride = stride}),
+          ContainsSubstring("input rows of " + std::to_string(stride) + " values"));
+  });
+}
+
 }  // namespace dculab::kernels::gpu
