@@ -190,7 +190,9 @@ __device__ __forceinline__ void weigh_latents(const LatentAttentionLaunch& launc
   const int row = has_row ? lane_row : 0, token = first + place_in_tile;
   const int position = place.first_position + (place.first_row + row) / launch.args.sizes.num_heads;
   const bool is_seen = has_row && place.has(row) && token < place.end && token <= position;
-  const float score = choose(is_seen, shared.weights[place_in_tile][row] * launch.score_scale, kMaskedScore);
+  float score = 0;
+  if (has_row) score = shared.weights[place_in_tile][row];  // others would read what the lanes of row 0 write below
+  score = choose(is_seen, score * launch.score_scale, kMaskedScore);
   const float raised = larger(softmax.largest, wave_max<Tile::kWave, kLatentTokens>(score));
   const float factor = fast_exp(softmax.largest - raised), weight = fast_exp(score - raised);
   softmax.total = softmax.total * factor + weight;
