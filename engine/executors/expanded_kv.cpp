@@ -9,9 +9,12 @@
 namespace dculab::engine {
 namespace {
 
+// To exactly that size. Old values are freed first: nobody reads them, and both together would exceed the bound.
 void grow_to(std::vector<float>& values, std::int64_t rows, int columns) {
   const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
-  if (values.size() < size) values.resize(size);
+  if (values.size() >= size) return;
+  std::vector<float>().swap(values);
+  values.resize(size);
 }
 
 // K and V of a token and head.
@@ -24,6 +27,13 @@ void grow_to(std::vector<float>& values, std::int64_t rows, int columns) {
   if (weight.dtype == Dtype::int4 || weight.dtype == Dtype::int8) return kernels::cpu::PackedLayout::kStripRows;
   const bool has_blocks = weight.dtype == Dtype::fp8_e4m3 && weight.scales.row_shift < kernels::Fp8Scales::kAll;
   return has_blocks ? 1 << weight.scales.row_shift : 1;
+}
+
+// The most of a matrix in that format. A shape does not say how large the blocks of FP8 are: 128 rows, as DeepSeek's.
+[[nodiscard]] int most_inseparable_rows(Dtype dtype) {
+  constexpr int kBlockRows = 128;
+  if (dtype == Dtype::fp8_e4m3) return kBlockRows;
+  return bits(dtype) <= 8 ? kernels::cpu::PackedLayout::kStripRows : 1;
 }
 
 // The fewest heads whose rows of kv_b_proj can be used alone.
@@ -57,17 +67,18 @@ kernels::LatentSizes latent_sizes(const Mla& attention) {
 }
 
 Bytes ExpandedKv::memory(const ModelShape& shape, Bytes most) {
-  Bytes bytes;
+  Bytes expanded, pieces;
   for (const LayerKind& kind : shape.kinds) {
     if (kind.mla() == nullptr) continue;
     const kernels::LatentSizes sizes = latent_sizes(*kind.mla());
-    // Packed strips, or blocks of 128 rows, of the scales of FP8.
-    constexpr int kInseparable = 128;
-    const int inseparable = bits(shape.layer_format().dtype) <= 8 ? kInseparable : 1;
+    const Dtype dtype = shape.slot_format(WeightSlot::kv_b_proj, kind, shape.layer_format()).dtype;
+    const int inseparable = most_inseparable_rows(dtype);
     const double longest = static_cast<double>(blocks_of(shape.max_position_embeddings)) * kBlockTokens;
-    bytes = std::max({bytes, most, longest * fewest_heads(sizes, inseparable) * bytes_of_head(sizes)});
+    expanded = std::max({expanded, most, longest * fewest_heads(sizes, inseparable) * bytes_of_head(sizes)});
+    const double values = sizes.latent_width() + static_cast<double>(sizes.num_heads) * sizes.expanded_head_dim();
+    pieces = std::max(pieces, storage(Dtype::f32, kPieceTokens * values));
   }
-  return bytes;
+  return expanded + pieces;
 }
 
 std::span<const ExpandedPart> ExpandedKv::parts(const kernels::LatentSizes& sizes, const AttentionInputs& inputs,

@@ -20,14 +20,14 @@ struct ExpandedPart {
   int first_head = 0, num_heads = 0;
 };
 
-// A paged cache in F32 that lasts for one attention call. Expanded is the whole context, new tokens included, out of
-// what the cache holds of it: so a token's result does not depend on how its prompt was cut into steps.
+// A paged cache in F32 that lasts for one attention call. The whole context, new tokens included, is expanded from what
+// the cache holds of it, so a token's result does not depend on how its prompt was cut into steps.
 class ExpandedKv {
  public:
   // `most`: what K and V may take, unless the fewest heads of one sequence have more.
   explicit ExpandedKv(Bytes most) : most_(most) {}
 
-  // What K and V take at most, of a model with latents; of another nothing.
+  // What K and V, and the piece that is expanded, take at most, of a model with latents; of another nothing.
   [[nodiscard]] static Bytes memory(const ModelShape& shape, Bytes most);
 
   // The parts of a phase, one after the other: as many sequences as fit with the fewest heads, then as many heads as
