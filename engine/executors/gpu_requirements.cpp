@@ -53,12 +53,17 @@ void require_latent_kernels(const Mla& attention, Dtype weights) {
                      " is not supported on the GPU; use --device cpu");
 }
 
+// Of a layer that has neither heads of K and V nor latents.
+[[nodiscard]] const char* unsupported_attention(const LayerKind& kind) {
+  return kind.compressed() != nullptr ? "compressed attention" : "gated delta nets";
+}
+
 void require_gpu_attention(const ModelShape& shape) {
   for (const LayerKind& kind : shape.kinds) {
     if (kind.mla() != nullptr)
       require_latent_kernels(*kind.mla(), shape.layer_format().dtype);
     else if (!kind.has_kv_heads())
-      throw InputError("gated delta nets, which " + shape.name + " has, are not supported: they are priced, not run");
+      throw InputError(shape.name + " has layers of " + unsupported_attention(kind) + ", which are priced, not run");
     else if (!lower::dculab_gpu::is_supported_head_dim(kind.gqa().heads.head_dim))
       throw InputError("head_dim " + std::to_string(kind.gqa().heads.head_dim) +
                        " is not supported on the GPU; use 32, 64, 80, 96, 128 or 256");
