@@ -18,7 +18,9 @@ struct OpDispatch {
       case OpKind::layer_norm:
         return executor.execute_norm(op, layer);
       case OpKind::matmul:
-        return run_matmul(executor, op, layer);
+      case OpKind::route_tokens:
+      case OpKind::combine_experts:
+        return run_product(executor, op, layer);
       case OpKind::qk_norm:
       case OpKind::rope_and_cache:
       case OpKind::attention_prefill:
@@ -28,25 +30,45 @@ struct OpDispatch {
         return executor.execute_residual_add(op, layer);
       case OpKind::soft_cap:
         return executor.execute_soft_cap(op);
-      case OpKind::route_tokens:
-        return executor.execute_route(op, layer);
-      case OpKind::combine_experts:
-        return executor.execute_combine(op, layer);
       case OpKind::activation_mul:
         return executor.execute_activation(op);
-      default:
-        return run_of_some(executor, op, layer);
+      case OpKind::shift_sink_keys:
+      case OpKind::attention_scores:
+        return run_retention(executor, op, layer);
+      case OpKind::all_reduce:
+      case OpKind::all_gather:
+      case OpKind::dispatch_tokens:
+      case OpKind::return_tokens:
+      case OpKind::output_gate:
+      case OpKind::causal_conv:
+      case OpKind::delta_rule:
+      case OpKind::gated_norm:
+      case OpKind::compress_kv:
+      case OpKind::index_scores:
+      case OpKind::choose_entries:
+      case OpKind::mix_streams:
+        return refuse(op);
     }
   }
 
  private:
+  static void refuse(const Op& op) {
+    const bool of_several = op.kind == OpKind::all_reduce || op.kind == OpKind::all_gather ||
+                            op.kind == OpKind::dispatch_tokens || op.kind == OpKind::return_tokens;
+    require(!of_several, op, "is for several devices: the engine runs on one");
+    require(false, op, "is of a part of a model that is priced, not run");
+  }
+
   [[nodiscard]] static Phase phase_of(const Op& op) {
     return op.kind == OpKind::attention_prefill ? Phase::prefill : Phase::decode;
   }
 
-  // Products of all tokens, of experts, of heads, and those that expand latents.
+  // Products of all tokens, of experts, of heads, and those that expand latents; what goes before and after those of
+  // experts.
   template <class Executor>
-  static void run_matmul(Executor& executor, const Op& op, int layer) {
+  static void run_product(Executor& executor, const Op& op, int layer) {
+    if (op.kind == OpKind::route_tokens) return executor.execute_route(op, layer);
+    if (op.kind == OpKind::combine_experts) return executor.execute_combine(op, layer);
     const bool of_groups = op.groups.count > 0;
     if (op.weight == WeightSlot::kv_b_proj)
       return of_groups ? executor.execute_absorption(op, layer) : executor.execute_expansion(op, layer);
@@ -67,15 +89,10 @@ struct OpDispatch {
     executor.execute_latent_attention(op, layer, phase_of(op));
   }
 
-  // What some executors run, or none.
   template <class Executor>
-  static void run_of_some(Executor& executor, const Op& op, int layer) {
-    if (op.kind == OpKind::shift_sink_keys) return executor.execute_shift_sink_keys(op, layer);
-    if (op.kind == OpKind::attention_scores) return executor.execute_attention_scores(op, layer);
-    const bool of_several = op.kind == OpKind::all_reduce || op.kind == OpKind::all_gather ||
-                            op.kind == OpKind::dispatch_tokens || op.kind == OpKind::return_tokens;
-    require(!of_several, op, "is for several devices: the engine runs on one");
-    require(false, op, "is of a part of a model that is priced, not run");
+  static void run_retention(Executor& executor, const Op& op, int layer) {
+    op.kind == OpKind::shift_sink_keys ? executor.execute_shift_sink_keys(op, layer)
+                                       : executor.execute_attention_scores(op, layer);
   }
 };
 
