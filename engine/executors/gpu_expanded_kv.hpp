@@ -11,14 +11,14 @@
 
 namespace dculab::engine {
 
-// Sequences whose latents are expanded, and those of its heads that are.
+// A sequence whose latents are expanded, and the heads that they are expanded for.
 struct GpuExpandedPart {
   int seq = 0;
   int first_head = 0, num_heads = 0;
 };
 
-// In F16, whatever the activations: attention of prefill over a cache of that format. Expanded is the whole context,
-// new tokens included, out of what the cache holds of it, a piece of kExpandedPiece tokens at a time.
+// In F16, whatever the activations: attention of prefill over a cache of that format. The whole context, new tokens
+// included, is expanded from what the cache holds of it, a piece of kExpandedPiece tokens at a time.
 class GpuExpandedKv {
  public:
   // Nothing is allocated for a model without latents. `longest`: of its contexts; `most`: what K and V may take, unless

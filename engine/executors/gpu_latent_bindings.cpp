@@ -127,7 +127,7 @@ void GpuExecutor::execute_latent_attention(const Op& op, int layer, Phase phase)
   require(op.attention.kv_dtype == kv_.options().dtype, op, "is planned for another KV cache");
   const GpuStepInputs::Attention& on_device = phase == Phase::prefill ? device_inputs_.prefill : device_inputs_.decode;
   const std::int64_t heads = attention.num_attention_heads;
-  const auto attend = [&](int first, int count) {  // of several runs each sequence has one token
+  const auto attend = [&](int first, int count) {  // where there are several runs, each sequence has one token
     const Output q = at(Buffer::latent_queries, first * heads * attention.latent_width());
     device_->latent_attention(
         {.sizes = latent_sizes(attention),

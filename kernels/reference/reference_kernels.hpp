@@ -5,8 +5,8 @@
 #include "kernels/expert_ops.hpp"
 #include "kernels/latent_ops.hpp"
 #include "kernels/ops.hpp"
-#include "kernels/quantized_ops.hpp"
 #include "kernels/quantized_matrix.hpp"
+#include "kernels/quantized_ops.hpp"
 
 namespace dculab::kernels::reference {
 
