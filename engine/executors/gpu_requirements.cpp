@@ -33,22 +33,19 @@ void require_expert_kernels(const Experts& experts, Dtype weights) {
     throw InputError("int8 weights of experts are not supported on the GPU; use int4 or --device cpu");
 }
 
-// Of a part of a head, or a latent.
-void require_part(const char* field, int value, int most) {
-  if (value % 8 == 0 && value <= most) return;
-  throw InputError(std::string(field) + " " + std::to_string(value) +
-                   " is not supported on the GPU; there are kernels for multiples of 8 up to " + std::to_string(most));
-}
-
+// The format of the cache is the KV storage's to refuse.
 void require_latent_kernels(const Mla& attention, Dtype weights) {
   namespace gpu = lower::dculab_gpu;
-  require_part("kv_lora_rank", attention.kv_lora_rank, gpu::kMostLatentRank);
-  require_part("q_lora_rank", attention.q_lora_rank, 1 << 16);
-  require_part("qk_nope_head_dim", attention.qk_nope_head_dim, gpu::kExpandedHeadDim);
-  require_part("qk_rope_head_dim", attention.qk_rope_head_dim, gpu::kMostLatentWidth - gpu::kMostLatentRank);
-  require_part("qk_nope_head_dim + qk_rope_head_dim", attention.qk_head_dim(), gpu::kExpandedHeadDim);
-  require_part("v_head_dim", attention.v_head_dim, gpu::kExpandedValueDim);
-  if (bits(weights) < 16 && weights != Dtype::fp8_e4m3)
+  for (const gpu::LatentLimit& limit : gpu::latent_limits({.kv_lora_rank = attention.kv_lora_rank,
+                                       .q_lora_rank = attention.q_lora_rank,
+                                       .qk_nope_head_dim = attention.qk_nope_head_dim,
+                                       .qk_rope_head_dim = attention.qk_rope_head_dim,
+                                       .v_head_dim = attention.v_head_dim}))
+    if (!limit.holds())
+      throw InputError(std::string(limit.field) + " " + std::to_string(limit.value) +
+                       " is not supported on the GPU; there are kernels for multiples of 8 up to " +
+                       std::to_string(limit.most));
+  if (!gpu::is_supported_latent_weight(weights))
     throw InputError("latent attention with weights of " + std::string(name(weights)) +
                      " is not supported on the GPU; use --device cpu");
 }

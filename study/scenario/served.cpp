@@ -131,10 +131,12 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   namespace gpu = lower::dculab_gpu;
   return std::ranges::all_of(model.kinds, [&](const LayerKind& kind) {
     const Mla* const latents = kind.mla();
-    return latents == nullptr ||
-           (gpu::is_supported_latent(options.kv_cache_dtype, latents->kv_lora_rank, latents->latent_width()) &&
-            latents->qk_head_dim() <= gpu::kExpandedHeadDim && latents->v_head_dim <= gpu::kExpandedValueDim &&
-            !is_integer(options.weights.dtype));
+    return latents == nullptr || gpu::serves_latents({.kv_lora_rank = latents->kv_lora_rank,
+                                                      .q_lora_rank = latents->q_lora_rank,
+                                                      .qk_nope_head_dim = latents->qk_nope_head_dim,
+                                                      .qk_rope_head_dim = latents->qk_rope_head_dim,
+                                                      .v_head_dim = latents->v_head_dim},
+                                                     options.weights.dtype, options.kv_cache_dtype);
   });
 }
 

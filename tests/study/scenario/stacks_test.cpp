@@ -155,6 +155,8 @@ TEST_CASE("latents are told where no kernel of ours takes their sizes, weights o
   REQUIRE(unserved(resolve_machine("z100"), model, stored_in({Dtype::int4, 32})).size() == 1);
   CHECK_THAT(unserved(resolve_machine("z100"), model, stored_in({Dtype::int4, 32})).front(),
              ContainsSubstring("attends over latents of such sizes, weights or cache on a GPU"));
+  std::get<Mla>(model.kinds[0].attention).v_head_dim = 36;  // as the engine refuses
+  CHECK(unserved(resolve_machine("z100"), model, options).size() == 1);
   std::get<Mla>(model.kinds[0].attention).v_head_dim = 256;
   CHECK(unserved(resolve_machine("z100"), model, options).size() == 1);
   CHECK(unserved(resolve_machine("x86-server"), model, options).empty());
