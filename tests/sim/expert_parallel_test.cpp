@@ -137,7 +137,7 @@ TEST_CASE("pools with settings of their own are simulated by what divides both",
 
 TEST_CASE("a hit is read from the store at the node's rate, and not computed", "[experts]") {
   Deployment deployment = over(8);
-  const RequestWorkload one = requests_of(1, 4096, 4);
+  const RequestWorkload one = requests_of(8, 4096, 4);  // one of them simulated
   const ServingRun computed = simulate(mixture_server(deployment), one);
   deployment.kv_store = KvStore{.read_bandwidth = 40 * kGBs, .latency = Seconds(1e-3), .hit_rate = 0.75};
   const ServingRun read = simulate(mixture_server(deployment), one);
@@ -164,9 +164,11 @@ TEST_CASE("without a hit rate a prompt finds what an earlier one began with", "[
 }
 
 TEST_CASE("requests that read from the store count where they will be computed", "[experts]") {
-  Deployment deployment = pools(64, 32);  // two groups prefill, each with a reader of its own
+  Deployment deployment = pools(32, 32);
+  deployment.prefill = over(64).of(ReplicaRole::both);  // two of which stand for all, each with a reader of its own
   deployment.kv_store = KvStore{.read_bandwidth = 1e-3 * kGBs, .hit_rate = 0.5};
-  const QuantileSketch& ttft = simulate(mixture_server(deployment), requests_of(4 * 32, 1024, 2)).metrics.ttft();
+  const ServingRun run = simulate(mixture_server(deployment), requests_of(4 * 32, 1024, 2));
+  const QuantileSketch& ttft = run.metrics.ttft();
   CHECK(ttft.quantile(1) / ttft.quantile(0) == Approx(2).epsilon(0.1));  // not 4, one after the other
 }
 
