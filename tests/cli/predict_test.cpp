@@ -123,7 +123,10 @@ TEST_CASE("devices that cannot share a step are refused in words") {
   const auto refused = [](const char* setting, const std::vector<std::string>& words) {
     check_refused(predict({"--set", setting}), words);
   };
-  refused("deployment.tensor_parallel_size=3", {"32 query heads do not divide over 3 devices"});
+  const Finished by_three = run_dculab(predict({"--set", "deployment.tensor_parallel_size=3"}));  // a line for each
+  CHECK(by_three.exit_code == 2);
+  CHECK_THAT(by_three.err, ContainsSubstring("32 query heads do not divide over 3 devices\n") &&
+                               ContainsSubstring("8 KV heads do not divide over 3 devices\n"));
   refused("deployment.pipeline_parallel_size=2", {"share every layer", "`dculab simulate`"});
   check_refused(predict({"--stack", "llama.cpp", "--set", "deployment.tensor_parallel_size=2"}),
                 {"llama.cpp-hip gives each device whole layers"});

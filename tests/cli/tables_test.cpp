@@ -71,13 +71,13 @@ TEST_CASE("the lecture's crossover lies at 6D, and is a whole number of tokens t
   CHECK_THAT(run_dculab(footprint).out, ContainsSubstring(" 24576 tokens\n"));
 }
 
-TEST_CASE("the two forms of latents, with what is not run") {
+TEST_CASE("the two forms of latents") {
   const Json table =
       run_for_json({"tables", "latents", "--model", "deepseek-v2-lite", "--machine", "z100", "--context", "4096"});
   REQUIRE(table.at("rows").size() == 13);  // 1, 2, 4, ..., 4096 new tokens
   CHECK(table.at("rows").front().at("cheaper") == "absorbed");
   CHECK(table.at("rows").back().at("cheaper") == "expanded");
-  CHECK_THAT(table.at("warnings").dump(), ContainsSubstring("over latents on a GPU"));
+  CHECK_FALSE(table.contains("warnings"));  // our own kernels run both
   const Finished llama = run_dculab({"tables", "latents", "--model", "llama-3-8b", "--machine", "z100"});
   CHECK(llama.exit_code == 2);
   CHECK_THAT(llama.err, ContainsSubstring("has no latent attention"));
