@@ -68,7 +68,7 @@ struct Experts {
   bool shared_gate = false;                // what all tokens go through is weighted by a sigmoid
   bool by_token_id = false;  // a table says the experts of each token of the vocabulary: DeepSeek-V4's first layers
   bool own_norms = false;    // norms of their input and output, the router's and the shared MLP's output: Gemma 4
-  std::optional<ExpertPart> part{};        // in expert parallelism: of a device; absent: it has all
+  std::optional<ExpertPart> part{};  // in expert parallelism: of a device; absent: it has all
 
   // Whose weights the device has.
   [[nodiscard]] int held() const { return part ? static_cast<int>(part->copies.size()) : num_experts; }

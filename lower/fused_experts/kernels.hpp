@@ -13,9 +13,10 @@
 //                                where it cannot tell that neighbours are masked alike, 8.4 to 8.8 vector, LDS and
 //                                memory instructions of a lane for each value of a slab. That DTK's does so is taken
 //                                from its times, 380 ns a slab of 16 x 32 and 520 of 64 x 64 on each unit of BW1000,
-//                                the same for each value (flagos-ai/FlagGems-vllm pull request 797). For 224 experts
-//                                and more it sorts by loops over the experts, in each of which a load waits for the
-//                                store before it (moe_align_block_size_stage2 and _stage3 in Triton)
+//                                the same for each value (flagos-ai/FlagGems-vllm pull request 797). It sorts
+//                                by loops over the experts, in each of which a load waits for the store before it
+//                                (moe_align_block_size_stage2 and _stage3 in Triton). The program does so from 224
+//                                experts on; with fewer the price takes the same, which is few loads
 //   flaggems_fused_experts       FlagGems' own for int4 on DCUs, which widens a weight in each workgroup that needs it:
 //                                src/flaggems_vllm/runtime/backend/_hygon/fused/fused_marlin_moe.py of
 //                                flagos-ai/FlagGems-vllm@7a44b285. Triton 3.9 makes 13.1 to 14.2 instructions a weight
