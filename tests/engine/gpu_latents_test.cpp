@@ -53,7 +53,9 @@ TEST_CASE("latents on --device host-gpu: experts and logits are those of the CPU
     const ModelWeights weights = load_weights(golden.folder());
     for (const Dtype activation : {Dtype::f32, Dtype::f16}) {
       const double tolerance = latent_tolerance(weights.shape, activation);
-      CHECK(steps_of_other_experts(golden, weights, activation, wave_size, tolerance) <= 2);
+      const bool has_close_experts = variant == "deepseek_v3";  // one step with F32
+      const int allowed = !has_close_experts ? 0 : activation == Dtype::f32 ? 1 : 2;
+      CHECK(steps_of_other_experts(golden, weights, activation, wave_size, tolerance) <= allowed);
     }
     wave_size = 96 - wave_size;  // 64 and 32 in turn
   }
@@ -106,9 +108,10 @@ TEST_CASE("latents on --device host-gpu: each form in each phase, from every cac
         INFO(name(dtype) << ", prefill " << static_cast<int>(prefill) << ", decode " << static_cast<int>(decode));
         Stepper gpu(host_gpu(dtype == Dtype::bf16 ? 32 : 64), weights,
                     {.block_size = 4, .kv_dtype = dtype, .prefill_latents = prefill, .decode_latents = decode});
-        // Another last bit of a latent may round to the next value of the cache: of each layer, once.
+        // Another last bit may round a value to the next one of the cache: of each layer's latents, one value.
+        const int width = weights.shape.kinds[0].mla()->latent_width();
         CHECK(relative_difference(ragged_steps(gpu), expected) <=
-              latent_tolerance(weights.shape, Dtype::f32) + weights.shape.num_layers() * roundoff);
+              latent_tolerance(weights.shape, Dtype::f32) + weights.shape.num_layers() * roundoff / width);
       }
   }
 }
