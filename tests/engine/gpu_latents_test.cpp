@@ -133,6 +133,22 @@ TEST_CASE("latents on --device host-gpu: chunks, and heads that are expanded one
   CHECK(relative_difference({last}, {expected[0]}) <= latent_tolerance(weights.shape, Dtype::f32));
 }
 
+// More tokens than one product expands, in several blocks, the last ones few.
+TEST_CASE("latents on --device host-gpu: contexts of several expanded pieces give the CPU's logits", "[gpu]") {
+  namespace gpu = lower::dculab_gpu;
+  constexpr int kBefore = gpu::kExpandedPiece - 4, kChunk = 40;
+  static_assert(kBefore + kChunk > gpu::kExpandedPiece && kBefore > 2 * gpu::kExpandedBlock);
+  const ModelWeights weights = random_weights(with_layers(latent_shape(2048), 1), 29);
+  StepperOptions options{.kv_dtype = Dtype::f16, .num_tokens = 1200, .limits = kGoldenLimits};
+  options.limits.max_num_batched_tokens = gpu::kExpandedPiece;
+  Stepper cpu(weights, options), on_gpu(host_gpu(), weights, options);
+  const std::vector<Feed> first{{0, Phase::prefill, tokens_from(3, kBefore)}};
+  const std::vector<Feed> chunk{{0, Phase::prefill, tokens_from(4, kChunk)}};
+  const std::vector<Feed> next{{0, Phase::decode, {9}}};
+  for (const auto* feeds : {&first, &chunk, &next})
+    CHECK(relative_difference(on_gpu.step(*feeds), cpu.step(*feeds)) <= latent_tolerance(weights.shape, Dtype::f32));
+}
+
 TEST_CASE("latents on --device host-gpu: long contexts in partitions give the CPU's logits", "[gpu]") {
   const ModelWeights weights = random_weights(latent_shape(), 23);
   const std::vector<Feed> prompts{{0, Phase::prefill, tokens_from(1, 100)}, {1, Phase::prefill, tokens_from(2, 20)}};
