@@ -1,6 +1,5 @@
-// Latent and cross-layer attention, and FP8 weights, with the GPU kernels, run on the host: the logits and tokens of
-// the CPU engine.
-#include <filesystem>
+// Latent and cross-layer attention with the GPU kernels, run on the host: the logits and tokens of the CPU engine.
+#include <utility>
 
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
@@ -83,7 +82,7 @@ TEST_CASE("latents and shared K and V on --device host-gpu: greedy tokens are th
   }
 }
 
-TEST_CASE("shared K and V on --device host-gpu: logits are those of the CPU engine, and blocks are copied once",
+TEST_CASE("shared K and V on --device host-gpu: logits are those of the CPU engine, and layers share a cache",
           "[gpu]") {
   const ModelWeights weights = golden_weights("cla");
   for (const int wave_size : {64, 32}) {
@@ -94,6 +93,22 @@ TEST_CASE("shared K and V on --device host-gpu: logits are those of the CPU engi
   CHECK(storage.layer(0).k == storage.layer(1).k);
   CHECK(storage.layer(0).v == storage.layer(3).v);
   CHECK(storage.layer(2).k != storage.layer(0).k);
+}
+
+TEST_CASE("latents and shared K and V on --device host-gpu: a sequence goes on from copies of its blocks", "[gpu]") {
+  for (const ModelWeights& weights : {random_weights(latent_shape(), 30), golden_weights("cla")})
+    for (const Dtype dtype : {Dtype::f16, Dtype::fp8_e4m3}) {
+      INFO(weights.shape.name << " " << name(dtype));
+      const StepperOptions options{.block_size = 4, .kv_dtype = dtype, .num_tokens = 256};
+      Stepper moved(host_gpu(), weights, options), plain(host_gpu(), weights, options);
+      const std::vector<Feed> prompt{{0, Phase::prefill, tokens_from(1, 30)}}, next{{0, Phase::decode, {7}}};
+      REQUIRE(moved.step(prompt) == plain.step(prompt));
+      const auto unused = static_cast<BlockId>(moved.executor().kv_cache().num_blocks - 1);
+      moved.executor().copy_blocks(std::vector<BlockCopy>{{moved.blocks(0)[0], unused}});
+      const BlockId first = std::exchange(moved.blocks(0)[0], unused);
+      moved.executor().copy_blocks(std::vector<BlockCopy>{{moved.blocks(0)[1], first}});  // what was there is gone
+      CHECK(moved.step(next) == plain.step(next));
+    }
 }
 
 TEST_CASE("latents on --device host-gpu: each form in each phase, from every cache", "[gpu]") {
@@ -171,37 +186,6 @@ TEST_CASE("latents on --device host-gpu: time goes to the op that takes it", "[g
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     INFO(plan.ops[i].name);
     CHECK(result.op_durations[i].value() > 0);
-  }
-}
-
-TEST_CASE("FP8 checkpoints on --device host-gpu: logits are the CPU engine's, greedy tokens those of transformers",
-          "[gpu]") {
-  int wave_size = 64;
-  for (const char* const variant : {"block", "channel", "tensor"}) {
-    const GoldenModel golden(variant, std::filesystem::path(DCULAB_SOURCE_DIR) / "tests/golden/fp8");
-    const ModelWeights weights = load_weights(golden.folder());
-    const std::vector<GoldenPrompt> prompts = golden.prompts();
-    for (const Dtype activation : {Dtype::f32, Dtype::f16}) {
-      INFO(variant << " " << name(activation));
-      Stepper cpu(weights, {.kv_dtype = Dtype::f16});
-      Stepper gpu(host_gpu(wave_size), weights,
-                  {.kv_dtype = Dtype::f16, .activation_dtype = activation, .limits = kGoldenLimits});
-      // As gpu_logits_test.cpp counts roundings.
-      const double layers = weights.shape.num_layers();
-      const double tolerance = (activation == Dtype::f32 ? 3 * layers + 1 : 11 * layers + 2) * 0x1p-11;
-      std::vector<Feed> feeds;
-      for (std::size_t i = 0; i < prompts.size(); ++i)
-        feeds.push_back({static_cast<SequenceId>(i), Phase::prefill, prompts[i].tokens});
-      for (std::size_t token = 0; token < (kSanitized ? 2 : prompts[0].greedy.size()); ++token) {
-        const std::vector<Logits> rows = gpu.step(feeds);
-        CHECK(relative_difference(rows, cpu.step(feeds)) <= tolerance);
-        for (std::size_t i = 0; i < prompts.size(); ++i) {
-          if (activation == Dtype::f32) CHECK(best_token(rows[i]) == prompts[i].greedy[token]);
-          feeds[i] = {static_cast<SequenceId>(i), Phase::decode, {prompts[i].greedy[token]}};
-        }
-      }
-    }
-    wave_size = 96 - wave_size;
   }
 }
 
