@@ -153,5 +153,17 @@ TEST_CASE("probe measures a machine that predict can use", "[.slow]") {
   CHECK(prediction.at("basis") == "priors");
 }
 
+TEST_CASE("the shipped measured studies run, each with a small model of its own") {
+  const Folder folder;
+  const std::string cpu = folder.write("cpu.yaml", kGenerousCpu);
+  for (const std::string name : {"mla_moe", "cla2", "qknorm"}) {
+    INFO(name);
+    const Json study = run_for_json(
+        {"study", "measured/" + name, "--measure", "--host", cpu, "--set", "measure.repeats=1", "measure.warm_up=0"});
+    CHECK(study.at("points").size() >= 16);  // the half that the fit does not see
+    CHECK(study.contains("regret"));
+  }
+}
+
 }  // namespace
 }  // namespace dculab::cli::test
