@@ -27,6 +27,7 @@ class StackReader {
     read_kernels(reader.optional_map("kernels"));
     read_parameters(reader.optional_map("parameters"), stack_);
     reader.optional("split", stack_.split, kSplits);
+    reader.optional("frees_windows", stack_.frees_windows);
     read_reached(reader.optional_map("reached"));
     for (const sim::StackField& field : sim::kStackFigures)
       if (field.section.empty())

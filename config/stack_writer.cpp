@@ -41,6 +41,7 @@ class StackWriter {
     write_parameters();
     for (const auto& [key, split] : kSplits)
       if (split == stack_.split) text_ += "split: " + std::string(key) + "\n";
+    if (stack_.frees_windows) text_ += "frees_windows: true\n";
     section("reached", [this] {
       for (const sim::ReachedField& field : sim::kReached)
         std::visit([&](auto member) { figure("  ", "reached.", field.key, stack_.reached.*member); }, field.member);

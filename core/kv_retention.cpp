@@ -1,6 +1,7 @@
 #include "core/kv_retention.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -27,6 +28,12 @@ std::optional<RetentionPolicy> parse_retention_policy(std::string_view text) {
        {RetentionPolicy::all, RetentionPolicy::window, RetentionPolicy::sinks, RetentionPolicy::heavy_hitters})
     if (word == name(policy)) return policy;
   return std::nullopt;
+}
+
+std::int64_t KvDemand::operator()(std::int64_t tokens) const {
+  const std::int64_t within = window > 0 ? std::min<std::int64_t>(tokens, window) : tokens;
+  const double more = state_tokens + beyond * static_cast<double>(tokens - within);
+  return within + static_cast<std::int64_t>(std::ceil(more));
 }
 
 std::int64_t kv_capacity(const KvRetention& retention, int block_size) {

@@ -32,6 +32,17 @@ struct KvRetention {
   friend bool operator==(const KvRetention&, const KvRetention&) = default;
 };
 
+// How many tokens' worth of KV blocks a sequence holds, where that is not its number of tokens: recurrent layers keep a
+// state, and a program may free what has left the window of layers that have one.
+struct KvDemand {
+  double state_tokens = 0;  // a sequence's state over the KV bytes of a token in all layers
+  int window = 0;           // 0: nothing is freed
+  double beyond = 1;        // share of a token's bytes that layers without a window have
+
+  [[nodiscard]] std::int64_t operator()(std::int64_t tokens) const;
+  friend bool operator==(const KvDemand&, const KvDemand&) = default;
+};
+
 // Tokens of a sequence that are in the cache at most. A window loses whole blocks, so it may hold up to
 // block_size - 1 tokens more than were asked for; heavy hitters go one by one.
 [[nodiscard]] std::int64_t kv_capacity(const KvRetention& retention, int block_size);

@@ -111,12 +111,12 @@ bool Scheduler::admit(Sequence& sequence) {
 bool Scheduler::has_room_for(const Sequence& sequence) const {
   // The watermark protects those who run; with nobody to protect it would only shut out the largest requests.
   const std::int64_t tokens = std::min<std::int64_t>(sequence.num_tokens(), capacity());
-  return running_.empty() || pool_.can_admit(tokens, sequence.block_table);
+  return running_.empty() || pool_.can_admit(limits_.kv_demand(tokens), sequence.block_table);
 }
 
 // Room for the first `tokens_in_cache` tokens that are kept of a sequence.
 bool Scheduler::reserve(Sequence& sequence, std::int64_t tokens_in_cache) {
-  const std::int64_t missing = tokens_in_cache - sequence.block_table.num_tokens();
+  const std::int64_t missing = limits_.kv_demand(tokens_in_cache) - sequence.block_table.num_tokens();
   return missing <= 0 || pool_.append(sequence.block_table, static_cast<int>(missing), copies_);
 }
 
@@ -215,8 +215,8 @@ void Scheduler::finish_step(std::span<const TokenId> tokens, Seconds now) {
   for (const Entry& entry : step_) {
     Sequence& sequence = *entry.sequence;
     sequence.num_computed_tokens += entry.num_new_tokens;
-    pool_.publish(sequence.block_table,
-                  std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.num_computed_tokens)));
+    const int held = std::min(sequence.num_computed_tokens, sequence.block_table.num_tokens());
+    pool_.publish(sequence.block_table, std::span(sequence.tokens).first(static_cast<std::size_t>(held)));
   }
   for (std::size_t row = 0; row < sampled_.size(); ++row) {
     Sequence& sequence = *sampled_[row];

@@ -23,6 +23,7 @@
 #include "core/block_pool.hpp"
 #include "core/engine_options.hpp"
 #include "core/executor.hpp"
+#include "core/kv_retention.hpp"
 #include "core/request.hpp"
 
 namespace dculab {
@@ -35,6 +36,7 @@ struct SchedulerLimits {
   int max_position_embeddings = 0;
   double watermark = BlockPool::kDefaultWatermark;
   int num_host_blocks = 0;  // see num_host_blocks(EngineOptions)
+  KvDemand kv_demand{};     // of a step that is only priced; what runs has a slot for each token
 };
 
 struct ScheduledStep {

@@ -46,7 +46,7 @@ std::optional<std::string> Scheduler::refusal(const Request& request) const {
   if (auto reason = refusal_of_samples(request, options_)) return reason;
 
   // The last generated token is handed out, never computed on.
-  const int blocks = pool_.blocks_for(std::min(total - 1, capacity()));
+  const int blocks = pool_.blocks_for(limits_.kv_demand(std::min(total - 1, capacity())));
   if (blocks > pool_.num_blocks())
     return what + " needs " + std::to_string(blocks) + " KV blocks of " + tokens_text(pool_.block_size()) +
            ", but the pool has " + std::to_string(pool_.num_blocks());

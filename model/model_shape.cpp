@@ -236,4 +236,21 @@ Bytes recurrent_state_bytes(const ModelShape& model) {
   return bytes;
 }
 
+KvDemand kv_demand(const ModelShape& model, Dtype kv_cache_dtype, bool frees_windows) {
+  const Bytes of_token = kv_bytes_per_token(model, kv_cache_dtype);
+  if (of_token <= Bytes()) return {};
+  const Bytes windows = is_kivi(kv_cache_dtype) ? Bytes() : kv_residual_bytes(model, kv_cache_dtype, 0);
+  KvDemand demand{.state_tokens = (recurrent_state_bytes(model) + windows) / of_token};
+  if (!frees_windows) return demand;
+  Bytes freed;
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    const LayerKind& layers = model.kinds[kind];
+    if (!layers.has_kv_heads() || layers.gqa().sliding_window == 0) continue;
+    demand.window = std::max(demand.window, layers.gqa().sliding_window);
+    freed += kv_bytes(layers.gqa(), kv_cache_dtype) * model.num_layers(kind);
+  }
+  demand.beyond = 1 - freed / of_token;
+  return demand;
+}
+
 }  // namespace dculab

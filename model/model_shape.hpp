@@ -137,6 +137,10 @@ void add_layer(ModelShape& model, const LayerKind& kind);
 // tokens in F16, in all layers; with compressed entries, the tokens of its windows.
 [[nodiscard]] Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens);
 
+// Blocks of a sequence: its states, and what is kept of layers with windows where the program frees what has left them.
+// Of windows that differ the longest counts.
+[[nodiscard]] KvDemand kv_demand(const ModelShape& model, Dtype kv_cache_dtype, bool frees_windows);
+
 // Bytes of state that each running sequence holds in gated delta nets: a matrix for each head in F32, and the newest
 // tokens that their convolutions see; and of what compressed entries are made from, until they are complete.
 [[nodiscard]] Bytes recurrent_state_bytes(const ModelShape& model);

@@ -183,12 +183,16 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
                  {"num_key_value_heads", model.heads().num_key_value_heads},
                  {"weight_bytes", chosen.weight_bytes.value()},
                  {"kv_bytes", chosen.kv_bytes.value()},
+                 {"kv_bytes_in_windows", chosen.kv_in_windows.value()},
                  {"kv_bytes_per_token", chosen.kv_bytes_per_token.value()},
                  {"layer_weight_bytes", chosen.layer_weight_bytes.value()},
                  {"layer_kv_bytes", chosen.layer_kv_bytes.value()},
                  {"crossover_tokens", chosen.crossover_tokens},
                  {"rows", Json::array()}};
   for (const sim::Footprint& row : sim::footprint_table(model, request)) add_footprint_row(report, row, model, chosen);
+  if (chosen.kv_in_windows < chosen.kv_bytes)
+    report.heading.push_back("KV of a program that frees what has left the windows of layers: " +
+                             config::short_text(chosen.kv_in_windows));
   add_warnings(report, model.notes);
   table.notes = {
       "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "

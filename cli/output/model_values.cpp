@@ -163,6 +163,8 @@ std::vector<MachineFigure> model_values(const ModelShape& model) {
   add(values, "group size", std::to_string(heads.group_size()), "query heads per KV head");
   add(values, "weights", config::short_text(weight_footprint(model, model.layer_format())), kCounted);
   add(values, "KV cache per token (f16)", config::short_text(kv_bytes_per_token(model, Dtype::f16)), kCounted);
+  if (const Bytes state = recurrent_state_bytes(model); state > Bytes())
+    add(values, "recurrent state per sequence", config::short_text(state), kCounted);
   return values;
 }
 

@@ -84,6 +84,7 @@ std::vector<MachineFigure> stack_values(const sim::Stack& stack) {
   add_kernels(values, "experts", stack.kernels.experts);
   add_parameters_of(values, stack);
   values.push_back({"split", stack.split == sim::Split::tensor ? "tensor" : "layers", "", ""});
+  values.push_back({"frees_windows", stack.frees_windows ? "true" : "false", "", ""});
   add_figures(values, stack);
   for (const config::DefaultField& field : config::kProgramDefaults)
     values.push_back({"defaults." + std::string(field.key), std::to_string(stack.defaults.*field.member), "", ""});

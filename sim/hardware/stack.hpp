@@ -67,6 +67,7 @@ struct Stack {
   Split split = Split::tensor;
   ProgramDefaults defaults;
   ProgramLimits limits;
+  bool frees_windows = false;  // of the KV cache, what no layer with a window sees any more
   // The machine's where they are not known.
   std::optional<Seconds> host_per_step;
   std::optional<Seconds> host_per_sequence;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/kivi.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -51,17 +53,20 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   result.weights = weight_footprint(model, options.weights);
   result.activations = activation_footprint(model, options);
   const Bytes usable = machine.dram().size * options.gpu_memory_utilization;
-  result.residuals =
-      (kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) + recurrent_state_bytes(model)) *
-      options.max_num_seqs;
+  if (is_kivi(options.kv_cache_dtype))
+    result.residuals =
+        kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
   result.kv_budget = std::max(Bytes{}, usable - result.weights - result.activations - result.residuals);
   result.block_bytes = kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size;
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);
-  const std::int64_t blocks_each = (tokens_per_sequence + options.block_size - 1) / options.block_size;
+  result.demand = kv_demand(model, options.kv_cache_dtype, machine.stack.frees_windows);
+  result.state = kv_bytes_per_token(model, options.kv_cache_dtype) * result.demand.state_tokens;
+  const std::int64_t held = result.demand(tokens_per_sequence);
+  const std::int64_t blocks_each = (held + options.block_size - 1) / options.block_size;
   result.max_sequences = result.num_blocks / blocks_each;
   if (result.residuals > Bytes())
     result.max_sequences = std::min<std::int64_t>(result.max_sequences, options.max_num_seqs);
-  result.wasted_share = 1 - tokens_per_sequence / static_cast<double>(blocks_each * options.block_size);
+  result.wasted_share = 1 - static_cast<double>(held) / static_cast<double>(blocks_each * options.block_size);
   return result;
 }
 

@@ -10,11 +10,11 @@ namespace dculab::sim {
 namespace {
 
 // Of a sequence, from its first answered token to its last: the last block is held whole.
-[[nodiscard]] double mean_blocks(const OfflineRequests& work, int block_size) {
-  double blocks = 0;
+[[nodiscard]] double mean_blocks(const OfflineRequests& work, const KvDemand& demand, int block_size) {
+  std::int64_t blocks = 0;
   for (int generated = 1; generated <= work.output_tokens; ++generated)
-    blocks += (work.prompt_tokens + generated + block_size - 1) / block_size;
-  return blocks / work.output_tokens;
+    blocks += (demand(work.prompt_tokens + generated) + block_size - 1) / block_size;
+  return static_cast<double>(blocks) / work.output_tokens;
 }
 
 void choose_batch(OfflineRun& run, const Machine& machine, const ModelShape& model, const EngineOptions& options,
@@ -60,8 +60,8 @@ std::string_view name(BatchLimit limit) {
 std::int64_t sequences_that_fit(const Machine& machine, const ModelShape& model, const EngineOptions& options,
                                 const OfflineRequests& work) {
   const Capacity room = capacity(machine, model, options, work.prompt_tokens + work.output_tokens);
-  const auto fit =
-      static_cast<std::int64_t>(static_cast<double>(room.num_blocks) / mean_blocks(work, options.block_size));
+  const auto fit = static_cast<std::int64_t>(static_cast<double>(room.num_blocks) /
+                                             mean_blocks(work, room.demand, options.block_size));
   return room.residuals > Bytes() ? std::min<std::int64_t>(fit, options.max_num_seqs) : fit;
 }
 

@@ -52,22 +52,24 @@ struct Run {
   return runs;
 }
 
-[[nodiscard]] int kv_blocks(const Server& server) {
+[[nodiscard]] SchedulerLimits scheduler_limits(const Server& server) {
   Machine memory = server.machine;
   if (server.machine.stack.split == Split::layers) memory.memory.back().size = memory.dram().size * server.devices;
   const ModelShape part = shard(server.model, sharing_devices(server));
-  const std::int64_t blocks = capacity(memory, part, server.options, 1).num_blocks;
-  return static_cast<int>(std::min<std::int64_t>(blocks, kMostBlocks));
+  const Capacity room = capacity(memory, part, server.options, 1);
+  return {.num_blocks = static_cast<int>(std::min<std::int64_t>(room.num_blocks, kMostBlocks)),
+          .max_position_embeddings = server.model.max_position_embeddings,
+          .kv_demand = room.demand};
 }
 
 // Calls visit(batch) for every step of the schedule.
 template <class Visit>
 void run_schedule(const Server& server, const Request& each, int requests, Visit visit) {
-  const int blocks = kv_blocks(server);
-  if (blocks < 1)
+  const SchedulerLimits limits = scheduler_limits(server);
+  if (limits.num_blocks < 1)
     throw InputError(server.model.name + " leaves no room for a KV block in the memory of " +
                      std::to_string(server.devices) + " x " + server.machine.name);
-  Scheduler scheduler(server.options, {blocks, server.model.max_position_embeddings}, BatchContents::lengths_only);
+  Scheduler scheduler(server.options, limits, BatchContents::lengths_only);
   if (const auto refusal = scheduler.refusal(each)) throw InputError(*refusal);
   for (int index = 0; index < requests; ++index) {
     Request request = each;

@@ -34,6 +34,10 @@ Footprint footprint(const ModelShape& model, const FootprintRequest& request) {
       (kv_residual_bytes(model, request.kv_cache_dtype, request.kv_residual_tokens) + recurrent_state_bytes(model)) *
       request.batch;
   result.kv_bytes = result.kv_bytes_per_token * kv_tokens + residuals;
+  KvDemand kept = kv_demand(model, request.kv_cache_dtype, true);
+  kept.state_tokens = 0;  // counted with the residuals
+  result.kv_in_windows =
+      result.kv_bytes_per_token * static_cast<double>(kept(request.tokens)) * request.batch + residuals;
   result.layer_kv_bytes = result.kv_bytes / layers;
   const Bytes left = std::max(Bytes(), result.layer_weight_bytes - residuals / layers);
   result.crossover_tokens = left / (result.kv_bytes_per_token / layers * request.batch);

@@ -27,6 +27,7 @@ struct Footprint {
   Bytes head_bytes;             // 0 when tied to the embedding
   Bytes norm_bytes;             // norms and biases
   Bytes kv_bytes;               // of all layers, all sequences, with their residuals and recurrent states
+  Bytes kv_in_windows;          // of kv_bytes, where what has left the windows of layers is freed
   Bytes kv_bytes_per_token;     // of all layers
   Bytes layer_kv_bytes;         // of a layer, the mean of all, all sequences
   double crossover_tokens = 0;  // per sequence of this batch: beyond it KV takes more than the layers' matrices

@@ -161,9 +161,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   server.layer_weight_scale = weight_scale(weights);
   if (point.kind == PointKind::prefill_rate && point.context_tokens)
     server.options.max_num_batched_tokens = *point.context_tokens;
-  const auto is_recurrent = [](const LayerKind& kind) { return kind.delta_net() != nullptr; };
-  // Recurrent states are kept of the sequences that run, in the KV blocks' memory.
-  if (point.kind == PointKind::serving_output_rate || std::ranges::any_of(model.kinds, is_recurrent))
+  if (point.kind == PointKind::serving_output_rate)
     server.options.max_num_seqs = std::min(server.options.max_num_seqs, point.batch.value_or(1));
   if (const auto found = problems(server); !found.empty()) throw InputError(found.front());
   return server;

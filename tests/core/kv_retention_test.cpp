@@ -157,6 +157,28 @@ TEST_CASE("tokens that are not written cost no writing", "[kv_retention]") {
   CHECK(written(*find(plan_step(small_model(), {}, batch), OpKind::rope_and_cache)).value() == 0);
 }
 
+TEST_CASE("a sequence holds blocks for its state, and less of tokens beyond a window", "[kv_retention]") {
+  CHECK(KvDemand{}(1000) == 1000);
+  const KvDemand recurrent{.state_tokens = 99.5};
+  CHECK(recurrent(1) == 101);
+  const KvDemand windowed{.window = 100, .beyond = 0.25};
+  CHECK(windowed(100) == 100);
+  CHECK(windowed(101) == 101);
+  CHECK(windowed(500) == 200);
+  const SchedulerLimits limits{
+      .num_blocks = 10, .max_position_embeddings = 1000, .watermark = 0, .kv_demand = windowed};
+  EngineOptions options;
+  options.block_size = 16;
+  Scheduler scheduler(options, limits, BatchContents::lengths_only);
+  Request request{.prompt_token_ids = std::vector<TokenId>(300, 1), .max_tokens = 40};
+  REQUIRE_FALSE(scheduler.refusal(request));  // 159 tokens' worth of ten blocks
+  scheduler.submit(request);
+  CHECK(scheduler.schedule().batch.num_tokens() == 300);
+  CHECK(scheduler.pool().num_free() == 0);
+  request.max_tokens = 42;
+  CHECK(scheduler.refusal(request));
+}
+
 TEST_CASE("policies that make no sense are refused", "[kv_retention]") {
   CHECK(problems_of({}).empty());
   CHECK(problems_of(window_of(8)).empty());

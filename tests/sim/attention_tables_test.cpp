@@ -1,5 +1,6 @@
 // The teaching tables of models with latents, experts and recurrent states, against their own formulas.
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
@@ -101,7 +102,7 @@ TEST_CASE("absorbing pays for few new tokens, expanding for a whole prompt", "[t
   }
 }
 
-TEST_CASE("states of gated delta nets are held beside the blocks", "[tables]") {
+TEST_CASE("states of gated delta nets are held by the sequences that run", "[tables]") {
   ModelShape model = llama_3_8b();
   LayerKind recurrent = model.kinds[0];
   recurrent.attention = GatedDeltaNet{
@@ -115,7 +116,12 @@ TEST_CASE("states of gated delta nets are held beside the blocks", "[tables]") {
   options.max_num_seqs = 10;
   const Capacity held = capacity(a100_like(), model, options, 100);
   const double state = 24 * (4.0 * 32 * 128 * 128 + 2.0 * 3 * (2 * 16 * 128 + 32 * 128));
-  CHECK(held.residuals.value() == Approx(10 * state));
+  CHECK(held.state.value() == Approx(state));
+  CHECK(held.residuals == Bytes());
+  // As many blocks as the state and 100 tokens take, rounded up.
+  const auto blocks_each =
+      static_cast<std::int64_t>(std::ceil((std::ceil(state / (8 * 2 * 2.0 * 8 * 128)) + 100) / 16));
+  CHECK(held.max_sequences == held.num_blocks / blocks_each);
   CHECK(footprint(model, {.tokens = 10}).kv_bytes.value() == Approx(10 * 2 * 8 * 2.0 * 8 * 128 + state));
   CHECK_THROWS_AS(intensity_table(model, 0, Phase::decode, 10, 1, Dtype::f16), InputError);
 }

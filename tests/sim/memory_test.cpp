@@ -148,6 +148,25 @@ TEST_CASE("a look-up waits for the nearest cache, and for the next one in each n
   CHECK(table_look_up(cpu, 4).value() == Approx(10e-9));
 }
 
+TEST_CASE("what has left the windows of layers makes room where the program frees it") {
+  ModelShape model = llama_3_8b();
+  LayerKind windowed = model.kinds[0];
+  std::get<Gqa>(windowed.attention).sliding_window = 1024;
+  const LayerKind full = model.kinds[0];
+  model.layers.clear();
+  model.kinds.clear();
+  for (int layer = 0; layer < 32; ++layer) add_layer(model, layer % 4 == 3 ? full : windowed);
+  Machine machine = mi50_like();
+  const EngineOptions options;
+  const Capacity whole = capacity(machine, model, options, 8192);
+  CHECK(whole.max_sequences == whole.num_blocks / 512);
+  machine.stack.frees_windows = true;
+  const Capacity freed = capacity(machine, model, options, 8192);
+  CHECK(freed.num_blocks == whole.num_blocks);
+  CHECK(freed.max_sequences == freed.num_blocks / ((1024 + (8192 - 1024) / 4) / 16));
+  CHECK(capacity(machine, model, options, 1024).max_sequences == whole.num_blocks / 64);
+}
+
 TEST_CASE("how many sequences fit: whole blocks, after weights and activations") {
   Machine machine = mi50_like();
   EngineOptions options;
