@@ -11,8 +11,10 @@
 namespace dculab::config {
 
 inline constexpr auto kPhases = std::to_array<Choice<Phase>>({{"prefill", Phase::prefill}, {"decode", Phase::decode}});
-inline constexpr auto kActivationModes = std::to_array<Choice<ActivationMode>>(
-    {{"exact", ActivationMode::exact}, {"int8", ActivationMode::int8}, {"bf16", ActivationMode::bf16}});
+inline constexpr auto kActivationModes = std::to_array<Choice<ActivationMode>>({{"exact", ActivationMode::exact},
+                                                                                {"int8", ActivationMode::int8},
+                                                                                {"bf16", ActivationMode::bf16},
+                                                                                {"fp8", ActivationMode::fp8}});
 inline constexpr auto kRetentionPolicies =
     std::to_array<Choice<RetentionPolicy>>({{"all", RetentionPolicy::all},
                                             {"window", RetentionPolicy::window},

@@ -9,7 +9,7 @@
 
 namespace dculab {
 
-// "exact", "int8", "bf16".
+// "exact", "int8", "bf16", "fp8".
 [[nodiscard]] std::string_view name(ActivationMode mode);
 [[nodiscard]] std::optional<ActivationMode> parse_activation_mode(std::string_view text);
 

@@ -99,7 +99,8 @@ inline constexpr int kBitsAndBytesGroup = 64;
 
 // How a matmul takes its activations: as they are (weights are widened, sums are F32); with quantized weights rounded
 // to 8 bits with one scale per token and group of in-features, so that the products are integers; or with BF16 weights
-// rounded to BF16, whose products, exact in F32, the CPU may sum two at a time.
-enum class ActivationMode : std::uint8_t { exact, int8, bf16 };
+// rounded to BF16, whose products, exact in F32, the CPU may sum two at a time; or with FP8 weights rounded to FP8, as
+// GPUs with such instructions multiply (no kernel of ours does).
+enum class ActivationMode : std::uint8_t { exact, int8, bf16, fp8 };
 
 }  // namespace dculab

@@ -70,6 +70,8 @@ Dtype multiplied_in(const Op& op) {
       return Dtype::int8;
     case ActivationMode::bf16:
       return Dtype::bf16;
+    case ActivationMode::fp8:
+      return Dtype::fp8_e4m3;
   }
   return op.activation_dtype;
 }

@@ -42,6 +42,8 @@ void set_expert_slabs(const Op& op, const ExpertTile& tile, Launch& launch) {
 
 void lower_experts(const Op& op, const ExpertKernel& kernel, std::int64_t tokens, const Device& device,
                    Launch& launch) {
+  if (rounds_activations(op))
+    return lower_experts(with_rounded_activations(op, launch), kernel, tokens, device, launch);
   const ExpertTile tile = kernel.tile(op, tokens, device);
   const auto size = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(tile.rows)) - 1);
   const Tiles cuts{std::max(1.0, op.groups.tiles.at(size)), std::ceil(static_cast<double>(op.n) / tile.columns)};
@@ -60,7 +62,6 @@ void lower_experts(const Op& op, const ExpertKernel& kernel, std::int64_t tokens
   launch.resources = tile.resources;
   launch.knows_resources = true;
   launch.loads_before = tile.loads_before;
-  if (op.activations == ActivationMode::int8) ++launch.kernels;  // rounds them first
   launch.parts = tile.parts;
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
   launch.overlap = kernel.waits ? Overlap::partial : is_hopper(device) ? Overlap::all : Overlap::caches;

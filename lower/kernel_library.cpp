@@ -112,6 +112,19 @@ bool serves(const ExpertKernel& kernel, const Op& op, const Device& device) {
   return !is_product || kernel.formats.empty() || format_of(kernel.formats, op, device) != nullptr;
 }
 
+ActivationMode activations_of(const Kernels& kernels, WeightFormat weights, ActivationMode asked, bool has_experts,
+                              const Device& device) {
+  const auto takes = [&](const auto* kernel) {
+    const auto is_it = [&](const ProductFormat& format) {
+      return format.weights == weights.dtype && format.activations == asked && format.most_rows == 0 &&
+             has(format, device);
+    };
+    return kernel->runs_on(device) && std::ranges::any_of(kernel->formats, is_it);
+  };
+  const bool experts_take = !has_experts || kernels.experts.empty() || std::ranges::any_of(kernels.experts, takes);
+  return experts_take && std::ranges::any_of(kernels.matmul, takes) ? asked : ActivationMode::exact;
+}
+
 std::string what_it_takes(const MatmulKernel& kernel) { return "takes weights of " + text_of(kernel.formats, nullptr); }
 
 std::string what_it_takes(const ExpertKernel& kernel) {

@@ -71,7 +71,7 @@ struct MatmulKernel {
   Multiplied (*multiplied)(const Op&, const Device&) = nullptr;
   // How it slices k; none: it does not.
   Slices (*slices)(const Op&, const Device&) = nullptr;
-  bool rounds_first = false;  // activations of int8, in a kernel before
+  bool rounds_first = false;  // activations of 8 bits, in a kernel before
   // Lane instructions for each weight of a kernel before, which widens all of them into memory; 0: there is none.
   double widening = 0;
 };
@@ -180,6 +180,11 @@ struct Kernels {
 [[nodiscard]] bool serves(const AttentionKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] bool serves(const ExpertKernel& kernel, const Op& op, const Device& device);
+
+// How products with such weights take the activations: as the checkpoint asks where product kernels of the program do
+// so on the device, and its kernels of experts where the model has any; else as they are.
+[[nodiscard]] ActivationMode activations_of(const Kernels& kernels, WeightFormat weights, ActivationMode asked,
+                                            bool has_experts, const Device& device);
 
 // Beside shapes: "takes weights of f16, fp8_e4m3 on some devices", "takes no ALiBi".
 [[nodiscard]] std::string what_it_takes(const MatmulKernel& kernel);

@@ -130,7 +130,26 @@ double integer_instructions(const Op& op, double rows, double weights) {
          static_cast<double>(op.m) * k * kRoundInstructions + sums * kScaleInstructions;
 }
 
+bool rounds_activations(const Op& op) { return bits(multiplied_in(op)) < bits(op.activation_dtype); }
+
+Op with_rounded_activations(const Op& op, Launch& launch) {
+  Op rounded = op;
+  rounded.activation_dtype = multiplied_in(op);
+  Bytes moved;
+  for (Access& access : launch.accesses()) {
+    if (access.role != OperandRole::activation) continue;
+    const Bytes narrow = access.unique * bits(rounded.activation_dtype) / bits(op.activation_dtype);
+    moved += std::exchange(access.unique, narrow) + narrow;
+  }
+  for (Access& access : launch.accesses())
+    if (access.role == OperandRole::output) access.unique += std::exchange(moved, Bytes());
+  ++launch.kernels;
+  return rounded;
+}
+
 void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device, Launch& launch) {
+  if (kernel.rounds_first && rounds_activations(op))
+    return lower_matmul(with_rounded_activations(op, launch), kernel, device, launch);
   const MatmulTile tile = kernel.tile(op, device);
   const Tiles cuts{cut(op.m, tile.rows), cut(op.n, tile.columns)};
   const Part part{std::ceil(static_cast<double>(op.m) / cuts.rows),
@@ -160,7 +179,6 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op, device);
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
   if (kernel.slices != nullptr) set_slices(op, kernel.slices(op, device), launch);
-  if (kernel.rounds_first && op.activations == ActivationMode::int8) ++launch.kernels;
   if (kernel.widening > 0) widen_first(op, kernel.widening, launch);
 }
 

@@ -28,6 +28,12 @@ namespace dculab::lower {
 // Instructions beside integer products of `rows` rows, padding too, of which op.m are rounded; `weights` are unpacked.
 [[nodiscard]] double integer_instructions(const Op& op, double rows, double weights);
 
+// Whether the op's activations are multiplied in fewer bits than they are written in.
+[[nodiscard]] bool rounds_activations(const Op& op);
+
+// The op that reads rounded activations. A kernel before rounds them: the launch gets it and the bytes that it moves.
+[[nodiscard]] Op with_rounded_activations(const Op& op, Launch& launch);
+
 // Fills in a launch that asks for each byte once.
 void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device, Launch& launch);
 

@@ -101,8 +101,7 @@ std::vector<std::string> expert_shard_problems(const ModelShape& model, WeightFo
                                                const ExpertSharing& sharing) {
   const int devices = sharing.tensor_parallel_size;
   std::vector<std::string> found;
-  const auto mixture = [](const LayerKind& kind) { return kind.experts.has_value(); };
-  if (std::ranges::none_of(model.kinds, mixture))
+  if (!model.has_experts())
     return {model.name + " has no experts to share over " + std::to_string(sharing.devices) +
             " devices; use tensor_parallel_size and data_parallel_size"};
   if (sharing.devices % devices != 0)

@@ -21,7 +21,7 @@ struct Family {
   Dtype silent_dtype = Dtype::f32;
 };
 
-// BLOOM's published configurations do not say that their weights are 16 bits wide.
+// The published configurations of BLOOM and gpt-oss do not say how wide the weights are that they leave unquantized.
 constexpr Family kFamilies[] = {{"baichuan", read_baichuan},
                                 {"bloom", read_bloom, Dtype::f16},
                                 {"dculab_cla", read_cla},
@@ -36,7 +36,7 @@ constexpr Family kFamilies[] = {{"baichuan", read_baichuan},
                                 {"glm4", read_glm4},
                                 {"glm4_moe", read_glm4_moe},
                                 {"gpt_neox", read_gpt_neox},
-                                {"gpt_oss", read_gpt_oss},
+                                {"gpt_oss", read_gpt_oss, Dtype::bf16},
                                 {"granite", read_granite},
                                 {"internlm2", read_internlm2},
                                 {"kimi_k2", read_deepseek_v3},
@@ -205,6 +205,7 @@ ModelShape parse_model_shape(std::string text, const std::string& file, std::str
   const bool is_outside = config.has("quantization_config");  // of text_config, where that is nested
   if (const auto stored = read_stored_weights(is_outside ? config : decoder.fields)) {
     shape.quantization = stored->format;
+    shape.quantized_activations = stored->activations;
     shape.plain = stored->plain;
     shape.quantized_lm_head = stored->lm_head && !(stored->lm_head_unless_tied && shape.tie_word_embeddings);
   }

@@ -208,8 +208,7 @@ std::vector<std::string> problems(const ModelShape& model) {
   };
   if (model.residual_streams > 1 && !std::ranges::all_of(model.kinds, is_plain_block))
     found.emplace_back("residual streams need layers whose MLP follows attention, each after a norm");
-  const auto has_experts = [](const LayerKind& kind) { return kind.experts.has_value(); };
-  if (model.quantization && model.plain.attention && model.plain.mlp && std::ranges::none_of(model.kinds, has_experts))
+  if (model.quantization && model.plain.attention && model.plain.mlp && !model.has_experts())
     found.emplace_back("quantization_config leaves all matrices of the layers as they are, for there are no experts");
   require_size(found, "hc_mult * hidden_size", std::int64_t{model.residual_streams} * model.hidden_size,
                kLargestModelField);

@@ -32,6 +32,10 @@ bool ModelShape::has_latents() const {
       kinds, [](const LayerKind& kind) { return kind.mla() != nullptr || kind.compressed() != nullptr; });
 }
 
+bool ModelShape::has_experts() const {
+  return std::ranges::any_of(kinds, [](const LayerKind& kind) { return kind.experts.has_value(); });
+}
+
 bool ModelShape::has_compressed_entries() const {
   return std::ranges::any_of(kinds, [](const LayerKind& kind) { return kind.compressed() != nullptr; });
 }

@@ -52,9 +52,10 @@ struct ModelShape {
   int sinkhorn_iterations = 0;                        // of the matrix that mixes them
   std::optional<WeightFormat> quantization{};         // of the layers' matrices, when the checkpoint is quantized
   std::optional<WeightFormat> expert_quantization{};  // of the routed experts, where theirs is another
-  PlainParts plain{};                                 // what of the layers is in dtype all the same
-  bool quantized_lm_head = false;                     // lm_head is in the layers' format too, not in dtype
-  const TensorNames* tensor_names = &kLlamaTensorNames;  // of its checkpoint; null: priced, not run
+  ActivationMode quantized_activations = ActivationMode::exact;  // that its checkpoint asks of quantized products
+  PlainParts plain{};                                            // what of the layers is in dtype all the same
+  bool quantized_lm_head = false;                                // lm_head is in the layers' format too, not in dtype
+  const TensorNames* tensor_names = &kLlamaTensorNames;          // of its checkpoint; null: priced, not run
   std::vector<std::string> notes{};  // what config.json left to assume, and what of it is not counted: sentences
   int tensor_parallel_size = 1;      // devices that each have such a part of every layer, see model/shard.hpp
   std::vector<LayerKind> kinds = std::vector<LayerKind>(1);  // in the order of their first layers
@@ -76,6 +77,7 @@ struct ModelShape {
   [[nodiscard]] bool has_latents() const;     // in any layer: latents, or compressed entries; one for all heads
   [[nodiscard]] bool has_delta_nets() const;  // likewise
   [[nodiscard]] bool has_compressed_entries() const;
+  [[nodiscard]] bool has_experts() const;
   [[nodiscard]] bool has_unequal_heads() const;  // layers with heads of their own have not all the same
 
   // What the checkpoint stores the layers' matrices in, as far as they are quantized.

@@ -182,8 +182,9 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
 std::string problem(ActivationMode mode, const ModelShape& model) {
   const std::string stored = "those of " + model.name + " are " + std::string(name(model.layer_format().dtype));
   if (!takes_activations(model.layer_format(), mode))
-    return mode == ActivationMode::int8 ? "needs quantized weights, and " + stored + "; quantize the model first"
-                                        : "needs BF16 weights, and " + stored + "; use exact";
+    return mode == ActivationMode::int8  ? "needs quantized weights, and " + stored + "; quantize the model first"
+           : mode == ActivationMode::fp8 ? "needs FP8 weights, and " + stored + "; use exact"
+                                         : "needs BF16 weights, and " + stored + "; use exact";
   const auto is_odd = [](const LayerKind& kind) {
     return kind.mlp.intermediate_size % 2 != 0 || (kind.experts && kind.experts->intermediate_size % 2 != 0);
   };

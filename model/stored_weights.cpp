@@ -25,7 +25,9 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
     fields.refuse("fmt", in_quotes(format) + " is not supported (e4m3, e5m2)");
   if (fields.has("quantized_layers"))
     fields.refuse("quantized_layers", "gives some matrices settings of their own, which is not supported");
-  StoredWeights stored{.format = {is_e5m2 ? Dtype::fp8_e5m2 : Dtype::fp8_e4m3, 0}};
+  // By either activation_scheme: static scales or those of the step.
+  StoredWeights stored{.format = {is_e5m2 ? Dtype::fp8_e5m2 : Dtype::fp8_e4m3, 0},
+                       .activations = is_e5m2 ? ActivationMode::exact : ActivationMode::fp8};
   stored.plain = read_plain_modules(fields, "modules_to_not_convert").parts;
   read_block(fields, "weight_block_size", stored);
   return stored;
@@ -44,7 +46,16 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
   return {num_bits == 8 ? Dtype::int8 : Dtype::int4, group_size > 0 ? group_size : -1};
 }
 
-// config_groups: {group_0: {weights: {num_bits, type, group_size, ...}}}
+// None: of a checkpoint that quantizes its weights alone.
+[[nodiscard]] ActivationMode read_activations(const JsonFields& group) {
+  const auto inputs = group.has("input_activations") ? group.object("input_activations") : std::nullopt;
+  if (!inputs) return ActivationMode::exact;
+  if (const int num_bits = inputs->integer("num_bits"); num_bits != 8)
+    inputs->refuse("num_bits", "must be 8 for activations, not " + std::to_string(num_bits));
+  return inputs->text("type", "int") == "float" ? ActivationMode::fp8 : ActivationMode::int8;
+}
+
+// config_groups: {group_0: {weights: {num_bits, type, group_size, ...}, input_activations: the same, or null}}
 [[nodiscard]] StoredWeights read_compressed_tensors(const JsonFields& fields) {
   const auto groups = fields.object("config_groups");
   if (!groups || groups->members().empty()) fields.refuse("config_groups", "is missing");
@@ -58,6 +69,7 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
   const PlainModules plain = read_plain_modules(fields, "ignore");
   StoredWeights stored{.format = is_float ? float_format(*weights, num_bits, group_size)
                                           : integer_format(*weights, num_bits, group_size),
+                       .activations = read_activations(*group),
                        .lm_head = !plain.lm_head,
                        .lm_head_unless_tied = !plain.lm_head,
                        .plain = plain.parts};

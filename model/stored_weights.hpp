@@ -10,7 +10,8 @@
 namespace dculab {
 
 struct StoredWeights {
-  WeightFormat format;  // of the layers' matrices that are not plain
+  WeightFormat format;                                 // of the layers' matrices that are not plain
+  ActivationMode activations = ActivationMode::exact;  // that products with them take where the device has such
   bool lm_head = false;
   bool lm_head_unless_tied = false;  // the file does not name lm_head: a head that is the embedding stays as it is
   PlainParts plain{};

@@ -125,6 +125,8 @@ struct Prediction {
     check("weights and activations", Dtype::int8, Dtype::int8);
   else if (fits && mode == ActivationMode::bf16)
     check("weights and activations", Dtype::bf16, Dtype::bf16);
+  else if (fits && mode == ActivationMode::fp8)
+    check("weights and activations", Dtype::fp8_e4m3, Dtype::fp8_e4m3);
   else
     check("weights", prediction.options.weights.dtype, prediction.options.activation_dtype);
   if (prediction.options.kv_cache_dtype != prediction.options.weights.dtype)
@@ -153,13 +155,9 @@ struct Prediction {
   return warnings;
 }
 
-[[nodiscard]] bool has_experts(const ModelShape& model) {
-  return std::ranges::any_of(model.kinds, [](const LayerKind& kind) { return kind.experts.has_value(); });
-}
-
 // "experts' products are compute-bound from 620 tokens a step with even loads"; empty of a model without experts.
 [[nodiscard]] std::string experts_text(const Prediction& prediction) {
-  if (!has_experts(prediction.model)) return {};
+  if (!prediction.model.has_experts()) return {};
   const auto from = [&prediction](const ExpertLoad& load) {
     EngineOptions options = prediction.options;
     options.expert_load = load;
@@ -237,7 +235,7 @@ struct Prediction {
             {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
             {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
   if (prediction.machine.redesign) json["redesign"] = redesign_json(prediction.machine);
-  if (has_experts(prediction.model)) json["compute_bound_experts"] = experts_json(prediction);
+  if (prediction.model.has_experts()) json["compute_bound_experts"] = experts_json(prediction);
   json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
   return json;
 }

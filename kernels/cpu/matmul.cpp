@@ -147,7 +147,8 @@ void matmul(ThreadPool& threads, Workspace& workspace, const MatmulArgs& args, s
   if (args.weights[0].dtype == Dtype::int4 || args.weights[0].dtype == Dtype::int8) {
     return quantized_matmul(threads, workspace, args);
   }
-  require(args.activations != ActivationMode::int8, "matmul", "plain weights take no 8-bit activations");
+  require(args.activations == ActivationMode::exact || args.activations == ActivationMode::bf16, "matmul",
+          "plain weights take no 8-bit activations");
   for (int i = 0; i < args.num_weights; ++i) {
     const Dtype dtype = args.weights[static_cast<std::size_t>(i)].dtype;
     if (dtype == Dtype::fp8_e4m3) {

@@ -16,6 +16,7 @@ constexpr Dtype kSixteenBits[] = {Dtype::f16, Dtype::bf16};
 
 constexpr MatmulTile kLargest{128, 128}, kSmallest{16, 64};
 constexpr ProductFormat kBytes[] = {
+    {.weights = Dtype::fp8_e4m3, .activations = ActivationMode::fp8},
     {.weights = Dtype::fp8_e4m3},
     {.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true}};
 
@@ -56,7 +57,8 @@ constexpr MatmulKernel kProducts{.name = "aiter_products",
                                  .tile = product_tile,
                                  .parts = whole,
                                  .slabs = slabs,
-                                 .multiplied = multiplied};
+                                 .multiplied = multiplied,
+                                 .rounds_first = true};
 
 constexpr AttentionKernel kPagedAttention{.name = "aiter_paged_attention",
                                           .source = "ROCm/aiter@e404860, csrc/cpp_itfs/pa, aiter/ops/attention.py",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lower/gemm/kernels.hpp"
+
 namespace dculab::lower::fused_experts {
 namespace {
 
@@ -14,9 +16,13 @@ constexpr int kRegistersByValue = 104;
 constexpr int kStagesOnNvidia = 4;  // num_stages of the tuned files
 
 constexpr ProductFormat kFormats[] = {
-    {.weights = Dtype::f32},  {.weights = Dtype::f16},
-    {.weights = Dtype::bf16}, {.weights = Dtype::fp8_e4m3},
-    {.weights = Dtype::int8}, {.weights = Dtype::int8, .activations = ActivationMode::int8}};
+    {.weights = Dtype::f32},
+    {.weights = Dtype::f16},
+    {.weights = Dtype::bf16},
+    {.weights = Dtype::fp8_e4m3},
+    {.weights = Dtype::int8},
+    {.weights = Dtype::int8, .activations = ActivationMode::int8},
+    {.weights = Dtype::fp8_e4m3, .activations = ActivationMode::fp8, .on = gemm::multiplies_fp8}};
 constexpr ProductFormat kInt4Weights[] = {{.weights = Dtype::int4}};
 
 [[nodiscard]] bool runs_on_dcus(const Device& device) { return runs_on_gpus(device) && device.vendor == Vendor::hygon; }

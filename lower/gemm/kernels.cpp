@@ -50,16 +50,20 @@ constexpr Bytes kLine(128), kShortLine(64);
 }
 
 constexpr ProductFormat kInt8{.weights = Dtype::int8, .activations = ActivationMode::int8, .has_row_scales = true};
-constexpr ProductFormat kFp8{.weights = Dtype::fp8_e4m3, .on = multiplies_fp8};
+constexpr ProductFormat kFp8{.weights = Dtype::fp8_e4m3, .activations = ActivationMode::fp8, .on = multiplies_fp8};
+constexpr ProductFormat kFp8Weights{.weights = Dtype::fp8_e4m3, .on = multiplies_fp8};
 constexpr ProductFormat kRocblasFormats[] = {
     {.weights = Dtype::f32}, {.weights = Dtype::f16}, {.weights = Dtype::bf16}, kInt8};
 constexpr ProductFormat kHalf[] = {{.weights = Dtype::f16}};
 constexpr ProductFormat kWithFp8[] = {
-    {.weights = Dtype::f32}, {.weights = Dtype::f16}, {.weights = Dtype::bf16}, kFp8, kInt8};
-constexpr ProductFormat kFp8OnHopper[] = {{.weights = Dtype::fp8_e4m3, .on = is_hopper}};
+    {.weights = Dtype::f32}, {.weights = Dtype::f16}, {.weights = Dtype::bf16}, kFp8, kFp8Weights, kInt8};
+constexpr ProductFormat kFp8OnHopper[] = {
+    {.weights = Dtype::fp8_e4m3, .activations = ActivationMode::fp8, .on = is_hopper},
+    {.weights = Dtype::fp8_e4m3, .on = is_hopper}};
 constexpr ProductFormat kSkinnyFormats[] = {
     {.weights = Dtype::f16, .most_rows = kSkinnyRows},
     {.weights = Dtype::bf16, .most_rows = kSkinnyRows},
+    {.weights = Dtype::fp8_e4m3, .activations = ActivationMode::fp8, .most_rows = kSkinnyRows, .on = multiplies_fp8},
     {.weights = Dtype::fp8_e4m3, .most_rows = kSkinnyRows, .on = multiplies_fp8}};
 
 [[nodiscard]] MatmulTile deep_gemm_tile(const Op& op, const Device& /*device*/) {
@@ -160,6 +164,7 @@ constexpr MatmulKernel kSkinnyGemv{
     .gemv_rows = skinny_rows,
     .runs_on = runs_on_cdna2,
     .formats = kSkinnyFormats,
-    .tile = library_tile};
+    .tile = library_tile,
+    .rounds_first = true};
 
 }  // namespace dculab::lower::gemm

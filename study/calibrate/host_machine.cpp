@@ -134,6 +134,8 @@ void add_matmul_dram_shares(sim::Machine& machine, const engine::HostMeasurement
       return dtype == Dtype::int8;
     case ActivationMode::bf16:
       return dtype == Dtype::bf16;
+    case ActivationMode::fp8:
+      return dtype == Dtype::fp8_e4m3;
   }
   return false;
 }

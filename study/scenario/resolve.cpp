@@ -143,6 +143,18 @@ void refuse_foreign_split(const config::Scenario& scenario, const sim::Stack& st
                                       " runs others; see stack.parameters, or leave it out");
 }
 
+// Programs round activations where the checkpoint asks for it and the device has such products; with FP8 weights that
+// the question asks for, too. Our own kernels do as they are told.
+[[nodiscard]] ActivationMode default_activations(const config::Scenario& scenario, const ModelShape& model,
+                                                 const sim::Machine& machine) {
+  if (machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu) return ActivationMode::exact;
+  const WeightFormat weights = scenario.weights.value_or(model.layer_format());
+  const ActivationMode asked = !scenario.weights                  ? model.quantized_activations
+                               : weights.dtype == Dtype::fp8_e4m3 ? ActivationMode::fp8
+                                                                  : ActivationMode::exact;
+  return lower::activations_of(machine.stack.kernels, weights, asked, model.has_experts(), machine);
+}
+
 [[nodiscard]] EngineOptions with_defaults(const config::Scenario& scenario, const ModelShape& model,
                                           lower::DeviceKind kind, EngineOptions defaults) {
   if (kind == lower::DeviceKind::cpu) {
@@ -167,6 +179,7 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   defaults.block_size = program.block_size;
   defaults.max_num_seqs = program.max_num_seqs;
   defaults.max_num_batched_tokens = program.max_num_batched_tokens;
+  defaults.activations = default_activations(scenario, model, machine);
   refuse_foreign_split(scenario, machine.stack);
   const EngineOptions options = with_defaults(scenario, model, machine.kind, defaults);
   require_served(machine, model, options);

@@ -24,9 +24,12 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 
 // llama.cpp multiplies its quantized weights in INT8 where there are no matrix cores (ggml-cuda/mmq.cu: activations are
 // rounded, sums scaled group by group), and in F16 where there are.
-[[nodiscard]] ActivationMode activation_mode(const PublishedWeights& weights, const sim::Machine& machine) {
+[[nodiscard]] ActivationMode activation_mode(const PublishedWeights& weights, const ModelShape& model,
+                                             const sim::Machine& machine) {
   if (is_quantized_gguf(weights.published) && !machine.has_matrix_cores) return ActivationMode::int8;
-  return ActivationMode::exact;
+  if (weights.format.dtype != Dtype::fp8_e4m3) return ActivationMode::exact;
+  return lower::activations_of(machine.stack.kernels, weights.format, ActivationMode::fp8, model.has_experts(),
+                               machine);
 }
 
 // Of int8, both are: the programs say it in their notes.
@@ -148,8 +151,8 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   sim::Server server{.machine = machine, .model = model, .options = {}, .devices = point.devices};
   server.model.dtype = weights.head;
   server.options.weights = weights.format;
-  server.options.activation_dtype = activation_dtype(weights);
-  server.options.activations = activation_mode(weights, machine);
+  server.options.activation_dtype = weights.format.dtype == Dtype::fp8_e4m3 ? Dtype::bf16 : activation_dtype(weights);
+  server.options.activations = activation_mode(weights, model, machine);
   server.options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
   server.options.block_size = kernel_block_size(point.kv_block_size.value_or(server.options.block_size));
   if (rounds_activations(point)) {

@@ -1,4 +1,5 @@
 // How vendors' libraries cut products into tiles and slabs, and what they multiply in.
+#include <algorithm>
 #include <vector>
 
 #include "lower/aiter/kernels.hpp"
@@ -47,6 +48,30 @@ Launch launch_of(const MatmulKernel& kernel, const Op& op, const Device& device)
 }
 
 }  // namespace
+
+TEST_CASE("activations that are rounded first are read in 8 bits, and rounding them moves bytes") {
+  const auto of_role = [](const Launch& launch, OperandRole role) {
+    return std::ranges::find(launch.accesses(), role, &Access::role)->unique.value();
+  };
+  Device hopper = a100_like();
+  hopper.vendor = Vendor::nvidia;
+  hopper.compute_capability = "9.0";
+  Op op = product(4096, 8192, 1024, Dtype::bf16);
+  op.weight_format.dtype = Dtype::fp8_e4m3;
+  const Kernels kernels{{&gemm::kCublas}, {}, {}, {}};
+  CHECK(activations_of(kernels, op.weight_format, ActivationMode::fp8, false, hopper) == ActivationMode::fp8);
+  const Launch widened = launch_of(gemm::kCublas, op, hopper);
+  op.activations = ActivationMode::fp8;
+  const Launch rounded = launch_of(gemm::kCublas, op, hopper);
+  const double values = 4096.0 * 1024;
+  CHECK(rounded.kernels == widened.kernels + 1);
+  CHECK(rounded.arithmetic.multiplied_in == Dtype::fp8_e4m3);
+  CHECK(of_role(widened, OperandRole::activation) == 2 * values);
+  CHECK(of_role(rounded, OperandRole::activation) == values);
+  CHECK(of_role(rounded, OperandRole::output) - of_role(widened, OperandRole::output) == 3 * values);
+  hopper.compute_capability = "8.0";
+  CHECK(activations_of(kernels, op.weight_format, ActivationMode::fp8, false, hopper) == ActivationMode::exact);
+}
 
 TEST_CASE("a library's tiles are halved until they fill the units") {
   const auto tile = [](std::int64_t m, std::int64_t n) { return gemm::filling_tile(product(m, n, 1024), vega20()); };

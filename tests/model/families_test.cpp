@@ -83,6 +83,16 @@ TEST_CASE("published models have the parameters and the KV cache that they have"
   }
 }
 
+// Their model.safetensors.index.json, `total_size`.
+TEST_CASE("quantized checkpoints take the bytes that they take on the Hub", "[families]") {
+  const auto bytes = [](const char* name) {
+    const ModelShape model = shipped(name);
+    return weight_footprint(model, model.layer_format()).value();
+  };
+  CHECK(bytes("gpt-oss-20b") == Approx(13761264768.0).epsilon(1e-4));
+  CHECK(bytes("gpt-oss-120b") == Approx(65248815744.0).epsilon(1e-4));
+}
+
 TEST_CASE("Gemma's windows are in its layers' kinds, and their frequencies too", "[families]") {
   const ModelShape gemma2 = shipped("gemma-2-9b-it");
   REQUIRE(gemma2.kinds.size() == 2);
@@ -105,18 +115,26 @@ TEST_CASE("Gemma's windows are in its layers' kinds, and their frequencies too",
 
 TEST_CASE("weights quantized to FP8 and by compressed-tensors are priced as they are stored", "[families]") {
   CHECK(shipped("qwen3-32b-fp8").quantization == WeightFormat{Dtype::fp8_e4m3, 0});
-  const auto stored = [](const std::string& weights) {
+  CHECK(shipped("qwen3-32b-fp8").quantized_activations == ActivationMode::fp8);
+  const auto read = [](const std::string& weights) {
     return parse_model_shape(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
       "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "torch_dtype": "bfloat16",
       "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": )" +
                                  weights + "}}}}",
-                             "config.json", "small")
-        .quantization;
+                             "config.json", "small");
+  };
+  const auto stored = [&read](const std::string& weights) { return read(weights).quantization; };
+  const auto activations = [&read](const std::string& inputs) {
+    return read(R"({"num_bits": 8, "type": "int"}, "input_activations": )" + inputs).quantized_activations;
   };
   CHECK(stored(R"({"num_bits": 8, "type": "float"})") == WeightFormat{Dtype::fp8_e4m3, 0});
   CHECK(stored(R"({"num_bits": 4, "type": "int", "group_size": 32})") == WeightFormat{Dtype::int4, 32});
   CHECK(stored(R"({"num_bits": 8, "type": "int", "group_size": null})") == WeightFormat{Dtype::int8, -1});
   CHECK_THROWS_WITH(stored(R"({"num_bits": 3, "type": "int"})"), ContainsSubstring("'num_bits' must be 4 or 8"));
+  CHECK(activations("null") == ActivationMode::exact);
+  CHECK(activations(R"({"num_bits": 8, "type": "int"})") == ActivationMode::int8);
+  CHECK(activations(R"({"num_bits": 8, "type": "float"})") == ActivationMode::fp8);
+  CHECK_THROWS_WITH(activations(R"({"num_bits": 4, "type": "int"})"), ContainsSubstring("must be 8 for activations"));
 }
 
 TEST_CASE("YaRN and LongRoPE say how they scale, and what is wrong with them", "[families]") {
