@@ -25,6 +25,14 @@ namespace {
   return plain;
 }
 
+[[nodiscard]] const Node* find_inside(const Node& object, std::string_view key) {
+  if (const Node* member = object.find(key)) return member;
+  for (const Node& member : object.children)
+    if (member.kind == NodeKind::map)
+      if (const Node* found = find_inside(member, key)) return found;
+  return nullptr;
+}
+
 }  // namespace
 
 JsonFields::JsonFields(std::string file, std::string_view text) {
@@ -43,7 +51,8 @@ bool JsonFields::mentions(std::string_view key) const { return object_->find(key
 
 const Node& JsonFields::at(std::string_view key) const {
   const Node* found = object_->find(key);
-  if (found == nullptr || found->kind == NodeKind::null) throw InputError(file(), in_quotes(key) + " is missing");
+  if (found == nullptr) refuse_absent(key, "is missing");
+  if (found->kind == NodeKind::null) refuse(*found, "is null, and must be given");
   return *found;
 }
 
@@ -115,7 +124,18 @@ std::optional<JsonFields> JsonFields::object(std::string_view key) const {
 
 void JsonFields::refuse(std::string_view key, const std::string& message) const {
   if (const Node* member = object_->find(key)) refuse(*member, message);
-  throw InputError(file(), in_quotes(key) + " " + message);
+  refuse_absent(key, message);
+}
+
+void JsonFields::refuse_absent(std::string_view key, const std::string& message) const {
+  const std::string text = in_quotes(key) + " " + message;
+  if (object_ == &document_->root) throw InputError(file(), text);
+  throw InputError(file(), object_->key_place.line, object_->key + ": " + text);
+}
+
+std::optional<int> JsonFields::line_of(std::string_view key) const {
+  const Node* found = find_inside(*object_, key);
+  return found == nullptr ? std::nullopt : std::optional(found->key_place.line);
 }
 
 void JsonFields::refuse(const Node& member, const std::string& message) const {

@@ -33,7 +33,10 @@ class JsonFields {
   [[nodiscard]] std::optional<JsonFields> object(std::string_view key) const;
   [[nodiscard]] const std::string& file() const { return document_->file; }
 
-  // Names the field, and its line where it is there.
+  // Of `key`, in this object or else in one inside of it; nothing where it stands in none.
+  [[nodiscard]] std::optional<int> line_of(std::string_view key) const;
+
+  // Names the field and its line; where it is not there, those of the object that should have it.
   [[noreturn]] void refuse(std::string_view key, const std::string& message) const;
   [[noreturn]] void refuse(const Node& member, const std::string& message) const;
 
@@ -47,6 +50,7 @@ class JsonFields {
   JsonFields(std::shared_ptr<const Document> document, const Node& object)
       : document_(std::move(document)), object_(&object) {}
   [[nodiscard]] const Node& at(std::string_view key) const;
+  [[noreturn]] void refuse_absent(std::string_view key, const std::string& message) const;
   [[nodiscard]] int as_integer(const Node& member, const Node& value) const;
 
   std::shared_ptr<const Document> document_;

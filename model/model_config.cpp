@@ -10,7 +10,9 @@
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
 #include "model/families/families.hpp"
+#include "model/model_problems.hpp"
 #include "model/stored_weights.hpp"
+#include "model/weight_shapes.hpp"
 
 namespace dculab {
 namespace {
@@ -177,6 +179,28 @@ void require_sane_widths(const JsonFields& config, const ModelShape& shape) {
   }
 }
 
+// With the line of the first of the keys that stands in the decoder's part of the file, or else elsewhere in it.
+[[noreturn]] void refuse_at(const JsonFields& config, const JsonFields& decoder, const ModelProblem& problem) {
+  for (const JsonFields* place : {&decoder, &config})
+    for (const std::string& key : problem.keys)
+      if (const auto line = place->line_of(key)) throw InputError(config.file(), *line, problem.text);
+  throw InputError(config.file(), problem.text);
+}
+
+// Groups must divide a row of every matrix, except those of bitsandbytes, which go on from row to row.
+[[nodiscard]] std::vector<ModelProblem> group_problems(const ModelShape& shape) {
+  const WeightFormat format = shape.layer_format();
+  if (format.group_size < 1 || format.dtype == Dtype::nf4 || format.dtype == Dtype::fp4) return {};
+  for (const LayerKind& kind : shape.kinds)
+    for (const WeightShape& weight : layer_weights(shape, kind))
+      if (weight.matrix_values() > 0 && shape.slot_format(weight.slot, kind, format) == format &&
+          weight.columns % format.group_size != 0)
+        return {{{"group_size", "quantization_config"},
+                 "groups of " + std::to_string(format.group_size) + " weights do not divide the " +
+                     std::to_string(weight.columns) + " columns of a matrix"}};
+  return {};
+}
+
 }  // namespace
 
 void set_quantization(ModelShape& shape, const QuantizationConfig& config) {
@@ -210,8 +234,8 @@ ModelShape parse_model_shape(std::string text, const std::string& file, std::str
     shape.quantized_lm_head = stored->lm_head && !(stored->lm_head_unless_tied && shape.tie_word_embeddings);
   }
   require_sane_widths(decoder.fields, shape);
-  const auto found = problems(shape);
-  if (!found.empty()) throw InputError(file, found.front());
+  for (const auto& found : {keyed_problems(shape), group_problems(shape)})
+    if (!found.empty()) refuse_at(config, decoder.fields, found.front());
   return shape;
 }
 

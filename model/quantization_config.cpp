@@ -64,6 +64,8 @@ std::string quantization_method(const JsonFields& fields) {
   const std::string method = text_of(fields, "quant_method", "method");
   if (method.empty() && fields.has("quant_algo"))
     fields.refuse("quant_algo", in_quotes(fields.text("quant_algo", "")) + " of ModelOpt is not supported");
+  // GPTQ's first files did not say their method.
+  if (method.empty() && !fields.has("bits")) fields.refuse("quant_method", "is missing");
   return method.empty() ? "gptq" : method;
 }
 

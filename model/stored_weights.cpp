@@ -66,7 +66,7 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
   if (!weights) groups->refuse(groups->members().front(), "has no weights");
   const int num_bits = weights->integer("num_bits"), group_size = weights->integer("group_size", 0);
   const bool is_float = weights->text("type", "int") == "float";
-  const PlainModules plain = read_plain_modules(fields, "ignore");
+  const PlainModules plain = all_of(read_untargeted_modules(*group, "targets"), read_plain_modules(fields, "ignore"));
   StoredWeights stored{.format = is_float ? float_format(*weights, num_bits, group_size)
                                           : integer_format(*weights, num_bits, group_size),
                        .activations = read_activations(*group),
@@ -89,6 +89,8 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
   const auto is_set = [&fields](const std::string& key) {
     return fields.flag(key, false) || fields.flag("_" + key, false);
   };
+  if (is_set("load_in_8bit") && is_set("load_in_4bit"))
+    fields.refuse("load_in_8bit", "and load_in_4bit are both true, and only one can be");
   if (is_set("load_in_8bit")) return {Dtype::int8, -1, ScaleFormat::f32};
   if (!is_set("load_in_4bit")) fields.refuse("quant_method", "needs load_in_4bit or load_in_8bit");
   const std::string type = fields.text("bnb_4bit_quant_type", "fp4");

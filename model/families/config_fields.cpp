@@ -202,6 +202,15 @@ int read_num_layers(const JsonFields& config, std::initializer_list<const char*>
   return count;
 }
 
+std::vector<int> read_layer_numbers(const JsonFields& config, const char* key, int num_layers) {
+  std::vector<int> numbers = config.integers(key);
+  for (const int number : numbers)
+    if (number < 0 || number >= num_layers)
+      config.refuse(
+          key, "names layer " + std::to_string(number) + ", and the layers are 0 to " + std::to_string(num_layers - 1));
+  return numbers;
+}
+
 LayerKind read_like_llama(const JsonFields& config, ModelShape& shape, const LlamaDefaults& defaults) {
   LayerKind layer;
   Heads& heads = layer.gqa().heads;

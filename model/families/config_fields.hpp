@@ -65,6 +65,9 @@ struct LlamaDefaults {
 [[nodiscard]] int read_num_layers(const JsonFields& config,
                                   std::initializer_list<const char*> keys = {"num_hidden_layers"}, int fallback = 0);
 
+// The numbers of layers under `key`, from 0; none where it is absent. Throws InputError for a layer that is not there.
+[[nodiscard]] std::vector<int> read_layer_numbers(const JsonFields& config, const char* key, int num_layers);
+
 // `value` > 0, or what stands under `key`. Throws InputError.
 [[nodiscard]] double read_positive(const JsonFields& config, const char* key, double fallback);
 

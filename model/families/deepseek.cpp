@@ -40,16 +40,23 @@ constexpr TensorNames kDeepseekLiteTensorNames = deepseek_tensor_names(false);  
   return 1;
 }
 
+// Ranks differ from model to model, and configurations that were saved have them: none is assumed. Null of the
+// queries': they are projected from the hidden state.
+[[nodiscard]] int read_query_rank(const JsonFields& config) {
+  constexpr const char* kKey = "q_lora_rank";
+  if (!config.mentions(kKey)) config.refuse(kKey, "is missing; it is null where queries have no latent");
+  return config.has(kKey) ? read_size(config, {kKey}) : 0;
+}
+
 [[nodiscard]] Mla read_latent_attention(const JsonFields& config, int num_attention_heads) {
   Mla attention{.num_attention_heads = num_attention_heads,
-                .kv_lora_rank = read_size(config, {"kv_lora_rank"}, 512),
+                .q_lora_rank = read_query_rank(config),
+                .kv_lora_rank = read_size(config, {"kv_lora_rank"}),
                 .qk_nope_head_dim = read_size(config, {"qk_nope_head_dim"}, 128),
                 .qk_rope_head_dim = read_size(config, {"qk_rope_head_dim"}, 64),
                 .v_head_dim = read_size(config, {"v_head_dim"}, 128),
                 .bias = config.flag("attention_bias", false),
                 .score_factor = read_score_factor(config)};
-  if (config.has("q_lora_rank") || !config.mentions("q_lora_rank"))
-    attention.q_lora_rank = read_size(config, {"q_lora_rank"}, 1536);
   attention.position = read_rope(config, attention.qk_rope_head_dim);
   if (config.flag("rope_interleave", true)) attention.position.pairs = RopePairs::neighbours;
   return attention;

@@ -75,9 +75,9 @@ struct CompressRates {
   CompressedAttention attention{.num_attention_heads = heads.num_attention_heads,
                                 .head_dim = heads.head_dim,
                                 .qk_rope_head_dim = read_rotated(config, heads.head_dim),
-                                .q_lora_rank = read_size(config, {"q_lora_rank"}, 1024),
+                                .q_lora_rank = read_size(config, {"q_lora_rank"}),
                                 .o_groups = read_size(config, {"o_groups"}, 8),
-                                .o_lora_rank = read_size(config, {"o_lora_rank"}, 1024),
+                                .o_lora_rank = read_size(config, {"o_lora_rank"}),
                                 .sliding_window = read_size(config, {"sliding_window"}, 128),
                                 .compress_ratio = ratio};
   attention.position = ratio == 0 ? read_compressed_position(config, "rope_theta", 10000)

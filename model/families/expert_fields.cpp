@@ -1,7 +1,9 @@
 #include "model/families/expert_fields.hpp"
 
 #include <algorithm>
+#include <string>
 
+#include "fields/printable_text.hpp"
 #include "model/families/config_fields.hpp"
 
 namespace dculab {
@@ -31,12 +33,20 @@ namespace {
   config.refuse("scoring_func", is_v4 ? "must be softmax, sigmoid or sqrtsoftplus" : "must be softmax or sigmoid");
 }
 
+// Whether a token's experts are those of its best groups.
+[[nodiscard]] bool chooses_in_groups(const JsonFields& config) {
+  const std::string method = config.text("topk_method", "noaux_tc");
+  if (method != "greedy" && method != "group_limited_greedy" && method != "noaux_tc")
+    config.refuse("topk_method", in_quotes(method) + " is not supported (greedy, group_limited_greedy, noaux_tc)");
+  return method != "greedy";
+}
+
 }  // namespace
 
 LayerKind read_deepseek_experts(const JsonFields& config, LayerKind dense, const DeepseekExpertDefaults& defaults) {
   const int width = read_size(config, {"moe_intermediate_size"}, defaults.moe_intermediate_size);
   const ExpertScoring scoring = read_scoring(config, defaults.scoring);
-  const bool in_groups = config.text("topk_method", "noaux_tc") != "greedy";
+  const bool in_groups = chooses_in_groups(config);
   dense.experts =
       Experts{.num_experts = read_size(config, {"n_routed_experts", "num_local_experts"}, defaults.n_routed_experts),
               .num_experts_per_tok = read_size(config, {"num_experts_per_tok"}, defaults.num_experts_per_tok),
@@ -57,6 +67,9 @@ void set_deepseek_layers(const JsonFields& config, ModelShape& shape, const Laye
   const int num_layers = read_num_layers(config), step = read_size(config, {"moe_layer_freq"}, 1);
   const int first = config.integer("first_k_dense_replace", defaults.first_k_dense_replace);
   if (first < 0) config.refuse("first_k_dense_replace", "must not be negative");
+  if (first > num_layers)
+    config.refuse("first_k_dense_replace",
+                  "(" + std::to_string(first) + ") is more than the " + std::to_string(num_layers) + " layers");
   shape.kinds.clear(), shape.layers.clear();
   for (int layer = 0; layer < num_layers; ++layer)
     add_layer(shape, layer >= first && layer % step == 0 ? mixture : dense);
@@ -78,7 +91,8 @@ LayerKind read_qwen_experts(const JsonFields& config, LayerKind dense, const Qwe
 }
 
 SparseLayers::SparseLayers(const JsonFields& config)
-    : dense_(config.integers("mlp_only_layers")), step_(read_size(config, {"decoder_sparse_step"}, 1)) {}
+    : dense_(read_layer_numbers(config, "mlp_only_layers", read_num_layers(config))),
+      step_(read_size(config, {"decoder_sparse_step"}, 1)) {}
 
 bool SparseLayers::operator()(int index) const {
   return (index + 1) % step_ == 0 && std::ranges::count(dense_, index) == 0;

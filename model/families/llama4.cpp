@@ -11,7 +11,7 @@ namespace {
 
 // Of layers that are mixtures: moe_layers, or every interleave_moe_layer_step-th.
 [[nodiscard]] std::vector<bool> read_mixtures(const JsonFields& config, int num_layers) {
-  const std::vector<int> listed = config.integers("moe_layers");
+  const std::vector<int> listed = read_layer_numbers(config, "moe_layers", num_layers);
   const int step = read_size(config, {"interleave_moe_layer_step"}, 1);
   std::vector<bool> mixtures;
   for (int layer = 0; layer < num_layers; ++layer)

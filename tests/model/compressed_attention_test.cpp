@@ -240,6 +240,8 @@ TEST_CASE("what DeepSeek-V4 does not know is refused", "[compressed]") {
   refuses(R"(, "expert_dtype": "int3")", "'int3' is not supported");
   refuses(R"(, "num_key_value_heads": 2)", "must be 1");
   refuses(R"(, "scoring_func": "tanh")", "sqrtsoftplus");
-  CHECK_THROWS_WITH(parse_model_shape(R"({"model_type": "deepseek_v4", "o_groups": 7})", "config.json", "small"),
-                    ContainsSubstring("o_groups (7) does not divide the 64 query heads"));
+  CHECK_THROWS_WITH(
+      parse_model_shape(R"({"model_type": "deepseek_v4", "q_lora_rank": 8, "o_lora_rank": 6, "o_groups": 7})",
+                        "config.json", "small"),
+      ContainsSubstring("o_groups (7) does not divide the 64 query heads"));
 }

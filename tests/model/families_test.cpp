@@ -119,7 +119,8 @@ TEST_CASE("weights quantized to FP8 and by compressed-tensors are priced as they
   const auto read = [](const std::string& weights) {
     return parse_model_shape(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
       "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "torch_dtype": "bfloat16",
-      "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": )" +
+      "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {
+        "targets": ["Linear"], "weights": )" +
                                  weights + "}}}}",
                              "config.json", "small");
   };

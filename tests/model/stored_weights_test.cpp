@@ -96,9 +96,10 @@ TEST_CASE("a list of modules to skip says of bitsandbytes what stays as it is, t
 
 TEST_CASE("exceptions name parts of the layers by globs, expressions or modules", "[families]") {
   const auto ignoring = [](const char* name) {
-    return read(kMixture, R"("quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights":
+    return read(kMixture,
+                R"("quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"], "weights":
                   {"num_bits": 4, "type": "int", "group_size": 32}}}, "ignore": ["lm_head", ")" +
-                              std::string(name) + "\"]")
+                    std::string(name) + "\"]")
         .plain;
   };
   CHECK(ignoring("re:.*self_attn.*") == PlainParts{.attention = true});
@@ -125,8 +126,9 @@ TEST_CASE("blocks of FP8 are read, and settings of single matrices are refused",
                     ContainsSubstring("must be two positive numbers"));
   CHECK_THROWS_WITH(stored(R"("quant_method": "fp8", "quantized_layers": {"layers.0": {}})"),
                     ContainsSubstring("settings of their own"));
-  const std::string group = R"("quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights":
-                               {"type": "float", )";
+  const std::string group =
+      R"("quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"],
+                               "weights": {"type": "float", )";
   CHECK(stored(group + R"("num_bits": 4, "group_size": 32}}})").format.dtype == Dtype::mxfp4);
   CHECK_THROWS_WITH(stored(group + R"("num_bits": 4, "group_size": 16}}})"), ContainsSubstring("must be 32"));
 }
