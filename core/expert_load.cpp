@@ -64,14 +64,14 @@ void add_tiles(const Rows& rows, double experts, TileCounts& tiles) {
 
 std::vector<std::string> problems(const ExpertLoad& load, int num_experts) {
   std::vector<std::string> found;
-  if (!(load.zipf_exponent >= 0)) found.emplace_back("the exponent of an expert load must not be negative");
+  if (!(load.zipf_exponent >= 0)) found.emplace_back("the Zipf exponent of experts must not be negative");
   if (load.histogram.empty()) return found;
   if (std::ssize(load.histogram) != num_experts)
-    found.push_back("an expert load of " + std::to_string(load.histogram.size()) + " experts is not one of " +
-                    std::to_string(num_experts));
+    found.push_back("the histogram of experts counts " + std::to_string(load.histogram.size()) +
+                    " of them, and the model has " + std::to_string(num_experts));
   if (std::ranges::any_of(load.histogram, [](double count) { return !(count >= 0); }) ||
       std::ranges::all_of(load.histogram, [](double count) { return count == 0; }))
-    found.emplace_back("an expert load must have counts, none of them negative");
+    found.emplace_back("the histogram of experts must have counts above 0, and none below");
   return found;
 }
 

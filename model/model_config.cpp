@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,7 @@ namespace {
 struct Family {
   const char* model_type;
   void (*read)(const JsonFields& config, ModelShape& shape);
+  // Where the configuration is silent: what the published models of the family are in, else F32, as in transformers.
   Dtype silent_dtype = Dtype::f32;
 };
 
@@ -126,6 +128,7 @@ void read_unknown(const JsonFields& config, const Decoder& decoder, const std::s
   const JsonFields& place = decoder.fields.has("model_type") ? decoder.fields : config;
   std::string parts;
   for (const std::string& part : parts_beyond_dense(decoder.fields)) parts += (parts.empty() ? "" : ", ") + part;
+  if (parts.empty()) parts = other_task(config);
   const std::string missing = missing_size(decoder.fields);
   if (parts.empty() && missing.empty()) return read_unknown_dense(decoder.fields, type, shape);
   const std::string why = parts.empty() ? "is not known, and its config.json has no " + missing + " to price it by"
@@ -155,8 +158,8 @@ void read_unknown(const JsonFields& config, const Decoder& decoder, const std::s
   return "the " + names + " part of the model (" + keys + ") is not counted: figures are of its text model alone";
 }
 
-// Where the configuration is silent: what the published models of a family are in, else F32, as in transformers.
-Dtype read_dtype(const JsonFields& config, const JsonFields& decoder, Dtype silent) {
+// Of the weights; nothing where the configuration is silent.
+[[nodiscard]] std::optional<Dtype> read_dtype(const JsonFields& config, const JsonFields& decoder) {
   for (const JsonFields& fields : {decoder, config})
     for (const char* key : {"dtype", "torch_dtype"}) {
       if (!fields.has(key)) continue;
@@ -164,7 +167,7 @@ Dtype read_dtype(const JsonFields& config, const JsonFields& decoder, Dtype sile
       if (const auto dtype = parse_dtype(text)) return *dtype;
       fields.refuse(key, in_quotes(text) + " is not a supported dtype (float32, float16, bfloat16)");
     }
-  return silent;
+  return std::nullopt;
 }
 
 // Sizes whose products overflow an int belong to no model.
@@ -215,11 +218,13 @@ ModelShape parse_model_shape(std::string text, const std::string& file, std::str
   const Family* family = find_family(type, decoder.is_inside);
   ModelShape shape;
   shape.name = std::move(name);
-  shape.dtype = read_dtype(config, decoder.fields, family == nullptr ? Dtype::f32 : family->silent_dtype);
+  const auto dtype = read_dtype(config, decoder.fields);
+  shape.dtype = dtype.value_or(family == nullptr ? Dtype::bf16 : family->silent_dtype);
   if (family == nullptr)
     read_unknown(config, decoder, type, shape);
   else
     family->read(decoder.fields, shape);
+  if (family == nullptr && !dtype) shape.notes.back() += "; its config.json has no dtype: BF16 is assumed";
   // Older releases saved it inside alone, and newer ones false outside.
   if (!decoder.is_inside || !decoder.fields.flag("tie_word_embeddings", false))
     shape.tie_word_embeddings = config.flag("tie_word_embeddings", shape.tie_word_embeddings);

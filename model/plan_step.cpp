@@ -1,8 +1,5 @@
 #include "model/plan_step.hpp"
 
-#include <algorithm>
-
-#include "core/kivi.hpp"
 #include "model/attention_work.hpp"
 #include "model/decoder_ops.hpp"
 
@@ -178,56 +175,6 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
 }
 
 }  // namespace
-
-std::string problem(ActivationMode mode, const ModelShape& model) {
-  const std::string stored = "those of " + model.name + " are " + std::string(name(model.layer_format().dtype));
-  if (!takes_activations(model.layer_format(), mode))
-    return mode == ActivationMode::int8  ? "needs quantized weights, and " + stored + "; quantize the model first"
-           : mode == ActivationMode::fp8 ? "needs FP8 weights, and " + stored + "; use exact"
-                                         : "needs BF16 weights, and " + stored + "; use exact";
-  const auto is_odd = [](const LayerKind& kind) {
-    return kind.mlp.intermediate_size % 2 != 0 || (kind.experts && kind.experts->intermediate_size % 2 != 0);
-  };
-  if (mode == ActivationMode::bf16 && (model.hidden_size % 2 != 0 || std::ranges::any_of(model.kinds, is_odd)))
-    return "needs an even hidden_size and intermediate_size, which " + model.name + " has not; use exact";
-  return {};
-}
-
-std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model) {
-  std::vector<std::string> found;
-  const RetentionPolicy policy = options.kv_retention.policy;
-  const std::string kept = "kv_retention " + std::string(name(policy));
-  if (policy == RetentionPolicy::heavy_hitters && model.has_alibi())
-    found.push_back(kept + " cannot serve " + model.name + ": ALiBi needs the keys in the order of their positions");
-  const auto has_soft_cap = [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().logit_soft_cap > 0; };
-  if (policy == RetentionPolicy::heavy_hitters && std::ranges::any_of(model.kinds, has_soft_cap))
-    found.push_back(kept + " cannot serve " + model.name +
-                    ": its attention has a soft cap, which sums of scores leave out");
-  const bool is_grouped = std::ranges::all_of(
-      model.kinds, [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; });
-  if (policy != RetentionPolicy::all && !is_grouped)
-    found.push_back(kept + " cannot serve " + model.name + ": not all of its layers have K and V of their own");
-  if (is_kivi(options.kv_cache_dtype) && !is_grouped)
-    found.push_back("a KV cache of " + std::string(name(options.kv_cache_dtype)) + " cannot serve " + model.name +
-                    ": not all of its layers have K and V of their own");
-  if (options.enable_prefix_caching && model.has_compressed_entries())
-    found.push_back("enable_prefix_caching cannot serve " + model.name +
-                    ": its windows of tokens and open entries are of whole sequences, not of blocks");
-  if (options.enable_prefix_caching && model.has_delta_nets())
-    found.push_back("enable_prefix_caching cannot serve " + model.name +
-                    ": the states of its gated delta nets are of whole sequences, not of blocks");
-  const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
-  const auto windowed = std::ranges::find_if(
-      model.kinds, [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().sliding_window > 0; });
-  if (by_place && windowed != model.kinds.end())
-    found.push_back(kept + " cannot serve " + model.name + ": its sliding window of " +
-                    std::to_string(windowed->gqa().sliding_window) + " tokens would hide what is kept; use window");
-  for (const LayerKind& kind : model.kinds)
-    if (kind.experts)
-      for (std::string& problem : problems(options.expert_load, kind.experts->num_experts))
-        found.push_back(std::move(problem));
-  return found;
-}
 
 void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options) {
   std::int64_t logits_rows = 0;

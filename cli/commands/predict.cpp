@@ -97,6 +97,29 @@ struct Prediction {
          " tokens/s";
 }
 
+// Whether it is the same to a price which of the two is multiplied: both have 16 bits, and matrix units one rate. Our
+// own kernels convert all the same; others' multiply BF16 as it is.
+[[nodiscard]] bool are_alike(const sim::Machine& machine, Dtype a, Dtype b) {
+  const auto is_half = [](Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; };
+  const auto first = machine.peaks.find(a), second = machine.peaks.find(b);
+  return !machine.stack.is_own() && is_half(a) && is_half(b) && first != machine.peaks.end() &&
+         second != machine.peaks.end() && first->second.matrix && first->second.matrix == second->second.matrix;
+}
+
+// "1 sequence", "2 sequences"
+[[nodiscard]] std::string counted(std::int64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// "8 KV heads (group size 4)", or what all query heads share.
+[[nodiscard]] std::string heads_text(const ModelShape& model) {
+  const Heads heads = model.heads();
+  if (model.has_latents())
+    return (model.has_compressed_entries() ? "compressed entries of " : "latents of ") +
+           counted(heads.head_dim, "value") + " for " + counted(heads.num_attention_heads, "query head");
+  return counted(heads.num_key_value_heads, "KV head") + " (group size " + std::to_string(heads.group_size()) + ")";
+}
+
 // Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published.
 [[nodiscard]] std::vector<std::string> format_warnings(const Prediction& prediction) {
   const sim::Machine& machine = prediction.machine;
@@ -111,7 +134,7 @@ struct Prediction {
       return;
     }
     if (stored != multiplied) {
-      warnings.push_back(begin + converted + ", the activations' format");
+      if (!are_alike(machine, stored, multiplied)) warnings.push_back(begin + converted + ", the activations' format");
       return;
     }
     const std::string key = "peaks." + std::string(name(stored)) + (peak->second.matrix ? ".matrix" : ".vector");
@@ -191,8 +214,7 @@ struct Prediction {
                   (devices > 1 ? " (tensor parallel; FLOP and bytes are one device's)" : "") + ": " +
                   (slice.phase == Phase::decode ? "decode" : "prefill") + ", batch " +
                   std::to_string(prediction.plan.batch.sequences.size()) + ", context " +
-                  std::to_string(slice.context_tokens()) + ", " + std::to_string(model.heads().num_key_value_heads) +
-                  " KV heads (group size " + std::to_string(model.heads().group_size()) + "), block size " +
+                  std::to_string(slice.context_tokens()) + ", " + heads_text(model) + ", block size " +
                   std::to_string(prediction.options.block_size) + ", weights " +
                   config::weight_format_text(prediction.options.weights) +
                   (prediction.options.activations == ActivationMode::exact
@@ -206,8 +228,8 @@ struct Prediction {
                   ", of it host " + config::short_text(prediction.price.host) +
                   (devices > 1 ? ", exchange " + config::short_text(sim::exchange_time(prediction.price)) : ""));
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + (devices > 1 ? " on each device" : "") +
-                  ", room for " + std::to_string(capacity.max_sequences) + " sequences of this length (" +
-                  std::to_string(capacity.num_blocks) + " KV blocks)");
+                  ", room for " + counted(capacity.max_sequences, "sequence") + " of this length (" +
+                  counted(capacity.num_blocks, "KV block") + ")");
   if (std::string experts = experts_text(prediction); !experts.empty()) lines.push_back(std::move(experts));
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
   if (const std::string figures = stack_figures_text(prediction.machine); !figures.empty())

@@ -35,10 +35,19 @@ constexpr std::array kMarkers{Marker{"kv_lora_rank", "multi-head latent attentio
                               Marker{"global_head_dim", "heads of two sizes"},
                               Marker{"swa_head_dim", "heads of two sizes"},
                               Marker{"num_kv_shared_layers", "keys and values shared by layers"},
+                              Marker{"use_cla", "keys and values shared by layers"},
                               Marker{"hidden_size_per_layer_input", "embeddings of each layer"},
                               Marker{"cross_attention_layers", "cross-attention"},
                               Marker{"is_encoder_decoder", "an encoder"},
-                              Marker{"type_vocab_size", "an encoder's segments"}};
+                              Marker{"type_vocab_size", "an encoder's segments"},
+                              Marker{"patch_size", "an encoder of images"},
+                              Marker{"num_mel_bins", "an encoder of audio"},
+                              Marker{"lru_width", "recurrent layers"},
+                              Marker{"decay_low_rank_dim", "recurrent layers of RWKV"},
+                              Marker{"rescale_every", "recurrent layers of RWKV"},
+                              Marker{"use_short_conv", "linear attention"},
+                              Marker{"expand_k", "linear attention"},
+                              Marker{"expand_v", "linear attention"}};
 
 // Prefixes of what state-space layers are described by.
 constexpr std::array kStatePrefixes{"mamba_", "ssm_", "state_size", "time_step_rank"};
@@ -92,7 +101,15 @@ void add_interval(std::vector<std::string>& parts, const JsonFields& config, con
   parts.push_back(share_text(what, all - all / interval, all));
 }
 
+// MiniMax-01 has 1 for each layer with softmax attention, and 0 for linear.
+void add_numbered_layers(std::vector<std::string>& parts, const JsonFields& config) {
+  const std::vector<int> types = config.integers("attn_type_list");
+  if (const auto linear = std::ranges::count_if(types, [](int type) { return type != 1; }); linear > 0)
+    parts.push_back(share_text("linear attention", linear, std::ssize(types)));
+}
+
 void add_other_layers(std::vector<std::string>& parts, const JsonFields& config) {
+  add_numbered_layers(parts, config);
   for (const char* key : {"layers_block_type", "layer_types"})
     if (const Node* list = find_set(config, key); list != nullptr && list->kind == NodeKind::list)
       add_listed_layers(parts, config.texts(key));
@@ -120,12 +137,19 @@ void add_experts_part(std::vector<std::string>& parts, const JsonFields& config)
   }
 }
 
-// A list with an entry for each layer says that they differ, unless it is of tokens.
+// Of text that goes on, token by token.
+[[nodiscard]] bool is_generator(std::string_view architecture) {
+  constexpr std::array<std::string_view, 3> kEnds{"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"};
+  return std::ranges::any_of(kEnds, [architecture](std::string_view end) { return architecture.ends_with(end); });
+}
+
+// A list with an entry for each layer says that they differ, unless it is read, or of tokens.
 void add_unknown_lists(std::vector<std::string>& parts, const JsonFields& config) {
   const int num_layers = config.integer("num_hidden_layers", 0);
   for (const Node& member : config.members())
     if (num_layers > 1 && parts.empty() && member.kind == NodeKind::list && member.key != "layer_types" &&
-        member.key.find("token") == std::string::npos && std::ssize(member.children) == num_layers)
+        member.key != kNoRopeLayers && member.key.find("token") == std::string::npos &&
+        std::ssize(member.children) == num_layers)
       parts.push_back("layers that differ" + in_brackets(shortened(printable(member.key), 40)));
 }
 
@@ -162,6 +186,18 @@ std::vector<std::string> parts_beyond_dense(const JsonFields& config) {
   add_experts_part(parts, config);
   add_unknown_lists(parts, config);
   return parts;
+}
+
+std::string other_task(const JsonFields& config) {
+  const std::vector<std::string> names = config.texts("architectures");
+  const auto code = config.object("auto_map");
+  if (std::ranges::any_of(names, is_generator) || (code && code->has("AutoModelForCausalLM"))) return {};
+  if (!names.empty()) return "another task than to continue text (" + shortened(printable(names.front()), 40) + ")";
+  const std::string type = config.text("model_type", "");
+  if (type.starts_with("rwkv")) return "recurrent layers of RWKV (model_type)";
+  for (const char* encoder : {"bert", "electra", "vit", "clip", "siglip"})
+    if (type.find(encoder) != type.npos) return "an encoder (model_type)";
+  return {};
 }
 
 std::string nearest_priced_model(const JsonFields& config) {

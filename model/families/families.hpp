@@ -42,6 +42,7 @@ void read_qwen3(const JsonFields& config, ModelShape& shape);
 void read_qwen3_5(const JsonFields& config, ModelShape& shape);
 void read_qwen3_5_moe(const JsonFields& config, ModelShape& shape);
 void read_qwen3_moe(const JsonFields& config, ModelShape& shape);
+void read_qwen3_next(const JsonFields& config, ModelShape& shape);
 void read_starcoder2(const JsonFields& config, ModelShape& shape);
 
 // The same of a model that is part of another, whose configuration leaves out the sizes that its class has by default.
@@ -55,8 +56,13 @@ void read_unknown_dense(const JsonFields& config, const std::string& model_type,
 // What a configuration has that no dense decoder has, in words: "mamba layers in 36 of 48". Empty where it may be one.
 [[nodiscard]] std::vector<std::string> parts_beyond_dense(const JsonFields& config);
 
+// The same of what its `architectures` are for, or where these are missing, of what its model_type names.
+[[nodiscard]] std::string other_task(const JsonFields& config);
+
+// 1 for each layer that rotates queries and keys, and 0 for the others, whatever its name says: SmolLM3, Llama 4.
+inline constexpr const char* kNoRopeLayers = "no_rope_layers";
+
 // The name of the shipped model whose size comes nearest, with routed experts where this one has them.
 [[nodiscard]] std::string nearest_priced_model(const JsonFields& config);
-void read_qwen3_next(const JsonFields& config, ModelShape& shape);
 
 }  // namespace dculab

@@ -21,10 +21,10 @@ namespace {
 
 // Of layers that rotate: no_rope_layers has 1 for them; or all but every no_rope_layer_interval-th.
 [[nodiscard]] std::vector<bool> read_rotating(const JsonFields& config, int num_layers) {
-  const std::vector<int> listed = config.integers("no_rope_layers");
+  const std::vector<int> listed = config.integers(kNoRopeLayers);
   const int interval = read_size(config, {"no_rope_layer_interval"}, 4);
   if (!listed.empty() && static_cast<int>(listed.size()) < num_layers)
-    config.refuse("no_rope_layers", "must have as many entries as there are layers");
+    config.refuse(kNoRopeLayers, "must have as many entries as there are layers");
   std::vector<bool> rotating;
   for (int layer = 0; layer < num_layers; ++layer)
     rotating.push_back(listed.empty() ? (layer + 1) % interval != 0 : listed[static_cast<std::size_t>(layer)] != 0);

@@ -1,5 +1,7 @@
 // A dense decoder whose family is not known: most are like Llama, and their configurations have its keys.
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "fields/printable_text.hpp"
 #include "model/families/config_fields.hpp"
@@ -32,15 +34,50 @@ void read_norm(const JsonFields& config, ModelShape& shape) {
   shape.norm = layer_norm ? NormKind::layer_norm : NormKind::rms_norm;
 }
 
+// Whether each layer rotates. [num_layers]; empty where nothing says so: all do.
+[[nodiscard]] std::vector<int> read_rotating_layers(const JsonFields& config, int num_layers) {
+  std::vector<int> rotates = config.integers(kNoRopeLayers);
+  if (const int interval = config.integer("no_rope_layer_interval", 0); rotates.empty() && interval > 0)
+    for (int layer = 0; layer < num_layers; ++layer) rotates.push_back((layer + 1) % interval == 0 ? 0 : 1);
+  const bool is_of_all = std::ssize(rotates) == num_layers;
+  if (!rotates.empty() &&
+      (!is_of_all || std::ranges::any_of(rotates, [](int value) { return value != 0 && value != 1; })))
+    config.refuse(kNoRopeLayers, "must have 0 or 1 for each of the " + std::to_string(num_layers) + " layers");
+  return rotates;
+}
+
 // A window in the layers that layer_types names, in all but every so many, or in all.
 void set_unknown_layers(const JsonFields& config, ModelShape& shape, const LayerKind& full) {
   const int num_layers = read_num_layers(config, {"num_hidden_layers", "num_layers"});
-  LayerKind windowed = full;
+  int window = 0;
   if (config.has("sliding_window") && config.flag("use_sliding_window", true))
-    windowed.gqa().sliding_window = sliding_window(shape, read_size(config, {"sliding_window"}));
+    window = sliding_window(shape, read_size(config, {"sliding_window"}));
   const int pattern = read_size(config, {"sliding_window_pattern", "_sliding_window_pattern"}, 1);
   const auto type_of = [pattern](int index) { return pattern > 1 && (index + 1) % pattern == 0 ? kFull : kSliding; };
-  set_layers_by_type(shape, read_layer_types(config, num_layers, type_of), windowed, full);
+  const std::vector<std::string> types = read_layer_types(config, num_layers, type_of);
+  const std::vector<int> rotates = read_rotating_layers(config, num_layers);
+  shape.kinds.clear(), shape.layers.clear();
+  for (std::size_t layer = 0; layer < types.size(); ++layer) {
+    LayerKind kind = full;
+    if (types[layer] == kSliding) kind.gqa().sliding_window = window;
+    if (!rotates.empty() && rotates[layer] == 0) kind.gqa().position = {.kind = PositionKind::none};
+    add_layer(shape, kind);
+  }
+}
+
+// " in 24 of 32 layers"; empty of all.
+[[nodiscard]] std::string in_layers_text(const ModelShape& shape, int count) {
+  return count == shape.num_layers()
+             ? ""
+             : " in " + std::to_string(count) + " of " + std::to_string(shape.num_layers()) + " layers";
+}
+
+// Of all layers whose kind `is_it`.
+template <class IsIt>
+[[nodiscard]] int count_layers(const ModelShape& shape, IsIt is_it) {
+  int count = 0;
+  for (int layer = 0; layer < shape.num_layers(); ++layer) count += is_it(shape.layer(layer).gqa()) ? 1 : 0;
+  return count;
 }
 
 // "RMSNorm, gated SiLU MLP, RoPE, biases of attention, a window of 4096 tokens in 24 of 32 layers"
@@ -48,22 +85,18 @@ void set_unknown_layers(const JsonFields& config, ModelShape& shape, const Layer
   const LayerKind& kind = shape.kinds.front();
   std::string text = shape.norm == NormKind::layer_norm ? "LayerNorm" : "RMSNorm";
   text += is_gelu(kind.mlp.activation) ? ", gated GELU MLP, RoPE" : ", gated SiLU MLP, RoPE";
+  text += in_layers_text(
+      shape, count_layers(shape, [](const Gqa& attention) { return attention.position.kind == PositionKind::rope; }));
   text += kind.gqa().qkv_bias && kind.mlp.bias ? ", biases"
           : kind.gqa().qkv_bias                ? ", biases of attention"
           : kind.mlp.bias                      ? ", biases of the MLP"
                                                : ", no biases";
-  for (std::size_t index = 0; index < shape.kinds.size(); ++index)
-    if (const int window = shape.kinds[index].gqa().sliding_window; window > 0)
-      text += ", a window of " + std::to_string(window) + " tokens in " + std::to_string(shape.num_layers(index)) +
-              " of " + std::to_string(shape.num_layers()) + " layers";
+  const auto is_windowed = [](const Gqa& attention) { return attention.sliding_window > 0; };
+  for (const LayerKind& each : shape.kinds)
+    if (const int window = each.gqa().sliding_window; window > 0)
+      return text + ", a window of " + std::to_string(window) + " tokens" +
+             in_layers_text(shape, count_layers(shape, is_windowed));
   return text;
-}
-
-// Layers that guess the tokens after the next one.
-[[nodiscard]] std::string uncounted_text(const JsonFields& config) {
-  constexpr const char* kKey = "num_nextn_predict_layers";
-  const int layers = config.integer(kKey, 0);
-  return layers < 1 ? "" : "; multi-token prediction (" + std::string(kKey) + ") is not counted";
 }
 
 }  // namespace
@@ -79,8 +112,7 @@ void read_unknown_dense(const JsonFields& config, const std::string& model_type,
   set_unknown_layers(config, shape, layer);
   shape.tensor_names = nullptr;
   shape.notes.push_back("model_type " + in_quotes(model_type) +
-                        " is not known: priced as a dense decoder like Llama (" + assumed_text(shape) + ")" +
-                        uncounted_text(config));
+                        " is not known: priced as a dense decoder like Llama (" + assumed_text(shape) + ")");
 }
 
 }  // namespace dculab

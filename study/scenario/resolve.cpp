@@ -173,6 +173,11 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   return with_defaults(scenario, model, kind, {});
 }
 
+std::vector<Phase> phases_of(const config::Workload& workload) {
+  if (workload.kind == config::WorkloadKind::serving) return {Phase::prefill, Phase::decode};
+  return {workload.phase};
+}
+
 EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {
   const sim::ProgramDefaults& program = machine.stack.defaults;
   EngineOptions defaults;
@@ -182,7 +187,7 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   defaults.activations = default_activations(scenario, model, machine);
   refuse_foreign_split(scenario, machine.stack);
   const EngineOptions options = with_defaults(scenario, model, machine.kind, defaults);
-  require_served(machine, model, options);
+  require_served(machine, model, options, phases_of(scenario.workload));
   require_sequences(machine.stack, std::max(options.max_num_seqs, scenario.workload.batch));
   return options;
 }

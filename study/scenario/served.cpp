@@ -53,11 +53,11 @@ template <class Kernel>
 
 template <class T, class Text>
 void require_one_of(const std::vector<T>& allowed, const T& value, const std::string& what, const sim::Stack& stack,
-                    Text text) {
+                    Text text, const std::string& remedy = {}) {
   if (allowed.empty() || std::ranges::find(allowed, value) != allowed.end()) return;
   std::string words;
   for (const T& each : allowed) words += (words.empty() ? "" : ", ") + text(each);
-  throw InputError("stack " + stack.name, what + " " + text(value) + " is not served; it takes " + words);
+  throw InputError("stack " + stack.name, what + " " + text(value) + " is not served; it takes " + words + remedy);
 }
 
 [[nodiscard]] std::string weights_text(const EngineOptions& options) {
@@ -67,21 +67,25 @@ void require_one_of(const std::vector<T>& allowed, const T& value, const std::st
          (as_they_are ? "" : " with activations of " + std::string(name(options.activations)));
 }
 
+constexpr const char* kOtherWeights = "; --weights (weights in a scenario) prices the model with others";
+
 void require_products(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
   const sim::Stack& stack = machine.stack;
-  require_one_of(stack.limits.weight_dtypes, options.weights.dtype, "weights", stack,
-                 [](Dtype dtype) { return std::string(name(dtype)); });
+  require_one_of(
+      stack.limits.weight_dtypes, options.weights.dtype, "weights", stack,
+      [](Dtype dtype) { return std::string(name(dtype)); }, kOtherWeights);
   for (const Op& op : products_of(machine, model, options))
     if (const std::string why = why_none(stack.kernels.matmul, op, machine); !why.empty())
       throw InputError("stack " + stack.name, "no kernel serves " + std::string(op.name) + " of " + model.name +
-                                                  " with " + weights_text(options) + ": " + why);
+                                                  " with " + weights_text(options) + ": " + why + kOtherWeights);
 }
 
-void require_attention(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+void require_attention(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options,
+                       const std::vector<Phase>& phases) {
   const sim::Stack& stack = machine.stack;
   if (model.has_alibi() && !stack.limits.alibi)
     throw InputError("stack " + stack.name, "ALiBi, which " + model.name + " has, is not served");
-  for (const Phase phase : {Phase::prefill, Phase::decode}) {
+  for (const Phase phase : phases) {
     const auto& kernels = phase == Phase::prefill ? stack.kernels.attention_prefill : stack.kernels.attention_decode;
     for (const Op& op : attention_of(model, options, phase)) {
       const std::string why = why_none(kernels, op, machine);
@@ -95,10 +99,11 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
 }
 
 // A choice for a kernel that the stack lists, and that runs none of the model's attention.
-void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options,
+                            const std::vector<Phase>& phases) {
   const lower::Kernels& kernels = machine.stack.kernels;
   std::string serving;
-  for (const Phase phase : {Phase::prefill, Phase::decode})
+  for (const Phase phase : phases)
     for (const Op& op : attention_of(model, options, phase)) {
       const std::string name(lower::attention_kernel_of(kernels, op, machine).name);
       if (serving.find(name) == serving.npos) serving += (serving.empty() ? "" : " and ") + name;
@@ -189,7 +194,8 @@ void require_sequences(const sim::Stack& stack, int sequences) {
                                                 std::to_string(sequences) + " are asked for");
 }
 
-void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options,
+                    const std::vector<Phase>& phases) {
   const sim::Stack& stack = machine.stack;
   if (stack.is_own() || machine.kind == lower::DeviceKind::cpu) return;
   require_one_of(stack.limits.block_sizes, options.block_size, "block_size", stack,
@@ -200,8 +206,8 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
     throw InputError("stack " + stack.name, "kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
                                                 " is not served: its kernels keep every token");
   require_products(machine, model, options);
-  require_attention(machine, model, options);
-  refuse_idle_parameters(machine, model, options);
+  require_attention(machine, model, options, phases);
+  refuse_idle_parameters(machine, model, options, phases);
 }
 
 std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {

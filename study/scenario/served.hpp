@@ -13,9 +13,10 @@ namespace dculab::study {
 // Throws InputError where the program runs fewer sequences at a time.
 void require_sequences(const sim::Stack& stack, int sequences);
 
-// Throws InputError when no kernel of the machine's stack does what the model and the options ask for. Our own kernels
-// are not refused: see unserved().
-void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options);
+// Throws InputError when no kernel of the machine's stack does what the model and the options ask for, with attention
+// in `phases`. Our own kernels are not refused: see unserved().
+void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options,
+                    const std::vector<Phase>& phases = {Phase::prefill, Phase::decode});
 
 // What our own kernels do not do on the machine although it is priced, what is not known of others', and what no price
 // has; empty where there is nothing of these.

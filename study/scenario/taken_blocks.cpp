@@ -15,7 +15,7 @@ constexpr const char* kBlockSize = "kv_cache.block_size";
 [[nodiscard]] bool is_taken(const config::Scenario& point, const sim::Machine& machine) {
   const ModelShape model = resolve_model(point);
   try {
-    require_served(machine, model, resolve_options(point, model, machine.kind));
+    require_served(machine, model, resolve_options(point, model, machine.kind), phases_of(point.workload));
   } catch (const InputError&) {
     return false;
   }

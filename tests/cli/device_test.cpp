@@ -68,7 +68,7 @@ TEST_CASE("latent and cross-layer attention are benched, and what they lack is r
       check_refused(arguments, {message});
     };
     if (std::string(family) == "cla") refused_with("--device", "host-gpu", "head_dim 8 is not supported on the GPU");
-    refused_with("--kv-cache-dtype", "kivi4", "not all of its layers have K and V of their own");
+    refused_with("--kv-cache-dtype", "kivi4", "it needs K and V in every layer");
   }
 }
 

@@ -160,7 +160,7 @@ TEST_CASE("a mixture of experts and its load survive the way through a file") {
   }
   trace.steps[0].options.expert_load = {.histogram = {1, 2}};
   REQUIRE_THROWS_WITH(read_trace("t.jsonl", trace_json_lines(trace)),
-                      ContainsSubstring("an expert load of 2 experts is not one of 12"));
+                      ContainsSubstring("the histogram of experts counts 2 of them, and the model has 12"));
 }
 
 TEST_CASE("a trace is written and read back the same") {

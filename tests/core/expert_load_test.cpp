@@ -98,7 +98,8 @@ TEST_CASE("choices add up to a token's experts, none more often than always") {
 TEST_CASE("a load that is no load says why") {
   CHECK(problems(ExpertLoad{}, 8).empty());
   CHECK(problems(ExpertLoad{.histogram = {1, 2}}, 2).empty());
-  CHECK_THAT(problems(ExpertLoad{.histogram = {1, 2}}, 3).front(), ContainsSubstring("2 experts is not one of 3"));
+  CHECK_THAT(problems(ExpertLoad{.histogram = {1, 2}}, 3).front(),
+             ContainsSubstring("counts 2 of them, and the model has 3"));
   CHECK(problems(ExpertLoad{.histogram = {0, 0}}, 2).size() == 1);
   CHECK(problems(ExpertLoad{.zipf_exponent = -1}, 2).size() == 1);
 }

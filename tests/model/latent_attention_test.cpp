@@ -110,6 +110,34 @@ TEST_CASE("a latent has no KV heads to choose", "[mla]") {
   CHECK(small(Gqa{.heads = {4, 4, 16}}).possible_kv_heads() == std::vector{4, 2, 1});
 }
 
+TEST_CASE("a cache of K and V is refused with what the model caches instead", "[mla]") {
+  EngineOptions options;
+  options.kv_cache_dtype = Dtype::kivi4;
+  const auto found = problems(options, small(small_latents()));
+  REQUIRE(found.size() == 1);
+  CHECK(found.front() ==
+        "a KV cache of kivi4 cannot serve small: it needs K and V in every layer, and this model caches latents");
+  CHECK(problems(options, small(Gqa{.heads = {4, 4, 16}})).empty());
+}
+
+TEST_CASE("loads of experts need experts, and as many of them as a token chooses", "[moe]") {
+  ModelShape model = small(Gqa{.heads = {4, 4, 16}});
+  EngineOptions options;
+  CHECK(problems(options, model).empty());
+  options.expert_load.zipf_exponent = 1;
+  CHECK(problems(options, model) == std::vector<std::string>{"experts: small has none to load"});
+  model.kinds[0].experts = Experts{.num_experts = 4, .num_experts_per_tok = 2, .intermediate_size = 32};
+  CHECK(problems(options, model).empty());
+  options.expert_load = {.histogram = {5, 0, 0, 0}};
+  CHECK(problems(options, model) ==
+        std::vector<std::string>{"the histogram of experts has counts for 1 of them, and each token goes to 2"});
+  options.expert_load = {.histogram = {5, 1}};
+  CHECK(problems(options, model) ==
+        std::vector<std::string>{"the histogram of experts counts 2 of them, and the model has 4"});
+  options.expert_load = {.histogram = {5, 0, 1, 0}};
+  CHECK(problems(options, model).empty());
+}
+
 TEST_CASE("layers that read the KV of an earlier one keep none", "[cla]") {
   ModelShape model = small(Gqa{.heads = {4, 2, 16}});
   const Bytes whole = kv_bytes_per_token(model, Dtype::f16);

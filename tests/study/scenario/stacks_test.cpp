@@ -124,6 +124,25 @@ TEST_CASE("weights that no product of a stack takes are refused with what each t
              ContainsSubstring("weights mxfp4"));
 }
 
+TEST_CASE("attention is asked for in the phases of the question alone, and weights have a way out") {
+  ModelShape model = sim::test::llama_3_8b();
+  model.kinds[0].gqa().heads = {32, 8, 324};
+  const sim::Machine machine = running("h100-sxm", "vllm");
+  const auto refused_in = [&](const std::vector<Phase>& phases) {
+    try {
+      require_served(machine, model, stored_in({Dtype::bf16, 0}), phases);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(refused_in({Phase::decode}), ContainsSubstring("no kernel serves decode attention"));
+  CHECK_THAT(refused_in({Phase::prefill, Phase::decode}), ContainsSubstring("no kernel serves prefill attention"));
+  CHECK(refused_in({}).empty());
+  CHECK_THAT(refused(running("k100-ai", "vllm"), sim::test::llama_3_8b(), stored_in({Dtype::fp8_e4m3, 0})),
+             ContainsSubstring("; --weights (weights in a scenario) prices the model with others"));
+}
+
 TEST_CASE("weights that our own GPU kernels do not take are said") {
   const ModelShape model = sim::test::llama_3_8b();
   const sim::Machine own = resolve_machine("z100");
