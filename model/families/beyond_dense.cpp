@@ -49,6 +49,8 @@ constexpr std::array kMarkers{Marker{"kv_lora_rank", "multi-head latent attentio
                               Marker{"expand_k", "linear attention"},
                               Marker{"expand_v", "linear attention"}};
 
+constexpr const char* kAttnTypeList = "attn_type_list";
+
 // Prefixes of what state-space layers are described by.
 constexpr std::array kStatePrefixes{"mamba_", "ssm_", "state_size", "time_step_rank"};
 
@@ -103,7 +105,7 @@ void add_interval(std::vector<std::string>& parts, const JsonFields& config, con
 
 // MiniMax-01 has 1 for each layer with softmax attention, and 0 for linear.
 void add_numbered_layers(std::vector<std::string>& parts, const JsonFields& config) {
-  const std::vector<int> types = config.integers("attn_type_list");
+  const std::vector<int> types = config.integers(kAttnTypeList);
   if (const auto linear = std::ranges::count_if(types, [](int type) { return type != 1; }); linear > 0)
     parts.push_back(share_text("linear attention", linear, std::ssize(types)));
 }
@@ -143,12 +145,16 @@ void add_experts_part(std::vector<std::string>& parts, const JsonFields& config)
   return std::ranges::any_of(kEnds, [architecture](std::string_view end) { return architecture.ends_with(end); });
 }
 
-// A list with an entry for each layer says that they differ, unless it is read, or of tokens.
+// Of layers or of tokens: what has as many entries as there are layers, and does not say that these differ.
+[[nodiscard]] bool is_known_list(std::string_view key) {
+  return key == "layer_types" || key == kAttnTypeList || key == kNoRopeLayers || key.find("token") != key.npos;
+}
+
+// A list with an entry for each layer says that they differ.
 void add_unknown_lists(std::vector<std::string>& parts, const JsonFields& config) {
   const int num_layers = config.integer("num_hidden_layers", 0);
   for (const Node& member : config.members())
-    if (num_layers > 1 && parts.empty() && member.kind == NodeKind::list && member.key != "layer_types" &&
-        member.key != kNoRopeLayers && member.key.find("token") == std::string::npos &&
+    if (num_layers > 1 && parts.empty() && member.kind == NodeKind::list && !is_known_list(member.key) &&
         std::ssize(member.children) == num_layers)
       parts.push_back("layers that differ" + in_brackets(shortened(printable(member.key), 40)));
 }
