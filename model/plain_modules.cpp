@@ -62,7 +62,7 @@ template <std::size_t N>
   constexpr std::array<std::string_view, 2> kAttention{"attn", "attention"};
   constexpr std::array<std::string_view, 4> kModules{"_proj", "attn", "attention", "mlp"};
   const auto ends = [name](std::string_view end) { return name.ends_with(end); };
-  if (name.empty()) return Named::everything;
+  if (name.empty() || name == "model" || name == "model.layers") return Named::everything;
   if (has_any(name, kOutside)) return Named::unquantized;
   if (ends("lm_head") || name == "head") return Named::lm_head;
   if (has_any(name, kSmall) || ends("gate")) return Named::unquantized;

@@ -57,6 +57,9 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
 
 // config_groups: {group_0: {weights: {num_bits, type, group_size, ...}, input_activations: the same, or null}}
 [[nodiscard]] StoredWeights read_compressed_tensors(const JsonFields& fields) {
+  if (const auto sparsity = fields.object("sparsity_config"))
+    if (const std::string format = sparsity->text("format", "dense"); format != "dense")
+      sparsity->refuse("format", in_quotes(format) + " is not supported: weights with zeros left out");
   const auto groups = fields.object("config_groups");
   if (!groups || groups->members().empty()) fields.refuse("config_groups", "is missing");
   if (groups->members().size() > 1)

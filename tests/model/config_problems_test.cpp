@@ -105,7 +105,11 @@ TEST_CASE("compressed-tensors quantizes what its targets name", "[families]") {
   CHECK_THROWS_WITH(read(R"(["Linear"])", R"(, "ignore": ["re:*mlp"])"), ContainsSubstring("not a regular expression"));
   CHECK_THROWS_WITH(read(R"(["Linear"])", R"(, "ignore": ["re:.*"])"), ContainsSubstring("leaves all matrices"));
   CHECK_THROWS_WITH(read(R"(["re:)" + std::string(1000, '(') + "\"]"), ContainsSubstring("more than 500 characters"));
+  CHECK_THROWS_WITH(read(R"(["Linear"])", R"(, "ignore": ["model.layers"])"), ContainsSubstring("leaves all matrices"));
   CHECK_THROWS_WITH(read("null"), ContainsSubstring("'targets' is missing"));
+  CHECK(read(R"(["Linear"])", R"(, "sparsity_config": {"format": "dense"})").quantized_lm_head);
+  CHECK_THROWS_WITH(read(R"(["Linear"])", R"(, "sparsity_config": {"format": "sparse-24-bitmask"})"),
+                    ContainsSubstring("'sparse-24-bitmask' is not supported"));
 }
 
 TEST_CASE("groups of weights that go beyond a row, and two widths at once, are refused", "[families]") {
