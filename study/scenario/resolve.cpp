@@ -167,15 +167,16 @@ void refuse_foreign_split(const config::Scenario& scenario, const sim::Stack& st
   return options;
 }
 
+// That a workload runs: of a step its own, else both.
+[[nodiscard]] std::vector<Phase> phases_of(const config::Workload& workload) {
+  if (workload.kind == config::WorkloadKind::serving) return {Phase::prefill, Phase::decode};
+  return {workload.phase};
+}
+
 }  // namespace
 
 EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, lower::DeviceKind kind) {
   return with_defaults(scenario, model, kind, {});
-}
-
-std::vector<Phase> phases_of(const config::Workload& workload) {
-  if (workload.kind == config::WorkloadKind::serving) return {Phase::prefill, Phase::decode};
-  return {workload.phase};
 }
 
 EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {

@@ -47,9 +47,6 @@ void refuse_deployment(const config::Scenario& scenario, const std::vector<std::
 [[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
                                             const sim::Machine& machine);
 
-// The phases that a workload runs: a step's own, or both.
-[[nodiscard]] std::vector<Phase> phases_of(const config::Workload& workload);
-
 // The batch of a step workload. Throws InputError when the context is longer than the model's.
 [[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model,
                                   const EngineOptions& options);

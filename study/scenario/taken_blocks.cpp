@@ -12,10 +12,11 @@ namespace {
 
 constexpr const char* kBlockSize = "kv_cache.block_size";
 
+// In both phases, whichever the point is of: a server's cache has one size.
 [[nodiscard]] bool is_taken(const config::Scenario& point, const sim::Machine& machine) {
   const ModelShape model = resolve_model(point);
   try {
-    require_served(machine, model, resolve_options(point, model, machine.kind), phases_of(point.workload));
+    require_served(machine, model, resolve_options(point, model, machine.kind));
   } catch (const InputError&) {
     return false;
   }
