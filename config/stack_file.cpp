@@ -32,7 +32,7 @@ class StackReader {
     for (const sim::StackField& field : sim::kStackFigures)
       if (field.section.empty())
         sim::visit_figure(stack_, field, [&](auto& target) { figure(reader, field.name, target); });
-    for (const char* section : {"host", "sampler", "graphs", "unfused"})
+    for (const char* section : {"host", "sampler", "graphs", "unfused", "entries"})
       read_figures(reader.optional_map(section), section);
     read_defaults(reader.optional_map("defaults"));
     read_limits(reader.optional_map("limits"));

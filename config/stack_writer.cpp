@@ -47,7 +47,7 @@ class StackWriter {
         std::visit([&](auto member) { figure("  ", "reached.", field.key, stack_.reached.*member); }, field.member);
     });
     write_figures("", "", "");
-    for (const std::string_view each : {"host", "sampler", "graphs", "unfused"})
+    for (const std::string_view each : {"host", "sampler", "graphs", "unfused", "entries"})
       section(each, [&] { write_figures("  ", each, std::string(each) + "."); });
     section("defaults", [this] {
       for (const DefaultField& field : kProgramDefaults)

@@ -11,6 +11,10 @@ namespace {
 
 constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 threads, 8 values each
 
+[[nodiscard]] bool writes_cache(const Op& op) {
+  return std::ranges::any_of(op.operands(), [](const Operand& each) { return each.role == OperandRole::kv_write; });
+}
+
 [[nodiscard]] double elementwise_workgroups(const Op& op, const Device& device) {
   const double rows = static_cast<double>(op.m);
   if (rows == 0) return 0;
@@ -63,7 +67,7 @@ void lower_elementwise(const Op& op, const Device& device, Launch& launch) {
   launch.arithmetic.multiply = op.flops;
   if (device.kind == DeviceKind::gpu) {
     const bool routes = op.kind == OpKind::route_tokens;  // chooses, then sorts
-    if (routes || (op.kind == OpKind::rope_and_cache && op.rotates)) launch.kernels = 2;
+    if (routes || (op.kind == OpKind::rope_and_cache && op.rotates && writes_cache(op))) launch.kernels = 2;
     return;
   }
   if (op.kind == OpKind::activation_mul && op.m > 0) add_exponentials(launch, op);

@@ -43,7 +43,7 @@ void set_expert_slabs(const Op& op, const ExpertTile& tile, Launch& launch) {
 void lower_experts(const Op& op, const ExpertKernel& kernel, std::int64_t tokens, const Device& device,
                    Launch& launch) {
   if (rounds_activations(op))
-    return lower_experts(with_rounded_activations(op, launch), kernel, tokens, device, launch);
+    return lower_experts(with_rounded_activations(op, Rounding::kernel_before, launch), kernel, tokens, device, launch);
   const ExpertTile tile = kernel.tile(op, tokens, device);
   const auto size = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(tile.rows)) - 1);
   const Tiles cuts{std::max(1.0, op.groups.tiles.at(size)), std::ceil(static_cast<double>(op.n) / tile.columns)};

@@ -42,8 +42,7 @@ struct Slabs {
 // Operands of another format are widened by the instructions that multiply.
 struct Multiplied {
   Dtype in = Dtype::f16;
-  double instructions = 1;         // for each multiply-add
-  bool reads_activations = false;  // in that format, which the kernels before have rounded them to
+  double instructions = 1;  // for each multiply-add
 };
 
 // A kernel without matrix instructions each of whose workgroups takes a slice of k and adds its sums to y in memory.
@@ -54,6 +53,10 @@ struct Slices {
   KernelResources resources{};
   Spills spills{};  // of a workgroup
 };
+
+// Who rounds the activations that a kernel multiplies in 8 bits: it does, a kernel that is launched before it, or the
+// op before, which the plan counts.
+enum class Rounding : std::uint8_t { itself, kernel_before, op_before };
 
 struct MatmulKernel {
   std::string_view name;    // as stack files have it
@@ -71,7 +74,7 @@ struct MatmulKernel {
   Multiplied (*multiplied)(const Op&, const Device&) = nullptr;
   // How it slices k; none: it does not.
   Slices (*slices)(const Op&, const Device&) = nullptr;
-  bool rounds_first = false;  // activations of 8 bits, in a kernel before
+  Rounding rounding = Rounding::itself;
   // Lane instructions for each weight of a kernel before, which widens all of them into memory; 0: there is none.
   double widening = 0;
 };
@@ -158,6 +161,15 @@ struct UnfusedWork {
   int widened_from_rows = 0;            // in matmuls of at least so many rows
 };
 
+// How a program runs models with compressed entries and residual streams (DeepSeek-V4), where its kernels are not those
+// of the plan.
+struct EntryWork {
+  int compress_kernels = 1;   // launched to make the entries of a layer
+  int index_kernels = 1;      // likewise for its indexer, between the product of its queries and the choice of entries
+  int half_kernels = 0;       // beside those of the plan, for each half of a layer: PyTorch's own, value by value
+  double scored_entries = 0;  // of each decoding sequence, by kernels that do not stop at its last one; 0: those it has
+};
+
 // The first of a list that serves an op runs it, what none of all_reduce serves the vendor's library; an empty list
 // stands for our own kernels, which serve every shape that the engine runs. What none of `experts` serves is the
 // product of each expert by `matmul`.
@@ -168,6 +180,7 @@ struct Kernels {
   std::vector<const CollectiveKernel*> all_reduce{};
   std::vector<const ExpertKernel*> experts{};
   UnfusedWork unfused{};
+  EntryWork entries{};
   ParameterChoices parameters{};
 };
 

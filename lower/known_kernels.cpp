@@ -20,7 +20,7 @@
 namespace dculab::lower {
 namespace {
 
-constexpr std::array<const MatmulKernel*, 17> kMatmuls{
+constexpr std::array<const MatmulKernel*, 19> kMatmuls{
     &dculab_gpu::kMatmul,
     &gemm::kCublas,
     &gemm::kRocblas,
@@ -34,13 +34,15 @@ constexpr std::array<const MatmulKernel*, 17> kMatmuls{
     &weight_only::kVllmGptqSpilling,
     &weight_only::kVllmGptqWidened,
     &weight_only::kSglangTritonGptq,
+    &sglang::kBlockFp8,
+    &sglang::kChannelFp8,
     &weight_only::kTorchWeightOnly,
     &weight_only::kTensorrtLlmWeightOnly,
     &llama_cpp::kIntegerMatmul,
     &llama_cpp::kQuantizedMatmul,
 };
 
-constexpr std::array<const AttentionKernel*, 19> kAttentions{
+constexpr std::array<const AttentionKernel*, 20> kAttentions{
     &dculab_gpu::kAttention,
     &flash_attention::kFlashAttention2,
     &flash_attention::kFlashAttention3,
@@ -56,6 +58,7 @@ constexpr std::array<const AttentionKernel*, 19> kAttentions{
     &latent_attention::kTritonMla,
     &latent_attention::kFlashMla,
     &latent_attention::kFlashMlaSparse,
+    &latent_attention::kDtkFlashMlaSparse,
     &sglang::kTritonDecode,
     &sglang::kTritonExtend,
     &llama_cpp::kPerHead,

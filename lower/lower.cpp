@@ -43,7 +43,7 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
   if (chosen.attention != nullptr)
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
   if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
-  if (op.kind == OpKind::index_scores) return lower_index_scores(op, device, launch);
+  if (op.kind == OpKind::index_scores) return lower_index_scores(op, kernels.entries.scored_entries, device, launch);
   if (chosen.exchange != nullptr) {
     launch.transfer = chosen.exchange->transfer(op, device);
     return;
@@ -93,6 +93,13 @@ void add_unfused(const Op& op, const UnfusedWork& work, const Device& device, La
   add(launch.streams.all());
 }
 
+// A half of a layer ends where its output goes to the residual streams.
+void add_entry_kernels(const Op& op, const EntryWork& work, Launch& launch) {
+  if (op.kind == OpKind::compress_kv) launch.kernels = work.compress_kernels;
+  if (op.kind == OpKind::index_scores) launch.kernels = work.index_kernels;
+  if (op.kind == OpKind::mix_streams && op.input == Buffer::projected) launch.kernels += work.half_kernels;
+}
+
 }  // namespace
 
 Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
@@ -107,6 +114,7 @@ Launch lower(const Op& op, const StepPlan& step, const Device& device, const Ker
                      : lower_by_kind(op, step, device, kernels, launch);
   if (device.kind == DeviceKind::gpu) add_what_is_known(op, device, are_ours(kernels), launch);
   add_unfused(op, kernels.unfused, device, launch);
+  add_entry_kernels(op, kernels.entries, launch);
   if (device.kind == DeviceKind::cpu) {
     launch.waits_for_loads = false;
     launch.comes_back = true;

@@ -62,12 +62,8 @@ void set_slabs(const Op& op, const Part& part, const Slabs& slabs, const Device&
   launch.slab_steps = slabs.depth / step_of(op, device);
 }
 
-void set_multiplied(const Op& op, const Multiplied& multiplied, Launch& launch) {
+void set_multiplied(const Multiplied& multiplied, Launch& launch) {
   Arithmetic& arithmetic = launch.arithmetic;
-  if (multiplied.reads_activations)
-    for (Access& access : launch.accesses())
-      if (access.role == OperandRole::activation)
-        access.unique *= static_cast<double>(bits(multiplied.in)) / bits(op.activation_dtype);
   arithmetic.multiply = multiplied.instructions * arithmetic.multiply;
   if (multiplied.in == arithmetic.multiplied_in) return;
   arithmetic.multiplied_in = arithmetic.stored = multiplied.in;
@@ -132,7 +128,7 @@ double integer_instructions(const Op& op, double rows, double weights) {
 
 bool rounds_activations(const Op& op) { return bits(multiplied_in(op)) < bits(op.activation_dtype); }
 
-Op with_rounded_activations(const Op& op, Launch& launch) {
+Op with_rounded_activations(const Op& op, Rounding by, Launch& launch) {
   Op rounded = op;
   rounded.activation_dtype = multiplied_in(op);
   Bytes moved;
@@ -141,6 +137,7 @@ Op with_rounded_activations(const Op& op, Launch& launch) {
     const Bytes narrow = access.unique * bits(rounded.activation_dtype) / bits(op.activation_dtype);
     moved += std::exchange(access.unique, narrow) + narrow;
   }
+  if (by != Rounding::kernel_before) return rounded;
   for (Access& access : launch.accesses())
     if (access.role == OperandRole::output) access.unique += std::exchange(moved, Bytes());
   ++launch.kernels;
@@ -148,8 +145,8 @@ Op with_rounded_activations(const Op& op, Launch& launch) {
 }
 
 void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device, Launch& launch) {
-  if (kernel.rounds_first && rounds_activations(op))
-    return lower_matmul(with_rounded_activations(op, launch), kernel, device, launch);
+  if (kernel.rounding != Rounding::itself && rounds_activations(op))
+    return lower_matmul(with_rounded_activations(op, kernel.rounding, launch), kernel, device, launch);
   const MatmulTile tile = kernel.tile(op, device);
   const Tiles cuts{cut(op.m, tile.rows), cut(op.n, tile.columns)};
   const Part part{std::ceil(static_cast<double>(op.m) / cuts.rows),
@@ -172,7 +169,7 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   launch.resources =
       assumed_resources(op, part, per_tile, has_slabs ? threads_of(tile, device) : KernelResources{}.threads);
   if (has_slabs) set_slabs(op, part, kernel.slabs(device), device, launch);
-  if (kernel.multiplied != nullptr) set_multiplied(op, kernel.multiplied(op, device), launch);
+  if (kernel.multiplied != nullptr) set_multiplied(kernel.multiplied(op, device), launch);
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
   launch.draws_for_idle = true;
   if (is_tiled) launch.most_parts = most_parts;

@@ -31,8 +31,8 @@ namespace dculab::lower {
 // Whether the op's activations are multiplied in fewer bits than they are written in.
 [[nodiscard]] bool rounds_activations(const Op& op);
 
-// The op that reads rounded activations. A kernel before rounds them: the launch gets it and the bytes that it moves.
-[[nodiscard]] Op with_rounded_activations(const Op& op, Launch& launch);
+// The op that reads rounded activations. Where a kernel before rounds them, the launch gets it and the bytes it moves.
+[[nodiscard]] Op with_rounded_activations(const Op& op, Rounding by, Launch& launch);
 
 // Fills in a launch that asks for each byte once.
 void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device, Launch& launch);

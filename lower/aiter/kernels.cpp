@@ -58,7 +58,7 @@ constexpr MatmulKernel kProducts{.name = "aiter_products",
                                  .parts = whole,
                                  .slabs = slabs,
                                  .multiplied = multiplied,
-                                 .rounds_first = true};
+                                 .rounding = Rounding::kernel_before};
 
 constexpr AttentionKernel kPagedAttention{.name = "aiter_paged_attention",
                                           .source = "ROCm/aiter@e404860, csrc/cpp_itfs/pa, aiter/ops/attention.py",

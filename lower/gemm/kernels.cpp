@@ -58,8 +58,7 @@ constexpr ProductFormat kHalf[] = {{.weights = Dtype::f16}};
 constexpr ProductFormat kWithFp8[] = {
     {.weights = Dtype::f32}, {.weights = Dtype::f16}, {.weights = Dtype::bf16}, kFp8, kFp8Weights, kInt8};
 constexpr ProductFormat kFp8OnHopper[] = {
-    {.weights = Dtype::fp8_e4m3, .activations = ActivationMode::fp8, .on = is_hopper},
-    {.weights = Dtype::fp8_e4m3, .on = is_hopper}};
+    {.weights = Dtype::fp8_e4m3, .activations = ActivationMode::fp8, .on = is_hopper}};
 constexpr ProductFormat kSkinnyFormats[] = {
     {.weights = Dtype::f16, .most_rows = kSkinnyRows},
     {.weights = Dtype::bf16, .most_rows = kSkinnyRows},
@@ -68,10 +67,6 @@ constexpr ProductFormat kSkinnyFormats[] = {
 
 [[nodiscard]] MatmulTile deep_gemm_tile(const Op& op, const Device& /*device*/) {
   return {op.m <= 64 ? 64 : op.m <= 128 ? 128 : 256, 128};
-}
-
-[[nodiscard]] Multiplied in_fp8(const Op& /*op*/, const Device& /*device*/) {
-  return {.in = Dtype::fp8_e4m3, .reads_activations = true};
 }
 
 }  // namespace
@@ -110,7 +105,7 @@ int one_row(const Device& /*device*/) { return 1; }
 bool multiplies_fp8(const Device& device) {
   const std::string& capability = device.compute_capability;
   return is_nvidia(device) ? capability.size() > 3 || capability >= "8.9"
-                           : device.isa == "gfx942" || device.isa == "gfx950";
+                           : device.isa == "gfx942" || device.isa == "gfx950" || device.isa == "gfx938";
 }
 
 constexpr MatmulKernel kCublas{.name = "cublas",
@@ -119,7 +114,7 @@ constexpr MatmulKernel kCublas{.name = "cublas",
                                .runs_on = is_nvidia,
                                .formats = kWithFp8,
                                .tile = library_tile,
-                               .rounds_first = true};
+                               .rounding = Rounding::kernel_before};
 
 constexpr MatmulKernel kRocblas{.name = "rocblas",
                                 .source = "names of Tensile's kernels in traces; the tile of cuBLAS stands for them",
@@ -130,7 +125,7 @@ constexpr MatmulKernel kRocblas{.name = "rocblas",
                                 .parts = tensile_parts,
                                 .slabs = tensile_slabs,
                                 .multiplied = rocblas_multiplied,
-                                .rounds_first = true};
+                                .rounding = Rounding::kernel_before};
 
 constexpr MatmulKernel kRocblasHalf{.name = "rocblas_half",
                                     .source = "ROCm/rocBLAS@b520bc8, Tensile/Logic/asm_full, the lists HB",
@@ -148,7 +143,7 @@ constexpr MatmulKernel kHipblaslt{.name = "hipblaslt",
                                   .formats = kWithFp8,
                                   .tile = filling_tile,
                                   .slabs = tensile_slabs,
-                                  .rounds_first = true};
+                                  .rounding = Rounding::kernel_before};
 
 constexpr MatmulKernel kDeepGemm{.name = "deep_gemm",
                                  .source = "deepseek-ai/DeepGEMM README.md",
@@ -156,7 +151,7 @@ constexpr MatmulKernel kDeepGemm{.name = "deep_gemm",
                                  .runs_on = is_nvidia,
                                  .formats = kFp8OnHopper,
                                  .tile = deep_gemm_tile,
-                                 .multiplied = in_fp8};
+                                 .rounding = Rounding::op_before};
 
 constexpr MatmulKernel kSkinnyGemv{
     .name = "skinny_gemv",
@@ -165,6 +160,6 @@ constexpr MatmulKernel kSkinnyGemv{
     .runs_on = runs_on_cdna2,
     .formats = kSkinnyFormats,
     .tile = library_tile,
-    .rounds_first = true};
+    .rounding = Rounding::kernel_before};
 
 }  // namespace dculab::lower::gemm

@@ -38,7 +38,7 @@ namespace dculab::lower::gemm {
 [[nodiscard]] int tensile_parts(const Op& op, const Device& device);
 [[nodiscard]] int one_row(const Device& device);
 
-// By matrix cores of NVIDIA's, from compute capability 8.9, or of gfx942 and gfx950.
+// By matrix cores of NVIDIA's, from compute capability 8.9, or of gfx938, gfx942 and gfx950.
 [[nodiscard]] bool multiplies_fp8(const Device& device);
 
 extern const MatmulKernel kCublas;

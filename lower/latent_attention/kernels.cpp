@@ -47,6 +47,10 @@ constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
 
 [[nodiscard]] bool runs_on_hopper(const Device& device) { return is_hopper(device); }
 
+[[nodiscard]] bool runs_on_latest_dcus(const Device& device) {
+  return runs_on_gpus(device) && (device.isa == "gfx936" || device.isa == "gfx938");
+}
+
 }  // namespace
 
 constexpr AttentionKernel kTritonMla{
@@ -72,6 +76,13 @@ constexpr AttentionKernel kFlashMlaSparse{
     .source = "deepseek-ai/FlashMLA, csrc/sm90/prefill/sparse",
     .limits = {.kv_dtypes = kTritonKvDtypes, .alibi = Alibi::no, .latents = Latents::entries},
     .runs_on = runs_on_hopper,
+    .tile = sparse_tile};
+
+constexpr AttentionKernel kDtkFlashMlaSparse{
+    .name = "dtk_flash_mla_sparse",
+    .source = "names of kernels in traces; the tiles of flash_mla_sparse stand for them",
+    .limits = {.kv_dtypes = kTritonKvDtypes, .alibi = Alibi::no, .latents = Latents::entries},
+    .runs_on = runs_on_latest_dcus,
     .tile = sparse_tile};
 
 }  // namespace dculab::lower::latent_attention

@@ -8,6 +8,10 @@
 //               device: deepseek-ai/FlashMLA, csrc/get_mla_metadata.cu
 //   flash_mla_sparse  Hopper, DeepSeek-V4's window and entries: 64 query heads of one token, which gathers what it has
 //               chosen, 64 at a time: deepseek-ai/FlashMLA, csrc/sm90/prefill/sparse; decode cuts contexts as above
+//   dtk_flash_mla_sparse  the same on gfx936 and gfx938, in whose traces it has the same names, the sum of parts too
+//               (ZhangFanYi/ZhangFanYi.github.io@864e03d3, 07-deepseek-v4-flash); the tiles of Hopper's stand for its
+//
+// SGLang pads a device's query heads to all 64 of the model (srt/models/deepseek_v4.py, q_padded).
 #pragma once
 
 #include "lower/kernel_library.hpp"
@@ -17,5 +21,6 @@ namespace dculab::lower::latent_attention {
 extern const AttentionKernel kTritonMla;
 extern const AttentionKernel kFlashMla;
 extern const AttentionKernel kFlashMlaSparse;
+extern const AttentionKernel kDtkFlashMlaSparse;
 
 }  // namespace dculab::lower::latent_attention

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lower/gemm/kernels.hpp"
+
 namespace dculab::lower::sglang {
 namespace {
 
@@ -48,6 +50,25 @@ constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::
           .look_up = {.tokens = kExtendTokens}};
 }
 
+constexpr ProductFormat kFp8[] = {{.weights = Dtype::fp8_e4m3, .activations = ActivationMode::fp8}};
+constexpr int kTritonRows = 64, kCutlassRows = 128, kBlockColumns = 128;
+constexpr Bytes kBlock(128);  // of a row of FP8
+constexpr int kStages = 3;
+
+[[nodiscard]] bool multiplies_blocks(const Device& device) { return is_nvidia(device) && gemm::multiplies_fp8(device); }
+
+[[nodiscard]] bool is_gfx938(const Device& device) { return runs_on_gpus(device) && device.isa == "gfx938"; }
+
+[[nodiscard]] int no_rows(const Device& /*device*/) { return 0; }
+
+[[nodiscard]] MatmulTile block_tile(const Op& op, const Device& /*device*/) {
+  return {op.m <= kTritonRows ? kTritonRows : kCutlassRows, kBlockColumns};
+}
+
+[[nodiscard]] int whole(const Op& /*op*/, const Device& /*device*/) { return 1; }
+
+[[nodiscard]] Slabs blocks(const Device& /*device*/) { return {kBlock, kStages - 1}; }
+
 }  // namespace
 
 constexpr AttentionKernel kTritonDecode{
@@ -63,5 +84,24 @@ constexpr AttentionKernel kTritonExtend{.name = "sglang_triton_extend",
                                         .limits = {.kv_dtypes = kKvDtypes, .alibi = Alibi::no, .only = Phase::prefill},
                                         .runs_on = runs_on_gpus,
                                         .tile = extend_tile};
+
+constexpr MatmulKernel kBlockFp8{.name = "sglang_block_fp8",
+                                 .source = "SGLang 0.5.12, layers/quantization/fp8_kernel.py",
+                                 .gemv_rows = no_rows,
+                                 .runs_on = multiplies_blocks,
+                                 .formats = kFp8,
+                                 .tile = block_tile,
+                                 .parts = whole,
+                                 .slabs = blocks,
+                                 .rounding = Rounding::kernel_before};
+
+constexpr MatmulKernel kChannelFp8{.name = "sglang_channel_fp8",
+                                   .source = "SGLang on DTK: hipBLASLt, whose tiles stand for its kernels",
+                                   .gemv_rows = gemm::one_row,
+                                   .runs_on = is_gfx938,
+                                   .formats = kFp8,
+                                   .tile = gemm::filling_tile,
+                                   .slabs = gemm::tensile_slabs,
+                                   .rounding = Rounding::kernel_before};
 
 }  // namespace dculab::lower::sglang

@@ -97,10 +97,11 @@ struct StackField {
   std::string_view section;  // empty: of the file itself
   std::string_view name;
   std::variant<double Stack::*, Seconds Stack::*, std::optional<Seconds> Stack::*, int Stack::*, int Graphs::*,
-               double lower::UnfusedWork::*, int lower::UnfusedWork::*>
+               double lower::UnfusedWork::*, int lower::UnfusedWork::*, double lower::EntryWork::*,
+               int lower::EntryWork::*>
       member;
 };
-inline constexpr std::array<StackField, 16> kStackFigures{{
+inline constexpr std::array<StackField, 20> kStackFigures{{
     {"", "kernels_per_op", &Stack::kernels_per_op},
     {"host", "per_step", &Stack::host_per_step},
     {"host", "per_sequence", &Stack::host_per_sequence},
@@ -117,6 +118,10 @@ inline constexpr std::array<StackField, 16> kStackFigures{{
     {"unfused", "bytes_per_score", &lower::UnfusedWork::bytes_per_score},
     {"unfused", "bytes_per_widened_weight", &lower::UnfusedWork::bytes_per_widened_weight},
     {"unfused", "widened_from_rows", &lower::UnfusedWork::widened_from_rows},
+    {"entries", "compress_kernels", &lower::EntryWork::compress_kernels},
+    {"entries", "index_kernels", &lower::EntryWork::index_kernels},
+    {"entries", "half_kernels", &lower::EntryWork::half_kernels},
+    {"entries", "scored_entries", &lower::EntryWork::scored_entries},
 }};
 
 // Calls use(figure) with what the field means in `stack`.
@@ -128,6 +133,8 @@ auto visit_figure(OfStack& stack, const StackField& field, Use use) {
           return use(stack.*member);
         else if constexpr (std::is_same_v<Part, Graphs>)
           return use(stack.graphs.*member);
+        else if constexpr (std::is_same_v<Part, lower::EntryWork>)
+          return use(stack.kernels.entries.*member);
         else
           return use(stack.kernels.unfused.*member);
       },

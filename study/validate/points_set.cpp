@@ -97,7 +97,7 @@ std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
                                                         const std::function<bool(const ReadPoint&)>& is_left_out) {
   std::vector<sim::MeasuredPoint> points;
   for (const ReadPoint& read : set.points) {
-    if (!read.is_scored() || is_left_out(read)) continue;
+    if (!read.teaches() || is_left_out(read)) continue;
     require_uncalibrated(set.runs.of(read.point).machine);
     points.push_back({.source = source_of(read.point),
                       .clock = read.point.clock,

@@ -24,6 +24,7 @@ struct ReadPoint {
   std::string refused;   // below what the machine's peaks allow; "" otherwise
 
   [[nodiscard]] bool is_scored() const { return unpriced.empty() && refused.empty(); }
+  [[nodiscard]] bool teaches() const { return is_scored() && priced.silent.empty(); }
 };
 
 struct RunBy {
@@ -61,7 +62,7 @@ struct PointSet {
 // Who published it: the repository or thread, "github.com/ROCm/aiter", or all that is said of another source.
 [[nodiscard]] std::string source_of(const config::PublishedPoint& point);
 
-// What the points that can be scored teach, without those of which `is_left_out` holds. Throws InputError where there
+// What the points that teach anything do, without those of which `is_left_out` holds. Throws InputError where there
 // are none.
 [[nodiscard]] std::shared_ptr<const sim::PointCalibration> learn_from(
     PointSet& set, const std::function<bool(const ReadPoint&)>& is_left_out = [](const ReadPoint&) { return false; });

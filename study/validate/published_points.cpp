@@ -22,6 +22,13 @@ using config::PublishedPoint;
 
 constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not published: its ends count for little
 
+// Whoever starts SGLang's bench_serving for each number of concurrent requests sends just so many, all at once:
+// --num-prompts and --request-rate of code/tencent_client.sh, ZhangFanYi/ZhangFanYi.github.io@864e03d3,
+// 07-deepseek-v4-flash.
+[[nodiscard]] int rounds_of(const PublishedPoint& point) {
+  return point.notes.find("bench_serving") != std::string::npos ? 1 : kRoundsOfALoop;
+}
+
 // llama.cpp multiplies its quantized weights in INT8 where there are no matrix cores (ggml-cuda/mmq.cu: activations are
 // rounded, sums scaled group by group), and in F16 where there are.
 [[nodiscard]] ActivationMode activation_mode(const PublishedWeights& weights, const ModelShape& model,
@@ -131,16 +138,15 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   return recipe;
 }
 
+// DeepSeek-V4's caches are of FP8 unless the server is told otherwise: sgl-project/sglang@000328a8,
+// arg_groups/deepseek_v4_hook.py.
+[[nodiscard]] Dtype cache_dtype(const PublishedPoint& point, const ModelShape& model) {
+  return published_dtype(point.kv_dtype, model.has_compressed_entries() ? Dtype::fp8_e4m3 : Dtype::f16);
+}
+
 [[nodiscard]] ModelShape published_model(const std::string& name) {
   const std::string written = lower_case(name);
-  if (const auto folder = try_find_model(written)) {
-    ModelShape model = engine::read_model_shape(*folder);
-    if (model.has_compressed_entries())
-      throw InputError("model " + written +
-                       " is not scored yet: which kernels programs run for compressed entries and " +
-                       "hyper-connections, and how many, is not known");
-    return model;
-  }
+  if (const auto folder = try_find_model(written)) return engine::read_model_shape(*folder);
   throw InputError("no model '" + written + "' under scenarios/models");
 }
 
@@ -150,10 +156,11 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   const sim::ProgramDefaults& program = machine.stack.defaults;
   sim::Server server{.machine = machine, .model = model, .options = {}, .devices = point.devices};
   server.model.dtype = weights.head;
+  server.model.expert_quantization.reset();  // a row's weights are those of all products
   server.options.weights = weights.format;
   server.options.activation_dtype = weights.format.dtype == Dtype::fp8_e4m3 ? Dtype::bf16 : activation_dtype(weights);
   server.options.activations = activation_mode(weights, model, machine);
-  server.options.kv_cache_dtype = published_dtype(point.kv_dtype, Dtype::f16);
+  server.options.kv_cache_dtype = cache_dtype(point, model);
   server.options.block_size = kernel_block_size(point.kv_block_size.value_or(server.options.block_size));
   if (rounds_activations(point)) {
     server.options.weights.group_size = -1;
@@ -172,7 +179,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 
 [[nodiscard]] sim::Recipe served_recipe(const PublishedPoint& point, const sim::Server& server) {
   const bool is_closed_loop = point.kind == PointKind::serving_output_rate;
-  const int requests = point.batch.value_or(1) * (is_closed_loop ? kRoundsOfALoop : 1);
+  const int requests = point.batch.value_or(1) * (is_closed_loop ? rounds_of(point) : 1);
   const int prompt = needed(point.prompt_tokens, "prompt_tokens");
   const int output = point.kind == PointKind::ttft ? 1 : needed(point.output_tokens, "output_tokens");
   sim::Recipe recipe = sim::served_requests(server, requests, prompt, output);
@@ -227,15 +234,24 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
   }
 }
 
+// Kernels that stand for others teach nothing of what those reach.
+[[nodiscard]] std::string why_silent(const PublishedPoint& point, const PublishedSoftware& software) {
+  const auto folder = point.model.empty() ? std::nullopt : try_find_model(lower_case(point.model));
+  if (folder && engine::read_model_shape(*folder).has_compressed_entries())
+    return "other kernels stand for many of those that serve compressed entries and hyper-connections";
+  return std::string(software.silent);
+}
+
 }  // namespace
 
 PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine, const PublishedSoftware* software) {
-  if (software == nullptr) return {hardware_recipe(point, machine), ""};
-  PricedAs priced{recipe_of(point, machine, *software), std::string(software->note)};
+  if (software == nullptr) return {hardware_recipe(point, machine), "", ""};
+  PricedAs priced{recipe_of(point, machine, *software), std::string(software->note), why_silent(point, *software)};
   if (point.weights.empty()) return priced;
   const std::string_view weights = published_weights(point.weights).note;
   return {std::move(priced.recipe),
-          priced.note + (priced.note.empty() || weights.empty() ? "" : "; ") + std::string(weights)};
+          priced.note + (priced.note.empty() || weights.empty() ? "" : "; ") + std::string(weights),
+          std::move(priced.silent)};
 }
 
 }  // namespace dculab::study

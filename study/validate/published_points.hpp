@@ -24,7 +24,8 @@ namespace dculab::study {
 
 struct PricedAs {
   sim::Recipe recipe;
-  std::string note;  // where what is priced differs from what was published; "" otherwise
+  std::string note;    // where what is priced differs from what was published; "" otherwise
+  std::string silent;  // why it is scored but teaches no file: other kernels stand for most of its own; "" otherwise
 };
 
 // `software` is null for what is_of_hardware. Throws InputError with the reason why the point cannot be priced.

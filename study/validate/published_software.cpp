@@ -21,7 +21,8 @@ constexpr auto kSoftware = std::to_array<PublishedSoftware>({
     {.begins = "vllm (rocm", .engine = "vLLM", .stacks = {"vllm-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.", .engine = "vLLM", .stacks = {"vllm-cuda", "vllm-rocm", "vllm-dtk", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.18.1+das", .engine = "vLLM", .stacks = {"vllm-0.18-dtk"}, .timing = KernelTiming::after_cache_write},
-    {.begins = "vllm-das", .engine = "vLLM", .stacks = {"vllm-0.18-dtk"}, .timing = KernelTiming::after_cache_write},
+    // DocPang/qwen36-k100ai-w8a8-optimization@145a257, compressed_tensors/triton_scaled_mm.py.
+    {.begins = "vllm-das", .engine = "vLLM", .stacks = {"vllm-0.18-dtk"}, .timing = KernelTiming::after_cache_write, .silent = "rocBLAS's products stand for Triton's of W8A8"},
     {.begins = "vllm 0.2.", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.3", .engine = "vLLM", .stacks = {"vllm-0.3.3-dtk", "vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},
     {.begins = "vllm 0.4", .engine = "vLLM", .stacks = {"vllm-0.5-cuda", "vllm-0.5-rocm"}, .timing = KernelTiming::after_cache_write},

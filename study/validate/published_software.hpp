@@ -37,6 +37,7 @@ struct PublishedSoftware {
   KernelTiming timing = KernelTiming::alone;
   KvLayout layout = KvLayout::paged;
   std::string_view note{};        // where other kernels stand for its own
+  std::string_view silent{};      // why its rows teach nothing; "" if they do
   std::string_view parameters{};  // of its kernel of decode attention, where a point does not state them
 
   [[nodiscard]] bool is_library() const { return stacks.front().empty(); }

@@ -100,7 +100,7 @@ Validation validate_points(const std::vector<std::string>& points, const std::ve
     validation.calibration = learn_from(others);
     runs = &learned.emplace(validation.calibration);
     for (const ReadPoint& read : others.points)
-      if (read.is_scored()) fitted.insert(read.point.id);
+      if (read.teaches()) fitted.insert(read.point.id);
   }
   validation.scores = score_points(set, *runs, fitted);
   if (validation.scores.rows.empty())

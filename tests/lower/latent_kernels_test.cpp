@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/gemm/kernels.hpp"
 #include "lower/latent_attention/kernels.hpp"
 #include "lower/lower.hpp"
 #include "lower/vllm/kernels.hpp"
@@ -35,6 +36,24 @@ using sim::test::mi50_like;
   return model;
 }
 
+[[nodiscard]] ModelShape with_entries() {
+  ModelShape model = llama_3_8b();
+  model.kinds[0].attention = CompressedAttention{.num_attention_heads = 128,
+                                                 .head_dim = 512,
+                                                 .qk_rope_head_dim = 64,
+                                                 .q_lora_rank = 1024,
+                                                 .o_groups = 8,
+                                                 .o_lora_rank = 1024,
+                                                 .sliding_window = 128,
+                                                 .compress_ratio = 4,
+                                                 .index_n_heads = 64,
+                                                 .index_head_dim = 128,
+                                                 .index_topk = 512};
+  model.residual_streams = 4;
+  model.sinkhorn_iterations = 20;
+  return model;
+}
+
 [[nodiscard]] StepPlan plan_of(const ModelShape& model, Phase phase, int batch, int tokens, int block_size = 64) {
   EngineOptions options;
   options.block_size = block_size;
@@ -64,18 +83,7 @@ TEST_CASE("kernels of latents serve nothing else, and others no latents", "[late
 }
 
 TEST_CASE("a kernel of entries serves nothing else, and gathers for each token what it has chosen", "[latents]") {
-  ModelShape model = llama_3_8b();
-  model.kinds[0].attention = CompressedAttention{.num_attention_heads = 128,
-                                                 .head_dim = 512,
-                                                 .qk_rope_head_dim = 64,
-                                                 .q_lora_rank = 1024,
-                                                 .o_groups = 8,
-                                                 .o_lora_rank = 1024,
-                                                 .sliding_window = 128,
-                                                 .compress_ratio = 4,
-                                                 .index_n_heads = 64,
-                                                 .index_head_dim = 128,
-                                                 .index_topk = 512};
+  const ModelShape model = with_entries();
   const StepPlan plan = plan_of(model, Phase::prefill, 1, 4096);
   const Op& op = find(plan, OpKind::attention_prefill);
   CHECK(serves(latent_attention::kFlashMlaSparse, op, hopper()));
@@ -96,6 +104,51 @@ TEST_CASE("a kernel of entries serves nothing else, and gathers for each token w
   const Launch scores = lower(find(plan, OpKind::index_scores), plan, hopper(), kernels);
   CHECK(scores.arithmetic.pipe == Pipe::matmul);
   CHECK(scores.arithmetic.rows == 128);
+}
+
+TEST_CASE("an indexer's kernel may score what no sequence has", "[latents]") {
+  const StepPlan plan = plan_of(with_entries(), Phase::decode, 3, 4096);  // 1024 entries each
+  const auto launch_of = [&plan](const Device& device, double scored) {
+    Kernels kernels{.matmul = {}, .attention_prefill = {}, .attention_decode = {}};
+    kernels.entries.scored_entries = scored;
+    return lower(find(plan, OpKind::index_scores), plan, device, kernels);
+  };
+  const Launch own = launch_of(hopper(), 0), all = launch_of(hopper(), 4096);
+  CHECK(own.grid.workgroups == 3 * 1024 / 256);
+  CHECK(all.grid.workgroups == 4 * own.grid.workgroups);
+  CHECK(own.arithmetic.softmax.value() == 3.0 * 3 * 1024 * 64);  // cut off, weighted, added: of each head
+  CHECK(own.arithmetic.multiply.value() == 2.0 * 128 * 3 * 1024 * 64);
+  CHECK(all.arithmetic.multiply.value() == 4 * own.arithmetic.multiply.value());
+  for (int index = 0; index < own.num_accesses; ++index) {
+    const Access& before = own.access_storage[static_cast<std::size_t>(index)];
+    const Access& after = all.access_storage[static_cast<std::size_t>(index)];
+    if (before.role == OperandRole::kv_read) CHECK(after.requests == 4 * before.requests);
+    if (before.role == OperandRole::output) CHECK(after.unique == 4 * before.unique);
+  }
+  CHECK(launch_of(hopper(), 512).grid.workgroups == own.grid.workgroups);
+  const StepPlan prefill = plan_of(with_entries(), Phase::prefill, 1, 4096);
+  Kernels kernels{.matmul = {}, .attention_prefill = {}, .attention_decode = {}};
+  const Launch of_own = lower(find(prefill, OpKind::index_scores), prefill, hopper(), kernels);
+  kernels.entries.scored_entries = 1 << 18;
+  CHECK(lower(find(prefill, OpKind::index_scores), prefill, hopper(), kernels).grid.workgroups ==
+        of_own.grid.workgroups);
+}
+
+TEST_CASE("a program's kernels for entries and streams are as many as its stack says", "[latents]") {
+  const StepPlan plan = plan_of(with_entries(), Phase::decode, 1, 4096);
+  Kernels kernels{.matmul = {&gemm::kCublas}, .attention_prefill = {}, .attention_decode = {}};
+  const auto kernels_of = [&](OpKind kind) { return lower(find(plan, kind), plan, hopper(), kernels).kernels; };
+  const auto kernels_named = [&](std::string_view name) {
+    return lower(*std::ranges::find(plan.ops, name, &Op::name), plan, hopper(), kernels).kernels;
+  };
+  CHECK(kernels_of(OpKind::compress_kv) == 1);
+  CHECK(kernels_named("rope_and_cache") == 2);
+  CHECK(kernels_named("rotate_output") == 1);  // it writes to no cache
+  kernels.entries = {.compress_kernels = 2, .index_kernels = 6, .half_kernels = 3};
+  CHECK(kernels_of(OpKind::compress_kv) == 2);
+  CHECK(kernels_of(OpKind::index_scores) == 6);
+  CHECK(kernels_named("half_to_streams") == 4);
+  CHECK(kernels_named("streams_to_half") == 1);
 }
 
 TEST_CASE("Triton's decode over latents has a program for 16 heads and a part of a context", "[latents]") {

@@ -5,6 +5,7 @@
 #include "lower/aiter/kernels.hpp"
 #include "lower/gemm/kernels.hpp"
 #include "lower/lower.hpp"
+#include "lower/sglang/kernels.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/support/catch.hpp"
 
@@ -135,6 +136,30 @@ TEST_CASE("AITER's products have tiles of 64 columns at least, in slabs of 256 b
   CHECK(launch_of(aiter::kProducts, large, mi300).arithmetic.multiply == 1.5 * large.flops);  // scales of blocks
   CHECK(launch_of(gemm::kHipblaslt, large, mi300).arithmetic.multiply == large.flops);
   CHECK(launch_of(aiter::kProducts, product(64, 64, 64, Dtype::int8), mi300).arithmetic.multiply == FlopCount(1 << 19));
+}
+
+TEST_CASE("SGLang's products of FP8 round activations first, and split no k") {
+  Device hopper = a100_like();
+  hopper.vendor = Vendor::nvidia;
+  hopper.compute_capability = "9.0";
+  Op op = product(1, 1536, 4096, Dtype::bf16);
+  op.weight_format.dtype = Dtype::fp8_e4m3;
+  CHECK_FALSE(serves(sglang::kBlockFp8, op, hopper));
+  op.activations = ActivationMode::fp8;
+  const Launch launch = launch_of(sglang::kBlockFp8, op, hopper);
+  CHECK(launch.kernels == 2);
+  CHECK(launch.grid.workgroups == 1536 / 128);
+  CHECK(launch.parts == 1);
+  CHECK(launch.slabs == 4096 / 128);
+  CHECK(launch.arithmetic.multiplied_in == Dtype::fp8_e4m3);
+  CHECK_FALSE(serves(sglang::kBlockFp8, product(1, 64, 64), hopper));
+  CHECK_FALSE(serves(sglang::kBlockFp8, op, with_matrix_cores()));
+  Device dcu = with_matrix_cores();
+  dcu.vendor = Vendor::hygon;
+  CHECK_FALSE(serves(sglang::kChannelFp8, op, dcu));
+  dcu.isa = "gfx938";
+  CHECK(serves(sglang::kChannelFp8, op, dcu));
+  CHECK(launch_of(sglang::kChannelFp8, op, dcu).kernels == 2);
 }
 
 }  // namespace dculab::lower::test
