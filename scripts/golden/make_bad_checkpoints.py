@@ -6,66 +6,10 @@
 """
 
 import json
-import pathlib
 import shutil
 import struct
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/bad/checkpoint"
-CONFIG = dict(model_type="llama", hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
-              num_key_value_heads=1, vocab_size=4, max_position_embeddings=16, torch_dtype="float16")
-LAYER = "model.layers.0."
-SHAPES = {"model.embed_tokens.weight": [4, 8], LAYER + "input_layernorm.weight": [8],
-          **{f"{LAYER}self_attn.{name}_proj.weight": [8, 8] for name in "qkvo"},
-          LAYER + "post_attention_layernorm.weight": [8],
-          **{f"{LAYER}mlp.{name}_proj.weight": [8, 8] for name in ("gate", "up", "down")},
-          "model.norm.weight": [8], "lm_head.weight": [4, 8]}
-BYTES = {"F32": 4, "F16": 2, "BF16": 2, "I32": 4}
-
-
-def tensors(shapes=None, dtypes=None):
-    """The header of a file that holds `shapes` in order without holes."""
-    header, offset = {}, 0
-    for name, shape in (shapes or SHAPES).items():
-        dtype = (dtypes or {}).get(name, "F16")
-        size = BYTES[dtype]
-        for count in shape:
-            size *= count
-        header[name] = dict(dtype=dtype, shape=shape, data_offsets=[offset, offset + int(size)])
-        offset += int(size)
-    return header
-
-
-def edited(name, **fields):
-    header = tensors()
-    header[name] = {**header[name], **fields}
-    return header
-
-
-def without(name):
-    return {key: shape for key, shape in SHAPES.items() if key != name}
-
-
-def size_of(header):
-    return max((entry["data_offsets"][1] for entry in header.values()), default=0)
-
-
-def safetensors(header, data_bytes=None):
-    text = header if isinstance(header, str) else json.dumps(header, separators=(",", ":"))
-    data = bytes(size_of(header) if data_bytes is None else data_bytes)
-    return struct.pack("<Q", len(text)) + text.encode() + data
-
-
-def write(case, message, config=None, weights=None, **files):
-    folder = FOLDER / case
-    folder.mkdir(parents=True)
-    (folder / "expected_error.txt").write_text("{folder}" + message + "\n")
-    if not isinstance(config, str):
-        config = json.dumps({**CONFIG, **(config or {})}, indent=1) + "\n"
-    (folder / "config.json").write_text(config)
-    if weights is not None:
-        (folder / "model.safetensors").write_bytes(weights)
-    for name, content in files.get("files", {}).items():
-        (folder / name).write_bytes(content)
+from bad_checkpoint import CONFIG, FOLDER, LAYER, SHAPES, edited, safetensors, size_of, tensors, without, write
 
 
 def write_configs():
@@ -78,12 +22,16 @@ def write_configs():
         number = 2 + list({**CONFIG, **config}).index(list(config)[-1])
         write("config_" + case, f"/config.json:{number}: {message}", config)
 
-    write("config_broken_json", "/config.json:3: is not valid JSON (syntax error while parsing object - unexpected "
+    write("config_broken_json", "/config.json:3:14: is not valid JSON (syntax error while parsing object - unexpected "
           "string literal; expected '}')",
           '{\n "model_type": "llama"\n "hidden_size": 8\n}\n')
     write("config_not_an_object", "/config.json:1: must be a JSON object", "[1, 2]\n")
-    write("config_duplicate_key", "/config.json: key 'hidden_size' stands twice in one JSON object",
+    write("config_duplicate_key", "/config.json:1: key 'hidden_size' stands twice in one JSON object",
           '{"model_type": "llama", "hidden_size": 8, "hidden_size": 16}\n')
+    write("config_deep", "/config.json:2: nested deeper than 64 levels; flatten the file",
+          '{"model_type": "llama",\n "rope_scaling": {"a": ' + 70 * "[" + 70 * "]" + "}}\n")
+    write("config_long_value", f"/config.json:1: 'model_type' '{200 * 'x'}...' is not known, and its config.json has no "
+          "hidden_size to price it by; nearest that can be priced: llama-3-8b", f'{{"model_type": "{400 * "x"}"}}\n')
     config = {key: value for key, value in CONFIG.items() if key != "hidden_size"}
     write("config_missing_size", "/config.json: 'hidden_size' is missing", json.dumps(config) + "\n")
     bad("wrong_type", "'hidden_size' must be an integer", hidden_size="8")
@@ -200,7 +148,7 @@ def write_files():
     bad("truncated_header", f"claims a header of {header_bytes} bytes, but only 100 follow (truncated?); "
         "download it again", whole[:108])
     bad("header_not_an_object", "has a header that is not a JSON object", safetensors("[]", 0))
-    bad("duplicate_tensor", "key 'a' stands twice in one JSON object", safetensors(
+    write("file_duplicate_tensor", "/model.safetensors:1: key 'a' stands twice in one JSON object", weights=safetensors(
         '{"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},"a":{"dtype":"F16","shape":[1],"data_offsets":[2,4]}}', 4))
     bad("truncated", f"tensor 'lm_head.weight' ends at byte {total} of the data, but the file holds only {total - 10} "
         "(truncated?); download it again", whole[:-10])
@@ -278,13 +226,16 @@ def write_quantized():
         line = 1 + max(number for number, text in enumerate(lines) if text.strip().startswith(f'"{key}"'))
         bad(case, f"/config.json:{line}: '{key}' {message}", settings)
 
-    bad_config("method", "quant_method", "'quip' is not supported (gptq, awq, fp8, compressed-tensors); use the F16 or BF16 checkpoint",
+    bad_config("method", "quant_method", "'quip' is not supported (gptq, awq, fp8, compressed-tensors, mxfp4, bitsandbytes); use the F16 or BF16 checkpoint",
                dict(quant_method="quip"))
     bad_config("bits", "bits", "must be 2, 3, 4 or 8, not 5", dict(bits=5))
     bad_config("group", "group_size", "must be positive, or -1 for a scale per row", dict(group_size=0))
     bad_config("format", "checkpoint_format", "'marlin' is not supported (gptq, gptq_v2); convert the checkpoint to one "
                "of them", dict(checkpoint_format="marlin"))
-    bad_config("head", "lm_head", "is true: a quantized lm_head is not supported", dict(lm_head=True))
+    tied = {key: value for key, value in CONFIG.items() if key != "torch_dtype"}
+    tied.update(tie_word_embeddings=True, torch_dtype="float16", quantization_config={**plain, "lm_head": True})
+    write("quantized_head", "/config.json: lm_head is quantized, but it is the embedding (tie_word_embeddings), which is "
+          "not", json.dumps(tied, indent=1) + "\n", weights=safetensors(tensors(shapes, dtypes)))
     bad_config("dynamic", "dynamic", "gives some matrices settings of their own, which is not supported",
                dict(dynamic={"-:down": {}}))
     bad_config("awq_version", "version", "'gemv' is not supported (gemm)", dict(quant_method="awq", version="gemv"))
@@ -324,6 +275,9 @@ def write_shards():
         {**ordered, down: "../secret.safetensors"}, shards)
     bad("unlisted_tensor", f"/{index_name}: tensor '{down}' is missing; config.json asks for it",
         {tensor: file for tensor, file in ordered.items() if tensor != down}, shards)
+    long_name = json.dumps(dict(weight_map={"lm_head.weight": 300 * "a"}), indent=1) + "\n"
+    bad("long_name", f"/{index_name}:3: 'lm_head.weight' is in the shard '{200 * 'a'}...', which is missing (File name too "
+        "long); download it again", long_name, {})
     bad("no_weight_map", f"/{index_name}: has no weight_map", "{}\n", shards)
 
 
