@@ -62,8 +62,8 @@ struct DecidedDesign {
   return designs;
 }
 
-[[nodiscard]] StudyPoint point_of(const config::Scenario& scenario, const sim::Machine& machine) {
-  StudyPoint point;
+[[nodiscard]] study::StudyPoint point_of(const config::Scenario& scenario, const sim::Machine& machine) {
+  study::StudyPoint point;
   const ModelShape whole = study::resolve_model(scenario);
   point.model = study::resolve_part(scenario, whole, machine);
   point.options = study::resolve_options(scenario, point.model, machine);
@@ -75,12 +75,12 @@ struct DecidedDesign {
 // The choice of a design: the most KV heads that are hardly slower than the fastest, with the block size that a study
 // of it alone would recommend for them.
 [[nodiscard]] DecidedDesign decide(const Design& design, sim::Machine machine) {
-  std::map<sim::Choice, std::pair<StudyPoint, StepPlan>> points;
+  std::map<sim::Choice, std::pair<study::StudyPoint, StepPlan>> points;
   std::vector<study::PricedChoice> prices;
   study::AllowedHeads any;  // what is chosen is free
   sim::StepPrice price;
   for (const config::Scenario* scenario : design.points) {
-    StudyPoint point = point_of(*scenario, machine);
+    study::StudyPoint point = point_of(*scenario, machine);
     StepPlan plan = plan_step(point.model, point.options, point.batch);
     sim::price_step(machine, plan, price);
     const auto time = [&plan](const sim::Machine& moved) { return sim::price_step(moved, plan).seconds; };

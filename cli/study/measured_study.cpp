@@ -26,14 +26,15 @@
 namespace dculab::cli {
 namespace {
 
-[[nodiscard]] Trace run_points(const config::Scenario& scenario, std::vector<StudyPoint>& points, ProgressBar& bar) {
+[[nodiscard]] Trace run_points(const config::Scenario& scenario, std::vector<study::StudyPoint>& points,
+                               ProgressBar& bar) {
   const engine::ModelWeights weights = load_or_make_weights(study::find_model(scenario.model.name), "");
   std::vector<engine::BenchPoint> bench;
-  for (StudyPoint& point : points) {
+  for (study::StudyPoint& point : points) {
     if (point.options.weights != WeightFormat{weights.shape.dtype, 0})
       throw InputError(scenario.file, "weights: a study that measures runs the checkpoint's own (" +
                                           std::string(name(weights.shape.dtype)) + "); leave `weights` out");
-    bench.push_back({point.label, point.model, point.options, point.batch});
+    bench.push_back({point_label(point), point.model, point.options, point.batch});
   }
   const engine::BenchOptions options{.threads = scenario.measure.threads,
                                      .repeats = scenario.measure.repeats,
@@ -46,11 +47,11 @@ namespace {
 // Steps that can be true, and the points they belong to.
 struct Accepted {
   std::vector<TraceStep> steps;
-  std::vector<const StudyPoint*> points;
+  std::vector<const study::StudyPoint*> points;
 };
 
-[[nodiscard]] Accepted accept(const Trace& trace, const std::vector<StudyPoint>& points, const sim::Machine& host,
-                              Report& report) {
+[[nodiscard]] Accepted accept(const Trace& trace, const std::vector<study::StudyPoint>& points,
+                              const sim::Machine& host, Report& report) {
   const std::vector<sim::FloorViolation> violations = sim::floor_violations(host, trace.steps);
   add_refusals(violations, trace, report);
   Accepted accepted;
@@ -76,10 +77,10 @@ void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score,
   report.json["points"] = Json::array();
   for (std::size_t index = 0; index < score.held_out.size(); ++index) {
     const std::size_t row_index = score.held_out[index];
-    const StudyPoint& point = *accepted.points[row_index];
+    const study::StudyPoint& point = *accepted.points[row_index];
     const TraceStep& step = accepted.steps[row_index];
     const StepPlan plan = plan_step(point.model, point.options, point.batch);
-    const PricedPoint priced{&point, sim::price_step(score.fit.machine, plan), plan};
+    const study::PricedPoint priced{&point, sim::price_step(score.fit.machine, plan), plan};
     const sim::Confidence trust =
         sim::confidence(score.fit.machine, point.model, point.options, plan, priced.price.seconds);
     const std::string bound = step_bound(priced.price, score.fit.machine);
@@ -94,7 +95,7 @@ void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score,
     row.emplace_back(config::short_text(trust.low) + " .. " + config::short_text(trust.high));
     row.emplace_back("± " + percent(spread, 2), spread);
     table.rows.push_back(std::move(row));
-    report.json["points"].push_back({{"id", point.label},
+    report.json["points"].push_back({{"id", point_label(point)},
                                      {"predicted_seconds", priced.price.seconds.value()},
                                      {"measured_seconds", step.duration.value()},
                                      {"interval_seconds", {trust.low.value(), trust.high.value()}},
@@ -135,7 +136,7 @@ void add_regret(const Accepted& accepted, const sim::Machine& machine, Report& r
   const std::vector<sim::PredictedMeasured> pairs = sim::compare_steps(machine, accepted.steps);
   std::vector<sim::ChoiceTime> predicted, measured;
   for (std::size_t row = 0; row < accepted.points.size(); ++row) {
-    const StudyPoint& point = *accepted.points[row];
+    const study::StudyPoint& point = *accepted.points[row];
     predicted.push_back({point.choice, point.workload, pairs[row].predicted});
     measured.push_back({point.choice, point.workload, pairs[row].measured});
   }
@@ -155,7 +156,7 @@ void add_regret(const Accepted& accepted, const sim::Machine& machine, Report& r
 
 MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine& host, Report& report,
                             ProgressBar& bar) {
-  std::vector<StudyPoint> points = study_points(scenario, host);
+  std::vector<study::StudyPoint> points = study::study_points(scenario, host);
   MeasuredStudy study;
   study.trace = run_points(scenario, points, bar);
   bar.clear();

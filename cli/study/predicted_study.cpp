@@ -16,6 +16,7 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"
 #include "sim/memory/capacity.hpp"
+#include "study/decide/compared_models.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
@@ -24,40 +25,13 @@
 namespace dculab::cli {
 namespace {
 
-constexpr const char* kKvHeadsKey = "model.num_key_value_heads";
-constexpr const char* kBlockSizeKey = "kv_cache.block_size";
 constexpr std::size_t kDetailedPoints = 128;  // larger sweeps are told without their ops
 
-// The choices that make up the workload, as one text.
-[[nodiscard]] std::string workload_text(const std::vector<config::Override>& choices) {
-  std::string text;
-  for (const auto& [key, value] : choices)
-    if (key != kKvHeadsKey && key != kBlockSizeKey) text += key + "=" + value + " ";
-  return text;
-}
-
-[[nodiscard]] std::string label_of(const std::vector<config::Override>& choices) {
-  std::string text;
-  for (const auto& [key, value] : choices) text += (text.empty() ? "" : " ") + axis_title(key) + "=" + value;
-  return text.empty() ? "step" : text;
-}
-
-[[nodiscard]] std::vector<PricedPoint> price_points(const std::vector<StudyPoint>& points,
-                                                    const sim::Machine& machine) {
-  std::vector<PricedPoint> priced;
-  for (const StudyPoint& point : points) {
-    StepPlan plan = plan_step(point.model, point.options, point.batch);
-    sim::StepPrice price = sim::price_step(machine_of(point, machine, machine), plan);
-    priced.push_back({&point, std::move(price), std::move(plan)});
-  }
-  return priced;
-}
-
 // What our own kernels do not do although it is priced.
-void add_unserved(const std::vector<StudyPoint>& points, const sim::Machine& machine, Report& report) {
-  std::vector<const StudyPoint*> asked;
-  for (const StudyPoint& point : points) {
-    const auto is_alike = [&point](const StudyPoint* other) {
+void add_unserved(const std::vector<study::StudyPoint>& points, const sim::Machine& machine, Report& report) {
+  std::vector<const study::StudyPoint*> asked;
+  for (const study::StudyPoint& point : points) {
+    const auto is_alike = [&point](const study::StudyPoint* other) {
       return other->model == point.model && other->stack.has_value() == point.stack.has_value() &&
              other->options.weights == point.options.weights &&
              other->options.kv_cache_dtype == point.options.kv_cache_dtype &&
@@ -65,7 +39,7 @@ void add_unserved(const std::vector<StudyPoint>& points, const sim::Machine& mac
     };
     if (std::ranges::any_of(asked, is_alike)) continue;
     asked.push_back(&point);
-    const sim::Machine own = machine_of(point, machine, machine);
+    const sim::Machine own = study::machine_of(point, machine, machine);
     if (own.stack.is_own()) add_warnings(report, study::unserved(own, point.model, point.options));
   }
 }
@@ -79,9 +53,9 @@ struct PointFigures {
   std::int64_t max_sequences = 0;
 };
 
-[[nodiscard]] PointFigures figures_of(const PricedPoint& priced, const sim::Machine& on) {
-  const StudyPoint& point = *priced.point;
-  const sim::Machine machine = machine_of(point, on, on);
+[[nodiscard]] PointFigures figures_of(const study::PricedPoint& priced, const sim::Machine& on) {
+  const study::StudyPoint& point = *priced.point;
+  const sim::Machine machine = study::machine_of(point, on, on);
   const Seconds seconds = priced.price.seconds;
   const int context = point.batch.sequences.front().context_tokens();
   return {seconds, sim::confidence(machine, point.model, point.options, priced.plan, seconds),
@@ -89,10 +63,10 @@ struct PointFigures {
           sim::capacity(machine, point.model, point.options, context).max_sequences};
 }
 
-[[nodiscard]] Table empty_table(const config::Scenario& scenario, const StudyPoint& first,
+[[nodiscard]] Table empty_table(const config::Scenario& scenario, const study::StudyPoint& first,
                                 const sim::Machine& machine) {
   Table table;
-  table.title = (sweeps_models(scenario) ? "Steps" : first.model.name) + " on " + machine.name;
+  table.title = (study::sweeps_models(scenario) ? "Steps" : first.model.name) + " on " + machine.name;
   for (const auto& [key, value] : first.choices) table.columns.push_back(axis_title(key));
   for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
     table.columns.emplace_back(column);
@@ -104,7 +78,7 @@ struct PointFigures {
   return table;
 }
 
-[[nodiscard]] std::vector<Cell> row_of(const StudyPoint& point, const PointFigures& figures) {
+[[nodiscard]] std::vector<Cell> row_of(const study::StudyPoint& point, const PointFigures& figures) {
   std::vector<Cell> row;
   for (const auto& [key, value] : point.choices) row.emplace_back(value);
   row.emplace_back(config::short_text(figures.seconds), figures.seconds.value());
@@ -115,7 +89,7 @@ struct PointFigures {
   return row;
 }
 
-[[nodiscard]] Json json_of(const StudyPoint& point, const PointFigures& figures) {
+[[nodiscard]] Json json_of(const study::StudyPoint& point, const PointFigures& figures) {
   Json choices = Json::object();
   for (const auto& [key, value] : point.choices) choices[key] = value;
   return {{"choices", choices},
@@ -128,11 +102,11 @@ struct PointFigures {
 }
 
 // The sweep as a table, and as JSON under "points".
-void add_points(const config::Scenario& scenario, const std::vector<PricedPoint>& priced, const sim::Machine& machine,
-                Report& report, Json& json) {
+void add_points(const config::Scenario& scenario, const std::vector<study::PricedPoint>& priced,
+                const sim::Machine& machine, Report& report, Json& json) {
   Table table = empty_table(scenario, *priced.front().point, machine);
   json["points"] = Json::array();
-  for (const PricedPoint& each : priced) {
+  for (const study::PricedPoint& each : priced) {
     const PointFigures figures = figures_of(each, machine);
     table.rows.push_back(row_of(*each.point, figures));
     json["points"].push_back(json_of(*each.point, figures));
@@ -143,74 +117,35 @@ void add_points(const config::Scenario& scenario, const std::vector<PricedPoint>
 
 }  // namespace
 
-sim::Machine machine_of(const StudyPoint& point, sim::Machine machine, const sim::Machine& base) {
-  if (point.stack) machine.stack = sim::changed_alike(*point.stack, base, machine);
-  return machine;
-}
-
-namespace {
-
-// `known`: those that were read, by name.
-[[nodiscard]] sim::Stack stack_of(const config::Scenario& point, sim::Machine machine,
-                                  std::map<std::string, sim::Stack>& known) {
-  const auto [place, is_new] = known.try_emplace(point.stack);
-  if (is_new) place->second = study::resolve_stack(point.stack, machine);
-  machine.stack = place->second;
-  study::apply_stack_figures(point, machine);
-  return std::move(machine.stack);
-}
-
-}  // namespace
-
-std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine) {
-  return study_points(scenario, machine, config::sweep_points(scenario));
-}
-
-std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine,
-                                     const std::vector<config::SweepPoint>& sweep) {
-  std::vector<StudyPoint> points;
-  std::map<std::string, std::size_t> workloads;
-  std::map<std::string, sim::Stack> stacks;
-  for (const config::SweepPoint& each : sweep) {
-    StudyPoint point;
-    point.label = label_of(each.choices);
-    point.choices = each.choices;
-    const ModelShape whole = study::resolve_model(each.scenario);
-    if (!study::same_stack(each.scenario, scenario)) point.stack = stack_of(each.scenario, machine, stacks);
-    const sim::Machine own = machine_of(point, machine, machine);
-    point.model = study::resolve_part(each.scenario, whole, own);
-    point.options = study::resolve_options(each.scenario, point.model, own);
-    point.batch = study::resolve_batch(each.scenario.workload, point.model, point.options);
-    point.choice = {whole.heads().num_key_value_heads, point.options.block_size};
-    point.workload = workloads.try_emplace(workload_text(each.choices), workloads.size()).first->second;
-    points.push_back(std::move(point));
-  }
-  return points;
+std::string point_label(const study::StudyPoint& point) {
+  std::string text;
+  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : " ") + axis_title(key) + "=" + value;
+  return text.empty() ? "step" : text;
 }
 
 void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report) {
   const study::TakenPoints taken = study::taken_points(scenario, machine);
-  const std::vector<StudyPoint> points = study_points(scenario, machine, taken.points);
-  const std::vector<PricedPoint> priced = price_points(points, machine);
+  const std::vector<study::StudyPoint> points = study::study_points(scenario, machine, taken.points);
+  const std::vector<study::PricedPoint> priced = study::price_points(points, machine);
   add_unserved(points, machine, report);
   Json json{{"machine", machine.name}};
   add_points(scenario, priced, machine, report, json);
   if (!taken.left_out.empty()) report.tables.back().notes.push_back(left_out_text(machine.name, taken.left_out));
-  const HeadsQuestion question = heads_question(scenario);
-  if (sweeps_models(scenario))
+  const study::HeadsQuestion question = study::heads_question(scenario);
+  if (study::sweeps_models(scenario))
     add_model_comparison(scenario, taken.points, priced, machine, report, json);
   else
     add_recommendation(priced, question, machine, report, json);
   const auto prices = [&priced, &machine](const sim::Machine& candidate) {
     std::vector<Seconds> times;
-    for (const PricedPoint& each : priced)
-      times.push_back(sim::price_step(machine_of(*each.point, candidate, machine), each.plan).seconds);
+    for (const study::PricedPoint& each : priced)
+      times.push_back(sim::price_step(study::machine_of(*each.point, candidate, machine), each.plan).seconds);
     return times;
   };
   json["leans_on"] = add_leanings(machine, prices, report);
   if (within > 1 && json.contains("recommendation"))
     json["sensitivity"] =
-        add_sensitivity(machine, recommendation_of(priced, question, machine), within, "step_time", report);
+        add_sensitivity(machine, study::recommendation_of(priced, question, machine), within, "step_time", report);
   report.json["machines"].push_back(std::move(json));
 }
 

@@ -15,11 +15,12 @@
 namespace dculab::cli {
 namespace {
 
-[[nodiscard]] std::map<sim::Choice, study::AttentionCauses> causes_by_choice(const std::vector<PricedPoint>& points) {
+[[nodiscard]] std::map<sim::Choice, study::AttentionCauses> causes_by_choice(
+    const std::vector<study::PricedPoint>& points) {
   std::map<sim::Choice, int> counts;
-  for (const PricedPoint& priced : points) ++counts[priced.point->choice];
+  for (const study::PricedPoint& priced : points) ++counts[priced.point->choice];
   std::map<sim::Choice, study::AttentionCauses> result;
-  for (const PricedPoint& priced : points)
+  for (const study::PricedPoint& priced : points)
     study::add_to(result[priced.point->choice], priced.plan, priced.price, 1.0 / counts[priced.point->choice]);
   return result;
 }
@@ -62,26 +63,6 @@ namespace {
   return table;
 }
 
-// Steps of all points as choices, on `machine` where `base` is what they were made for.
-[[nodiscard]] std::vector<study::PricedChoice> priced_choices(const std::vector<PricedPoint>& points,
-                                                              const sim::Machine& base) {
-  std::vector<study::PricedChoice> prices;
-  for (const PricedPoint& priced : points) {
-    const StudyPoint& point = *priced.point;
-    const auto price = [&](const sim::Machine& machine) {
-      return sim::price_step(machine_of(point, machine, base), priced.plan).seconds;
-    };
-    const int context = point.batch.sequences.front().context_tokens();
-    const std::int64_t room = sim::capacity(base, point.model, point.options, context).max_sequences;
-    prices.push_back({.choice = point.choice,
-                      .workload = point.workload,
-                      .seconds = priced.price.seconds,
-                      .shifts = sim::prior_shifts(base, price),
-                      .fits = room >= static_cast<std::int64_t>(point.batch.sequences.size())});
-  }
-  return prices;
-}
-
 [[nodiscard]] std::string group_text(int kv_heads, int query_heads) {
   return study::heads_text(kv_heads) + " (group size " + std::to_string(query_heads / kv_heads) + ")";
 }
@@ -92,7 +73,7 @@ namespace {
          costs_text(decision.blocks.evaluated, decision.blocks.verdict);
 }
 
-[[nodiscard]] std::string heads_line(const study::StepDecision& decision, const HeadsQuestion& question,
+[[nodiscard]] std::string heads_line(const study::StepDecision& decision, const study::HeadsQuestion& question,
                                      const std::string& machine) {
   const std::string kept = group_text(decision.choice.kv_heads, question.query_heads);
   if (question.accuracy)
@@ -112,7 +93,7 @@ namespace {
 }
 
 [[nodiscard]] Json decision_json(const study::StepDecision& decision, const study::EvaluatedChoices& choices,
-                                 const HeadsQuestion& question) {
+                                 const study::HeadsQuestion& question) {
   Json json = choice_json(decision.choice, choices);
   json["fastest"] = choice_json(decision.fastest, choices);
   const auto own = std::ranges::find_if(decision.kv_heads.choices, [&](const sim::Choice& choice) {
@@ -130,64 +111,17 @@ namespace {
   return json;
 }
 
-[[nodiscard]] std::optional<study::StepDecision> decide(const study::EvaluatedChoices& choices,
-                                                        const HeadsQuestion& question, int usual_block_size) {
-  std::optional<study::AllowedHeads> allowed;
-  if (question.accuracy)
-    allowed = study::AllowedHeads{.kv_heads = study::tolerated_kv_heads(*question.accuracy, question.query_heads,
-                                                                        question.own, question.tolerance),
-                                  .given_up = question.speed_tie};
-  return study::decide_steps(choices, question.own, usual_block_size, allowed);
-}
-
 }  // namespace
 
-HeadsQuestion heads_question(const config::Scenario& scenario) {
-  const ModelShape model = study::resolve_model(scenario);
-  HeadsQuestion question{.model = model.name,
-                         .own = model.heads().num_key_value_heads,
-                         .query_heads = model.heads().num_attention_heads,
-                         .accuracy = {},
-                         .tolerance = 0,
-                         .speed_tie = 0};
-  if (!scenario.accuracy) return question;
-  question.accuracy = study::measured_accuracy(scenario);
-  question.tolerance = scenario.accuracy->tolerance;
-  question.speed_tie = scenario.accuracy->speed_tie;
-  return question;
-}
-
-sim::Question recommendation_of(const std::vector<PricedPoint>& points, const HeadsQuestion& question,
-                                const sim::Machine& base) {
-  return [&points, &question, &base, prices = priced_choices(points, base)](const sim::Machine& machine) mutable {
-    sim::StepPrice price;
-    for (std::size_t index = 0; index < points.size(); ++index) {
-      sim::price_step(machine_of(*points[index].point, machine, base), points[index].plan, price);
-      prices[index].seconds = price.seconds;
-    }
-    const study::EvaluatedChoices choices = study::over_workloads(prices);
-    const auto decision = decide(choices, question, base.stack.defaults.block_size);
-    if (!decision) return sim::Answer{"nothing fits", 0};
-    const sim::Choice best = decision->choice;
-    return sim::Answer{study::heads_text(best.kv_heads) + ", block " + std::to_string(best.block_size),
-                       1 / choices.at(best).figure};
-  };
-}
-
-std::optional<study::StepDecision> step_decision(const std::vector<PricedPoint>& points, const HeadsQuestion& question,
-                                                 const sim::Machine& machine) {
-  return decide(study::over_workloads(priced_choices(points, machine)), question, machine.stack.defaults.block_size);
-}
-
-void add_recommendation(const std::vector<PricedPoint>& points, const HeadsQuestion& question,
+void add_recommendation(const std::vector<study::PricedPoint>& points, const study::HeadsQuestion& question,
                         const sim::Machine& machine, Report& report, Json& json) {
-  const study::EvaluatedChoices choices = study::over_workloads(priced_choices(points, machine));
+  const study::EvaluatedChoices choices = study::evaluated(points, machine);
   std::vector<std::string>& notes = report.tables.back().notes;
   if (choices.size() < 2) {
     notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
     return;
   }
-  const auto decision = decide(choices, question, machine.stack.defaults.block_size);
+  const auto decision = study::step_decision(choices, question, machine);
   if (!decision) {
     notes.push_back("→ " + machine.name + ": no number of KV heads of the sweep loses at most " +
                     percent(question.tolerance, 2) + " of " + question.accuracy->metric);

@@ -1,21 +1,9 @@
 #include "cli/study/service_tables.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include "config/unit_text.hpp"
 
 namespace dculab::cli {
 namespace {
-
-constexpr std::array<const char*, 8> kTerms{
-    "attention", "experts",    "other products", "other kernels", "dispatch and combine", "all-reduce and gather",
-    "host",      "rebalancing"};
-
-[[nodiscard]] Seconds term(const sim::ServicePool& pool, const char* name) {
-  const auto found = pool.terms.find(name);
-  return found == pool.terms.end() ? Seconds() : found->second;
-}
 
 [[nodiscard]] Cell time_cell_of(Seconds time) {
   return {time > Seconds() ? config::short_text(time) : "", time.value()};
@@ -27,17 +15,11 @@ constexpr std::array<const char*, 8> kTerms{
   row.emplace_back(std::to_string(pool.tokens), static_cast<double>(pool.tokens));
   row.emplace_back(number(pool.tokens_per_second), pool.tokens_per_second);
   row.push_back(time_cell_of(pool.steps));
-  for (const char* each : kTerms) row.push_back(time_cell_of(term(pool, each)));
-  row.push_back(time_cell_of(term(pool, "hidden exchange")));
+  for (const char* each : sim::kPoolTerms) row.push_back(time_cell_of(pool.term(each)));
+  row.push_back(time_cell_of(pool.term("hidden exchange")));
   row.push_back(time_cell_of(pool.reading));
   row.push_back(time_cell_of(pool.sending));
   return row;
-}
-
-// The largest of what is not hidden.
-[[nodiscard]] std::string largest_term(const sim::ServicePool& pool) {
-  const char* largest = *std::ranges::max_element(kTerms, {}, [&](const char* each) { return term(pool, each); });
-  return std::string(largest) + " " + percent(term(pool, largest) / pool.steps, 2);
 }
 
 [[nodiscard]] Json pool_json(const sim::ServicePool& pool) {
@@ -58,7 +40,7 @@ Table pools_table(const std::vector<VariantCost>& costs, const config::Compare& 
   Table table;
   table.title = "What a step of each pool spends on " + machine;
   table.columns = {"variant", "pool", "batch", "tokens", "tokens/s a node", "step"};
-  for (const char* each : kTerms) table.columns.emplace_back(each);
+  for (const char* each : sim::kPoolTerms) table.columns.emplace_back(each);
   for (const char* each : {"hidden exchange", "KV reads", "KV transfer"}) table.columns.emplace_back(each);
   for (std::size_t index = 0; index < costs.size(); ++index) {
     if (!costs[index].service || !costs[index].fits()) continue;
@@ -76,8 +58,8 @@ Table pools_table(const std::vector<VariantCost>& costs, const config::Compare& 
 std::string bound_of(const VariantCost& cost, const std::string& metric) {
   if (!cost.service) return largest_share(cost);
   const sim::ServicePool& pool = metric.starts_with("input") ? cost.service->prefill : cost.service->decode;
-  if (pool.period() == pool.steps) return largest_term(pool);
-  return pool.period() == pool.reading ? "KV reads" : "KV transfer";
+  const sim::PoolBound bound = sim::bound_of(pool);
+  return bound.share ? bound.name + " " + percent(*bound.share, 2) : bound.name;
 }
 
 std::vector<std::string> service_assumptions(const config::Scenario& scenario) {

@@ -114,6 +114,17 @@ void add_up(const Machine& machine, double factor, ServicePool& pool) {
 
 }  // namespace
 
+Seconds ServicePool::term(const std::string& name) const {
+  const auto found = terms.find(name);
+  return found == terms.end() ? Seconds() : found->second;
+}
+
+PoolBound bound_of(const ServicePool& pool) {
+  if (pool.period() != pool.steps) return {pool.period() == pool.reading ? "KV reads" : "KV transfer"};
+  const char* largest = *std::ranges::max_element(kPoolTerms, {}, [&](const char* each) { return pool.term(each); });
+  return {largest, pool.term(largest) / pool.steps};
+}
+
 std::map<std::string, Seconds> step_terms(const Machine& machine, const RecipeStep& step) {
   std::map<std::string, Seconds> terms;
   const StepPrice first = price_step(machine, step.plan);

@@ -12,7 +12,9 @@
 // requests of unequal length, groups of unequal load, and every hour in which the service is not full.
 #pragma once
 
+#include <array>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "sim/serving/deployment.hpp"
@@ -30,6 +32,8 @@ struct ServicePool {
   double tokens_per_second = 0;            // of a node: prompt tokens with hits, or output tokens
   std::map<std::string, Seconds> terms{};  // of `steps`; "hidden exchange" is not in it
 
+  // That of `terms`; none: it spends nothing on it.
+  [[nodiscard]] Seconds term(const std::string& name) const;
   [[nodiscard]] Seconds period() const { return std::max({steps, reading, sending}); }
 };
 
@@ -41,8 +45,22 @@ struct ServiceRun {
 [[nodiscard]] ServiceRun service_run(const Machine& machine, const ModelShape& model, const EngineOptions& options,
                                      const Deployment& deployment, const OfflineRequests& work);
 
-// What a step spends its time on: "attention", "experts", "other products", "other kernels", "dispatch and combine" as
-// far as nothing hides it, "all-reduce and gather", "host". Beside these "hidden exchange".
+// What `steps` is the sum of.
+inline constexpr std::array<const char*, 8> kPoolTerms{
+    "attention", "experts",    "other products", "other kernels", "dispatch and combine", "all-reduce and gather",
+    "host",      "rebalancing"};
+
+// What limits a pool: "KV reads" or "KV transfer" where it waits for these, otherwise the largest of kPoolTerms, and
+// the share of the steps that this takes.
+struct PoolBound {
+  std::string name;
+  std::optional<double> share{};
+};
+
+[[nodiscard]] PoolBound bound_of(const ServicePool& pool);
+
+// What a step spends its time on: all of kPoolTerms but the last, "dispatch and combine" as far as nothing hides it.
+// Beside these "hidden exchange".
 [[nodiscard]] std::map<std::string, Seconds> step_terms(const Machine& machine, const RecipeStep& step);
 
 }  // namespace dculab::sim

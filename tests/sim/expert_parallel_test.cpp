@@ -216,6 +216,21 @@ TEST_CASE("a pool of a service answers as many tokens as its slowest part lets i
   CHECK(hits.prefill.tokens_per_second > 1.5 * all.prefill.tokens_per_second);
   server.deployment.kv_store->read_bandwidth = 0.1 * kGBs;
   CHECK(run().prefill.period() == run().prefill.reading);
+  CHECK(bound_of(run().prefill).name == "KV reads");
+}
+
+TEST_CASE("what limits a pool is what it waits for, or the largest term of its steps", "[experts]") {
+  ServicePool pool;
+  pool.steps = Seconds(4), pool.reading = Seconds(1), pool.sending = Seconds(2);
+  pool.terms = {{"attention", Seconds(1)}, {"experts", Seconds(3)}, {"hidden exchange", Seconds(9)}};
+  CHECK(bound_of(pool).name == "experts");
+  CHECK(bound_of(pool).share == Approx(0.75));
+  pool.sending = Seconds(5);
+  CHECK(bound_of(pool).name == "KV transfer");
+  CHECK_FALSE(bound_of(pool).share.has_value());
+  pool.reading = Seconds(6);
+  CHECK(bound_of(pool).name == "KV reads");
+  CHECK(pool.term("host") == Seconds());
 }
 
 TEST_CASE("what a deployment of experts lacks is told", "[experts]") {
