@@ -1,6 +1,7 @@
 #include "config/points_file.hpp"
 
 #include <array>
+#include <charconv>
 #include <map>
 
 #include "config/csv_rows.hpp"
@@ -73,6 +74,38 @@ void read_sizes(MapReader& reader, PublishedPoint& point) {
     read_count(reader, key, *target, between(1, kMostHeads));
 }
 
+// "8" of the word "E=8" among `words`, which spaces, commas and semicolons part. Adds a problem where the word says no
+// count, or stands twice.
+void read_word(std::string_view words, std::string_view key, std::optional<int>& target, const Node& at,
+               ProblemList& problems) {
+  constexpr std::string_view kApart = " ,;";
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find_first_of(kApart), words.size());
+    const std::string_view word = words.substr(0, end);
+    words.remove_prefix(std::min(end + 1, words.size()));
+    if (!word.starts_with(key)) continue;
+    const std::string_view digits = word.substr(key.size());
+    int count = 0;
+    const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+    const bool is_count = error == std::errc() && rest == digits.data() + digits.size() && count > 0;
+    if (!is_count || count > kLargestModelField || target)
+      return problems.add(at, "notes: '" + std::string(word) + "' " +
+                                  (target ? "says " + std::string(key) + " once more" : "is not a count") +
+                                  "; a fused_moe has one E=8 and one top-k=2");
+    target = count;
+  }
+}
+
+void read_experts(MapReader& reader, PublishedPoint& point, ProblemList& problems) {
+  const Node* notes = reader.optional("notes");
+  if (point.kind != PointKind::fused_moe || notes == nullptr) return;
+  read_word(point.notes, "E=", point.num_experts, *notes, problems);
+  read_word(point.notes, "top-k=", point.num_experts_per_tok, *notes, problems);
+  if (point.num_experts && point.num_experts_per_tok && *point.num_experts_per_tok > *point.num_experts)
+    problems.add(*notes, "notes: top-k=" + std::to_string(*point.num_experts_per_tok) + " is more than the " +
+                             std::to_string(*point.num_experts) + " experts (E)");
+}
+
 void read_value(MapReader& reader, PublishedPoint& point) {
   reader.required("value", point.value, between(1e-12, row(point.kind).largest));
   Choices<std::string> units;
@@ -96,6 +129,7 @@ PublishedPoint read_point(const Node& node, ProblemList& problems) {
         std::pair("kv_dtype", &point.kv_dtype), std::pair("notes", &point.notes), std::pair("clock", &point.clock),
         std::pair("kernel", &point.kernel)})
     reader.optional(key, *target);
+  read_experts(reader, point, problems);
   read_count(reader, "batch", point.batch, between(1, kMostRequests));
   read_count(reader, "kv_block_size", point.kv_block_size, between(1, kLongestContext));
   read_sizes(reader, point);

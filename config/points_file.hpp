@@ -40,12 +40,13 @@ struct PublishedPoint {
   std::string software;
   std::string model, weights, kv_dtype;  // as published, "" = not stated
   std::optional<int> kv_block_size, batch, prompt_tokens, output_tokens, context_tokens;
-  std::optional<int> m, n, k;                     // matmul, fused_moe
-  std::optional<std::int64_t> bytes;              // column `m` of the kinds that move bytes
-  std::optional<int> heads, kv_heads, head_size;  // attention
-  double value = 0;                               // in `unit`
-  std::string unit;                               // one of its kind's
-  std::string clock, kernel;                      // as published, "" = not stated
+  std::optional<int> m, n, k;                           // matmul, fused_moe
+  std::optional<int> num_experts, num_experts_per_tok;  // fused_moe: the words E=8 and top-k=2 of its notes
+  std::optional<std::int64_t> bytes;                    // column `m` of the kinds that move bytes
+  std::optional<int> heads, kv_heads, head_size;        // attention
+  double value = 0;                                     // in `unit`
+  std::string unit;                                     // one of its kind's
+  std::string clock, kernel;                            // as published, "" = not stated
   std::string source, notes;
 };
 

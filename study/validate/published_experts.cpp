@@ -1,7 +1,6 @@
 #include "study/validate/published_experts.hpp"
 
-#include <algorithm>
-#include <charconv>
+#include <vector>
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
@@ -9,14 +8,6 @@
 
 namespace dculab::study {
 namespace {
-
-// The number behind `key`; 0 where there is none.
-[[nodiscard]] int number_after(const std::string& text, std::string_view key) {
-  const std::size_t found = text.find(key);
-  int number = 0;
-  if (found != text.npos) std::from_chars(text.data() + found + key.size(), text.data() + text.size(), number);
-  return number;
-}
 
 [[nodiscard]] int size_of(const std::optional<int>& value, const char* column) {
   if (!value || *value < 1) throw InputError(std::string("column ") + column + " is missing");
@@ -30,23 +21,17 @@ namespace {
 
 }  // namespace
 
-PublishedExperts published_experts(const std::string& notes) {
-  const PublishedExperts experts{number_after(notes, "E="), number_after(notes, "top-k=")};
-  if (experts.num_experts < 1 || experts.num_experts_per_tok < 1)
+sim::Recipe fused_moe_recipe(const config::PublishedPoint& point) {
+  if (!point.num_experts || !point.num_experts_per_tok)
     throw InputError(
         "fused_moe: the notes must say how many experts there are, and how many a token goes to (E=8 top-k=2)");
-  return experts;
-}
-
-sim::Recipe fused_moe_recipe(const config::PublishedPoint& point) {
-  const PublishedExperts experts = published_experts(point.notes);
   const PublishedWeights weights = published_weights(point.weights);
   ModelShape model{.hidden_size = size_of(point.k, "k"), .vocab_size = 1, .dtype = Dtype::bf16};
   set_layers(model, 1,
              {.attention = Gqa{.heads = {1, 1, 1}},
               .mlp = {.intermediate_size = 0},
-              .experts = Experts{.num_experts = experts.num_experts,
-                                 .num_experts_per_tok = experts.num_experts_per_tok,
+              .experts = Experts{.num_experts = *point.num_experts,
+                                 .num_experts_per_tok = *point.num_experts_per_tok,
                                  .intermediate_size = size_of(point.n, "n")}});
   EngineOptions options;
   options.weights = weights.format;

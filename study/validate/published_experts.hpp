@@ -6,16 +6,9 @@
 
 namespace dculab::study {
 
-// How many experts there are and how many a token goes to, which stand in the notes: "E=8 top-k=2".
-struct PublishedExperts {
-  int num_experts = 0, num_experts_per_tok = 0;
-};
-
-// Throws InputError where the notes have neither.
-[[nodiscard]] PublishedExperts published_experts(const std::string& notes);
-
 // The sorting of rows, both products, the activation between them and the weighted sum, for m tokens: what vLLM's
-// fused_experts launches for experts that are chosen already. Throws InputError.
+// fused_experts launches for experts that are chosen already. Throws InputError
+// where the point does not say how many experts and sizes there are.
 [[nodiscard]] sim::Recipe fused_moe_recipe(const config::PublishedPoint& point);
 
 }  // namespace dculab::study

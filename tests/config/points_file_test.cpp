@@ -44,6 +44,24 @@ TEST_CASE("points are read, empty cells are absent") {
   CHECK(points[1].notes.empty());
 }
 
+TEST_CASE("the experts of a fused_moe are words of its notes, or refused with their line") {
+  const auto row = [](const std::string& kind, const std::string& notes) {
+    return kHeader + "e," + kind + ",bw1000,1,vLLM,,bf16,,,,,,,64,14336,4096,,,,1e-3,s,a table,\"" + notes + "\"\n";
+  };
+  const PublishedPoint point =
+      read_points("p.csv", row("fused_moe", "SIZE=5 E=256 top-k=8, hidden=4096; best")).front();
+  CHECK(point.num_experts == 256);
+  CHECK(point.num_experts_per_tok == 8);
+  CHECK_FALSE(read_points("p.csv", row("fused_moe", "SIZE=5 hidden=4096")).front().num_experts.has_value());
+  CHECK_FALSE(read_points("p.csv", row("matmul", "E=256")).front().num_experts.has_value());
+  const auto refused = [&row](const std::string& notes) { return refusal(row("fused_moe", notes)); };
+  CHECK_THAT(refused("E=8x top-k=2"), ContainsSubstring("p.csv:2: notes: 'E=8x' is not a count"));
+  CHECK_THAT(refused("E= top-k=2"), ContainsSubstring("notes: 'E=' is not a count"));
+  CHECK_THAT(refused("E=8 top-k=-2"), ContainsSubstring("notes: 'top-k=-2' is not a count"));
+  CHECK_THAT(refused("E=8 top-k=2 E=16"), ContainsSubstring("notes: 'E=16' says E= once more"));
+  CHECK_THAT(refused("E=8 top-k=9"), ContainsSubstring("p.csv:2: notes: top-k=9 is more than the 8 experts (E)"));
+}
+
 TEST_CASE("kinds of the hardware have units, bytes, a clock and a kernel") {
   const std::string columns = "id,kind,machine,devices,m,value,unit,source,clock,kernel\n";
   const std::vector<PublishedPoint> points = read_points(
