@@ -57,6 +57,12 @@ template <class Item>
          rule.redundant % rule.nodes == 0 && experts % static_cast<std::size_t>(rule.groups) == 0;
 }
 
+// Experts in order, as many to each device: a node has whole groups, or a whole part of one.
+[[nodiscard]] bool splits_groups_by_nodes(const PlacementRule& rule, std::size_t experts) {
+  return rule.groups > 1 && rule.nodes > 1 && (rule.groups % rule.nodes == 0 || rule.nodes % rule.groups == 0) &&
+         rule.devices % rule.nodes == 0 && experts % static_cast<std::size_t>(rule.groups) == 0;
+}
+
 void add_devices(const std::vector<std::vector<Copy>>& packs, ExpertPlacement& placement) {
   for (const std::vector<Copy>& pack : packs) {
     std::vector<double>& device = placement.devices.emplace_back();
@@ -111,6 +117,7 @@ ExpertPlacement place_experts(std::span<const double> probabilities, const Place
     placement.devices.resize(devices);
     for (std::size_t expert = 0; expert < probabilities.size(); ++expert)
       placement.devices[expert % devices].push_back(probabilities[expert]);
+    placement.groups_on_nodes = splits_groups_by_nodes(rule, probabilities.size());
     return placement;
   }
   placement.groups_on_nodes = fits_groups_on_nodes(rule, probabilities.size());

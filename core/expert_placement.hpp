@@ -6,6 +6,10 @@
 // and both steps are done within a node: a token whose experts are of few groups then goes to few nodes. Source:
 // deepseek-ai/EPLB, README.md (hierarchical and global load balancing).
 //
+// Where no load was seen, each device has as many consecutive experts (vLLM's `linear` placement, and SGLang's
+// `trivial`). Groups are of consecutive experts too, so a node has whole groups, or a whole part of one, where the
+// numbers divide.
+//
 // Experts have no names here but their ranks by load, and a hot expert may be anywhere: ranks are dealt round the
 // groups, and, where no load was seen, round the devices.
 #pragma once
@@ -28,7 +32,7 @@ struct PlacementRule {
 
 struct ExpertPlacement {
   std::vector<std::vector<double>> devices;  // [devices][copies]: the probability with which a token goes to each copy
-  bool groups_on_nodes = false;              // every group lies on one node
+  bool groups_on_nodes = false;              // a node has whole groups, or a whole part of one and nothing of others
 };
 
 // Everything that keeps `experts` from being placed so; empty when nothing does.

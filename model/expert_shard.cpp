@@ -33,9 +33,13 @@ namespace {
   return result;
 }
 
-// The probability that one of a node's groups is hit, where a token's experts are of `chosen` of `groups` groups, and
-// the node has `own` of them: of `chosen` groups that are drawn, j are its own, and then one of `per_token` experts is.
-[[nodiscard]] double reached_by_groups(int groups, int own, int chosen, double per_token) {
+// The probability that a token goes to a node, where its experts are of `chosen` of `groups` groups, and each of
+// `nodes` nodes has as many whole groups, or as large a part of one: of `chosen` groups that are drawn, j are the
+// node's, and then one of `per_token` experts is.
+[[nodiscard]] double reached_by_groups(int groups, int nodes, int chosen, double per_token) {
+  if (groups < nodes)
+    return static_cast<double>(chosen) / groups * reached(per_token / chosen * groups / nodes, per_token);
+  const int own = groups / nodes;
   const auto choose = [](int n, int k) {
     double ways = 1;
     for (int index = 0; index < k; ++index) ways *= static_cast<double>(n - index) / (index + 1);
@@ -59,9 +63,8 @@ namespace {
     for (int device = node * sharing.devices_per_node;
          device < std::min(sharing.devices, (node + 1) * sharing.devices_per_node); ++device)
       load += load_of(placement.devices[static_cast<std::size_t>(device)]);
-    sum += placement.groups_on_nodes
-               ? reached_by_groups(experts.num_groups, experts.num_groups / nodes, experts.groups_per_tok, per_token)
-               : reached(load, per_token);
+    sum += placement.groups_on_nodes ? reached_by_groups(experts.num_groups, nodes, experts.groups_per_tok, per_token)
+                                     : reached(load, per_token);
   }
   return sum * (nodes - 1) / nodes;
 }

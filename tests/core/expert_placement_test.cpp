@@ -72,7 +72,17 @@ TEST_CASE("groups stay on a node where they divide, and only there") {
   CHECK(place_experts(loads, prefill).groups_on_nodes);
   CHECK_FALSE(place_experts(loads, {.devices = 144, .nodes = 18, .groups = 8, .redundant = 32, .statistics = kSeen})
                   .groups_on_nodes);
-  CHECK_FALSE(place_experts(loads, {.devices = 32, .nodes = 4, .groups = 8}).groups_on_nodes);
+}
+
+TEST_CASE("without statistics consecutive experts are on a device, and consecutive groups on a node") {
+  const auto on_nodes = [](int experts, const PlacementRule& rule) {
+    return place_experts(choice_probabilities({}, experts, 8), rule).groups_on_nodes;
+  };
+  CHECK(on_nodes(256, {.devices = 32, .nodes = 4, .groups = 8}));
+  CHECK(on_nodes(256, {.devices = 128, .nodes = 16, .groups = 8}));  // half a group
+  CHECK_FALSE(on_nodes(192, {.devices = 24, .nodes = 3, .groups = 8}));
+  CHECK_FALSE(on_nodes(256, {.devices = 32, .nodes = 4}));
+  CHECK_FALSE(on_nodes(256, {.devices = 8, .groups = 8}));
 }
 
 TEST_CASE("experts that do not divide say how many more would") {

@@ -96,6 +96,9 @@ TEST_CASE("a token goes to the nodes of its groups alone where groups lie on nod
   // Of 4 nodes with two groups each, 4 of 8 groups reach: 4 * (40 / 70 * (1 - (3/4)^8) + 15 / 70 * (1 - (1/2)^8)).
   const double reached_nodes = 4 * (40.0 / 70 * (1 - std::pow(0.75, 8)) + 15.0 / 70 * (1 - std::pow(0.5, 8)));
   CHECK(nodes(32, 32) == Approx(0.75 * reached_nodes));
+  CHECK(nodes(32, 0) == Approx(nodes(32, 32)));  // experts in order, as many to each device
+  // Of 16 nodes with half a group each, 4 of 8 groups reach.
+  CHECK(nodes(128, 0) == Approx(15.0 / 16 * 16 * 0.5 * (1 - std::pow(1 - 1.0 / 8, 8))));
   CHECK(nodes(64, 64) == Approx(7.0 / 8 * 4 * (1 - std::pow(0.75, 8))));  // four nodes, whichever the groups' are
   CHECK(nodes(144, 32) == Approx(17 * (1 - std::pow(17.0 / 18, 8))).epsilon(0.02));
   CHECK(nodes(8, 0) == 0);
