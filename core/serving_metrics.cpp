@@ -27,7 +27,9 @@ void ServingMetrics::add(const Sequence& sequence, std::optional<Seconds> alone)
   within_ += meets_objective(sequence, slowdown) ? 1 : 0;
   if (sequence.sample == 0) prompt_tokens_ += sequence.num_prompt_tokens();
   output_tokens_ += sequence.num_generated();
-  cached_tokens_ += sequence.num_cached_tokens;
+  const int stored = sequence.request.num_received_tokens;
+  cached_tokens_ += std::max(sequence.num_cached_tokens, stored);
+  stored_tokens_ += stored;
   preemptions_ += sequence.num_preemptions;
 }
 

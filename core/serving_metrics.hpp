@@ -44,7 +44,10 @@ class ServingMetrics {
   [[nodiscard]] std::int64_t requests_within_objective() const { return each_ * within_; }
   [[nodiscard]] std::int64_t prompt_tokens() const { return each_ * prompt_tokens_; }
   [[nodiscard]] std::int64_t output_tokens() const { return each_ * output_tokens_; }
-  [[nodiscard]] std::int64_t cached_tokens() const { return each_ * cached_tokens_; }  // of the prompts
+  // Of the prompts: that were not computed, since the device's prefix cache or a KV store had them, and those of the
+  // store alone.
+  [[nodiscard]] std::int64_t cached_tokens() const { return each_ * cached_tokens_; }
+  [[nodiscard]] std::int64_t stored_tokens() const { return each_ * stored_tokens_; }
   [[nodiscard]] std::int64_t preemptions() const { return each_ * preemptions_; }
   [[nodiscard]] Seconds duration() const { return end_ - begin_; }  // first arrival to last token
 
@@ -54,7 +57,7 @@ class ServingMetrics {
   ServiceLevel objective_;
   std::int64_t each_ = 1;
   QuantileSketch ttft_, tpot_, itl_, latency_, slowdown_;
-  std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, preemptions_ = 0;
+  std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, stored_tokens_ = 0, preemptions_ = 0;
   Seconds begin_, end_;
 };
 

@@ -133,8 +133,10 @@ std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const S
           std::to_string(metrics.output_tokens()) + " tokens in " + config::short_text(metrics.duration()),
       number(figures.at("requests_per_second")) + " requests/s, " + number(figures.at("output_tokens_per_second")) +
           " output tokens/s, " + number(figures.at("tokens_per_second")) + " tokens/s with prompts"};
-  if (metrics.cached_tokens() > 0)
-    lines.push_back(std::to_string(metrics.cached_tokens()) + " prompt tokens found by prefix caching");
+  if (const std::int64_t found = metrics.cached_tokens() - metrics.stored_tokens(); found > 0)
+    lines.push_back(std::to_string(found) + " prompt tokens found by prefix caching");
+  if (metrics.stored_tokens() > 0)
+    lines.push_back(std::to_string(metrics.stored_tokens()) + " prompt tokens read from the KV store");
   if (metrics.slowdown().count() > 0) lines.push_back(slowdown_line(metrics.slowdown()));
   if (objective.ttft || objective.tpot || objective.latency || objective.slowdown)
     lines.push_back("goodput " + number(figures.at("goodput")) + " requests/s: " + percent(share_within(metrics)) +

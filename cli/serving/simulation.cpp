@@ -152,6 +152,7 @@ Json to_json(const Simulation& simulation) {
   json["requests_within_slo"] = run.metrics.requests_within_objective();
   json["prompt_tokens"] = run.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = run.metrics.cached_tokens();
+  if (run.metrics.stored_tokens() > 0) json["stored_prompt_tokens"] = run.metrics.stored_tokens();
   json["output_tokens"] = run.metrics.output_tokens();
   for (const auto& [metric, figure] : simulation.figures) json[metric] = figure;
   json["steps"] = run.num_steps;

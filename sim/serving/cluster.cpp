@@ -121,7 +121,10 @@ void Cluster::route_arrival(Request request) {
 // A request that has all it needs.
 void Cluster::begin(VirtualEngine& engine, Request request) {
   if (parts_.deployment.is_disaggregated()) {
-    prefilled_[request.id] = {.arrival = request.arrival, .first_token = {}, .max_tokens = request.max_tokens};
+    prefilled_[request.id] = {.arrival = request.arrival,
+                              .first_token = {},
+                              .max_tokens = request.max_tokens,
+                              .num_stored_tokens = request.num_received_tokens};
     request.max_tokens = 1;
   }
   if (const auto reason = engine.refusal(request))
@@ -215,7 +218,7 @@ void Cluster::finish_decode(const Sequence& sequence) {
   const Prefilled& before = found->second;
   Request request = sequence.request;
   request.prompt_token_ids.pop_back();
-  request.num_received_tokens = 0;
+  request.num_received_tokens = before.num_stored_tokens;
   request.max_tokens = before.max_tokens;
   request.arrival = before.arrival;
   Sequence whole(std::move(request));

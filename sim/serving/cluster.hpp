@@ -72,7 +72,7 @@ class Cluster {
   // What the decode replica is not told.
   struct Prefilled {
     Seconds arrival, first_token;
-    int max_tokens = 0, num_cached_tokens = 0, num_preemptions = 0;
+    int max_tokens = 0, num_stored_tokens = 0, num_cached_tokens = 0, num_preemptions = 0;
   };
   struct Pool {
     std::vector<Replica*> replicas;
