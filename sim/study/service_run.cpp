@@ -73,12 +73,13 @@ void add_up(const Machine& machine, double factor, ServicePool& pool) {
   const int hits = hits_of(deployment, options, work.prompt_tokens), added = work.prompt_tokens - hits;
   const int most = options.max_num_batched_tokens;
   ServicePool pool;
-  if (sequences_that_fit(machine, part_of_a_device(devices, machine, model, options), options,
-                         {1, work.prompt_tokens, 1, work.walked}) < 1)
-    return pool;
-  pool.batch = std::clamp(most / added, 1, options.max_num_seqs);
+  const std::int64_t fit = sequences_that_fit(machine, part_of_a_device(devices, machine, model, options), options,
+                                              {1, work.prompt_tokens, 1, work.walked});
+  if (fit < 1) return pool;
+  const int asked = std::clamp(most / added, 1, options.max_num_seqs);
+  pool.limit = fit < asked ? BatchLimit::memory : BatchLimit::requests;
+  pool.batch = static_cast<int>(std::min<std::int64_t>(asked, fit));
   pool.tokens = std::int64_t{pool.batch} * added;
-  pool.limit = BatchLimit::requests;
   for (int done = 0; done < added; done += most) {
     const int chunk = std::min(most, added - done);
     pool.recipe.steps.push_back(recipe_step(part, options,

@@ -1,7 +1,8 @@
 // What each pool of a disaggregated service does at full load, in closed form, for requests of one length.
 //
 //   hits     = hit rate of the KV store * prompt, in whole blocks
-//   prompts  = as many as fit in max_num_batched_tokens without their hits, or one in chunks
+//   prompts  = as many as fit in max_num_batched_tokens without their hits, or one in chunks; no more than memory has
+//              room for with their hits. KV that is read or sent waits outside of the blocks, as in sim/serving/cluster
 //   prefill  = prompts * prompt tokens / max(steps, reading their hits from the store, sending their KV to decode)
 //   sequences = min(max_num_seqs, those that fit in memory)
 //   decode   = sequences / step, contexts spread evenly from prompt + 1 to prompt + output

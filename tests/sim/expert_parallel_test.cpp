@@ -1,15 +1,10 @@
 // Replicas whose devices share routed experts: two micro-batches, groups that stand for others, a shared KV store.
 #include <array>
 
-#include "lower/flash_attention/kernels.hpp"
-#include "lower/gemm/kernels.hpp"
-#include "lower/latent_attention/kernels.hpp"
 #include "model/plan_step.hpp"
 #include "sim/cost/micro_batches.hpp"
 #include "sim/serving/step_sample.hpp"
-#include "sim/study/service_run.hpp"
-#include "tests/sim/mixtures.hpp"
-#include "tests/sim/small_servers.hpp"
+#include "tests/sim/mixture_servers.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
@@ -17,47 +12,6 @@ using namespace dculab::sim;
 using namespace dculab::sim::test;
 
 namespace {
-
-[[nodiscard]] Machine node_of_eight() {
-  Machine machine = hopper_like();
-  for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) machine.peaks[dtype].matrix = 989 * kTflops;
-  machine.stack.kernels.matmul = {&lower::gemm::kCublas};
-  machine.stack.kernels.attention_prefill = {&lower::flash_attention::kFlashAttention3};
-  machine.stack.kernels.attention_decode = {&lower::latent_attention::kFlashMla};
-  machine.peers = 7;
-  machine.direct_peers = 7;
-  machine.peer_link = 200 * kGBs;
-  machine.peer_latency = Seconds(1e-6);
-  machine.network_link = 50 * kGBs;
-  machine.network_latency = Seconds(3e-6);
-  return machine;
-}
-
-[[nodiscard]] SimulatedServer mixture_server(const Deployment& deployment) {
-  SimulatedServer server{node_of_eight(), deepseek_like(), {}, {}, deployment};
-  server.options.weights = {Dtype::fp8_e4m3, 0};
-  server.options.activation_dtype = Dtype::bf16;
-  server.options.kv_cache_dtype = Dtype::bf16;
-  server.options.block_size = 64;
-  server.options.max_num_seqs = 32;
-  server.options.max_num_batched_tokens = 2048;
-  return server;
-}
-
-[[nodiscard]] Deployment over(int devices, int redundant = 0, int micro_batches = 1) {
-  Deployment deployment;
-  deployment.experts.size = devices;
-  deployment.experts.num_redundant_experts = redundant;
-  deployment.experts.micro_batches = micro_batches;
-  return deployment;
-}
-
-[[nodiscard]] Deployment pools(int prefill, int decode) {
-  Deployment deployment{.prefill_replicas = 1, .decode_replicas = 1};
-  deployment.prefill = over(prefill, 32).of(ReplicaRole::both);
-  deployment.decode = over(decode, 32).of(ReplicaRole::both);
-  return deployment;
-}
 
 [[nodiscard]] Seconds step_of(const SimulatedServer& server, const Batch& batch) {
   return phase_times(server, std::array{batch}).front();
@@ -143,6 +97,8 @@ TEST_CASE("a hit is read from the store at the node's rate, and not computed", "
   const ServingRun read = simulate(mixture_server(deployment), one);
   CHECK(computed.metrics.cached_tokens() == 0);
   CHECK(read.metrics.cached_tokens() == 8 * 3072);
+  CHECK(computed.metrics.stored_tokens() == 0);
+  CHECK(read.metrics.stored_tokens() == 8 * 3072);
   CHECK(read.num_steps < computed.num_steps);
   deployment.kv_store->latency = Seconds(2e-3);
   const Seconds later = simulate(mixture_server(deployment), one).metrics.ttft().mean();
@@ -161,6 +117,22 @@ TEST_CASE("without a hit rate a prompt finds what an earlier one began with", "[
   CHECK(simulate(mixture_server(deployment), shared).metrics.cached_tokens() == 8 * 7 * 512);
   shared.prefix_tokens = 0;
   CHECK(simulate(mixture_server(deployment), shared).metrics.cached_tokens() == 0);
+}
+
+TEST_CASE("what the store had and what the device found are told apart", "[experts]") {
+  RequestWorkload shared = requests_of(8 * 8, 1024, 4);
+  shared.prefix_tokens = 512;
+  SimulatedServer server = mixture_server(over(8));
+  server.options.enable_prefix_caching = true;
+  const ServingRun found = simulate(server, shared);
+  CHECK(found.metrics.cached_tokens() > 0);
+  CHECK(found.metrics.stored_tokens() == 0);
+  server.options.enable_prefix_caching = false;
+  server.deployment = pools(32, 32);  // through both pools
+  server.deployment.kv_store = KvStore{.read_bandwidth = 40 * kGBs, .hit_rate = 0.5};
+  const ServingRun read = simulate(server, requests_of(4 * 32, 1024, 4));
+  CHECK(read.metrics.stored_tokens() == 4 * 32 * 512);
+  CHECK(read.metrics.cached_tokens() == read.metrics.stored_tokens());
 }
 
 TEST_CASE("requests that read from the store count where they will be computed", "[experts]") {
@@ -193,44 +165,6 @@ TEST_CASE("experts that are placed anew cost their bytes over the link, once an 
   server.deployment.experts.rebalance_interval = Seconds(600);
   const double moved = 4 * 2 * 3.0 * 2048 * 7168 / 50e9;
   CHECK_THAT(step_of(server, batch) / before, WithinRel(1 + moved / 600, 1e-6));
-}
-
-TEST_CASE("a pool of a service answers as many tokens as its slowest part lets it", "[experts]") {
-  SimulatedServer server = mixture_server(pools(32, 144));
-  const OfflineRequests work{1, 4096, 1024, WalkedBlocks::own};
-  const auto run = [&] { return service_run(server.machine, server.model, server.options, server.deployment, work); };
-  const ServiceRun all = run();
-  CHECK(all.decode.batch == 32);
-  CHECK(all.decode.tokens_per_second == Approx(8 * 32 / all.decode.steps.value()));
-  CHECK(all.prefill.recipe.steps.size() == 2);  // 4096 tokens in chunks of 2048
-  CHECK(all.prefill.tokens_per_second == Approx(8 * 4096 / all.prefill.period().value()));
-  for (const ServicePool* pool : {&all.prefill, &all.decode}) {
-    Seconds sum;
-    for (const auto& [term, time] : pool->terms)
-      if (term != "hidden exchange") sum += time;
-    CHECK(sum.value() == Approx(pool->steps.value()));
-  }
-  server.deployment.kv_store = KvStore{.read_bandwidth = 40 * kGBs, .hit_rate = 0.5};
-  const ServiceRun hits = run();
-  CHECK(hits.prefill.tokens == 2048);
-  CHECK(hits.prefill.tokens_per_second > 1.5 * all.prefill.tokens_per_second);
-  server.deployment.kv_store->read_bandwidth = 0.1 * kGBs;
-  CHECK(run().prefill.period() == run().prefill.reading);
-  CHECK(bound_of(run().prefill).name == "KV reads");
-}
-
-TEST_CASE("what limits a pool is what it waits for, or the largest term of its steps", "[experts]") {
-  ServicePool pool;
-  pool.steps = Seconds(4), pool.reading = Seconds(1), pool.sending = Seconds(2);
-  pool.terms = {{"attention", Seconds(1)}, {"experts", Seconds(3)}, {"hidden exchange", Seconds(9)}};
-  CHECK(bound_of(pool).name == "experts");
-  CHECK(bound_of(pool).share == Approx(0.75));
-  pool.sending = Seconds(5);
-  CHECK(bound_of(pool).name == "KV transfer");
-  CHECK_FALSE(bound_of(pool).share.has_value());
-  pool.reading = Seconds(6);
-  CHECK(bound_of(pool).name == "KV reads");
-  CHECK(pool.term("host") == Seconds());
 }
 
 TEST_CASE("what a deployment of experts lacks is told", "[experts]") {
