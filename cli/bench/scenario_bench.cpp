@@ -19,7 +19,7 @@ namespace {
 [[nodiscard]] MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
                                          const ModelShape& model, int threads) {
   if (scenario.deployment.devices() != 1)
-    throw InputError(scenario.file, "deployment: the engine here is one device; remove it");
+    study::refuse_deployment(scenario, {"the engine here is one device; remove it"});
   if (!scenario.model.overrides.empty())
     throw InputError(scenario.file, "model: is served as its folder has it; leave changes of its shape out");
   if (scenario.slo.slowdown)

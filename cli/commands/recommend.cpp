@@ -65,9 +65,8 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
                      "workload: limits are chosen for requests; give workload.requests, prompt_tokens "
                      "and output_tokens instead of a step");
   if (scenario.deployment.devices() != scenario.deployment.tensor_parallel_size)
-    throw InputError(scenario.file,
-                     "deployment: settings are recommended for one server whose devices share every layer; give "
-                     "tensor_parallel_size alone");
+    study::refuse_deployment(scenario, {"settings are recommended for one server whose devices share every layer; give "
+                                        "tensor_parallel_size alone"});
   if (scenario.compare) throw InputError(scenario.file, "compare: variants are weighed by `dculab study`; remove it");
   for (const config::SweepAxis& axis : scenario.sweep) {
     const bool decided = axis.key == "model.num_key_value_heads" || axis.key.starts_with("kv_cache.") ||

@@ -115,8 +115,7 @@ void require_runnable(const sim::SimulatedServer& server, const std::string& fil
 
 sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
   sim::SimulatedServer server = describe_server(scenario, study::resolve_model(scenario), std::move(machine));
-  if (server.deployment.shares_experts())
-    study::refuse_deployment(scenario, problems(server.deployment, server.machine, server.model, server.options));
+  study::refuse_deployment(scenario, problems(server.deployment, server.machine, server.model, server.options));
   require_runnable(server, scenario.file);
   return server;
 }

@@ -92,29 +92,45 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
   problems.throw_if_any();
 }
 
-void refuse_deployment(const config::Scenario& scenario, const std::vector<std::string>& found) {
+void refuse_key(const config::Scenario& scenario, const std::string& key, const std::vector<std::string>& found) {
   if (found.empty()) return;
-  const Node* node = scenario.document.find("deployment");
-  if (node == nullptr) throw InputError(scenario.file, "deployment: " + found.front());
+  const Node* node = config::find_key(scenario.document, key);
   config::ProblemList problems(scenario.file);
-  for (const std::string& problem : found) problems.add(node->key_place, node->origin, "deployment: " + problem);
+  for (const std::string& problem : found) {
+    if (node == nullptr) throw InputError(scenario.file, key + ": " + problem);
+    problems.add(node->key_place, node->origin, key + ": " + problem);
+  }
   problems.throw_if_any();
 }
 
-ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {
+void refuse_deployment(const config::Scenario& scenario, const std::vector<std::string>& found) {
+  refuse_key(scenario, "deployment", found);
+}
+
+namespace {
+
+// What of a deployment the price of a step has no place for.
+void refuse_unpriced_settings(const config::Scenario& scenario) {
   const sim::Deployment& deployment = scenario.deployment;
   const sim::ReplicaDevices devices = deployment.of(sim::ReplicaRole::both);
   if (deployment.devices() != devices.devices() || devices.pipeline_parallel_size > 1 || deployment.is_disaggregated())
-    throw InputError(scenario.file,
-                     "deployment: a step is priced on devices that share every layer, tensor_parallel_size of them; "
-                     "pipelines and replicas are simulated by `dculab simulate`");
-  for (const char* key : {"deployment.routing", "deployment.kv_transfer", "deployment.kv_store",
-                          "deployment.rebalance_interval", "deployment.prefill", "deployment.decode"})
+    refuse_deployment(scenario, {"a step is priced on devices that share every layer, tensor_parallel_size of them; "
+                                 "pipelines and replicas are simulated by `dculab simulate`"});
+  for (const char* key : {"deployment.routing", "deployment.kv_transfer", "deployment.kv_store", "deployment.prefill",
+                          "deployment.decode"})
     if (config::find_key(scenario.document, key) != nullptr)
-      throw InputError(scenario.file, std::string(key) + ": is of served requests, and changes no step; leave it out");
+      refuse_key(scenario, key, {"is of served requests, and changes no step; leave it out"});
   if (devices.experts.micro_batches > 1)
-    throw InputError(scenario.file,
-                     "deployment.micro_batches: a step is priced as one; two overlap in `dculab simulate`");
+    refuse_key(scenario, "deployment.micro_batches",
+               {"a step's ops are priced as one batch; `dculab predict` says beside it what two micro-batches take, "
+                "and `dculab simulate` runs them; leave it out"});
+}
+
+}  // namespace
+
+ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {
+  refuse_unpriced_settings(scenario);
+  const sim::ReplicaDevices devices = scenario.deployment.of(sim::ReplicaRole::both);
   EngineOptions options;
   options.weights = scenario.weights.value_or(model.layer_format());
   options.expert_load = scenario.options.expert_load;
@@ -128,19 +144,18 @@ namespace {
 void refuse_attention_split(const config::Scenario& scenario) {
   const Node* attention = scenario.document.find("attention");
   if (attention == nullptr || attention->children.empty()) return;
-  throw InputError(scenario.file, "attention." + attention->children.front().key +
-                                      ": the CPU's attention kernels serve whole groups and split contexts every " +
-                                      std::to_string(lower::dculab_cpu::kPartitionTokens) +
-                                      " tokens; leave it out, or ask for a GPU");
+  refuse_key(scenario, "attention." + attention->children.front().key,
+             {"the CPU's attention kernels serve whole groups and split contexts every " +
+              std::to_string(lower::dculab_cpu::kPartitionTokens) + " tokens; leave it out, or ask for a GPU"});
 }
 
 // What other programs' kernels have of the kind is their stack's.
 void refuse_foreign_split(const config::Scenario& scenario, const sim::Stack& stack) {
   const Node* attention = scenario.document.find("attention");
   if (stack.is_own() || attention == nullptr || attention->children.empty()) return;
-  throw InputError(scenario.file, "attention." + attention->children.front().key +
-                                      ": is of our own kernels, and stack " + stack.name +
-                                      " runs others; see stack.parameters, or leave it out");
+  refuse_key(
+      scenario, "attention." + attention->children.front().key,
+      {"is of our own kernels, and stack " + stack.name + " runs others; see stack.parameters, or leave it out"});
 }
 
 // Programs round activations where the checkpoint asks for it and the device has such products; with FP8 weights that
@@ -245,7 +260,7 @@ void require_one_device(const config::Scenario& scenario, const std::string& wha
   const bool sweeps_devices = std::ranges::any_of(
       scenario.sweep, [](const config::SweepAxis& axis) { return axis.key.starts_with("deployment"); });
   if (scenario.deployment.devices() == 1 && !sweeps_devices) return;
-  throw InputError(scenario.file, "deployment: " + what + " is of one device; remove it");
+  refuse_deployment(scenario, {what + " is of one device; remove it"});
 }
 
 }  // namespace dculab::study

@@ -30,7 +30,9 @@ void refuse_written_inputs(const config::Scenario& scenario);
 [[nodiscard]] sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name);
 void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
 
-// Throws InputError with all that was found, where the scenario has its deployment; does nothing where nothing was.
+// Throws InputError with all that was found of a key, "deployment.routing", and the line where the scenario has it;
+// does nothing where nothing was found.
+void refuse_key(const config::Scenario& scenario, const std::string& key, const std::vector<std::string>& found);
 void refuse_deployment(const config::Scenario& scenario, const std::vector<std::string>& found);
 
 // What each device has of the model whose steps are priced: a part of every layer where several devices share them, the
