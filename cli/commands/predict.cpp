@@ -17,6 +17,7 @@
 #include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
+#include "sim/study/recipe.hpp"
 #include "sim/tables/expert_batch.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
@@ -41,6 +42,9 @@ struct Prediction {
   sim::Confidence confidence;
   sim::Capacity capacity;
   std::vector<sim::Leaning> leanings;
+  bool shares_experts = false;                          // over several devices
+  double rebalancing = 1;                               // sim::rebalancing_factor, which no step has
+  std::optional<sim::TwoMicroBatches> micro_batches{};  // then, where the step has tokens for two
 };
 
 [[nodiscard]] Prediction predict(const StepChoices& choices) {
@@ -58,6 +62,12 @@ struct Prediction {
                                           prediction.price.seconds);
   prediction.capacity =
       sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens);
+  prediction.shares_experts = scenario.deployment.shares_experts();
+  prediction.rebalancing = sim::rebalancing_factor(scenario.deployment.of(sim::ReplicaRole::both), prediction.machine,
+                                                   prediction.model, prediction.options);
+  if (prediction.shares_experts)
+    prediction.micro_batches =
+        sim::two_micro_batches(prediction.machine, prediction.model, prediction.options, prediction.plan.batch);
   prediction.leanings = sim::leanings(prediction.machine, [&prediction](const sim::Machine& machine) {
     return std::vector<Seconds>{sim::price_step(machine, prediction.plan).seconds};
   });
@@ -203,6 +213,19 @@ struct Prediction {
           {"longest_rows", batch->longest_rows}};
 }
 
+// What is assumed of a step of devices that share experts.
+[[nodiscard]] std::string expert_parallel_text(const Prediction& prediction) {
+  std::string text = "assumed: one micro-batch, so nothing hides " +
+                     config::short_text(sim::exchange_time(prediction.price)) + " of exchange";
+  if (prediction.micro_batches)
+    text += "; two that overlap (deployment.micro_batches in `dculab simulate`) take " +
+            config::short_text(prediction.micro_batches->seconds) + " and hide " +
+            config::short_text(prediction.micro_batches->hidden);
+  if (prediction.rebalancing > 1)
+    text += "; moving experts, which adds " + percent(prediction.rebalancing - 1, 2) + ", is not in the step";
+  return text;
+}
+
 [[nodiscard]] std::vector<std::string> heading(const Prediction& prediction) {
   const ModelShape& model = prediction.whole;
   const int devices = prediction.model.tensor_parallel_size;
@@ -231,6 +254,7 @@ struct Prediction {
                   ", room for " + counted(capacity.max_sequences, "sequence") + " of this length (" +
                   counted(capacity.num_blocks, "KV block") + ")");
   if (std::string experts = experts_text(prediction); !experts.empty()) lines.push_back(std::move(experts));
+  if (prediction.shares_experts) lines.push_back(expert_parallel_text(prediction));
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
   if (const std::string figures = stack_figures_text(prediction.machine); !figures.empty())
     lines.push_back("figures of the stack: " + figures);
@@ -257,6 +281,9 @@ struct Prediction {
             {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
             {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
   if (prediction.machine.redesign) json["redesign"] = redesign_json(prediction.machine);
+  if (prediction.micro_batches)
+    json["two_micro_batches"] = {{"step_seconds", prediction.micro_batches->seconds.value()},
+                                 {"hidden_exchange_seconds", prediction.micro_batches->hidden.value()}};
   if (prediction.model.has_experts()) json["compute_bound_experts"] = experts_json(prediction);
   json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
   return json;

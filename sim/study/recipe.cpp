@@ -72,6 +72,15 @@ RecipeStep recipe_step(const ModelShape& part, const EngineOptions& options, con
   return {plan_step(part, options, std::move(first)), times, plan_step(part, options, std::move(second))};
 }
 
+std::optional<TwoMicroBatches> two_micro_batches(const Machine& machine, const ModelShape& part,
+                                                 const EngineOptions& options, const Batch& batch) {
+  const RecipeStep step = recipe_step(part, options, batch, 2, 1);
+  if (!step.beside) return std::nullopt;
+  const OverlappedPrice both =
+      overlapped(machine, step.plan, price_step(machine, step.plan), *step.beside, price_step(machine, *step.beside));
+  return TwoMicroBatches{both.seconds, both.hidden};
+}
+
 Seconds price_recipe_step(const Machine& machine, const RecipeStep& step) {
   const StepPrice price = price_step(machine, step.plan);
   if (!step.beside) return price.seconds;

@@ -33,6 +33,14 @@ struct RecipeStep {
 [[nodiscard]] RecipeStep recipe_step(const ModelShape& part, const EngineOptions& options, const Batch& batch,
                                      int micro_batches, double times);
 
+// A step in two micro-batches that overlap, for which recipe_step has tokens.
+struct TwoMicroBatches {
+  Seconds seconds;
+  Seconds hidden;  // of exchanges
+};
+[[nodiscard]] std::optional<TwoMicroBatches> two_micro_batches(const Machine& machine, const ModelShape& part,
+                                                               const EngineOptions& options, const Batch& batch);
+
 // What a step of an engine takes, once.
 [[nodiscard]] Seconds price_recipe_step(const Machine& machine, const RecipeStep& step);
 
