@@ -84,7 +84,7 @@ Op of_one_expert(const Op& op) {
   return one;
 }
 
-Launch of_all_experts(Launch launch, const Op& op) {
+void extend_to_all_experts(const Op& op, Launch& launch) {
   const double experts = touched(op);
   for (Access& access : launch.accesses()) access.unique *= experts;
   Bytes tokens;  // of which rows go to several experts
@@ -107,8 +107,7 @@ Launch of_all_experts(Launch launch, const Op& op) {
   launch.spills.moved *= experts;
   launch.most_parts = 1;
   if (launch.parts == 0) launch.parts = 1;
-  launch.streams = {};
-  return launch;
+  launch.streams.count = 0;
 }
 
 }  // namespace dculab::lower

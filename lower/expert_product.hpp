@@ -22,8 +22,8 @@ namespace dculab::lower {
 // The ordinary product that one touched expert does. Precondition: op.groups.count > 0.
 [[nodiscard]] Op of_one_expert(const Op& op);
 
-// The launch of one expert's product, for all that are touched.
-[[nodiscard]] Launch of_all_experts(Launch launch, const Op& op);
+// Makes the launch of one expert's product that of all that are touched.
+void extend_to_all_experts(const Op& op, Launch& launch);
 
 // Fills in a launch that asks for each byte once. Precondition: op.groups.count > 0.
 void lower_experts(const Op& op, const ExpertKernel& kernel, std::int64_t tokens, const Device& device, Launch& launch);

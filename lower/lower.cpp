@@ -22,8 +22,7 @@ namespace {
 }
 
 // Each byte asked for once.
-[[nodiscard]] Launch launch_of(const Op& op) {
-  Launch launch;
+void add_accesses(const Op& op, Launch& launch) {
   for (const Operand& operand : op.operands())
     launch.access_storage[static_cast<std::size_t>(launch.num_accesses++)] = {
         .role = operand.role,
@@ -32,7 +31,6 @@ namespace {
         .found_at_once = operand.contiguous_run,
         .is_scattered = is_scattered(op, operand),
         .runs_in_step = static_cast<double>(std::max(1, op.attention.num_kv_heads))};
-  return launch;
 }
 
 void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels, Launch& launch) {
@@ -100,16 +98,10 @@ void add_entry_kernels(const Op& op, const EntryWork& work, Launch& launch) {
   if (op.kind == OpKind::mix_streams && op.input == Buffer::projected) launch.kernels += work.half_kernels;
 }
 
-}  // namespace
-
-Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
-  const ExpertKernel* experts = op.groups.count > 0 ? expert_kernel_of(kernels, op, device) : nullptr;
-  if (op.groups.count > 0 && experts == nullptr) {
-    Launch launch = of_all_experts(lower(of_one_expert(op), step, device, kernels), op);
-    if (device.kind == DeviceKind::gpu && are_ours(kernels)) dculab_gpu::cut_expert_product(op, device, launch);
-    return launch;
-  }
-  Launch launch = launch_of(op);
+// A kernel for the whole op, or for one expert's product.
+void lower_whole(const Op& op, const ExpertKernel* experts, const StepPlan& step, const Device& device,
+                 const Kernels& kernels, Launch& launch) {
+  add_accesses(op, launch);
   experts != nullptr ? lower_experts(op, *experts, step.batch.num_tokens(), device, launch)
                      : lower_by_kind(op, step, device, kernels, launch);
   if (device.kind == DeviceKind::gpu) add_what_is_known(op, device, are_ours(kernels), launch);
@@ -119,10 +111,24 @@ Launch lower(const Op& op, const StepPlan& step, const Device& device, const Ker
     launch.waits_for_loads = false;
     launch.comes_back = true;
     launch.may_run_inline = launch.arithmetic.pipe != Pipe::attention;
-    return launch;
+    return;
   }
   launch.workgroups_per_unit = std::max(1, workgroups_per_unit(device.waves, launch.resources));
   launch.waves_per_workgroup = waves_per_workgroup(device.waves, launch.resources);
+}
+
+}  // namespace
+
+Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
+  Launch launch;
+  const ExpertKernel* experts = op.groups.count > 0 ? expert_kernel_of(kernels, op, device) : nullptr;
+  if (op.groups.count == 0 || experts != nullptr) {
+    lower_whole(op, experts, step, device, kernels, launch);
+    return launch;
+  }
+  lower_whole(of_one_expert(op), nullptr, step, device, kernels, launch);
+  extend_to_all_experts(op, launch);
+  if (device.kind == DeviceKind::gpu && are_ours(kernels)) dculab_gpu::cut_expert_product(op, device, launch);
   return launch;
 }
 

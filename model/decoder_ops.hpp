@@ -15,14 +15,17 @@
 
 namespace dculab {
 
+struct ExpertRows;
+
 // The sizes of a step that every op needs.
 struct StepSizes {
   const ModelShape& model;
   const EngineOptions& options;
-  std::size_t kind;          // of the layers that the op runs for: an index of model.kinds
-  std::int64_t tokens;       // new tokens of all sequences
-  std::int64_t logits_rows;  // tokens whose logits are wanted
-  std::int64_t unwritten;    // tokens whose K and V are in the cache already
+  std::size_t kind;                         // of the layers that the op runs for: an index of model.kinds
+  std::int64_t tokens;                      // new tokens of all sequences
+  std::int64_t logits_rows;                 // tokens whose logits are wanted
+  std::int64_t unwritten;                   // tokens whose K and V are in the cache already
+  const ExpertRows* expert_rows = nullptr;  // where the layer has experts: what this device's get
 
   [[nodiscard]] const LayerKind& layer() const { return model.kinds[kind]; }
   // Precondition: the layer has grouped-query attention.

@@ -12,48 +12,30 @@ constexpr double kIndexBytes = 4;  // of a chosen expert, and of a row's place
 
 [[nodiscard]] const Experts& experts_of(const StepSizes& sizes) { return *sizes.layer().experts; }
 
-// Of the device whose experts get the most rows.
-[[nodiscard]] ExpertRows rows_of_part(const StepSizes& sizes) {
-  return busiest_rows(*experts_of(sizes).part, static_cast<double>(sizes.tokens));
-}
-
 [[nodiscard]] std::int64_t whole(double count) { return std::max<std::int64_t>(1, std::llround(count)); }
 
 // Tokens whose experts are chosen here, and whose experts' outputs are summed here.
 [[nodiscard]] std::int64_t own_tokens(const StepSizes& sizes) {
-  return experts_of(sizes).part ? whole(rows_of_part(sizes).own_tokens) : sizes.tokens;
+  return experts_of(sizes).part ? whole(sizes.expert_rows->own_tokens) : sizes.tokens;
 }
 
 // Rows that experts get: one for each token and each of its experts.
 [[nodiscard]] std::int64_t rows_of(const StepSizes& sizes) {
   const Experts& experts = experts_of(sizes);
-  return experts.part ? whole(rows_of_part(sizes).rows) : sizes.tokens * experts.num_experts_per_tok;
+  return experts.part ? whole(sizes.expert_rows->rows) : sizes.tokens * experts.num_experts_per_tok;
 }
 
 // Those that the tokens here ask for, and get back.
 [[nodiscard]] std::int64_t asked_rows(const StepSizes& sizes) {
   const Experts& experts = experts_of(sizes);
-  return experts.part ? whole(rows_of_part(sizes).own_tokens * experts.part->rows_per_token)
+  return experts.part ? whole(sizes.expert_rows->own_tokens * experts.part->rows_per_token)
                       : sizes.tokens * experts.num_experts_per_tok;
 }
 
 [[nodiscard]] GroupedWork groups_of(const StepSizes& sizes) {
-  const Experts& experts = experts_of(sizes);
-  if (experts.part) {
-    const ExpertRows rows = rows_of_part(sizes);
-    return {.count = experts.held(), .touched = rows.touched, .longest_rows = rows.longest, .tiles = rows.tiles};
-  }
-  const ExpertLoad& load = sizes.options.expert_load;
-  const auto tokens = static_cast<double>(sizes.tokens);
-  return {.count = experts.num_experts,
-          .touched = touched_experts(load, experts.num_experts, experts.num_experts_per_tok, tokens),
-          .longest_rows = longest_expert(load, experts.num_experts, experts.num_experts_per_tok, tokens),
-          .tiles = expert_tiles(load, experts.num_experts, experts.num_experts_per_tok, tokens)};
-}
-
-// Distinct tokens among the rows.
-[[nodiscard]] double tokens_of_rows(const StepSizes& sizes) {
-  return experts_of(sizes).part ? rows_of_part(sizes).tokens : static_cast<double>(sizes.tokens);
+  const ExpertRows& rows = *sizes.expert_rows;
+  return {
+      .count = experts_of(sizes).held(), .touched = rows.touched, .longest_rows = rows.longest, .tiles = rows.tiles};
 }
 
 }  // namespace
@@ -67,7 +49,7 @@ Op plan_expert_matmul(const OpPlace& place, const StepSizes& sizes, int n, int k
   for (Operand& operand : op.operand_storage) {
     if (operand.role == OperandRole::weight) operand.unique *= op.groups.touched;
     if (operand.role == OperandRole::activation && place.input == Buffer::normed)
-      operand.unique = activations(sizes, tokens_of_rows(sizes) * k);
+      operand.unique = activations(sizes, sizes.expert_rows->tokens * k);
   }
   return op;
 }
@@ -121,7 +103,7 @@ Op plan_combine(const StepSizes& sizes) {
 // The rows that go are the own tokens'; those that come are of all devices.
 Op plan_token_exchange(OpKind kind, const StepSizes& sizes) {
   const ExpertPart& part = *experts_of(sizes).part;
-  const ExpertRows rows = rows_of_part(sizes);
+  const ExpertRows& rows = *sizes.expert_rows;
   const int width = sizes.model.hidden_size;
   const bool dispatches = kind == OpKind::dispatch_tokens;
   Op op = make_op(kind, {.name = dispatches ? "dispatch" : "combine"}, sizes, own_tokens(sizes), width);

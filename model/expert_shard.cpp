@@ -161,4 +161,16 @@ ExpertRows busiest_rows(const ExpertPart& part, double tokens) {
   return result;
 }
 
+ExpertRows expert_rows(const Experts& experts, const ExpertLoad& load, std::int64_t step_tokens) {
+  const auto tokens = static_cast<double>(step_tokens);
+  if (experts.part) return busiest_rows(*experts.part, tokens);
+  const int count = experts.num_experts, chosen = experts.num_experts_per_tok;
+  return {.rows = tokens * chosen,
+          .tokens = tokens,
+          .touched = touched_experts(load, count, chosen, tokens),
+          .longest = longest_expert(load, count, chosen, tokens),
+          .own_tokens = tokens,
+          .tiles = expert_tiles(load, count, chosen, tokens)};
+}
+
 }  // namespace dculab

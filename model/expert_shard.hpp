@@ -49,7 +49,7 @@ struct ExpertSharing {
 // Bytes of the routed experts that a device holds, of all layers: what arrives when all of them are placed anew.
 [[nodiscard]] Bytes held_expert_bytes(const ModelShape& part, WeightFormat layers);
 
-// What the busiest device of a group gets of a step in which it has `tokens` tokens of its own.
+// What the experts of a device get of a step in which it has `tokens` tokens of its own.
 struct ExpertRows {
   double rows = 0;        // (token, expert) pairs
   double tokens = 0;      // distinct ones of these
@@ -58,6 +58,10 @@ struct ExpertRows {
   double own_tokens = 0;  // that the device sends
   TileCounts tiles{};     // of its experts, see GroupedWork
 };
+
+// Of the busiest device of a group,
 [[nodiscard]] ExpertRows busiest_rows(const ExpertPart& part, double tokens);
+// and of any: of a part as that is, else of a device that has all experts.
+[[nodiscard]] ExpertRows expert_rows(const Experts& experts, const ExpertLoad& load, std::int64_t tokens);
 
 }  // namespace dculab

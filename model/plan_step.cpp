@@ -2,6 +2,7 @@
 
 #include "model/attention_work.hpp"
 #include "model/decoder_ops.hpp"
+#include "model/expert_shard.hpp"
 
 namespace dculab {
 namespace {
@@ -157,8 +158,11 @@ void plan_gathering(StepPlan& plan, const StepSizes& sizes) {
 
 // A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
 // has one, adds nothing.
-void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
+void plan_mlp_half(StepPlan& plan, StepSizes sizes) {
   const LayerKind& layer = sizes.layer();
+  ExpertRows rows;
+  if (layer.experts) rows = expert_rows(*layer.experts, sizes.options.expert_load, sizes.tokens);
+  sizes.expert_rows = &rows;
   const Dense& mlp = layer.mlp;
   const bool sequential = layer.block == BlockKind::sequential;
   if (layer.block != BlockKind::parallel)
@@ -179,7 +183,12 @@ void plan_mlp_half(StepPlan& plan, const StepSizes& sizes) {
 void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options) {
   std::int64_t logits_rows = 0;
   for (const SequenceSlice& sequence : plan.batch.sequences) logits_rows += sequence.num_logits;
-  StepSizes sizes{model, options, 0, plan.batch.num_tokens(), logits_rows, plan.batch.num_unwritten_tokens()};
+  StepSizes sizes{.model = model,
+                  .options = options,
+                  .kind = 0,
+                  .tokens = plan.batch.num_tokens(),
+                  .logits_rows = logits_rows,
+                  .unwritten = plan.batch.num_unwritten_tokens()};
   plan.ops.clear();
   plan.attention_split = options.attention_split;
   plan.filtered_logits = plan.batch.filters_logits ? logits_rows * model.vocab_size * model.tensor_parallel_size : 0;

@@ -15,7 +15,7 @@ namespace dculab::lower::dculab_gpu {
 // Columns of y that a workgroup of the kernel computes.
 [[nodiscard]] int expert_columns(const KernelId& kernel);
 
-// Cuts a launch of the products of all groups (of_all_experts) as our kernels do.
+// Cuts a launch of the products of all groups (extend_to_all_experts) as our kernels do.
 void cut_expert_product(const Op& op, const Device& device, Launch& launch);
 
 }  // namespace dculab::lower::dculab_gpu

@@ -6,6 +6,7 @@
 
 #include "lower/lower.hpp"
 #include "sim/compute/split_k.hpp"
+#include "sim/cost/alike_ops.hpp"
 #include "sim/cost/exchange_time.hpp"
 #include "sim/cost/smooth_max.hpp"
 #include "sim/cost/split_price.hpp"
@@ -35,12 +36,13 @@ using lower::Launch;
 struct InStep {
   double matmul_norm, other_norm;  // of the smooth maximum
   double launches_per_kernel;
-  bool has_layer_kinds = false;  // more than one
+  AlikeOps alike;
 
-  InStep(const Reached& reached, double launches)
+  InStep(const Reached& reached, double launches, std::span<const Op> ops)
       : matmul_norm(norm_of_overlap(reached.matmul_overlap)),
         other_norm(norm_of_overlap(reached.overlap)),
-        launches_per_kernel(launches) {}
+        launches_per_kernel(launches),
+        alike(ops) {}
 
   [[nodiscard]] double norm_of(OpKind kind) const { return kind == OpKind::matmul ? matmul_norm : other_norm; }
 };
@@ -61,42 +63,15 @@ struct InStep {
   return alone.seconds < all.seconds ? alone : all;
 }
 
-// Whether both do the same work, in layers of two kinds.
-[[nodiscard]] bool are_alike(const Op& a, const Op& b) {
-  const bool may_be = a.layer_kind != b.layer_kind && a.kind == b.kind && a.weight == b.weight && a.input == b.input &&
-                      a.m == b.m && a.n == b.n && a.k == b.k;
-  if (!may_be) return false;
-  Op other = b;
-  other.layer_kind = a.layer_kind;
-  other.count = a.count;
-  other.adds_layer_before = a.adds_layer_before;
-  return a == other;
-}
-
-// The op with its executions in layers of all kinds, which share one block table.
-[[nodiscard]] Op in_all_layers(const Op& op, std::span<const Op> later) {
-  Op all = op;
-  for (const Op& other : later)
-    if (are_alike(op, other)) all.count += other.count;
-  return all;
-}
-
-// What is alike in layers of several kinds is priced once.
+// What is alike in layers of several kinds, which share one block table, is priced once.
 [[nodiscard]] OpPrice price_next(const Machine& machine, const StepPlan& plan, Bytes footprint, const InStep& step,
-                                 std::span<const OpPrice> earlier) {
-  const std::size_t index = earlier.size();
+                                 std::size_t index) {
   const Op& op = plan.ops[index];
-  if (!step.has_layer_kinds) return price_op(machine, plan, op, footprint, step);
-  OpPrice price;
-  for (std::size_t other = 0; other < index; ++other)
-    if (are_alike(plan.ops[other], op)) {
-      price = earlier[other];
-      price.count = op.count;
-      return price;
-    }
-  price = price_op(machine, plan, in_all_layers(op, std::span(plan.ops).subspan(index + 1)), footprint, step);
-  price.count = op.count;
-  return price;
+  const int executions = step.alike.executions(index);
+  if (executions == op.count) return price_op(machine, plan, op, footprint, step);
+  Op all = op;
+  all.count = executions;
+  return price_op(machine, plan, all, footprint, step);
 }
 
 void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes footprint, OpPrice& price) {
@@ -179,23 +154,28 @@ Bytes step_footprint(const StepPlan& plan) {
 }
 
 OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint) {
-  return price_op(machine, plan, op, footprint, InStep(machine.stack.reached, 1));
+  return price_op(machine, plan, op, footprint, InStep(machine.stack.reached, 1, {}));
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
   const Bytes footprint = step_footprint(plan);
-  InStep step(machine.stack.reached, machine.stack.launches_per_kernel());
-  step.has_layer_kinds = std::ranges::any_of(plan.ops, [](const Op& op) { return op.layer_kind > 0; });
+  const InStep step(machine.stack.reached, machine.stack.launches_per_kernel(), plan.ops);
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
   price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
                sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
   if (machine.stack.host_per_block > Seconds{}) price.host += copying_tables(machine.stack, plan);
   price.seconds = price.host;
   price.ops.clear();
-  for (const Op& op : plan.ops) {
-    OpPrice& priced = price.ops.emplace_back(price_next(machine, plan, footprint, step, price.ops));
-    if (cold_share > 0) add_refill(machine, op, cold_share, footprint, priced);
-    price.seconds += priced.all_executions();
+  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
+    if (const auto first = step.alike.first(index))
+      price.ops.push_back(price.ops[*first]);
+    else
+      price.ops.push_back(price_next(machine, plan, footprint, step, index));
+    price.ops.back().count = plan.ops[index].count;
+  }
+  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
+    if (cold_share > 0) add_refill(machine, plan.ops[index], cold_share, footprint, price.ops[index]);
+    price.seconds += price.ops[index].all_executions();
   }
   const Seconds waiting = waiting_for_launches(machine.stack, plan.batch, price, price.seconds - price.host);
   price.host += waiting;
