@@ -118,13 +118,16 @@ void plan_dense(StepPlan& plan, const StepSizes& whole) {
       sizes, format, sizes.tokens, hidden, mlp.intermediate_size, bias));
 }
 
-// Norms that experts have beside those of the layer: of what the router gets, and the experts; of what the MLP for all
-// tokens gave, and the experts.
-void plan_norms_of_experts(StepPlan& plan, const StepSizes& sizes) {
-  for (const char* name : {"router_norm", "experts_norm"})
+// A norm that experts have beside those of the layer: of what the router gets, or the experts,
+void plan_norm_before_experts(StepPlan& plan, const StepSizes& sizes, const char* name) {
+  if (sizes.layer().experts && sizes.layer().experts->own_norms)
     plan.ops.push_back(
         plan_norm({name, WeightSlot::mlp_norm, Buffer::residual, Buffer::normed}, sizes, sizes.tokens, {}));
-  for (const char* name : {"shared_post_norm", "experts_post_norm"})
+}
+
+// and of what the MLP for all tokens gave, or the experts.
+void plan_norm_after_experts(StepPlan& plan, const StepSizes& sizes, const char* name) {
+  if (sizes.layer().experts && sizes.layer().experts->own_norms)
     plan.ops.push_back(
         plan_norm({name, WeightSlot::mlp_post_norm, Buffer::projected, Buffer::projected}, sizes, sizes.tokens, {}));
 }
@@ -133,11 +136,12 @@ void plan_norms_of_experts(StepPlan& plan, const StepSizes& sizes) {
 void plan_experts(StepPlan& plan, const StepSizes& sizes) {
   const Experts& experts = *sizes.layer().experts;
   const int hidden = sizes.model.hidden_size, width = experts.intermediate_size;
-  if (experts.own_norms) plan_norms_of_experts(plan, sizes);
+  plan_norm_before_experts(plan, sizes, "router_norm");
   plan.ops.push_back(plan_matmul({"router", WeightSlot::router, Buffer::normed, Buffer::router_logits}, sizes,
                                  {sizes.model.dtype, 0}, of_own_tokens(sizes).tokens, experts.num_experts, hidden,
                                  bias_if(experts.bias)));
   plan.ops.push_back(plan_route(sizes));
+  plan_norm_before_experts(plan, sizes, "experts_norm");
   if (experts.part) plan.ops.push_back(plan_token_exchange(OpKind::dispatch_tokens, sizes));
   plan.ops.push_back(
       plan_expert_matmul({"experts_gate_up_proj", WeightSlot::expert_up_proj, Buffer::normed, Buffer::expert_up}, sizes,
@@ -170,7 +174,9 @@ void plan_mlp_half(StepPlan& plan, StepSizes sizes) {
                    {sequential ? Buffer::projected : Buffer::none}, false);
   if (layer.experts) plan_experts(plan, sizes);
   if (mlp.intermediate_size > 0) plan_dense(plan, sizes);
+  plan_norm_after_experts(plan, sizes, "shared_post_norm");
   if (layer.experts) plan.ops.push_back(plan_combine(sizes));
+  plan_norm_after_experts(plan, sizes, "experts_post_norm");
   if (layer.experts && layer.experts->part)
     plan_gathering(plan, sizes);
   else

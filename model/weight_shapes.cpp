@@ -104,7 +104,7 @@ void add_experts(WeightShapes& weights, int hidden, const Experts& experts) {
       {.slot = WeightSlot::router, .rows = count, .columns = hidden, .has_bias = experts.bias, .is_plain = true});
   if (experts.correction_bias) weights.add({.slot = WeightSlot::router, .part = kCorrectionBias, .rows = count});
   if (experts.own_norms) {  // a factor of each expert, and of each value of the router's input
-    weights.add({.slot = WeightSlot::router, .part = kCorrectionBias, .rows = count});
+    weights.add({.slot = WeightSlot::router, .part = kExpertScale, .rows = count});
     weights.add({.slot = WeightSlot::router, .part = kRouterScale, .rows = hidden});
     weights.add({.slot = WeightSlot::mlp_norm, .part = 1, .rows = hidden});
     for (const std::size_t part : {1U, 2U})

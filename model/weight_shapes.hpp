@@ -14,6 +14,7 @@ namespace dculab {
 inline constexpr std::size_t kQ = 0, kK = 1, kV = 2;  // of qkv_proj
 inline constexpr std::size_t kGate = 0, kUp = 1;      // of a gated MLP's up_proj; a plain MLP has one part
 inline constexpr std::size_t kCorrectionBias = 1;     // of a router, beside its matrix
+inline constexpr std::size_t kExpertScale = 1;        // of a router without correction bias, of each expert's output
 inline constexpr std::size_t kRouterScale = 2;        // of a router, of its input
 inline constexpr std::size_t kPositionPart = 1;       // of embed_tokens, beside the tokens' own
 inline constexpr std::size_t kIndexer = 1;            // of projections and norms that attention's indexer has too

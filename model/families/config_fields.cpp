@@ -164,6 +164,7 @@ Position read_rope(const JsonFields& config, int head_dim, double default_theta)
 
 Position read_rope_of(const JsonFields& config, std::string_view layer_type, int head_dim, double default_theta) {
   Position position{.rope_theta = default_theta};
+  read_rotary_dim(config, head_dim, position);  // of the types whose set does not say
   const auto parameters = config.object("rope_parameters");
   if (!parameters) return position;
   if (!parameters->has(kFull) && !parameters->has(kSliding))

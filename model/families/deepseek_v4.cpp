@@ -19,11 +19,14 @@ struct CompressRates {
   int sparse = 4, heavy = 128;
 };
 
+// compress_rates, over which the older keys of single rates go.
 [[nodiscard]] CompressRates read_compress_rates(const JsonFields& config) {
   CompressRates rates;
   const auto nested = config.object("compress_rates");
   rates.sparse = nested ? read_size(*nested, {kSparse.data()}, rates.sparse) : rates.sparse;
   rates.heavy = nested ? read_size(*nested, {kHeavy.data()}, rates.heavy) : rates.heavy;
+  rates.sparse = read_size(config, {"compress_rate_csa"}, rates.sparse);
+  rates.heavy = read_size(config, {"compress_rate_hca"}, rates.heavy);
   return rates;
 }
 
@@ -41,7 +44,9 @@ struct CompressRates {
   } else if (config.has("compress_ratios")) {
     ratios = config.integers("compress_ratios");
     const auto is_known = [&rates](int ratio) { return ratio == 0 || ratio == rates.sparse || ratio == rates.heavy; };
-    if (!std::ranges::all_of(ratios, is_known)) config.refuse("compress_ratios", "must have 0, 4 and 128 alone");
+    if (!std::ranges::all_of(ratios, is_known))
+      config.refuse("compress_ratios",
+                    "must have 0, " + std::to_string(rates.sparse) + " and " + std::to_string(rates.heavy) + " alone");
   } else {
     for (int layer = 0; layer < num_layers; ++layer)
       ratios.push_back(layer >= 2 && layer % 2 != 0 ? rates.sparse : rates.heavy);
@@ -52,10 +57,10 @@ struct CompressRates {
   return ratios;
 }
 
-// Values of a head that are rotated.
+// Values of a head that are rotated: partial_rotary_factor, else qk_rope_head_dim of older files.
 [[nodiscard]] int read_rotated(const JsonFields& config, int head_dim) {
   constexpr const char* kFactor = "partial_rotary_factor";
-  if (config.has("qk_rope_head_dim")) return read_size(config, {"qk_rope_head_dim"});
+  if (!config.has(kFactor) && config.has("qk_rope_head_dim")) return read_size(config, {"qk_rope_head_dim"});
   const double rotated = head_dim * read_positive(config, kFactor, 64.0 / 512);
   if (!(rotated >= 2 && rotated <= head_dim)) config.refuse(kFactor, "must leave a head 2 values to rotate");
   return static_cast<int>(rotated);

@@ -228,6 +228,24 @@ TEST_CASE("experts in FP4 stand beside matrices in FP8, unless another format is
   CHECK(model.slot_format(WeightSlot::expert_up_proj, kind, int4) == int4);
 }
 
+TEST_CASE("DeepSeek-V4's older keys give the tokens of an entry, and the rotated part of a head", "[compressed]") {
+  const auto ratios_of = [](const char* fields) {
+    std::vector<int> ratios;
+    const ModelShape model = read(fields);
+    for (int layer = 0; layer < 4; ++layer) ratios.push_back(model.layer(layer).compressed()->compress_ratio);
+    return ratios;
+  };
+  CHECK(ratios_of(R"(, "compress_rate_csa": 8, "compress_rate_hca": 64, "compress_ratios": [0, 8, 64, 8])") ==
+        std::vector{0, 8, 64, 8});
+  CHECK(ratios_of(R"(, "compress_rates": {"compressed_sparse_attention": 16, "heavily_compressed_attention": 64},
+                      "compress_rate_csa": 8, "compress_ratios": [0, 8, 64, 8])") == std::vector{0, 8, 64, 8});
+  const auto rotated = [](const char* fields) {
+    return read(std::string(fields).c_str()).layer(0).compressed()->qk_rope_head_dim;
+  };
+  const int head_dim = read("").layer(0).compressed()->head_dim;
+  CHECK(rotated(R"(, "partial_rotary_factor": 0.5)") == head_dim / 2);
+}
+
 TEST_CASE("what DeepSeek-V4 does not know is refused", "[compressed]") {
   const auto refuses = [](const char* fields, const char* message) {
     CHECK_THROWS_WITH(read(fields), ContainsSubstring(message));

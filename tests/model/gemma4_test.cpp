@@ -1,6 +1,7 @@
 // Gemma 4: heads that differ by kind of layer, V from K's projection, experts beside the MLP.
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "model/model_config.hpp"
 #include "model/plan_step.hpp"
@@ -75,6 +76,14 @@ TEST_CASE("Gemma 4's experts stand beside its MLP, with norms of their own", "[g
   CHECK(model.kinds[0].mlp.intermediate_size == 128);
   CHECK(model.kinds[0].experts->intermediate_size == 24);
   const StepPlan plan = decode(model);
+  std::vector<std::string> order;
+  for (const Op& op : plan.ops)
+    if (op.layer_kind == 0 && (op.name.starts_with("experts_") || op.name.starts_with("router") ||
+                               op.name == "shared_post_norm" || op.name == "down_proj" || op.name == "combine_experts"))
+      order.emplace_back(op.name);
+  CHECK(order == std::vector<std::string>{"router_norm", "router", "experts_norm", "experts_gate_up_proj",
+                                          "experts_gelu_and_mul", "experts_down_proj", "down_proj", "shared_post_norm",
+                                          "combine_experts", "experts_post_norm"});
   for (const char* name : {"router_norm", "experts_norm", "shared_post_norm", "experts_post_norm", "mlp_post_norm"})
     CHECK(find(plan, name, 0).kind == OpKind::rms_norm);
   CHECK(find(plan, "gate_up_proj", 0).n == 256);
