@@ -105,10 +105,10 @@ bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
 bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device) { return kernel.serves(op, device); }
 
 // The router has no weights of experts: who would do their products sorts for them.
-bool serves(const ExpertKernel& kernel, const Op& op, const Device& device) {
+bool serves(const ExpertKernel& kernel, const Op& op, std::int64_t tokens, const Device& device) {
   const bool is_product = op.weight == WeightSlot::expert_up_proj || op.weight == WeightSlot::expert_down_proj;
   if (!kernel.runs_on(device) || !(is_product || op.kind == OpKind::route_tokens)) return false;
-  if (is_product && op.m < kernel.fewest_rows) return false;
+  if (is_product && tokens <= kernel.most_vector_tokens) return false;
   return !is_product || kernel.formats.empty() || format_of(kernel.formats, op, device) != nullptr;
 }
 
@@ -198,10 +198,10 @@ const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& o
   return is_nvidia(device) ? nccl::kNccl : nccl::kRccl;
 }
 
-const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
+const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, std::int64_t tokens, const Device& device) {
   if (device.kind == DeviceKind::cpu) return nullptr;
-  const auto found =
-      std::ranges::find_if(kernels.experts, [&](const ExpertKernel* each) { return serves(*each, op, device); });
+  const auto found = std::ranges::find_if(kernels.experts,
+                                          [&](const ExpertKernel* each) { return serves(*each, op, tokens, device); });
   return found == kernels.experts.end() ? nullptr : *found;
 }
 

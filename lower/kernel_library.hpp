@@ -101,7 +101,7 @@ struct ExpertKernel {
   ExpertTile (*tile)(const Op&, std::int64_t tokens, const Device&);
   int sorting_kernels = 2;             // launched to choose experts and to sort the rows by them
   double sorting_loads_of_expert = 0;  // loads and stores in memory, for each expert, that wait for one another
-  int fewest_rows = 0;                 // of all experts, that it serves
+  int most_vector_tokens = 0;          // of a step, up to which a kernel for vectors does the products instead
   bool waits = false;                  // a workgroup waits for a slab before it works on it
 };
 
@@ -192,7 +192,8 @@ struct Kernels {
 [[nodiscard]] bool serves(const MatmulKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] bool serves(const AttentionKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device);
-[[nodiscard]] bool serves(const ExpertKernel& kernel, const Op& op, const Device& device);
+// `tokens`: of the step.
+[[nodiscard]] bool serves(const ExpertKernel& kernel, const Op& op, std::int64_t tokens, const Device& device);
 
 // How products with such weights take the activations: as the checkpoint asks where product kernels of the program do
 // so on the device, and its kernels of experts where the model has any; else as they are.
@@ -215,8 +216,9 @@ struct Kernels {
 // The first that serves `op`; NCCL where none does, and on AMD's and Hygon's devices RCCL.
 [[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
-// That runs the products of experts, or the choice of them, on a GPU; none: `matmul` does.
-[[nodiscard]] const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
+// That runs the products of experts, or the choice of them, on a GPU, in a step of so many tokens; none: `matmul` does.
+[[nodiscard]] const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, std::int64_t tokens,
+                                                   const Device& device);
 
 // DeepEP's, of few tokens those without delay: no other program's kernels are known.
 [[nodiscard]] const ExchangeKernel& exchange_kernel_of(const Op& op, const Device& device);

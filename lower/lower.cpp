@@ -48,7 +48,8 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
   }
   if (chosen.collective == nullptr) {
     lower_elementwise(op, device, launch);
-    const ExpertKernel* sorts = op.kind == OpKind::route_tokens ? expert_kernel_of(kernels, op, device) : nullptr;
+    const ExpertKernel* sorts =
+        op.kind == OpKind::route_tokens ? expert_kernel_of(kernels, op, step.batch.num_tokens(), device) : nullptr;
     if (sorts != nullptr) sort_by_expert(op, *sorts, launch);
     return;
   }
@@ -121,7 +122,8 @@ void lower_whole(const Op& op, const ExpertKernel* experts, const StepPlan& step
 
 Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
   Launch launch;
-  const ExpertKernel* experts = op.groups.count > 0 ? expert_kernel_of(kernels, op, device) : nullptr;
+  const ExpertKernel* experts =
+      op.groups.count > 0 ? expert_kernel_of(kernels, op, step.batch.num_tokens(), device) : nullptr;
   if (op.groups.count == 0 || experts != nullptr) {
     lower_whole(op, experts, step, device, kernels, launch);
     return launch;

@@ -88,7 +88,7 @@ constexpr ExpertKernel kExperts{.name = "llama_cpp_experts",
                                 .runs_on = runs_on_gpus,
                                 .formats = kQuantized,
                                 .tile = expert_tile,
-                                .fewest_rows = kGemvRows * kGemvRows,
+                                .most_vector_tokens = kGemvRows,
                                 .waits = true};
 
 constexpr AttentionKernel kPerHead{.name = "llama_cpp_per_head",

@@ -10,8 +10,9 @@
 //                              256 tokens; prefill in tiles of 128 tokens
 //   llama_cpp_experts          products of all experts (mmq.cu with ids). The tile is the smallest of those that need
 //                              the fewest tiles if all tokens went to one expert, so 16 rows of an expert are padded
-//                              to 64 where there are 512 tokens; a tile has 256 values of k in LDS. Up to 8 tokens are
-//                              matrix-vector products of each expert
+//                              to 64 where there are 512 tokens; a tile has 256 values of k in LDS. Up to 8 tokens of a
+//                              step are matrix-vector products of each expert (mmvq.cu, get_mmvq_mmid_max_batch: 4 to 8
+//                              by format and device, 8 where it says nothing)
 //   llama_cpp_flash_attention  -fa: up to 8 query heads of a group together, contexts split so that the device is full:
 //                              fattn-common.cuh, launch_fattn
 //

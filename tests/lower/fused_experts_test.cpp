@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lower/gemm/kernels.hpp"
+#include "lower/llama_cpp/kernels.hpp"
 #include "lower/lower.hpp"
 #include "model/plan_step.hpp"
 #include "tests/sim/machines.hpp"
@@ -20,10 +21,10 @@ struct Mixture {
   StepPlan plan;
   Device device = sim::test::mi50_like();
 
-  explicit Mixture(int tokens, Dtype weights = Dtype::bf16, const ExpertLoad& load = {}) {
+  explicit Mixture(int tokens, Dtype weights = Dtype::bf16, const ExpertLoad& load = {}, int experts = kExperts) {
     ModelShape model = sim::test::llama_3_8b();
     model.kinds[0].experts =
-        Experts{.num_experts = kExperts, .num_experts_per_tok = kPerToken, .intermediate_size = kWidth};
+        Experts{.num_experts = experts, .num_experts_per_tok = kPerToken, .intermediate_size = kWidth};
     model.kinds[0].mlp.intermediate_size = 0;
     EngineOptions options;
     options.weights = {weights, weights == Dtype::int4 ? 128 : 0};
@@ -98,7 +99,7 @@ TEST_CASE("weights that the kernel does not take are each expert's product by th
   const Mixture mixture(64, Dtype::int4);
   CHECK(expert_kernel_of(
             {.matmul = {}, .attention_prefill = {}, .attention_decode = {}, .experts = {&fused_experts::kTuned}},
-            mixture.op("experts_down_proj"), mixture.device) == nullptr);
+            mixture.op("experts_down_proj"), 64, mixture.device) == nullptr);
   CHECK(mixture.launch("experts_down_proj", fused_experts::kTuned).arithmetic.issued.value() == 0);
 }
 
@@ -107,6 +108,20 @@ TEST_CASE("a sort by loops over the experts waits for memory in each of them") {
   CHECK(mixture.launch("route_tokens", fused_experts::kByValue).chained_loads == 4 * kExperts);
   CHECK(mixture.launch("route_tokens", fused_experts::kTuned).chained_loads == 0);
   CHECK(mixture.launch("route_tokens", fused_experts::kTuned).kernels == 3);
+}
+
+// A step's 8 tokens, however many rows the experts get of them.
+TEST_CASE("llama.cpp multiplies for all experts at once where a step has more than 8 tokens") {
+  const auto takes = [](int tokens) {
+    const Mixture mixture(tokens, Dtype::int4);
+    const Kernels kernels{
+        .matmul = {}, .attention_prefill = {}, .attention_decode = {}, .experts = {&llama_cpp::kExperts}};
+    return expert_kernel_of(kernels, mixture.op("experts_down_proj"), tokens, mixture.device) != nullptr;
+  };
+  CHECK_FALSE(takes(1));
+  CHECK_FALSE(takes(8));  // 32 rows
+  CHECK(takes(9));        // 36 rows
+  CHECK(takes(16));
 }
 
 }  // namespace dculab::lower::test
