@@ -11,6 +11,8 @@ namespace {
 
 [[nodiscard]] double touched(const Op& op) { return std::max(1.0, op.groups.touched); }
 
+constexpr int kScratchpadSortingKernels = 3;  // the choice of experts, a fill, the sort
+
 constexpr Bytes kExpertStep{32};  // of a row, that matrix instructions take at a time
 
 void set_expert_arithmetic(const Op& op, const ExpertTile& tile, const Tiles& cuts, const Device& device,
@@ -69,8 +71,16 @@ void lower_experts(const Op& op, const ExpertKernel& kernel, std::int64_t tokens
 }
 
 void sort_by_expert(const Op& op, const ExpertKernel& kernel, Launch& launch) {
+  const double experts = static_cast<double>(op.n);
   launch.kernels = kernel.sorting_kernels;
-  launch.chained_loads = kernel.sorting_loads_of_expert * static_cast<double>(op.n);
+  if (op.n >= kernel.sorts_in_scratchpad_below) {
+    launch.chained_loads = kernel.sorting_loads_of_expert * experts;
+    return;
+  }
+  constexpr double kBytesOfChoice = 12;  // a weight, an expert, a place
+  const double choices = op.operands()[1].unique / Bytes(kBytesOfChoice);
+  launch.kernels = kScratchpadSortingKernels;
+  launch.chained_steps = 2 * (experts + std::ceil(choices / experts));
 }
 
 Op of_one_expert(const Op& op) {

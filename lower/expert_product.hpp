@@ -28,7 +28,9 @@ void extend_to_all_experts(const Op& op, Launch& launch);
 // Fills in a launch that asks for each byte once. Precondition: op.groups.count > 0.
 void lower_experts(const Op& op, const ExpertKernel& kernel, std::int64_t tokens, const Device& device, Launch& launch);
 
-// The choice of experts, and the sort of rows by them, of a launch that is filled in as our own.
+// The choice of experts, and the sort of rows by them, of a launch that is filled in as our own. One workgroup that
+// sorts in its scratchpad counts each thread's choices, adds up an expert's counts over the threads, then all experts'
+// counts, and counts the choices once more: each of them step by step.
 void sort_by_expert(const Op& op, const ExpertKernel& kernel, Launch& launch);
 
 }  // namespace dculab::lower

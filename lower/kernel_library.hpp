@@ -101,6 +101,7 @@ struct ExpertKernel {
   ExpertTile (*tile)(const Op&, std::int64_t tokens, const Device&);
   int sorting_kernels = 2;             // launched to choose experts and to sort the rows by them
   double sorting_loads_of_expert = 0;  // loads and stores in memory, for each expert, that wait for one another
+  int sorts_in_scratchpad_below = 0;   // so many experts: by one workgroup, a thread an expert
   int most_vector_tokens = 0;          // of a step, up to which a kernel for vectors does the products instead
   bool waits = false;                  // a workgroup waits for a slab before it works on it
 };

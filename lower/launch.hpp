@@ -169,6 +169,7 @@ struct Launch {
   double waits_for_table = 0;  // loads of block-table entries that data waits for, over all workgroups,
   double entries_at_once = 0;  // and entries that such a load asks for
   double chained_loads = 0;    // from the last cache that wait for one another, on the way to the end
+  double chained_steps = 0;    // the same in the scratchpad of a unit
   double loads_before = 0;     // of a workgroup, that wait for one another before its first tile
   // A product by tiles may be split along k into this many parts, which run at once; a second kernel adds their sums of
   // `sums` values each.

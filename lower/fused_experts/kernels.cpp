@@ -117,6 +117,7 @@ constexpr ExpertKernel kByValue{.name = "vllm_fused_experts_by_value",
                                 .tile = by_value_tile,
                                 .sorting_kernels = 5,
                                 .sorting_loads_of_expert = 4,
+                                .sorts_in_scratchpad_below = 224,
                                 .waits = true};
 
 constexpr ExpertKernel kFlagGemsWidening{.name = "flaggems_fused_experts",

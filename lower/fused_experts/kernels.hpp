@@ -15,8 +15,9 @@
 //                                from its times, 380 ns a slab of 16 x 32 and 520 of 64 x 64 on each unit of BW1000,
 //                                the same for each value (flagos-ai/FlagGems-vllm pull request 797). It sorts
 //                                by loops over the experts, in each of which a load waits for the store before it
-//                                (moe_align_block_size_stage2 and _stage3 in Triton). The program does so from 224
-//                                experts on; with fewer the price takes the same, which is few loads
+//                                (moe_align_block_size_stage2 and _stage3 in Triton). Of fewer than 224 experts it
+//                                sorts in the LDS of one workgroup instead (csrc/moe_align_block_size_kernels.cu of
+//                                vllm-project/vllm@0bb745fd, moe_align_block_size of fused_moe.py)
 //   flaggems_fused_experts       FlagGems' own for int4 on DCUs, which widens a weight in each workgroup that needs it:
 //                                src/flaggems_vllm/runtime/backend/_hygon/fused/fused_marlin_moe.py of
 //                                flagos-ai/FlagGems-vllm@7a44b285. Triton 3.9 makes 13.1 to 14.2 instructions a weight

@@ -47,6 +47,7 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
   price.lookups = launch.waits_for_table * table_look_up(machine, launch.entries_at_once) / price.parallel.concurrent;
   price.chain = (launch.chained_loads + price.parallel.rounds * launch.loads_before) *
                 machine.memory[machine.memory.size() > 1 ? machine.memory.size() - 2 : 0].latency;
+  if (launch.chained_steps > 0) price.chain += launch.chained_steps * scratchpad_latency(machine);
   const int kernels =
       price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 && !launch.adds_in_place ? 1 : 0);
   const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;

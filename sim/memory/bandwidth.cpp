@@ -28,10 +28,12 @@ Seconds latency_time(const Machine& machine, const lower::Launch& launch, const 
   if (launch.slabs == 0) return read * latency / bytes_in_flight(machine, launch, parallel);
   const MemoryLevel& first = machine.memory.front();
   const Seconds fetching = latency + launch.slab / (first.bandwidth / machine.compute_units);
-  const Seconds scratchpad = (1 + launch.slab_steps) * kScratchpad * first.latency;
+  const Seconds scratchpad = (1 + launch.slab_steps) * scratchpad_latency(machine);
   const double one_by_one = launch.grid.workgroups * launch.slabs / parallel.concurrent;
   return one_by_one * (fetching / launch.slabs_ahead + scratchpad);
 }
+
+Seconds scratchpad_latency(const Machine& machine) { return kScratchpad * machine.memory.front().latency; }
 
 PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving) {
   PerLevel<Bytes> going_on = arriving;  // no more of what is asked for than at the level above

@@ -48,6 +48,9 @@ using PerLevel = std::array<T, kMaxMemoryLevels>;  // [machine.memory.size()] us
 [[nodiscard]] Seconds latency_time(const Machine& machine, const lower::Launch& launch, const Parallelism& parallel,
                                    Bytes read, Seconds latency);
 
+// Of a step in the scratchpad of a unit, which the next one waits for.
+[[nodiscard]] Seconds scratchpad_latency(const Machine& machine);
+
 // T(l) for every level, from the bytes that arrive at each. T(0) is the effective latency of the op.
 [[nodiscard]] PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving);
 

@@ -103,9 +103,16 @@ TEST_CASE("weights that the kernel does not take are each expert's product by th
   CHECK(mixture.launch("experts_down_proj", fused_experts::kTuned).arithmetic.issued.value() == 0);
 }
 
-TEST_CASE("a sort by loops over the experts waits for memory in each of them") {
+TEST_CASE("a sort by loops over the experts waits for memory in each of them, or of few in the scratchpad") {
+  const Launch many = Mixture(8, Dtype::bf16, {}, 224).launch("route_tokens", fused_experts::kByValue);
+  CHECK(many.chained_loads == 4 * 224);
+  CHECK(many.chained_steps == 0);
+  CHECK(many.kernels == 5);
+  const Launch few = Mixture(100, Dtype::bf16, {}, 223).launch("route_tokens", fused_experts::kByValue);
+  CHECK(few.chained_loads == 0);
+  CHECK(few.chained_steps == 2 * (223 + std::ceil(100.0 * kPerToken / 223)));
+  CHECK(few.kernels == 3);
   const Mixture mixture(8);
-  CHECK(mixture.launch("route_tokens", fused_experts::kByValue).chained_loads == 4 * kExperts);
   CHECK(mixture.launch("route_tokens", fused_experts::kTuned).chained_loads == 0);
   CHECK(mixture.launch("route_tokens", fused_experts::kTuned).kernels == 3);
 }
