@@ -6,7 +6,9 @@
 //
 // Programs that multiply for all experts in one launch (ExpertKernel) cut tiles of one expert's rows. How many there
 // are follows from the load: experts get different numbers of rows, and an expert's last tile is not full
-// (core/expert_load.hpp). Padding is multiplied, and staged, but not loaded.
+// (core/expert_load.hpp). Padding is multiplied, and staged, but not loaded. The expert with the most rows bounds
+// nothing beyond that: each of its tiles is a workgroup of its own, which goes through k as those of others do. Where
+// devices share experts, the device with the most rows is the one that is priced (model/expert_shard.hpp).
 //
 //   workgroups   = tiles * columns of tiles, each in as many as k has parts
 //   instructions = workgroups * k * (rows of a tile * per value + columns of a tile * (per value + per weight))
