@@ -6,6 +6,7 @@
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 #include "lower/dculab_gpu/expert_product.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/dculab_gpu/latent_expansion.hpp"
 #include "lower/dculab_gpu/streams.hpp"
 #include "lower/delta_rule.hpp"
 #include "lower/elementwise.hpp"
@@ -33,6 +34,9 @@ void add_accesses(const Op& op, Launch& launch) {
         .runs_in_step = static_cast<double>(std::max(1, op.attention.num_kv_heads))};
 }
 
+// Whether a launch is that of the op, or of one expert's product, from which that of all follows.
+enum class Extent : std::uint8_t { op, one_expert };
+
 void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels, Launch& launch) {
   const ChosenKernel chosen = kernel_for(kernels, op, device);
   const bool multiplies = chosen.matmul != nullptr || chosen.attention != nullptr;
@@ -59,15 +63,17 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
 
 // What is known of our own GPU kernels: registers and LDS as compiled, which stand for those of other libraries too
 // unless their tiles are known, and what they ask memory for.
-void add_what_is_known(const Op& op, const Device& device, bool are_ours, Launch& launch) {
+void add_what_is_known(const Op& op, Extent extent, const StepPlan& step, const Device& device, bool are_ours,
+                       Launch& launch) {
   if (!are_ours && device.kernel_target.empty()) return;
   const int heads = op.kind == OpKind::attention_decode ? static_cast<int>(launch.arithmetic.rows) : 1;
   const dculab_gpu::KernelId id = dculab_gpu::kernel_of(op, device.waves.wave_size, heads);
   const auto compiled = dculab_gpu::compiled_resources(device.kernel_target, id);
   if (compiled && !launch.knows_resources && launch.slabs == 0) launch.resources = *compiled;
-  if (!are_ours) return;
-  launch.kernels += dculab_gpu::latent_launches(op);
+  if (!are_ours || extent == Extent::one_expert) return;
+  launch.kernels += static_cast<int>(dculab_gpu::latent_launches(op, step));
   dculab_gpu::add_streams(launch.streams, op, id, launch.parts);
+  if (launch.streams.count > 0) dculab_gpu::add_expansion(launch.streams, op, step);
 }
 
 // Written and read once more, by nobody else: as the output counts it.
@@ -99,13 +105,12 @@ void add_entry_kernels(const Op& op, const EntryWork& work, Launch& launch) {
   if (op.kind == OpKind::mix_streams && op.input == Buffer::projected) launch.kernels += work.half_kernels;
 }
 
-// A kernel for the whole op, or for one expert's product.
-void lower_whole(const Op& op, const ExpertKernel* experts, const StepPlan& step, const Device& device,
-                 const Kernels& kernels, Launch& launch) {
+void lower_to(Launch& launch, const Op& op, Extent extent, const ExpertKernel* experts, const StepPlan& step,
+              const Device& device, const Kernels& kernels) {
   add_accesses(op, launch);
   experts != nullptr ? lower_experts(op, *experts, step.batch.num_tokens(), device, launch)
                      : lower_by_kind(op, step, device, kernels, launch);
-  if (device.kind == DeviceKind::gpu) add_what_is_known(op, device, are_ours(kernels), launch);
+  if (device.kind == DeviceKind::gpu) add_what_is_known(op, extent, step, device, are_ours(kernels), launch);
   add_unfused(op, kernels.unfused, device, launch);
   add_entry_kernels(op, kernels.entries, launch);
   if (device.kind == DeviceKind::cpu) {
@@ -125,10 +130,10 @@ Launch lower(const Op& op, const StepPlan& step, const Device& device, const Ker
   const ExpertKernel* experts =
       op.groups.count > 0 ? expert_kernel_of(kernels, op, step.batch.num_tokens(), device) : nullptr;
   if (op.groups.count == 0 || experts != nullptr) {
-    lower_whole(op, experts, step, device, kernels, launch);
+    lower_to(launch, op, Extent::op, experts, step, device, kernels);
     return launch;
   }
-  lower_whole(of_one_expert(op), nullptr, step, device, kernels, launch);
+  lower_to(launch, of_one_expert(op), Extent::one_expert, nullptr, step, device, kernels);
   extend_to_all_experts(op, launch);
   if (device.kind == DeviceKind::gpu && are_ours(kernels)) dculab_gpu::cut_expert_product(op, device, launch);
   return launch;

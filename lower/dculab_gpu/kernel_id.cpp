@@ -174,10 +174,4 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
   return {};
 }
 
-int latent_launches(const Op& op) {
-  if (op.kind == OpKind::rope_and_cache) return op.attention.is_latent ? 1 : 0;
-  if (op.weight != WeightSlot::kv_b_proj || op.groups.count > 0) return 0;
-  return static_cast<int>(3 * ((op.m + kExpandedPiece - 1) / kExpandedPiece) - 1);
-}
-
 }  // namespace dculab::lower::dculab_gpu

@@ -65,10 +65,6 @@ struct KernelId {
 // and so is route_tokens; the first stands for all. A product that expands latents has kernels before and after it.
 [[nodiscard]] KernelId kernel_of(const Op& op, int wave_size, int heads_per_workgroup);
 
-// Launches that MLA's ops take beside those of other models: to rotate and cache, a third; to expand latents, piece by
-// piece, one before and one after each product.
-[[nodiscard]] int latent_launches(const Op& op);
-
 // The name that the compiler gives it: "gemv_kernel<64, 8, Half, Bf16>". Empty for Kernel::none.
 [[nodiscard]] std::string name(const KernelId& id);
 

@@ -46,8 +46,9 @@ inline constexpr int kAbsorbLaneColumns = 8;
 
 // Heads of what latents expand to, as attention of prefill has them; smaller ones are filled up with zeros.
 inline constexpr int kExpandedHeadDim = 192, kExpandedValueDim = 128;
-inline constexpr int kExpandedBlock = 256;   // tokens of a KV block of them
-inline constexpr int kExpandedPiece = 1024;  // tokens that one product expands
+inline constexpr int kExpandedBlock = 256;                                   // tokens of a KV block of them
+inline constexpr int kExpandedPiece = 1024;                                  // tokens that one product expands
+inline constexpr std::int64_t kMostExpandedBytes = std::int64_t{256} << 20;  // at a time; one head's at least
 
 [[nodiscard]] constexpr std::int64_t expanded_bytes(int context, int heads) {
   const std::int64_t tokens = std::int64_t{ceiling_quotient(context, kExpandedBlock)} * kExpandedBlock;

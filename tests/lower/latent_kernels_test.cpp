@@ -191,6 +191,36 @@ TEST_CASE("a delta net decodes by sequence, head and columns, and prefills by ch
   CHECK(prefill.arithmetic.pipe == Pipe::matmul);
 }
 
+TEST_CASE("our own kernels expand a sequence's heads part by part, and piece by piece", "[latents]") {
+  const Device device = mi50_like();
+  const auto launch_of = [&device](int batch, int tokens, std::string_view name) {
+    const StepPlan plan = plan_of(with_latents(), Phase::prefill, batch, tokens);
+    return lower(*std::ranges::find(plan.ops, name, [](const Op& op) { return op.name; }), plan, device, {});
+  };
+  // A head of 100,000 tokens is 64.1 MB, of which 256 MiB hold 4.
+  CHECK(launch_of(1, 2048, "kv_b_proj").kernels == 3 * 2);
+  CHECK(launch_of(5, 100, "kv_b_proj").kernels == 3 * 5);
+  CHECK(launch_of(5, 100, "attention_prefill").kernels == 5);
+  CHECK(launch_of(1, 100000, "kv_b_proj").kernels == 3 * (128 / 4) * 98);
+  CHECK(launch_of(1, 100000, "attention_prefill").kernels == 128 / 4);
+
+  const Launch one = launch_of(1, 1000, "kv_b_proj");
+  double read = 0, written = 0;
+  for (const Stream& stream : one.streams.all()) {
+    if (stream.role == OperandRole::activation) read += stream.unique.value();
+    if (stream.role == OperandRole::output) written += stream.unique.value();
+  }
+  CHECK(read == 2.0 * 1000 * (512 + 512 + 128 * 256));  // gathered, multiplied, stored
+  CHECK(written == 2.0 * 1000 * (512 + 128 * 256 + 128 * (192 + 128)));
+}
+
+TEST_CASE("an absorbed product of ours is one launch", "[latents]") {
+  const StepPlan plan = plan_of(with_latents(), Phase::decode, 3, 4096);
+  for (const std::string_view name : {"absorb_k", "absorb_v"})
+    CHECK(lower(*std::ranges::find(plan.ops, name, [](const Op& op) { return op.name; }), plan, mi50_like(), {})
+              .kernels == 1);
+}
+
 TEST_CASE("our own kernels of latents are those that run, in tiles of 16 rows of heads and tokens", "[latents]") {
   const Device device = mi50_like();
   const auto kernel = [](const StepPlan& plan, std::string_view op) {
