@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "kernels/cpu/packed_weights.hpp"
 
 namespace dculab::engine {
+using namespace lower::dculab_cpu;
+
 namespace {
 
 // To exactly that size. Old values are freed first: nobody reads them, and both together would exceed the bound.
@@ -27,18 +28,6 @@ void grow_to(std::vector<float>& values, std::int64_t rows, int columns) {
   if (weight.dtype == Dtype::int4 || weight.dtype == Dtype::int8) return kernels::cpu::PackedLayout::kStripRows;
   const bool has_blocks = weight.dtype == Dtype::fp8_e4m3 && weight.scales.row_shift < kernels::Fp8Scales::kAll;
   return has_blocks ? 1 << weight.scales.row_shift : 1;
-}
-
-// The most of a matrix in that format. A shape does not say how large the blocks of FP8 are: 128 rows, as DeepSeek's.
-[[nodiscard]] int most_inseparable_rows(Dtype dtype) {
-  constexpr int kBlockRows = 128;
-  if (dtype == Dtype::fp8_e4m3) return kBlockRows;
-  return bits(dtype) <= 8 ? kernels::cpu::PackedLayout::kStripRows : 1;
-}
-
-// The fewest heads whose rows of kv_b_proj can be used alone.
-[[nodiscard]] int fewest_heads(const kernels::LatentSizes& sizes, int inseparable) {
-  return std::min(sizes.num_heads, inseparable / std::gcd(inseparable, sizes.expanded_head_dim()));
 }
 
 // Rows of a matrix from `first` on. Precondition: inseparable_rows() divide `first`.
@@ -66,24 +55,11 @@ kernels::LatentSizes latent_sizes(const Mla& attention) {
           .v_head_dim = attention.v_head_dim};
 }
 
-Bytes ExpandedKv::memory(const ModelShape& shape, Bytes most) {
-  Bytes expanded, pieces;
-  for (const LayerKind& kind : shape.kinds) {
-    if (kind.mla() == nullptr) continue;
-    const kernels::LatentSizes sizes = latent_sizes(*kind.mla());
-    const Dtype dtype = shape.slot_format(WeightSlot::kv_b_proj, kind, shape.layer_format()).dtype;
-    const int inseparable = most_inseparable_rows(dtype);
-    const double longest = static_cast<double>(blocks_of(shape.max_position_embeddings)) * kBlockTokens;
-    expanded = std::max({expanded, most, longest * fewest_heads(sizes, inseparable) * bytes_of_head(sizes)});
-    const double values = sizes.latent_width() + static_cast<double>(sizes.num_heads) * sizes.expanded_head_dim();
-    pieces = std::max(pieces, storage(Dtype::f32, kPieceTokens * values));
-  }
-  return expanded + pieces;
-}
+static_assert(kernels::cpu::PackedLayout::kStripRows == kExpandedStripRows);
 
 std::span<const ExpandedPart> ExpandedKv::parts(const kernels::LatentSizes& sizes, const AttentionInputs& inputs,
                                                 const kernels::WeightView& kv_b_proj) {
-  const int fewest = fewest_heads(sizes, inseparable_rows(kv_b_proj));
+  const int fewest = fewest_heads(sizes.num_heads, sizes.expanded_head_dim(), inseparable_rows(kv_b_proj));
   parts_.clear();
   for (int first = 0, end = 0; first < inputs.num_seqs; first = end) {
     double tokens = 0;

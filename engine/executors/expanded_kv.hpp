@@ -8,6 +8,7 @@
 #include "core/units.hpp"
 #include "engine/executors/step_inputs.hpp"
 #include "kernels/cpu/latent_kernels.hpp"
+#include "lower/dculab_cpu/expanded_kv.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {
@@ -27,9 +28,6 @@ class ExpandedKv {
   // `most`: what K and V may take, unless the fewest heads of one sequence have more.
   explicit ExpandedKv(Bytes most) : most_(most) {}
 
-  // What K and V, and the piece that is expanded, take at most, of a model with latents; of another nothing.
-  [[nodiscard]] static Bytes memory(const ModelShape& shape, Bytes most);
-
   // The parts of a phase, one after the other: as many sequences as fit with the fewest heads, then as many heads as
   // fit with those. `kv_b_proj`: whose rows must be cut where its format allows. Valid until the next call.
   [[nodiscard]] std::span<const ExpandedPart> parts(const kernels::LatentSizes& sizes, const AttentionInputs& inputs,
@@ -45,8 +43,8 @@ class ExpandedKv {
   void bind(kernels::PagedAttentionArgs& args);
 
  private:
-  static constexpr int kBlockTokens = 64;
-  static constexpr int kPieceTokens = 256;
+  static constexpr int kBlockTokens = lower::dculab_cpu::kExpandedBlockTokens;
+  static constexpr int kPieceTokens = lower::dculab_cpu::kExpandedPieceTokens;
 
   [[nodiscard]] static int blocks_of(int tokens) { return (tokens + kBlockTokens - 1) / kBlockTokens; }
   void lay_out(const kernels::LatentSizes& sizes, const ExpandedPart& part, const AttentionInputs& inputs);

@@ -87,12 +87,6 @@ struct LayerMatrix {
 
 }  // namespace
 
-std::int64_t decode_partials(const ModelShape& shape, int longest_context, int partition_tokens) {
-  const Heads heads = shape.heads();
-  return lower::dculab_gpu::paged_attention_workspace(1, heads.num_attention_heads, heads.head_dim, longest_context,
-                                                      partition_tokens);
-}
-
 std::size_t split_k_floats(Dtype weights, int m, int n, int k) {
   if (weights == Dtype::int8 || n == 0 || k == 0) return 0;
   return weights == Dtype::int4 ? lower::dculab_gpu::gptq_matmul_workspace(m, n, k)
@@ -102,9 +96,9 @@ std::size_t split_k_floats(Dtype weights, int m, int n, int k) {
 std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& limits, int partition_tokens,
                                  int longest_context) {
   const WeightFormat layers = shape.layer_format();
-  const std::int64_t of_one = decode_partials(shape, longest_context, partition_tokens);
-  const auto most = std::max(of_one, static_cast<std::int64_t>(limits.decode_partials / Bytes(sizeof(float))));
-  auto floats = static_cast<std::size_t>(std::min(of_one * limits.max_num_seqs, most));
+  const std::int64_t of_one = lower::dculab_gpu::decode_partials(shape, longest_context, partition_tokens);
+  auto floats =
+      static_cast<std::size_t>(lower::dculab_gpu::all_partials(of_one, limits.max_num_seqs, limits.decode_partials));
   const auto reserve = [&](WeightFormat format, int n, int k) {
     for (int m = 1; m <= limits.max_num_batched_tokens; ++m)
       floats = std::max(floats, split_k_floats(format.dtype, m, n, k));
@@ -132,7 +126,7 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
          storage(Dtype::f32, tokens * (shape.hidden_size + width(shape, Buffer::router_logits)) +
                                  seqs * shape.vocab_size + angles + floats) +
          GpuExpertRouting::memory(shape, limits.max_num_batched_tokens) +
-         GpuExpandedKv::memory(shape, activation, shape.max_position_embeddings, limits.expanded_kv) +
+         lower::dculab_gpu::ExpandedSizes(shape, shape.max_position_embeddings, limits.expanded_kv).memory(activation) +
          Bytes(tokens * (kTokenInputs + quantized_width(shape) + sizeof(float)) +
                2 * 4 * seqs * (longest / block_size + 3));
 }

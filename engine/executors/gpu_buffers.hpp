@@ -10,18 +10,19 @@
 #include "engine/executors/plan_walk.hpp"
 #include "engine/executors/step_inputs.hpp"
 #include "engine/memory/device_memory.hpp"
+#include "lower/dculab_gpu/step_buffers.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {
 
 struct GpuStepLimits {
   int max_num_batched_tokens = 0;
-  int max_num_seqs = 0;                             // also rows of logits
-  LatentForm prefill_latents = LatentForm::expand;  // absorbed, all tokens of a step may have queries over latents
-  Bytes expanded_kv{256.0 * (1 << 20)};             // that latents expand to at a time; one head's at least
+  int max_num_seqs = 0;                                  // also rows of logits
+  LatentForm prefill_latents = LatentForm::expand;       // absorbed, all tokens of a step may have queries over latents
+  Bytes expanded_kv = lower::dculab_gpu::kMostExpanded;  // that latents expand to at a time; one head's at least
   // For partial results of decode attention; one sequence's at least. Where a step needs more, runs of its sequences
   // are served one after the other.
-  Bytes decode_partials{256.0 * (1 << 20)};
+  Bytes decode_partials = lower::dculab_gpu::kMostPartials;
 };
 
 // Tokens of a step that have queries over latents, at most.
@@ -36,9 +37,6 @@ struct GpuStepLimits {
 // results.
 [[nodiscard]] std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& limits,
                                                int partition_tokens, int longest_context);
-
-// Floats of partial results of one sequence's decode attention over a context of `longest_context` tokens.
-[[nodiscard]] std::int64_t decode_partials(const ModelShape& shape, int longest_context, int partition_tokens);
 
 // Device memory of all of that, at most: what a step takes besides weights and KV pool.
 [[nodiscard]] Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLimits& limits,

@@ -135,7 +135,7 @@ template <class Serve>
 void GpuExecutor::for_decode_runs(const AttentionInputs& inputs, Serve&& serve) const {
   int longest = 0;
   for (const std::int32_t context : inputs.context_lens) longest = std::max(longest, context);
-  const std::int64_t of_one = decode_partials(shape_, longest, options_.partition_tokens);
+  const std::int64_t of_one = lower::dculab_gpu::decode_partials(shape_, longest, options_.partition_tokens);
   const std::int64_t fit = of_one == 0 ? inputs.num_seqs : static_cast<std::int64_t>(workspace_floats_) / of_one;
   const int run = static_cast<int>(std::clamp<std::int64_t>(fit, 1, std::max(1, inputs.num_seqs)));
   for (int first = 0; first < inputs.num_seqs; first += run) serve(first, std::min(run, inputs.num_seqs - first));

@@ -5,31 +5,12 @@
 #include <vector>
 
 #include "engine/executors/expanded_kv.hpp"
+#include "lower/dculab_gpu/step_buffers.hpp"
 
 namespace dculab::engine {
 namespace {
 
 using namespace lower::dculab_gpu;
-
-// What is allocated, in values: latents of the activations' format, all others of F16.
-struct ExpandedSizes {
-  std::int64_t latents = 0, rows = 0, heads = 0;  // heads: times tokens
-  int blocks = 0;
-
-  ExpandedSizes(const ModelShape& shape, int longest, std::int64_t most) {
-    for (const LayerKind& kind : shape.kinds) {
-      const Mla* const attention = kind.mla();
-      if (attention == nullptr || longest == 0) continue;
-      blocks = ceiling_quotient(longest, kExpandedBlock);
-      latents = std::max<std::int64_t>(latents, std::int64_t{kExpandedPiece} * attention->latent_width());
-      rows = std::max<std::int64_t>(rows, std::int64_t{kExpandedPiece} * attention->expanded_width());
-      // Short contexts have all heads at once.
-      const std::int64_t bytes =
-          std::min(expanded_bytes(longest, attention->num_attention_heads), std::max(most, expanded_bytes(longest, 1)));
-      heads = std::max(heads, bytes / expanded_bytes(1, 1) * kExpandedBlock);
-    }
-  }
-};
 
 [[nodiscard]] std::int64_t whole(Bytes bytes) { return static_cast<std::int64_t>(bytes.value()); }
 
@@ -42,7 +23,7 @@ struct ExpandedSizes {
 GpuExpandedKv::GpuExpandedKv(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape,
                              Dtype activation, int longest, Bytes most)
     : device_(device), activation_(activation), most_bytes_(whole(most)) {
-  const ExpandedSizes sizes(shape, longest, most_bytes_);
+  const ExpandedSizes sizes(shape, longest, most);
   if (sizes.blocks == 0) return;
   latents_ =
       DeviceMemory(device, static_cast<std::size_t>(sizes.latents) * static_cast<std::size_t>(bits(activation)) / 8);
@@ -54,14 +35,6 @@ GpuExpandedKv::GpuExpandedKv(const std::shared_ptr<kernels::gpu::Device>& device
   block_table_ = DeviceMemory(device, blocks.size() * sizeof(std::int32_t), OperandRole::block_table);
   device->upload(block_table_.as(), blocks.data(), blocks.size() * sizeof(std::int32_t));
   device->synchronize();
-}
-
-Bytes GpuExpandedKv::memory(const ModelShape& shape, Dtype activation, int longest, Bytes most) {
-  const ExpandedSizes sizes(shape, longest, whole(most));
-  return storage(activation, static_cast<double>(sizes.latents)) +
-         storage(Dtype::f16, static_cast<double>(sizes.rows) +
-                                 static_cast<double>(sizes.heads) * (kExpandedHeadDim + kExpandedValueDim)) +
-         Bytes(4.0 * sizes.blocks);
 }
 
 int GpuExpandedKv::heads_at_once(const Mla& attention, int context) const {

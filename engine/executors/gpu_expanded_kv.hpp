@@ -26,9 +26,6 @@ class GpuExpandedKv {
   GpuExpandedKv(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape, Dtype activation,
                 int longest, Bytes most);
 
-  // Device memory that is allocated.
-  [[nodiscard]] static Bytes memory(const ModelShape& shape, Dtype activation, int longest, Bytes most);
-
   // Heads that are expanded at a time, of a context of so many tokens.
   [[nodiscard]] int heads_at_once(const Mla& attention, int context) const;
 

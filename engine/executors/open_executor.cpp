@@ -7,11 +7,11 @@
 
 #include "core/error.hpp"
 #include "engine/executors/cpu_executor.hpp"
-#include "engine/executors/expanded_kv.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/executors/gpu_requirements.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/gpu/open_device.hpp"
+#include "lower/dculab_cpu/expanded_kv.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -61,7 +61,7 @@ OpenDevice open_device(const DeviceChoice& choice) {
 }
 
 Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options) {
-  if (device.gpu == nullptr) return ExpandedKv::memory(model, KvCacheOptions{}.expanded_kv);
+  if (device.gpu == nullptr) return lower::dculab_cpu::expanded_memory(model, KvCacheOptions{}.expanded_kv);
   require_gpu_runnable(model, options.activation_dtype, options.activations);
   return weight_footprint(model, options.weights) +
          gpu_step_memory(model, options.activation_dtype, step_limits(options),

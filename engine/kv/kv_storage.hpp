@@ -10,6 +10,7 @@
 #include "engine/kv/residual_rows.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/ops.hpp"
+#include "lower/dculab_cpu/expanded_kv.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {
@@ -22,7 +23,7 @@ struct KvCacheOptions {
   int residual_tokens = 128;  // kivi4, kivi2: of each of them, in F16
   int num_host_blocks = 0;    // for swapped sequences
   // CPU, latents: of K and V that they expand to at a time; more where the fewest heads of one sequence have more.
-  Bytes expanded_kv{64.0 * (1 << 20)};
+  Bytes expanded_kv = lower::dculab_cpu::kMostExpanded;
 };
 
 // Bytes of K and V, or of latents, of one block in all layers, scales included.

@@ -4,6 +4,9 @@
 #include <cmath>
 
 #include "core/kivi.hpp"
+#include "lower/dculab_cpu/expanded_kv.hpp"
+#include "lower/dculab_gpu/step_buffers.hpp"
+#include "lower/kernel_library.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -45,6 +48,18 @@ namespace {
   return storage(options.activation_dtype, tokens * per_token) + storage(Dtype::f32, logits);
 }
 
+// Contexts may be as long as the model takes.
+[[nodiscard]] Bytes engine_buffers(const Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  if (!lower::are_ours(machine.stack.kernels)) return {};
+  if (machine.kind == lower::DeviceKind::cpu) return lower::dculab_cpu::expanded_memory(model);
+  using namespace lower::dculab_gpu;
+  const int longest = model.max_position_embeddings;
+  const std::int64_t partials = all_partials(decode_partials(model, longest, options.attention_split.partition_tokens),
+                                             options.max_num_seqs, kMostPartials);
+  return ExpandedSizes(model, longest, kMostExpanded).memory(options.activation_dtype) +
+         storage(Dtype::f32, static_cast<double>(partials));
+}
+
 }  // namespace
 
 Capacity capacity(const Machine& machine, const ModelShape& model, const EngineOptions& options,
@@ -56,7 +71,9 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   if (is_kivi(options.kv_cache_dtype))
     result.residuals =
         kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
-  result.kv_budget = std::max(Bytes{}, usable - result.weights - result.activations - result.residuals);
+  result.buffers = engine_buffers(machine, model, options);
+  result.kv_budget =
+      std::max(Bytes{}, usable - result.weights - result.activations - result.residuals - result.buffers);
   result.block_bytes = kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size;
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);
   result.demand = kv_demand(model, options.kv_cache_dtype, machine.stack.frees_windows);

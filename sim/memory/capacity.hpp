@@ -1,13 +1,16 @@
 // How many sequences fit in a machine's memory.
 //
-//   KV budget = memory * gpu_memory_utilization - weights - activations - residuals
+//   KV budget = memory * gpu_memory_utilization - weights - activations - residuals - buffers
 //   residuals = max_num_seqs * kv_residual_bytes: kivi4 and kivi2; 0 otherwise
 //   blocks    = floor(KV budget / (block_size * KV bytes per token))
 //   sequences = floor(blocks / ceil(demand(tokens) / block_size))
+//   buffers   = of our own engine: what latents expand to, partial results of decode attention (lower/dculab_cpu,
+//               lower/dculab_gpu); of other programs nothing is known
 //
 // The demand is the number of tokens. States of gated delta nets, and windows of compressed entries, take blocks of the
 // sequences that run; where the program frees what has left the windows of layers, tokens beyond take less
 // (vLLM, v1/kv_cache_interface.py: MambaSpec, SlidingWindowSpec; what a chunk of a prompt holds beside is not counted).
+//
 //   activations = max_num_batched_tokens * (3 hidden + Q, K, V + MLP inputs) values + max_num_seqs * vocabulary F32
 //
 // The last block of a sequence is held whole: block rounding. As vLLM's determine_num_available_blocks, with the
@@ -27,6 +30,7 @@ struct Capacity {
   Bytes weights;
   Bytes activations;
   Bytes residuals;    // of max_num_seqs sequences: kivi4, kivi2: the newest tokens, in F16
+  Bytes buffers;      // of our own engine
   Bytes kv_budget;    // of the blocks; 0 when the others leave nothing
   Bytes block_bytes;  // one KV block of all layers
   std::int64_t num_blocks = 0;

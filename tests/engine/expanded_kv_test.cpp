@@ -46,9 +46,9 @@ TEST_CASE("latents: what they expand to at a time is bounded, and set aside befo
   const kernels::LatentSizes sizes = latent_sizes(*shape.kinds.front().mla());
   const Bytes piece(256.0 * 4 *
                     (sizes.kv_lora_rank + sizes.qk_rope_head_dim + sizes.num_heads * sizes.expanded_head_dim()));
-  CHECK(ExpandedKv::memory(shape, Bytes(64 * kMiB)) == Bytes(64 * kMiB) + piece);
+  CHECK(lower::dculab_cpu::expanded_memory(shape, Bytes(64 * kMiB)) == Bytes(64 * kMiB) + piece);
   shape.max_position_embeddings = 1 << 20;  // one head's: 24 + 24 values of F32
-  CHECK(ExpandedKv::memory(shape, Bytes(64 * kMiB)) == Bytes(192 * kMiB) + piece);
+  CHECK(lower::dculab_cpu::expanded_memory(shape, Bytes(64 * kMiB)) == Bytes(192 * kMiB) + piece);
   CHECK(memory_besides_kv({}, shape, {}) == Bytes(192 * kMiB) + piece);
   CHECK(memory_besides_kv({}, load_weights(kGoldenFolder / "text").shape, {}) == Bytes());
 }

@@ -176,7 +176,10 @@ TEST_CASE("how many sequences fit: whole blocks, after weights and activations")
   // 2048 tokens * (3 * 4096 hidden + 4096 + 2 * 1024 + 3 * 14336) F16, and 256 rows of logits in F32.
   CHECK(fits.activations.value() == 2048.0 * (3 * 4096 + 4096 + 2048 + 3 * 14336) * 2 + 256.0 * 128256 * 4);
   CHECK(fits.block_bytes.value() == 16.0 * 131072);
-  const double budget = 32 * 1073741824.0 * 0.9 - fits.weights.value() - fits.activations.value();
+  // Sums of 32 heads in 16 partitions of 8192 tokens, of 256 sequences.
+  CHECK(fits.buffers.value() == 256.0 * 32 * 16 * (128 + 2) * 4);
+  const double budget =
+      32 * 1073741824.0 * 0.9 - fits.weights.value() - fits.activations.value() - fits.buffers.value();
   CHECK(fits.num_blocks == static_cast<std::int64_t>(budget / (16 * 131072.0)));
   CHECK(fits.max_sequences == fits.num_blocks / 128);
   CHECK(fits.wasted_share == 0);
@@ -191,8 +194,8 @@ TEST_CASE("how many sequences fit: whole blocks, after weights and activations")
   options.kv_residual_tokens = 96;
   const Capacity kivi = capacity(machine, llama_3_8b(), options, 16);
   CHECK(kivi.residuals.value() == 32 * 96 * 131072.0);  // 96 tokens in F16 for each of 32 sequences
-  CHECK(kivi.kv_budget.value() ==
-        Approx(32 * 1073741824.0 * 0.9 - kivi.weights.value() - kivi.activations.value() - kivi.residuals.value()));
+  CHECK(kivi.kv_budget.value() == Approx(32 * 1073741824.0 * 0.9 - kivi.weights.value() - kivi.activations.value() -
+                                         kivi.residuals.value() - kivi.buffers.value()));
   CHECK(kivi.max_sequences == 32);
 
   machine.memory.back().size = 8 * kGiB;
