@@ -19,7 +19,7 @@ struct FigureBounds {
   std::string_view key_end;
   Range range;
 };
-inline constexpr std::array<FigureBounds, 15> kFigureBounds{{
+inline constexpr std::array<FigureBounds, 16> kFigureBounds{{
     {"latency", between(1e-12, 1e3)},  // of memory levels, and of links
     {".kept_for", between(1e-12, 1e3)},
     {"collective_start", between(1e-12, 1e3)},
@@ -35,6 +35,7 @@ inline constexpr std::array<FigureBounds, 15> kFigureBounds{{
     {".widened_from_rows", between(0, kLongestContext)},
     {".half_kernels", between(0, kLargestFigureCount)},
     {".scored_entries", between(0, kLongestContext)},
+    {".bytes_per_absorbed_weight", between(0, 4)},
 }};
 
 // What the figure under `key` of a machine file or a stack file may be: a few orders of magnitude more than any

@@ -156,10 +156,11 @@ struct ExchangeKernel {
 
 // What a program moves through memory that the plan's fused kernels keep to themselves.
 struct UnfusedWork {
-  double activation_scale = 1;          // bytes of activations read and written, over the plan's
-  double bytes_per_score = 0;           // of prefill attention whose scores are written and read again
-  double bytes_per_widened_weight = 0;  // of weights that are widened into memory before matrix cores multiply them
-  int widened_from_rows = 0;            // in matmuls of at least so many rows
+  double activation_scale = 1;           // bytes of activations read and written, over the plan's
+  double bytes_per_score = 0;            // of prefill attention whose scores are written and read again
+  double bytes_per_widened_weight = 0;   // of weights that are widened into memory before matrix cores multiply them
+  int widened_from_rows = 0;             // in matmuls of at least so many rows
+  double bytes_per_absorbed_weight = 0;  // of MLA's up-projections, widened when they are read from the checkpoint
 };
 
 // How a program runs models with compressed entries and residual streams (DeepSeek-V4), where its kernels are not those

@@ -123,9 +123,24 @@ void lower_to(Launch& launch, const Op& op, Extent extent, const ExpertKernel* e
   launch.waves_per_workgroup = waves_per_workgroup(device.waves, launch.resources);
 }
 
+// MLA's up-projections that a program widens when it reads a model, for products that are absorbed.
+[[nodiscard]] bool is_kept_wider(const Op& op, const UnfusedWork& work) {
+  return op.weight == WeightSlot::kv_b_proj && op.groups.count > 0 &&
+         bits(op.weight_format.dtype) < 8 * work.bytes_per_absorbed_weight;
+}
+
+[[nodiscard]] Op as_kept(Op op, const UnfusedWork& work) {
+  const double values = static_cast<double>(op.groups.count) * static_cast<double>(op.n) * static_cast<double>(op.k);
+  op.weight_format = {op.activation_dtype, 0};
+  for (Operand& operand : op.operand_storage)
+    if (operand.role == OperandRole::weight) operand.unique = Bytes(work.bytes_per_absorbed_weight * values);
+  return op;
+}
+
 }  // namespace
 
 Launch lower(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels) {
+  if (is_kept_wider(op, kernels.unfused)) return lower(as_kept(op, kernels.unfused), step, device, kernels);
   Launch launch;
   const ExpertKernel* experts =
       op.groups.count > 0 ? expert_kernel_of(kernels, op, step.batch.num_tokens(), device) : nullptr;

@@ -101,7 +101,7 @@ struct StackField {
                int lower::EntryWork::*>
       member;
 };
-inline constexpr std::array<StackField, 20> kStackFigures{{
+inline constexpr std::array<StackField, 21> kStackFigures{{
     {"", "kernels_per_op", &Stack::kernels_per_op},
     {"host", "per_step", &Stack::host_per_step},
     {"host", "per_sequence", &Stack::host_per_sequence},
@@ -122,6 +122,7 @@ inline constexpr std::array<StackField, 20> kStackFigures{{
     {"entries", "index_kernels", &lower::EntryWork::index_kernels},
     {"entries", "half_kernels", &lower::EntryWork::half_kernels},
     {"entries", "scored_entries", &lower::EntryWork::scored_entries},
+    {"unfused", "bytes_per_absorbed_weight", &lower::UnfusedWork::bytes_per_absorbed_weight},
 }};
 
 // Calls use(figure) with what the field means in `stack`.

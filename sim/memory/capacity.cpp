@@ -60,12 +60,26 @@ namespace {
          storage(Dtype::f32, static_cast<double>(partials));
 }
 
+// Copies of kv_b_proj that a program keeps in more bytes than it is stored in.
+[[nodiscard]] Bytes absorbed_copies(const Machine& machine, const ModelShape& model, WeightFormat layers) {
+  const double bytes = machine.stack.kernels.unfused.bytes_per_absorbed_weight;
+  Bytes copies;
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    const Mla* const attention = model.kinds[kind].mla();
+    if (attention == nullptr) continue;
+    const WeightFormat format = model.slot_format(WeightSlot::kv_b_proj, model.kinds[kind], layers);
+    if (bits(format.dtype) < 8 * bytes)
+      copies += Bytes(bytes * attention->expanded_width() * attention->kv_lora_rank) * model.num_layers(kind);
+  }
+  return copies;
+}
+
 }  // namespace
 
 Capacity capacity(const Machine& machine, const ModelShape& model, const EngineOptions& options,
                   int tokens_per_sequence) {
   Capacity result;
-  result.weights = weight_footprint(model, options.weights);
+  result.weights = weight_footprint(model, options.weights) + absorbed_copies(machine, model, options.weights);
   result.activations = activation_footprint(model, options);
   const Bytes usable = machine.dram().size * options.gpu_memory_utilization;
   if (is_kivi(options.kv_cache_dtype))

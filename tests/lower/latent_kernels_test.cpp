@@ -214,6 +214,26 @@ TEST_CASE("our own kernels expand a sequence's heads part by part, and piece by 
   CHECK(written == 2.0 * 1000 * (512 + 128 * 256 + 128 * (192 + 128)));
 }
 
+TEST_CASE("a program that widens up-projections on loading reads them so in absorbed products alone", "[latents]") {
+  EngineOptions options;
+  options.weights = {Dtype::fp8_e4m3, 0};
+  options.activation_dtype = Dtype::bf16;
+  Kernels kernels{.matmul = {&gemm::kRocblas},
+                  .attention_prefill = {&vllm::kTritonUnified2d},
+                  .attention_decode = {&latent_attention::kTritonMla}};
+  kernels.unfused.bytes_per_absorbed_weight = 2;
+  const auto weights_of = [&](Phase phase, std::string_view name) {
+    const StepPlan plan = plan_step(with_latents(), options, uniform_batch(phase, 2, 100));
+    const Op& op = *std::ranges::find(plan.ops, name, [](const Op& each) { return each.name; });
+    const Launch launch = lower(op, plan, mi50_like(), kernels);
+    const Access& weights = *std::ranges::find(launch.accesses(), OperandRole::weight, &Access::role);
+    return std::pair(weights.unique.value(), launch.arithmetic.stored);
+  };
+  CHECK(weights_of(Phase::decode, "absorb_k") == std::pair(2.0 * 128 * 128 * 512, Dtype::bf16));
+  CHECK(weights_of(Phase::decode, "absorb_v") == std::pair(2.0 * 128 * 128 * 512, Dtype::bf16));
+  CHECK(weights_of(Phase::prefill, "kv_b_proj") == std::pair(128.0 * 256 * 512, Dtype::fp8_e4m3));
+}
+
 TEST_CASE("an absorbed product of ours is one launch", "[latents]") {
   const StepPlan plan = plan_of(with_latents(), Phase::decode, 3, 4096);
   for (const std::string_view name : {"absorb_k", "absorb_v"})

@@ -43,5 +43,21 @@ TEST_CASE("partial results of attention take 256 MiB at most, or what one sequen
   CHECK(capacity(mi50_like(), llama_3_8b(), options, 1000).buffers == Bytes(256 * kMiB));
 }
 
+TEST_CASE("copies of up-projections in 16 bits are held beside those in FP8, and not beside those in 16 bits") {
+  Machine machine = a100_like();
+  machine.stack.kernels.matmul = {&lower::gemm::kCublas};
+  EngineOptions options;
+  options.weights = {Dtype::fp8_e4m3, 0};
+  const ModelShape model = deepseek_like();
+  const Bytes without = capacity(machine, model, options, 1000).weights;
+  CHECK(without == weight_footprint(model, options.weights));
+  machine.stack.kernels.unfused.bytes_per_absorbed_weight = 2;
+  CHECK((capacity(machine, model, options, 1000).weights - without).value() == 6 * 2.0 * 128 * 256 * 512);
+  ModelShape wide = model;
+  wide.quantization = std::nullopt;
+  options.weights = {Dtype::bf16, 0};
+  CHECK(capacity(machine, wide, options, 1000).weights == weight_footprint(wide, options.weights));
+}
+
 }  // namespace
 }  // namespace dculab::sim::test
