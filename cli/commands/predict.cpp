@@ -196,7 +196,9 @@ struct Prediction {
     options.expert_load = load;
     const auto batch = sim::compute_bound_batch(prediction.machine, prediction.model, options);
     return batch ? "from " + std::to_string(batch->tokens) + (batch->tokens == 1 ? " token" : " tokens") + " a step (" +
-                       number(batch->mean_rows) + " rows an expert, " + number(batch->longest_rows) + " the most)"
+                       number(batch->mean_rows) + " rows an expert, " + number(batch->longest_rows) + " the most" +
+                       (batch->widens_longer ? "; with fewer, widening their weights takes longer than reading them)"
+                                             : ")")
                  : std::string("at no batch");
   };
   const ExpertLoad& asked = prediction.options.expert_load;
@@ -210,7 +212,8 @@ struct Prediction {
   return {{"tokens", batch->tokens},
           {"touched_experts", batch->touched},
           {"mean_rows", batch->mean_rows},
-          {"longest_rows", batch->longest_rows}};
+          {"longest_rows", batch->longest_rows},
+          {"widens_longer", batch->widens_longer}};
 }
 
 // What is assumed of a step of devices that share experts.

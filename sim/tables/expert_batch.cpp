@@ -13,9 +13,17 @@ constexpr int kMostTokens = 1 << 20;
 
 struct ExpertStep {
   bool is_compute_bound = false;
+  bool widens_longer = false;
   GroupedWork groups;
   std::int64_t rows = 0;
 };
+
+// The arithmetic of the op's rows. Weights that are widened before they are multiplied are widened once a tile, however
+// few rows it has: how long that takes is of the format, not of the batch.
+[[nodiscard]] Seconds multiplying(const Machine& machine, const StepPlan& plan, Op op, Bytes footprint) {
+  if (op.activations == ActivationMode::exact) op.weight_format = {op.activation_dtype, 0};
+  return price_op(machine, plan, op, footprint).compute;
+}
 
 // One token of each of `tokens` sequences; their attention is not priced.
 [[nodiscard]] ExpertStep expert_step(const Machine& machine, const ModelShape& layer, const EngineOptions& options,
@@ -24,16 +32,18 @@ struct ExpertStep {
   const Bytes footprint = step_footprint(plan);
   ExpertStep step;
   const std::size_t dram = machine.memory.size() - 1;
-  Seconds compute, memory;
+  Seconds compute, with_widening, memory;
   for (const Op& op : plan.ops) {
     if (op.weight != WeightSlot::expert_up_proj && op.weight != WeightSlot::expert_down_proj) continue;
     const OpPrice price = price_op(machine, plan, op, footprint);
-    compute += price.compute;
+    compute += multiplying(machine, plan, op, footprint);
+    with_widening += price.compute;
     memory += price.bytes[dram] / deliverable(machine, dram, machine.compute_units);
     step.groups = op.groups;
     step.rows = op.m;
   }
   step.is_compute_bound = compute > memory;
+  step.widens_longer = with_widening > memory;
   return step;
 }
 
@@ -54,8 +64,11 @@ std::optional<ExpertBatch> compute_bound_batch(const Machine& machine, const Mod
     (expert_step(machine, layer, options, middle).is_compute_bound ? above : below) = middle;
   }
   const ExpertStep step = expert_step(machine, layer, options, above);
-  return ExpertBatch{above, step.groups.touched, static_cast<double>(step.rows) / step.groups.touched,
-                     step.groups.longest_rows};
+  return ExpertBatch{.tokens = above,
+                     .touched = step.groups.touched,
+                     .mean_rows = static_cast<double>(step.rows) / step.groups.touched,
+                     .longest_rows = step.groups.longest_rows,
+                     .widens_longer = above > 1 && expert_step(machine, layer, options, above - 1).widens_longer};
 }
 
 }  // namespace dculab::sim

@@ -18,10 +18,13 @@ struct ExpertBatch {
   double touched = 0;       // experts of a layer that get a row
   double mean_rows = 0;     // of a touched expert
   double longest_rows = 0;  // of the expert with the most
+  // Whether with a token less widening their weights takes longer than reading them already.
+  bool widens_longer = false;
 };
 
 // The smallest batch from which both products of the first layer with experts spend more time in arithmetic, padding
-// and unpacking included, than DRAM takes to deliver their bytes, under the load of `options`. Nothing where it is more
+// included, than DRAM takes to deliver their bytes, under the load of `options`. Where activations are exact, unpacking
+// and widening weights is left out: it takes as long for a tile of one row as for a full one. Nothing where it is more
 // than 2^20 tokens, and of a model without experts. Preconditions: problems(machine) and problems(model) are empty.
 [[nodiscard]] std::optional<ExpertBatch> compute_bound_batch(const Machine& machine, const ModelShape& model,
                                                              const EngineOptions& options);

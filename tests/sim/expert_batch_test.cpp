@@ -42,6 +42,27 @@ TEST_CASE("more bandwidth turns a mixture compute-bound earlier, and a dense mod
   CHECK_FALSE(compute_bound_batch(machine, llama_3_8b(), {}));
 }
 
+// Widening takes as long for a tile of one row as for a full one, so it says nothing of a batch.
+TEST_CASE("experts in FP8 turn compute-bound with the rows that they multiply, not by being widened") {
+  Machine machine = mi50_like();
+  machine.stack.reached.conversion_compute = 1;
+  const auto batch_of = [&](WeightFormat weights) {
+    EngineOptions options;
+    options.weights = weights;
+    return compute_bound_batch(machine, mixture(64, 2), options);
+  };
+  const auto halves = batch_of({Dtype::f16, 0}), bytes = batch_of({Dtype::fp8_e4m3, 0});
+  REQUIRE(halves);
+  REQUIRE(bytes);
+  CHECK(bytes->tokens == Approx(halves->tokens / 2.0).epsilon(0.25));
+  CHECK_FALSE(halves->widens_longer);
+  machine.stack.reached.conversion_compute = 0.01;
+  const auto slowly = batch_of({Dtype::fp8_e4m3, 0});
+  REQUIRE(slowly);
+  CHECK(slowly->tokens == bytes->tokens);
+  CHECK(slowly->widens_longer);
+}
+
 TEST_CASE("a skewed load reads fewer experts, and the most chosen has more rows") {
   const Machine machine = mi50_like();
   EngineOptions skewed;
