@@ -23,7 +23,7 @@ void require_supported(const ModelShape& model, const KvCacheOptions& options) {
   const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
   if (kernels::is_kivi(options.dtype) && !std::ranges::all_of(model.kinds, has_own_kv))
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) + " cannot serve " + model.name +
-                     ": not all of its layers have K and V of their own; use int8 or fp8_e4m3");
+                     ": it needs K and V in every layer; use int8 or fp8_e4m3");
   if (kernels::is_kivi(options.dtype) && model.heads().head_dim % kernels::kKiviGroup != 0)
     throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
                      " needs a head_dim that is a multiple of 32, not " + std::to_string(model.heads().head_dim) +
