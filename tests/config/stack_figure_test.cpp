@@ -64,7 +64,7 @@ TEST_CASE("what is no figure of a stack is refused with those that are") {
   CHECK(refusal("reached.matmul_comptue", "0.5") ==
         "s.yaml: stack.reached.matmul_comptue: no figure of a stack; did you mean 'reached.matmul_compute'?");
   CHECK_THAT(refusal("colour", "red"),
-             ContainsSubstring("known are graphs.decode_sequences, graphs.prefill_tokens, host.per_block, ") &&
+             ContainsSubstring("known are entries.compress_kernels, entries.half_kernels, ") &&
                  ContainsSubstring("reached.undisturbed"));
   CHECK_THAT(refusal("reached.overlap", "1.5"), ContainsSubstring("stack.reached.overlap: '1.5' is out of range"));
   CHECK_THAT(refusal("host.per_step", "3"), ContainsSubstring("stack.host.per_step: "));
