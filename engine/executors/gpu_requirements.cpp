@@ -46,8 +46,10 @@ void require_latent_kernels(const Mla& attention, Dtype weights) {
                        " is not supported on the GPU; there are kernels for multiples of 8 up to " +
                        std::to_string(limit.most));
   if (!gpu::is_supported_latent_weight(weights))
-    throw InputError("latent attention with weights of " + std::string(name(weights)) +
-                     " is not supported on the GPU; use --device cpu");
+    throw InputError(
+        "latent attention whose kv_b_proj is in " + std::string(name(weights)) +
+        " is not supported on the GPU, which multiplies it head by head in f32, f16, bf16 or fp8_e4m3; use "
+        "a checkpoint whose attention is not quantized, or --device cpu");
 }
 
 // Of a layer that has neither heads of K and V nor latents.
@@ -58,7 +60,7 @@ void require_latent_kernels(const Mla& attention, Dtype weights) {
 void require_gpu_attention(const ModelShape& shape) {
   for (const LayerKind& kind : shape.kinds) {
     if (kind.mla() != nullptr)
-      require_latent_kernels(*kind.mla(), shape.layer_format().dtype);
+      require_latent_kernels(*kind.mla(), shape.slot_format(WeightSlot::kv_b_proj, kind, shape.layer_format()).dtype);
     else if (!kind.has_kv_heads())
       throw InputError(shape.name + " has layers of " + unsupported_attention(kind) + ", which are priced, not run");
     else if (!lower::dculab_gpu::is_supported_head_dim(kind.gqa().heads.head_dim))
@@ -71,7 +73,9 @@ void require_gpu_attention(const ModelShape& shape) {
 
 void require_gpu_runnable(const ModelShape& shape, Dtype activation_dtype, ActivationMode activations) {
   for (const LayerKind& kind : shape.kinds)
-    if (kind.experts) require_expert_kernels(*kind.experts, shape.layer_format().dtype);
+    if (kind.experts)
+      require_expert_kernels(*kind.experts,
+                             shape.slot_format(WeightSlot::expert_up_proj, kind, shape.layer_format()).dtype);
   require_product_kernel(shape.layer_format().dtype, activations);
   if (activation_dtype != Dtype::f16 && activation_dtype != Dtype::f32)
     throw InputError("activations of " + std::string(name(activation_dtype)) +

@@ -136,12 +136,14 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   namespace gpu = lower::dculab_gpu;
   return std::ranges::all_of(model.kinds, [&](const LayerKind& kind) {
     const Mla* const latents = kind.mla();
-    return latents == nullptr || gpu::serves_latents({.kv_lora_rank = latents->kv_lora_rank,
-                                                      .q_lora_rank = latents->q_lora_rank,
-                                                      .qk_nope_head_dim = latents->qk_nope_head_dim,
-                                                      .qk_rope_head_dim = latents->qk_rope_head_dim,
-                                                      .v_head_dim = latents->v_head_dim},
-                                                     options.weights.dtype, options.kv_cache_dtype);
+    return latents == nullptr ||
+           gpu::serves_latents({.kv_lora_rank = latents->kv_lora_rank,
+                                .q_lora_rank = latents->q_lora_rank,
+                                .qk_nope_head_dim = latents->qk_nope_head_dim,
+                                .qk_rope_head_dim = latents->qk_rope_head_dim,
+                                .v_head_dim = latents->v_head_dim},
+                               model.slot_format(WeightSlot::kv_b_proj, kind, options.weights).dtype,
+                               options.kv_cache_dtype);
   });
 }
 

@@ -8,29 +8,11 @@
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/gpu_golden_steps.hpp"
+#include "tests/engine/support/gpu_latents.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::engine {
 namespace {
-
-// DeepSeek-V3's shape with small parts; rows of latents are 48 values, which FP8 caches take.
-ModelShape latent_shape(int max_position_embeddings = 512) {
-  ModelShape shape = golden_weights("deepseek_v3").shape;
-  shape.max_position_embeddings = max_position_embeddings;
-  for (LayerKind& kind : shape.kinds) std::get<Mla>(kind.attention).kv_lora_rank = 40;
-  return shape;
-}
-
-// Roundings to F16 as gpu_logits_test.cpp counts them. The CPU engine's expanded K and V, and its queries over latents,
-// are F32. Of each layer, in prefill: K, which counts twice, because an error e of a score changes its weight by a
-// factor of 1 + 2 e; V; and the latent, where another last bit rounds to the next value of the cache. In decode the
-// query, twice, and the latent. In F16 also two norms and those of both latents, qkv_a_proj, q_b_proj, the rotated
-// parts, both absorbed products, attention and o_proj; of experts and shared experts gate and up, SiLU, down_proj, and
-// their sum.
-double latent_tolerance(const ModelShape& shape, Dtype activation) {
-  const double layers = shape.num_layers();
-  return (activation == Dtype::f32 ? 4 * layers + 1 : 22 * layers + 2) * 0x1p-11;
-}
 
 std::string gpu_refusal(const ModelWeights& weights, const StepperOptions& options) {
   try {
@@ -201,6 +183,20 @@ TEST_CASE("FP8 mixtures and latents on --device host-gpu give the CPU's logits",
   }
 }
 
+// kv_b_proj is of the attention, which checkpoints with int4 experts often leave as it is.
+TEST_CASE("int4 mixtures whose latents are plain on --device host-gpu give the CPU's logits", "[gpu]") {
+  ModelShape shape = latent_shape();
+  for (LayerKind& kind : shape.kinds) {
+    kind.mlp.intermediate_size = 96;
+    if (kind.experts) kind.experts->intermediate_size = 96;
+  }
+  shape.quantization = WeightFormat{Dtype::int4, 32};
+  shape.plain.attention = true;
+  const ModelWeights weights = random_weights(shape, 31);
+  Stepper cpu(weights, {.kv_dtype = Dtype::f16}), gpu(host_gpu(), weights, {.kv_dtype = Dtype::f16});
+  CHECK(relative_difference(ragged_steps(gpu), ragged_steps(cpu)) <= latent_tolerance(shape, Dtype::f32));
+}
+
 // With room for one sequence's partial results, sequences are served one by one: the same bits.
 TEST_CASE("decodes on --device host-gpu whose partial results do not fit are served in runs", "[gpu]") {
   for (const ModelWeights& weights : {random_weights(latent_shape(), 26), random_weights(small_model(2), 27)}) {
@@ -272,7 +268,8 @@ TEST_CASE("latents that no GPU kernel serves are refused before anything runs", 
   ModelShape shape = latent_shape();
   shape.quantization = WeightFormat{Dtype::int4, 8};
   CHECK(gpu_refusal(random_weights(shape, 1), {.kv_dtype = Dtype::f16}) ==
-        "latent attention with weights of int4 is not supported on the GPU; use --device cpu");
+        "latent attention whose kv_b_proj is in int4 is not supported on the GPU, which multiplies it head by head in "
+        "f32, f16, bf16 or fp8_e4m3; use a checkpoint whose attention is not quantized, or --device cpu");
   ModelWeights wide = golden_weights("deepseek_v2");
   for (LayerKind& kind : wide.shape.kinds) std::get<Mla>(kind.attention).v_head_dim = 136;
   CHECK(gpu_refusal(wide, {.kv_dtype = Dtype::f16}) ==

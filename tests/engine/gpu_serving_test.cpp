@@ -1,0 +1,127 @@
+// Requests served with the GPU kernels, run on the host: what is preempted and computed again, and what prefix caching
+// finds, changes no logits beyond roundings. Swapping is for the CPU.
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/scheduler.hpp"
+#include "core/serving_loop.hpp"
+#include "core/workload.hpp"
+#include "engine/checkpoint/random_weights.hpp"
+#include "engine/executors/cpu_executor.hpp"
+#include "engine/generate/wall_clock.hpp"
+#include "model/plan_step.hpp"
+#include "tests/engine/support/gpu_latents.hpp"
+#include "tests/engine/support/small_gpu_model.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::engine {
+namespace {
+
+constexpr int kBlock = 4, kManyBlocks = 400, kFewBlocks = 24;
+
+// Keeps the logits behind every token, and decides the next one by its place alone, so that all runs compute the same.
+class KeptLogits final : public TokenSource {
+ public:
+  explicit KeptLogits(const ModelExecutor& executor) : executor_(executor) {}
+
+  TokenId next_token(const Sequence& sequence, int row) override {
+    const auto logits = executor_.logits(row);
+    const auto id = static_cast<int>(sequence.request.id);
+    rows[{id, sequence.num_tokens()}] = {logits.begin(), logits.end()};
+    return (31 * id + 7 * sequence.num_tokens()) % 96;
+  }
+
+  std::map<std::pair<int, int>, Logits> rows;  // by request and tokens before
+
+ private:
+  const ModelExecutor& executor_;
+};
+
+struct Served {
+  std::map<std::pair<int, int>, Logits> rows;
+  int preemptions = 0;
+  std::int64_t cached_tokens = 0;
+};
+
+EngineOptions serving_options(const ModelShape& shape) {
+  EngineOptions options;
+  options.block_size = kBlock;
+  options.kv_cache_dtype = Dtype::f16;
+  options.activation_dtype = Dtype::f32;
+  options.weights = shape.layer_format();
+  options.max_num_seqs = 6;
+  options.max_num_batched_tokens = 40;  // prompts in chunks
+  return options;
+}
+
+// Two prefixes that the prompts begin with.
+Served serve(const ModelShape& shape, const EngineOptions& options, ModelExecutor& executor) {
+  RequestWorkload workload{.requests = 8};
+  workload.prompt = {LengthKind::uniform, 1, 0, 17, 48};
+  workload.output = {LengthKind::uniform, 1, 0, 2, 16};
+  workload.vocab_size = 96;
+  workload.prefix_tokens = 16;
+  workload.prefixes = 2;
+  Scheduler scheduler(options, {.num_blocks = executor.kv_cache().num_blocks,
+                                .max_position_embeddings = shape.max_position_embeddings});
+  KeptLogits kept(executor);
+  WallClock clock;
+  ServingLoop loop({planner_of(shape, options), options, scheduler, executor, kept, clock}, {});
+  RequestSource source(workload);
+  loop.run(source);
+  return {std::move(kept.rows), scheduler.num_preemptions(), loop.report().num_cached_tokens};
+}
+
+Served serve_on_gpu(const ModelWeights& weights, const EngineOptions& options, int num_blocks) {
+  GpuExecutor executor(
+      host_gpu(), weights, {.num_blocks = num_blocks, .block_size = kBlock, .dtype = Dtype::f16},
+      {.activation_dtype = Dtype::f32,
+       .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
+  return serve(weights.shape, options, executor);
+}
+
+void check_alike(const Served& actual, const Served& expected, double tolerance) {
+  REQUIRE(actual.rows.size() == expected.rows.size());
+  for (const auto& [place, logits] : expected.rows) {
+    INFO("request " << place.first << " after " << place.second << " tokens");
+    CHECK(relative_difference({actual.rows.at(place)}, {logits}) <= tolerance);
+  }
+}
+
+void check_serving(const ModelWeights& weights, double tolerance) {
+  EngineOptions options = serving_options(weights.shape);
+  CpuExecutor cpu(weights, {.num_blocks = kManyBlocks, .block_size = kBlock, .dtype = Dtype::f16}, 2);
+  const Served expected = serve(weights.shape, options, cpu);
+  CHECK(expected.preemptions == 0);
+  const Served roomy = serve_on_gpu(weights, options, kManyBlocks);
+  CHECK(roomy.preemptions == 0);
+  check_alike(roomy, expected, tolerance);
+  const Served cramped = serve_on_gpu(weights, options, kFewBlocks);
+  CHECK(cramped.preemptions > 0);
+  check_alike(cramped, expected, tolerance);
+  options.enable_prefix_caching = true;
+  const Served cached = serve_on_gpu(weights, options, kManyBlocks);
+  CHECK(cached.cached_tokens > 0);
+  check_alike(cached, expected, tolerance);
+  const Served both = serve_on_gpu(weights, options, kFewBlocks);
+  CHECK(both.preemptions > 0);
+  CHECK(both.cached_tokens > 0);
+  check_alike(both, expected, tolerance);
+}
+
+}  // namespace
+
+// Without experts: roundings may move a token to another that is nearly as good.
+TEST_CASE("latents on --device host-gpu: preemption and prefix caching change no logits", "[gpu]") {
+  ModelShape shape = latent_shape();
+  for (LayerKind& kind : shape.kinds) kind.experts.reset();
+  check_serving(random_weights(shape, 41), latent_tolerance(shape, Dtype::f32));
+}
+
+TEST_CASE("K and V on --device host-gpu: preemption and prefix caching change no logits", "[gpu]") {
+  const ModelWeights weights = random_weights(small_model(2), 42);
+  check_serving(weights, (3 * weights.shape.num_layers() + 1) * 0x1p-11);
+}
+
+}  // namespace dculab::engine
