@@ -98,6 +98,7 @@ StepResult GpuExecutor::run(const StepPlan& plan) {
   const auto start = SteadyClock::now();
   plan_ = &plan;
   fill_inputs(plan);
+  latent_phase_ = inputs_.attention(Phase::prefill).num_seqs > 0 ? Phase::prefill : Phase::decode;
   routing_.begin_step();
   marked_ops_.clear();
   run_stage(plan, Stage::before_layers, 0);

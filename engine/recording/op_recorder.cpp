@@ -22,7 +22,10 @@ constexpr int kShortVocabulary = 256;
 // The layers' ops are alike, but for the norm that begins one: in the first layer it has nothing to add to the
 // residual, so that the second is recorded. Only the head needs the whole vocabulary.
 [[nodiscard]] ModelShape few_layers(ModelShape model, const Op& op) {
-  set_layers(model, op.adds_layer_before ? 2 : 1, LayerKind(model.kinds[op.layer_kind]));
+  constexpr int kNarrowExperts = 8;  // of routed experts, whose products are not recorded
+  LayerKind kind = model.kinds[op.layer_kind];
+  if (kind.experts) kind.experts->intermediate_size = kNarrowExperts;
+  set_layers(model, op.adds_layer_before ? 2 : 1, std::move(kind));
   model.quantization.reset();  // see plain_dtype()
   if (op.weight != WeightSlot::lm_head && op.weight != WeightSlot::embed_tokens)
     model.vocab_size = std::min(model.vocab_size, kShortVocabulary);
@@ -65,30 +68,54 @@ constexpr int kShortVocabulary = 256;
   return plan;
 }
 
+// Whether two ops of one name, of different kinds of layers, ask for the same addresses.
+[[nodiscard]] bool are_alike(const Op& a, const Op& b, const ModelShape& model) {
+  return a.kind == b.kind && a.m == b.m && a.n == b.n && a.k == b.k && a.weight_format == b.weight_format &&
+         a.groups.count == b.groups.count && model.kinds[a.layer_kind].attention == model.kinds[b.layer_kind].attention;
+}
+
+// That of the last kind of layers that has it: the first layer adds nothing to the residual.
+[[nodiscard]] Op op_of(const ModelShape& model, const EngineOptions& options, const Batch& batch,
+                       std::string_view op_name) {
+  const StepPlan plan = only(plan_step(model, options, batch), op_name);
+  for (const Op& op : plan.ops)
+    if (!are_alike(op, plan.ops.front(), model))
+      throw InputError("op '" + std::string(op_name) + "' of " + model.name +
+                       " is another in layers of another kind, of which an address trace does not tell one from the "
+                       "other; replay another op");
+  return plan.ops.back();
+}
+
+void require_recordable(const Op& op, const ModelShape& layer) {
+  const bool is_absorbed = op.weight == WeightSlot::kv_b_proj && op.groups.count > 0;
+  const auto refuse = [&op](const std::string& why) { throw InputError("op '" + std::string(op.name) + "' " + why); };
+  if (op.kind == OpKind::route_tokens || op.kind == OpKind::combine_experts || (op.groups.count > 0 && !is_absorbed))
+    refuse("goes by the experts that tokens choose, which a replay does not know; replay another op");
+  if (layer.has_latents() && !is_absorbed &&
+      (op.weight == WeightSlot::kv_b_proj || (is_attention(op.kind) && !op.attention.is_latent)))
+    refuse(
+        "of latents that are expanded runs with others, piece by piece, which a replay does not know; replay those "
+        "that are absorbed (attention.prefill_latents, .decode_latents), or another op");
+  const Dtype stored = op.weight_format.dtype;
+  if (op.kind != OpKind::matmul || bits(stored) >= 16) return;
+  if (is_absorbed)
+    refuse("with weights of " + std::string(name(stored)) + " is not recorded; replay it with weights of f16 or bf16");
+  if (stored != Dtype::fp8_e4m3 && !is_integer(stored))
+    refuse("with weights of " + std::string(name(stored)) + " is not recorded; replay weights of another format");
+}
+
 }  // namespace
 
 RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
                      std::string_view op_name, int wave_size) {
-  if (model.kinds.size() > 1)
-    throw InputError(model.name +
-                     " has layers of several kinds, of which an address trace does not tell one from another");
-  const ModelShape layer = few_layers(model, only(plan_step(model, options, batch), op_name).ops.front());
+  const ModelShape layer = few_layers(model, op_of(model, options, batch, op_name));
   std::mt19937_64 random(1);
   const int num_blocks = blocks_of(batch, options.block_size);
   const StepPlan plan =
       only(plan_step(layer, options, scattered_batch(batch, layer, options.block_size, num_blocks, random)), op_name);
 
   const Op& op = plan.ops.front();
-  if (op.kind == OpKind::route_tokens || op.kind == OpKind::combine_experts || op.groups.count > 0)
-    throw InputError("op '" + std::string(op_name) +
-                     "' goes by the experts that tokens choose, which a replay does not know; replay another op");
-  if (layer.has_latents() && (op.weight == WeightSlot::kv_b_proj || is_attention(op.kind)))
-    throw InputError("op '" + std::string(op_name) +
-                     "' of latent attention runs with others, which a replay does not know; replay another op");
-  const Dtype stored = op.weight_format.dtype;
-  if (op.kind == OpKind::matmul && bits(stored) < 16 && !is_integer(stored))
-    throw InputError("addresses of products with weights of " + std::string(name(stored)) +
-                     " are not recorded; replay another op, or weights of another format");
+  require_recordable(op, layer);
   if (op.kind == OpKind::matmul && bits(op.weight_format.dtype) < 16)
     return {plan, record_quantized_matmul(op, wave_size)};
 
@@ -99,7 +126,8 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
                        {.activation_dtype = options.activation_dtype,
                         .partition_tokens = options.attention_split.partition_tokens,
                         .limits = {.max_num_batched_tokens = tokens_of(batch),
-                                   .max_num_seqs = static_cast<int>(batch.sequences.size())}});
+                                   .max_num_seqs = static_cast<int>(batch.sequences.size()),
+                                   .prefill_latents = options.prefill_latents}});
   executor.set_op_timing(OpTiming::off);
   (void)executor.run(plan);
   std::vector<AddressTrace> launches = recorder.take_launches();

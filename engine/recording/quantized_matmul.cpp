@@ -5,6 +5,7 @@
 
 #include "engine/memory/device_memory.hpp"
 #include "kernels/gpu/open_device.hpp"
+#include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 
 namespace dculab::engine {
@@ -66,6 +67,33 @@ void run_int8(const DevicePointer& device, const Op& op) {
                        .y_stride = n});
 }
 
+// A scale for 128 rows and 128 columns, as DeepSeek's checkpoints have; the format of an op does not say. The price
+// leaves scales out.
+void run_fp8(const DevicePointer& device, const Op& op) {
+  const auto m = static_cast<int>(op.m), n = static_cast<int>(op.n), k = static_cast<int>(op.k);
+  constexpr int kBlockShift = 7;
+  const int row_blocks = ((n - 1) >> kBlockShift) + 1, column_blocks = ((k - 1) >> kBlockShift) + 1;
+  const Dtype activation = activation_of(op), output = op.output == Buffer::logits ? Dtype::f32 : activation;
+  const DeviceMemory x = zeros(device, 1.0 * m * k * bits(activation) / 8, OperandRole::activation);
+  const DeviceMemory w = zeros(device, 1.0 * n * k, OperandRole::weight);
+  const DeviceMemory scale = zeros(device, 4.0 * row_blocks * column_blocks, OperandRole::weight);
+  const DeviceMemory y = zeros(device, 1.0 * m * n * bits(output) / 8, OperandRole::output);
+  const std::size_t floats = lower::dculab_gpu::matmul_workspace(m, n, k);
+  const DeviceMemory workspace = zeros(device, static_cast<double>(floats) * sizeof(float), OperandRole::output);
+  device->matmul({.x = {x.as(), activation},
+                  .w = {w.as(), Dtype::fp8_e4m3},
+                  .y = {y.as(), output},
+                  .m = m,
+                  .n = n,
+                  .k = k,
+                  .y_stride = n,
+                  .workspace = floats > 0 ? workspace.as<float>() : nullptr,
+                  .scales = {.values = scale.as<float>(),
+                             .row_shift = kBlockShift,
+                             .column_shift = kBlockShift,
+                             .column_blocks = column_blocks}});
+}
+
 }  // namespace
 
 std::vector<AddressTrace> record_quantized_matmul(const Op& op, int wave_size) {
@@ -73,6 +101,8 @@ std::vector<AddressTrace> record_quantized_matmul(const Op& op, int wave_size) {
   const DevicePointer device = kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder});
   if (op.weight_format.dtype == Dtype::int4)
     run_gptq(device, op);
+  else if (op.weight_format.dtype == Dtype::fp8_e4m3)
+    run_fp8(device, op);
   else
     run_int8(device, op);
   return recorder.take_launches();

@@ -1,4 +1,4 @@
-// Address traces of the int4 (GPTQ) and int8 matmuls: the kernels alone, on zeros.
+// Address traces of the int4 (GPTQ), int8 and FP8 matmuls: the kernels alone, on zeros.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace dculab::engine {
 
-// The launches of one execution. Precondition: `op` is a matmul whose weights are int4 or int8. Throws InputError for
+// The launches of one execution. Precondition: `op` is a matmul whose weights are int4, int8 or fp8_e4m3. Throws InputError for
 // shapes that the kernels do not take.
 [[nodiscard]] std::vector<AddressTrace> record_quantized_matmul(const Op& op, int wave_size);
 

@@ -175,6 +175,67 @@ TEST_CASE("matmuls touch the bytes of their plan", "[recording]") {
   check_bytes(split, {.loaded = partial_sums, .stored = partial_sums});
 }
 
+TEST_CASE("products with FP8 weights touch the bytes of their plan, and their scales", "[recording]") {
+  ModelShape model = recorded_model(2);
+  model.kinds[0].mlp.intermediate_size = 192;
+  EngineOptions options;
+  options.weights = {Dtype::fp8_e4m3, 0};
+  for (const int rows : {1, 50}) {
+    const RecordedOp recorded = record_op(model, options, uniform_batch(Phase::prefill, 1, rows), "down_proj", 64);
+    const Op& op = recorded.op();
+    constexpr double kScales = 4.0 * 1 * 2;  // of 64 rows and 192 columns
+    CHECK(distinct_bytes(recorded.launches, OperandRole::weight, AccessKind::load) ==
+          planned_bytes(op, OperandRole::weight) + kScales);
+    CHECK(distinct_bytes(recorded.launches, OperandRole::activation, AccessKind::load) ==
+          planned_bytes(op, OperandRole::activation));
+  }
+  CHECK(distinct_bytes(record_op(model, options, uniform_batch(Phase::decode, 2, 5), "lm_head", 64).launches,
+                       OperandRole::weight, AccessKind::load) == 2.0 * model.vocab_size * model.hidden_size);
+}
+
+// DeepSeek-V2-Lite's two kinds of layers with small parts.
+ModelShape model_with_latents() {
+  ModelShape shape = recorded_model(1);
+  Mla attention{.num_attention_heads = 4,
+                .q_lora_rank = 0,
+                .kv_lora_rank = 40,
+                .qk_nope_head_dim = 16,
+                .qk_rope_head_dim = 8,
+                .v_head_dim = 24};
+  shape.kinds[0].attention = attention;
+  shape.kinds.push_back(shape.kinds[0]);
+  shape.kinds[1].mlp.intermediate_size = 64;
+  shape.layers = {0, 1, 1};
+  return shape;
+}
+
+TEST_CASE("attention over latents touches the bytes of its plan in both phases", "[recording]") {
+  const ModelShape model = model_with_latents();
+  for (const Dtype kv : {Dtype::f16, Dtype::fp8_e4m3})
+    for (const int block_size : {1, 16}) {
+      INFO(name(kv) << ", blocks of " << block_size);
+      EngineOptions options;
+      options.block_size = block_size;
+      options.kv_cache_dtype = kv;
+      options.prefill_latents = LatentForm::absorb;
+      const RecordedOp decode = record_op(model, options, ragged_decodes(), "attention_decode", 64);
+      check_bytes(decode, {.loaded = 4 * 4 + 5 * 4});  // context lengths, first tokens
+      const RecordedOp prefill = record_op(model, options, ragged_prefills(), "attention_prefill", 64);
+      CHECK(prefill.launches.size() == 1);
+      check_bytes(prefill, {.loaded = 3 * 4 + 4 * 4});
+    }
+}
+
+TEST_CASE("absorbed products touch the bytes of their plan", "[recording]") {
+  const ModelShape model = model_with_latents();
+  constexpr double kRotated = 2.0 * 3 * 4 * 8;  // of each query's heads, which absorb_k puts behind its products
+  for (const auto& [op, unplanned] : {std::pair("absorb_k", kRotated), {"absorb_v", 0.0}}) {
+    const RecordedOp recorded = record_op(model, {}, uniform_batch(Phase::decode, 3, 20), op, 64);
+    CHECK(recorded.launches.size() == 1);
+    check_bytes(recorded, {.loaded = unplanned, .stored = unplanned});
+  }
+}
+
 TEST_CASE("the other ops touch the bytes of their plan, and those it leaves out", "[recording]") {
   const ModelShape model = recorded_model(2);
   const EngineOptions options;
@@ -224,6 +285,14 @@ TEST_CASE("what cannot be recorded is refused", "[recording]") {
   options.weights = {Dtype::int4, 128};
   CHECK_NOTHROW(record_op(model, options, batch, "attention_decode", 64));
   CHECK_NOTHROW(record_op(model, options, batch, "lm_head", 64));
+  CHECK_THROWS_WITH(record_op(model_with_latents(), options, batch, "absorb_k", 64),
+                    "op 'absorb_k' with weights of int4 is not recorded; replay it with weights of f16 or bf16");
+  options.weights = {Dtype::f16, 0};
+  CHECK_THROWS_WITH(record_op(model_with_latents(), options, uniform_batch(Phase::prefill, 1, 5), "kv_b_proj", 64),
+                    ContainsSubstring("op 'kv_b_proj' of latents that are expanded runs with others"));
+  CHECK_THROWS_WITH(record_op(model_with_latents(), options, batch, "down_proj", 64),
+                    ContainsSubstring("is another in layers of another kind"));
+  CHECK_NOTHROW(record_op(model_with_latents(), options, batch, "o_proj", 64));
   model.kinds[0].gqa().heads.head_dim = 40;
   CHECK_THROWS_AS(record_op(model, options, batch, "attention_decode", 64), InputError);
 }
