@@ -56,7 +56,7 @@ TEST_CASE("experts that cannot be shared are refused where the scenario has its 
   refused(with("deepseek-v3", "{expert_parallel_size: 144}"), "256 experts do not divide over 144 devices");
   refused(with("llama-3-8b", "{expert_parallel_size: 8}"), "has no experts to share");
   refused(with("deepseek-v3", "{expert_parallel_size: 8, pipeline_parallel_size: 2}"), "must be 1 beside it");
-  refused(with("llama-3-8b", "{tensor_parallel_size: 3}"), "32 query heads do not divide over 3 devices");
+  refused(with("llama-3-8b", "{pipeline_parallel_size: 64}"), "32 layers do not make 64 stages");
 }
 
 // A decode of DeepSeek-V3 on 32 devices, with more settings of the deployment on lines of their own.

@@ -250,8 +250,10 @@ TEST_CASE("a trace shows every engine of a deployment") {
 }
 
 TEST_CASE("what simulate cannot answer it refuses in words") {
-  check_refused({"simulate", kServing, "--set", "deployment.tensor_parallel_size=5"},
-                {"query heads do not divide over 5 devices"});
+  const Finished by_five = run_dculab({"simulate", kServing, "--set", "deployment.tensor_parallel_size=5"});
+  CHECK(by_five.exit_code == 2);  // a line for each
+  CHECK_THAT(by_five.err, ContainsSubstring("32 query heads do not divide over 5 devices\n") &&
+                              ContainsSubstring("8 KV heads do not divide over 5 devices\n"));
   check_refused({"simulate", kServing, "--set", "deployment.decode_replicas=1"}, {"need each other"});
   check_refused(
       {"simulate", kServing, "--set", "slo={slowdown: 2}", "--set", "kv_cache={retention: window, window_tokens: 64}"},
