@@ -34,7 +34,7 @@ namespace {
   constexpr int kManyRows = 64;
   std::vector<Op> ops = ops_of(model, options, uniform_batch(Phase::prefill, 1, kManyRows), OpKind::matmul);
   std::erase_if(ops, [&](const Op& op) {
-    return op.groups.count > 0 && lower::expert_kernel_of(machine.stack.kernels, op, machine) != nullptr;
+    return op.groups.count > 0 && lower::expert_kernel_of(machine.stack.kernels, op, kManyRows, machine) != nullptr;
   });
   return ops;
 }
