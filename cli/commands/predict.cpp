@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/output/expert_report.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/op_report.hpp"
@@ -18,7 +19,6 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/study/recipe.hpp"
-#include "sim/tables/expert_batch.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
@@ -188,34 +188,6 @@ struct Prediction {
   return warnings;
 }
 
-// "experts' products are compute-bound from 620 tokens a step with even loads"; empty of a model without experts.
-[[nodiscard]] std::string experts_text(const Prediction& prediction) {
-  if (!prediction.model.has_experts()) return {};
-  const auto from = [&prediction](const ExpertLoad& load) {
-    EngineOptions options = prediction.options;
-    options.expert_load = load;
-    const auto batch = sim::compute_bound_batch(prediction.machine, prediction.model, options);
-    return batch ? "from " + std::to_string(batch->tokens) + (batch->tokens == 1 ? " token" : " tokens") + " a step (" +
-                       number(batch->mean_rows) + " rows an expert, " + number(batch->longest_rows) + " the most" +
-                       (batch->widens_longer ? "; with fewer, widening their weights takes longer than reading them)"
-                                             : ")")
-                 : std::string("at no batch");
-  };
-  const ExpertLoad& asked = prediction.options.expert_load;
-  return "experts' products are compute-bound " + from({}) +
-         (asked == ExpertLoad() ? "" : " with even loads, " + from(asked) + " with the load asked for");
-}
-
-[[nodiscard]] Json experts_json(const Prediction& prediction) {
-  const auto batch = sim::compute_bound_batch(prediction.machine, prediction.model, prediction.options);
-  if (!batch) return nullptr;
-  return {{"tokens", batch->tokens},
-          {"touched_experts", batch->touched},
-          {"mean_rows", batch->mean_rows},
-          {"longest_rows", batch->longest_rows},
-          {"widens_longer", batch->widens_longer}};
-}
-
 // What is assumed of a step of devices that share experts.
 [[nodiscard]] std::string expert_parallel_text(const Prediction& prediction) {
   std::string text = "assumed: one micro-batch, so nothing hides " +
@@ -256,7 +228,8 @@ struct Prediction {
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + (devices > 1 ? " on each device" : "") +
                   ", room for " + counted(capacity.max_sequences, "sequence") + " of this length (" +
                   counted(capacity.num_blocks, "KV block") + ")");
-  if (std::string experts = experts_text(prediction); !experts.empty()) lines.push_back(std::move(experts));
+  if (prediction.model.has_experts())
+    lines.push_back(compute_bound_text(prediction.machine, prediction.model, prediction.options));
   if (prediction.shares_experts) lines.push_back(expert_parallel_text(prediction));
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
   if (const std::string figures = stack_figures_text(prediction.machine); !figures.empty())
@@ -287,7 +260,8 @@ struct Prediction {
   if (prediction.micro_batches)
     json["two_micro_batches"] = {{"step_seconds", prediction.micro_batches->seconds.value()},
                                  {"hidden_exchange_seconds", prediction.micro_batches->hidden.value()}};
-  if (prediction.model.has_experts()) json["compute_bound_experts"] = experts_json(prediction);
+  if (prediction.model.has_experts())
+    json["compute_bound_experts"] = compute_bound_json(prediction.machine, prediction.model, prediction.options);
   json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
   return json;
 }

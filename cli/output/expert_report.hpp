@@ -1,11 +1,15 @@
-// Which experts of a mixture the engine's tokens chose, as cells of a table and as JSON.
+// Experts of a mixture, as cells of a table, as a line and as JSON: which of them the engine's tokens chose, and from
+// how many tokens on their products are bound by arithmetic.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cli/output/output.hpp"
+#include "core/engine_options.hpp"
 #include "core/expert_histogram.hpp"
+#include "model/model_shape.hpp"
+#include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {
 
@@ -21,5 +25,14 @@ namespace dculab::cli {
 
 // The two figures, and the choices by layer and expert. Precondition: not empty.
 [[nodiscard]] Json expert_json(const ExpertHistogram& experts);
+
+// "experts' products are compute-bound from 620 tokens a step (38.8 rows an expert, 38.8 the most)", with even loads
+// and with that of `options`. Precondition: the model has experts.
+[[nodiscard]] std::string compute_bound_text(const sim::Machine& machine, const ModelShape& model,
+                                             const EngineOptions& options);
+
+// sim::ExpertBatch; null where there is none.
+[[nodiscard]] Json compute_bound_json(const sim::Machine& machine, const ModelShape& model,
+                                      const EngineOptions& options);
 
 }  // namespace dculab::cli
