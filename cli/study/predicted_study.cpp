@@ -85,7 +85,8 @@ struct PointFigures {
   row.emplace_back(config::short_text(figures.trust.low) + " .. " + config::short_text(figures.trust.high));
   row.emplace_back(number(figures.tokens_per_second), figures.tokens_per_second);
   row.emplace_back(figures.bound);
-  row.emplace_back(std::to_string(figures.max_sequences));
+  const bool fits = figures.max_sequences >= std::ssize(point.batch.sequences);
+  row.emplace_back(std::to_string(figures.max_sequences) + (fits ? "" : ": no room"));
   return row;
 }
 

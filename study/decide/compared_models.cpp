@@ -56,14 +56,37 @@ struct PointsOfModel {
   return tokens / model.step_time(static_cast<int>(model.max_sequences)).value();
 }
 
-// The step of `at` with another batch. What it refers to must outlive it.
+// The point of `at` with another batch.
+[[nodiscard]] std::vector<StudyPoint> with_batch(const config::Scenario& scenario, config::SweepPoint at, int batch,
+                                                 const sim::Machine& machine) {
+  config::apply_axis(at.scenario, kBatchAxis, std::to_string(batch));
+  return study_points(scenario, machine, {at});
+}
+
+// What the two refer to must outlive them.
 [[nodiscard]] std::function<Seconds(int)> step_time_of(const config::Scenario& scenario, const config::SweepPoint& at,
                                                        const sim::Machine& machine) {
   return [&scenario, &at, &machine](int batch) {
-    config::SweepPoint other = at;
-    config::apply_axis(other.scenario, kBatchAxis, std::to_string(batch));
-    return price_points(study_points(scenario, machine, {other}), machine).front().price.seconds;
+    return price_points(with_batch(scenario, at, batch, machine), machine).front().price.seconds;
   };
+}
+
+[[nodiscard]] std::function<Evaluated(int)> evaluated_step_of(const config::Scenario& scenario,
+                                                              const config::SweepPoint& at,
+                                                              const sim::Machine& machine) {
+  return [&scenario, &at, &machine](int batch) {
+    const std::vector<StudyPoint> points = with_batch(scenario, at, batch, machine);
+    return evaluated(price_points(points, machine), machine).begin()->second;
+  };
+}
+
+[[nodiscard]] std::vector<int> tied_blocks(const std::optional<StepDecision>& decision, int block_size) {
+  if (!decision) return {block_size};
+  std::vector<int> tied;
+  for (std::size_t index = 0; index < decision->blocks.choices.size(); ++index)
+    if (decision->blocks.verdict.is_tied(index)) tied.push_back(decision->blocks.choices[index].block_size);
+  std::ranges::sort(tied);
+  return tied;
 }
 
 [[nodiscard]] SweptModel with_best_block(const config::Scenario& scenario, const PointsOfModel& points,
@@ -81,7 +104,9 @@ struct PointsOfModel {
   const std::int64_t room = std::min<std::int64_t>(capacity.max_sequences, point.options.max_num_seqs);
   SweptModel model{.compared = {points.model, room, step_time_of(scenario, at, machine)},
                    .block_size = point.options.block_size,
+                   .tied_blocks = tied_blocks(decision, point.options.block_size),
                    .chose_block = decision && decision->blocks.choices.size() > 1,
+                   .evaluated_step = evaluated_step_of(scenario, at, machine),
                    .kv_bytes_per_token = kv_bytes_per_token(point.model, point.options.kv_cache_dtype),
                    .kv_cache_tokens = capacity.num_blocks * point.options.block_size};
   for (const int batch : batches)
@@ -96,7 +121,14 @@ void add_order(ModelComparison& comparison, const std::vector<int>& batches) {
     compared.push_back(model.compared);
     if (model.compared.max_sequences < batches.back()) comparison.has_short_model = true;
   }
-  comparison.changes = order_changes(compared, batches);
+  const auto evaluated_at = [&comparison](const std::string& name, int batch) {
+    const auto is_named = [&name](const SweptModel& model) { return model.compared.name == name; };
+    return std::ranges::find_if(comparison.models, is_named)->evaluated_step(batch);
+  };
+  for (OrderChange& change : order_changes(compared, batches)) {
+    const Cost lead = difference(evaluated_at(change.faster, change.last), evaluated_at(change.slower, change.last));
+    comparison.changes.push_back({std::move(change), lead});
+  }
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 // them change places.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "study/decide/model_order.hpp"
+#include "study/decide/preference.hpp"
 #include "study/decide/priced_points.hpp"
 
 namespace dculab::study {
@@ -14,18 +16,26 @@ namespace dculab::study {
 struct SweptModel {
   ComparedModel compared;  // max_sequences: that fit, as far as the scheduler admits them
   int block_size = 0;
-  bool chose_block = false;  // among several
+  std::vector<int> tied_blocks{};  // that cannot be told apart from the best, block_size among them, ascending
+  bool chose_block = false;        // among several
+  std::function<Evaluated(int batch)> evaluated_step{};  // steps per second
   Bytes kv_bytes_per_token;
   std::int64_t kv_cache_tokens = 0;             // that fit in memory
   std::vector<std::optional<Seconds>> steps{};  // [batches]; nothing: no room
   double tokens_per_second = 0;                 // of a step of max_sequences
 };
 
+// What the change comes to at its last batch: steps per second of the faster model over those of the slower one, - 1.
+struct ModelChange {
+  OrderChange order;
+  Cost lead;
+};
+
 // All of them at one point of the axes other than model, batch and block size.
 struct ModelComparison {
   std::vector<config::Override> others;  // that point
   std::vector<SweptModel> models{};
-  std::vector<OrderChange> changes{};
+  std::vector<ModelChange> changes{};
   bool has_short_model = false;  // one has no room for the largest batch
 };
 

@@ -53,6 +53,7 @@ TEST_CASE("a model of a sweep has a step for every batch that it has room for") 
   for (const SweptModel& model : sweep.comparisons[0].models) {
     CAPTURE(model.compared.name);
     CHECK(model.chose_block);
+    CHECK(model.tied_blocks == std::vector{16, 64});
     for (std::size_t index = 0; index < sweep.batches.size(); ++index) {
       const int batch = sweep.batches[index];
       REQUIRE(model.steps[index].has_value() == (batch <= model.compared.max_sequences));
@@ -81,10 +82,13 @@ TEST_CASE("from the batch of a change on the faster model takes less time, and b
     return std::ranges::find_if(comparison.models, is_named)->compared.step_time(batch).value();
   };
   REQUIRE_FALSE(comparison.changes.empty());
-  for (const OrderChange& change : comparison.changes) {
+  for (const auto& [change, lead] : comparison.changes) {
     CAPTURE(change.faster, change.slower, change.batch);
     CHECK(time(change.faster, change.batch) * (1 + kPriceResolution) < time(change.slower, change.batch));
     CHECK(time(change.faster, change.batch - 1) * (1 + kPriceResolution) >= time(change.slower, change.batch - 1));
+    CHECK(lead.value == Approx(time(change.slower, change.last) / time(change.faster, change.last) - 1));
+    CHECK(lead.low < lead.value);
+    CHECK(lead.value < lead.high);
   }
 }
 
