@@ -36,7 +36,7 @@ namespace {
 [[nodiscard]] Json line_json(const study::SweptModel& model, const std::vector<int>& batches) {
   Json json{{"model", model.compared.name},
             {"block_size", model.block_size},
-            {"tied_block_sizes", model.tied_blocks},
+            {"indistinguishable", model.tied_blocks},
             {"kv_bytes_per_token", model.kv_bytes_per_token.value()},
             {"kv_cache_tokens", model.kv_cache_tokens},
             {"max_sequences", model.compared.max_sequences},
