@@ -31,7 +31,7 @@ namespace {
   Table table;
   table.title = "Predicted on " + machine + " beside reported";
   table.columns = axes_columns(points);
-  for (const char* column : {"variant", "metric", "predicted", "90 % interval", "reported", "apart", "bound"})
+  for (const char* column : {"variant", "metric", "predicted", "90 % interval", "reported", "apart", "inside", "bound"})
     table.columns.emplace_back(column);
   for (const Verdict& verdict : verdicts) {
     const std::string& metric = verdict.figure->metric;
@@ -44,6 +44,8 @@ namespace {
     row.emplace_back(figure_text(metric, *verdict.figure->value), *verdict.figure->value);
     const double apart = verdict.predicted / *verdict.figure->value - 1;
     row.emplace_back(signed_percent(apart), apart);
+    const double reported = *verdict.figure->value;
+    row.emplace_back(verdict.of_baseline.low <= reported && reported <= verdict.of_baseline.high ? "yes" : "no");
     row.emplace_back(bound_of(*verdict.variant, metric));
     table.rows.push_back(std::move(row));
   }
