@@ -126,7 +126,7 @@ void add_order(ModelComparison& comparison, const std::vector<int>& batches) {
     return std::ranges::find_if(comparison.models, is_named)->evaluated_step(batch);
   };
   for (OrderChange& change : order_changes(compared, batches)) {
-    const Cost lead = difference(evaluated_at(change.faster, change.last), evaluated_at(change.slower, change.last));
+    const Cost lead = difference(evaluated_at(change.slower, change.last), evaluated_at(change.faster, change.last));
     comparison.changes.push_back({std::move(change), lead});
   }
 }

@@ -158,6 +158,7 @@ TEST_CASE("FP8 products take what DeepGEMM publishes, five of eleven within 15 %
     op.m = static_cast<std::int64_t>(groups) * product.rows, op.n = product.columns, op.k = product.depth;
     op.weight_format = {Dtype::fp8_e4m3, 0};
     op.activation_dtype = Dtype::bf16;
+    op.activations = ActivationMode::fp8;
     const auto rows = static_cast<double>(op.m);
     op.flops = FlopCount(2 * rows * product.columns * k);
     op.groups = {product.groups, product.groups * 1.0, product.rows * 1.0};
