@@ -132,7 +132,7 @@ int Scheduler::evict(Sequence& sequence) {
 
 std::int64_t Scheduler::num_tokens_in_cache() const {
   std::int64_t tokens = 0;
-  for (const auto& sequence : running_) tokens += sequence->num_tokens_in_cache();
+  for (const auto& sequence : running_) tokens += limits_.kv_demand(sequence->num_tokens_in_cache());
   return tokens;
 }
 

@@ -95,7 +95,7 @@ class Scheduler {
   [[nodiscard]] int num_running() const { return static_cast<int>(running_.size()); }
   [[nodiscard]] int num_preemptions() const { return num_preemptions_; }
   [[nodiscard]] const SwapCounts& swaps() const { return swaps_; }
-  [[nodiscard]] std::int64_t num_tokens_in_cache() const;  // of those running; shared ones count for each
+  [[nodiscard]] std::int64_t num_tokens_in_cache() const;  // of those running, as KvDemand; shared ones count for each
 
  private:
   struct Entry {

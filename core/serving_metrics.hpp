@@ -57,7 +57,8 @@ class ServingMetrics {
   ServiceLevel objective_;
   std::int64_t each_ = 1;
   QuantileSketch ttft_, tpot_, itl_, latency_, slowdown_;
-  std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, stored_tokens_ = 0, preemptions_ = 0;
+  std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, stored_tokens_ = 0,
+               preemptions_ = 0;
   Seconds begin_, end_;
 };
 

@@ -55,7 +55,7 @@ struct Slices {
 };
 
 // Who rounds the activations that a kernel multiplies in 8 bits: it does, a kernel that is launched before it, or the
-// op before, which the plan counts.
+// op before as it writes them, at no cost that is counted.
 enum class Rounding : std::uint8_t { itself, kernel_before, op_before };
 
 struct MatmulKernel {

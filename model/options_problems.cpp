@@ -19,9 +19,7 @@ namespace {
 }
 
 void add_load_problems(std::vector<std::string>& found, const ExpertLoad& load, const ModelShape& model) {
-  const auto has_experts = [](const LayerKind& kind) { return kind.experts.has_value(); };
-  if (load != ExpertLoad() && std::ranges::none_of(model.kinds, has_experts))
-    found.push_back("experts: " + model.name + " has none to load");
+  if (load != ExpertLoad() && !model.has_experts()) found.push_back("experts: " + model.name + " has none to load");
   const auto used = std::ranges::count_if(load.histogram, [](double count) { return count > 0; });
   for (const LayerKind& kind : model.kinds) {
     if (!kind.experts) continue;

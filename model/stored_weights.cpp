@@ -41,7 +41,14 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
   return {Dtype::mxfp4, kMxfp4Group, ScaleFormat::e8m0};
 }
 
+[[nodiscard]] bool is_float(const JsonFields& values) {
+  const std::string type = values.text("type", "int");
+  if (type != "int" && type != "float") values.refuse("type", in_quotes(type) + " is not supported (int, float)");
+  return type == "float";
+}
+
 [[nodiscard]] WeightFormat integer_format(const JsonFields& weights, int num_bits, int group_size) {
+  if (group_size < -1) weights.refuse("group_size", "must be positive, or -1 for a scale per row");
   if (num_bits != 4 && num_bits != 8) weights.refuse("num_bits", "must be 4 or 8, not " + std::to_string(num_bits));
   return {num_bits == 8 ? Dtype::int8 : Dtype::int4, group_size > 0 ? group_size : -1};
 }
@@ -52,7 +59,7 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
   if (!inputs) return ActivationMode::exact;
   if (const int num_bits = inputs->integer("num_bits"); num_bits != 8)
     inputs->refuse("num_bits", "must be 8 for activations, not " + std::to_string(num_bits));
-  return inputs->text("type", "int") == "float" ? ActivationMode::fp8 : ActivationMode::int8;
+  return is_float(*inputs) ? ActivationMode::fp8 : ActivationMode::int8;
 }
 
 // config_groups: {group_0: {weights: {num_bits, type, group_size, ...}, input_activations: the same, or null}}
@@ -68,10 +75,9 @@ void read_block(const JsonFields& fields, const char* key, StoredWeights& stored
   const auto weights = group ? group->object("weights") : std::nullopt;
   if (!weights) groups->refuse(groups->members().front(), "has no weights");
   const int num_bits = weights->integer("num_bits"), group_size = weights->integer("group_size", 0);
-  const bool is_float = weights->text("type", "int") == "float";
   const PlainModules plain = all_of(read_untargeted_modules(*group, "targets"), read_plain_modules(fields, "ignore"));
-  StoredWeights stored{.format = is_float ? float_format(*weights, num_bits, group_size)
-                                          : integer_format(*weights, num_bits, group_size),
+  StoredWeights stored{.format = is_float(*weights) ? float_format(*weights, num_bits, group_size)
+                                                    : integer_format(*weights, num_bits, group_size),
                        .activations = read_activations(*group),
                        .lm_head = !plain.lm_head,
                        .lm_head_unless_tied = !plain.lm_head,

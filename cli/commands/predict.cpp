@@ -153,6 +153,10 @@ struct Prediction {
   };
   const ActivationMode mode = prediction.options.activations;
   const bool fits = takes_activations(prediction.options.weights, mode);
+  if (!fits)
+    warnings.push_back("activations " + std::string(name(mode)) + ": not with weights of " +
+                       config::weight_format_text(prediction.options.weights) +
+                       "; products are priced with exact ones");
   const bool rounded = fits && mode == ActivationMode::int8 && machine.peaks.contains(Dtype::int8);
   if (rounded)
     check("weights and activations", Dtype::int8, Dtype::int8);
@@ -215,7 +219,8 @@ struct Prediction {
                   std::to_string(slice.context_tokens()) + ", " + heads_text(model) + ", block size " +
                   std::to_string(prediction.options.block_size) + ", weights " +
                   config::weight_format_text(prediction.options.weights) +
-                  (prediction.options.activations == ActivationMode::exact
+                  (prediction.options.activations == ActivationMode::exact ||
+                           !takes_activations(prediction.options.weights, prediction.options.activations)
                        ? ""
                        : ", activations " + std::string(name(prediction.options.activations))) +
                   ", KV " + std::string(name(prediction.options.kv_cache_dtype)));

@@ -53,7 +53,8 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   command.add_option("--kv-cache-dtype", choices.kv_cache_dtype,
                      "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
   command.add_option("--weights", choices.weights, kWeightsHelp);
-  command.add_option("--activations", choices.activations, "exact or int8: of products with grouped weights");
+  command.add_option("--activations", choices.activations,
+                     "exact, int8 (grouped weights), bf16 or fp8 (weights of it)");
   command.add_option("--set", choices.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
 }
 

@@ -62,7 +62,8 @@ struct CompressRates {
   constexpr const char* kFactor = "partial_rotary_factor";
   if (!config.has(kFactor) && config.has("qk_rope_head_dim")) return read_size(config, {"qk_rope_head_dim"});
   const double rotated = head_dim * read_positive(config, kFactor, 64.0 / 512);
-  if (!(rotated >= 2 && rotated <= head_dim)) config.refuse(kFactor, "must leave a head 2 values to rotate");
+  if (!(rotated >= 2 && rotated <= head_dim))
+    config.refuse(kFactor, "must rotate at least 2 values of a head, and not more than it has");
   return static_cast<int>(rotated);
 }
 

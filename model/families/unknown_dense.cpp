@@ -37,7 +37,9 @@ void read_norm(const JsonFields& config, ModelShape& shape) {
 // Whether each layer rotates. [num_layers]; empty where nothing says so: all do.
 [[nodiscard]] std::vector<int> read_rotating_layers(const JsonFields& config, int num_layers) {
   std::vector<int> rotates = config.integers(kNoRopeLayers);
-  if (const int interval = config.integer("no_rope_layer_interval", 0); rotates.empty() && interval > 0)
+  const int interval = config.integer("no_rope_layer_interval", 0);
+  if (interval < 0) config.refuse("no_rope_layer_interval", "must not be negative");
+  if (rotates.empty() && interval > 0)
     for (int layer = 0; layer < num_layers; ++layer) rotates.push_back((layer + 1) % interval == 0 ? 0 : 1);
   const bool is_of_all = std::ssize(rotates) == num_layers;
   if (!rotates.empty() &&

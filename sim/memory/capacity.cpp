@@ -90,7 +90,8 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
       std::max(Bytes{}, usable - result.weights - result.activations - result.residuals - result.buffers);
   result.block_bytes = kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size;
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);
-  result.demand = kv_demand(model, options.kv_cache_dtype, machine.stack.frees_windows);
+  result.demand =
+      kv_demand(model, options.kv_cache_dtype, machine.stack.frees_windows && !options.enable_prefix_caching);
   result.state = kv_bytes_per_token(model, options.kv_cache_dtype) * result.demand.state_tokens;
   const std::int64_t held = result.demand(tokens_per_sequence);
   const std::int64_t blocks_each = (held + options.block_size - 1) / options.block_size;

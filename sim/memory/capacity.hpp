@@ -10,6 +10,7 @@
 // The demand is the number of tokens. States of gated delta nets, and windows of compressed entries, take blocks of the
 // sequences that run; where the program frees what has left the windows of layers, tokens beyond take less
 // (vLLM, v1/kv_cache_interface.py: MambaSpec, SlidingWindowSpec; what a chunk of a prompt holds beside is not counted).
+// With prefix caching all tokens count: what is remembered of windows that were left is not modelled.
 //
 //   activations = max_num_batched_tokens * (3 hidden + Q, K, V + MLP inputs) values + max_num_seqs * vocabulary F32
 //

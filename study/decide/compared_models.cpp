@@ -108,7 +108,7 @@ struct PointsOfModel {
                    .chose_block = decision && decision->blocks.choices.size() > 1,
                    .evaluated_step = evaluated_step_of(scenario, at, machine),
                    .kv_bytes_per_token = kv_bytes_per_token(point.model, point.options.kv_cache_dtype),
-                   .kv_cache_tokens = capacity.num_blocks * point.options.block_size};
+                   .kv_cache_tokens = capacity.max_sequences * point.batch.sequences.front().context_tokens()};
   for (const int batch : batches)
     model.steps.push_back(batch > room ? std::nullopt : std::optional(model.compared.step_time(batch)));
   model.tokens_per_second = rate_when_full(model.compared, point.batch);

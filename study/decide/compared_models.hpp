@@ -20,7 +20,7 @@ struct SweptModel {
   bool chose_block = false;        // among several
   std::function<Evaluated(int batch)> evaluated_step{};  // steps per second
   Bytes kv_bytes_per_token;
-  std::int64_t kv_cache_tokens = 0;             // that fit in memory
+  std::int64_t kv_cache_tokens = 0;             // that fit in memory, of whole sequences
   std::vector<std::optional<Seconds>> steps{};  // [batches]; nothing: no room
   double tokens_per_second = 0;                 // of a step of max_sequences
 };

@@ -39,12 +39,15 @@ void add_changes(const ComparedModel& first, const ComparedModel& second, std::s
                  std::vector<OrderChange>& changes) {
   Order before = Order::none;
   int last = 0;  // the largest batch so far with the order `before`
+  bool has_changed = false;
   const std::vector<int> tried = fitting(batches, std::min(first.max_sequences, second.max_sequences));
   for (const int batch : tried) {
     const Order now = order_at(first, second, batch);
     if (now == Order::none) continue;
     if (before != Order::none && now != before) {
       const bool is_first = now == Order::first_faster;
+      if (has_changed) changes.back().last = last;
+      has_changed = true;
       changes.push_back({(is_first ? first : second).name, (is_first ? second : first).name,
                          first_batch(first, second, last, batch), tried.back()});
     }

@@ -22,7 +22,7 @@ struct ComparedModel {
 struct OrderChange {
   std::string faster, slower;
   int batch = 0;
-  int last = 0;  // the largest of the batches, or the largest that both have room for
+  int last = 0;  // the largest of the batches with that order, or the largest that both have room for
 };
 
 // Where two of the models change places between the first and the last of `batches` (ascending), as far as both have

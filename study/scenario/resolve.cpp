@@ -57,7 +57,8 @@ ModelShape resolve_model(const config::Scenario& scenario) {
 }
 
 ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read) {
-  const ModelShape model = config::resolve_model(read, scenario.model);
+  ModelShape model = config::resolve_model(read, scenario.model);
+  if (scenario.weights) model.expert_quantization.reset();  // the question's are those of all products
   const std::vector<std::string> found = problems(model);
   if (!found.empty()) throw InputError(scenario.file, "model " + scenario.model.name + ": " + found.front());
   return model;

@@ -60,11 +60,11 @@ void require_one_of(const std::vector<T>& allowed, const T& value, const std::st
   throw InputError("stack " + stack.name, what + " " + text(value) + " is not served; it takes " + words + remedy);
 }
 
-[[nodiscard]] std::string weights_text(const EngineOptions& options) {
-  const bool as_they_are =
-      options.activations == ActivationMode::exact || !takes_activations(options.weights, options.activations);
-  return "weights of " + config::weight_format_text(options.weights) +
-         (as_they_are ? "" : " with activations of " + std::string(name(options.activations)));
+[[nodiscard]] std::string weights_text(const Op& op, const EngineOptions& options) {
+  const Dtype dtype = op.weight_format.dtype;
+  return "weights of " +
+         (dtype == options.weights.dtype ? config::weight_format_text(options.weights) : std::string(name(dtype))) +
+         (op.activations == ActivationMode::exact ? "" : " with activations of " + std::string(name(op.activations)));
 }
 
 constexpr const char* kOtherWeights = "; --weights (weights in a scenario) prices the model with others";
@@ -77,7 +77,7 @@ void require_products(const sim::Machine& machine, const ModelShape& model, cons
   for (const Op& op : products_of(machine, model, options))
     if (const std::string why = why_none(stack.kernels.matmul, op, machine); !why.empty())
       throw InputError("stack " + stack.name, "no kernel serves " + std::string(op.name) + " of " + model.name +
-                                                  " with " + weights_text(options) + ": " + why + kOtherWeights);
+                                                  " with " + weights_text(op, options) + ": " + why + kOtherWeights);
 }
 
 void require_attention(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options,
@@ -125,7 +125,7 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     const lower::MatmulKernel& kernel = lower::matmul_kernel_of(machine.stack.kernels, op, machine);
     const std::string why = why_not(kernel, op, machine);
     if (!why.empty())
-      return {"no kernel of dculab multiplies " + weights_text(options) + where + ": priced as if one did; " +
+      return {"no kernel of dculab multiplies " + weights_text(op, options) + where + ": priced as if one did; " +
               std::string(kernel.name) + " " + why};
   }
   return {};

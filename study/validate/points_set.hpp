@@ -62,8 +62,8 @@ struct PointSet {
 // Who published it: the repository or thread, "github.com/ROCm/aiter", or all that is said of another source.
 [[nodiscard]] std::string source_of(const config::PublishedPoint& point);
 
-// What the points that teach anything do, without those of which `is_left_out` holds. Throws InputError where there
-// are none.
+// What is learned from all points that teach, but those of which `is_left_out` holds. Throws InputError where there are
+// none.
 [[nodiscard]] std::shared_ptr<const sim::PointCalibration> learn_from(
     PointSet& set, const std::function<bool(const ReadPoint&)>& is_left_out = [](const ReadPoint&) { return false; });
 

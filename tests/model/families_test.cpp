@@ -136,6 +136,7 @@ TEST_CASE("weights quantized to FP8 and by compressed-tensors are priced as they
   CHECK(activations(R"({"num_bits": 8, "type": "int"})") == ActivationMode::int8);
   CHECK(activations(R"({"num_bits": 8, "type": "float"})") == ActivationMode::fp8);
   CHECK_THROWS_WITH(activations(R"({"num_bits": 4, "type": "int"})"), ContainsSubstring("must be 8 for activations"));
+  CHECK_THROWS_WITH(activations(R"({"num_bits": 8, "type": "weird"})"), ContainsSubstring("'weird' is not supported"));
 }
 
 TEST_CASE("YaRN and LongRoPE say how they scale, and what is wrong with them", "[families]") {

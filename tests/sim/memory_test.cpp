@@ -165,6 +165,9 @@ TEST_CASE("what has left the windows of layers makes room where the program free
   CHECK(freed.num_blocks == whole.num_blocks);
   CHECK(freed.max_sequences == freed.num_blocks / ((1024 + (8192 - 1024) / 4) / 16));
   CHECK(capacity(machine, model, options, 1024).max_sequences == whole.num_blocks / 64);
+  EngineOptions remembering;
+  remembering.enable_prefix_caching = true;
+  CHECK(capacity(machine, model, remembering, 8192).max_sequences == whole.max_sequences);
 }
 
 TEST_CASE("how many sequences fit: whole blocks, after weights and activations") {

@@ -21,6 +21,19 @@ TEST_CASE("the batch from which another model is faster lies between those that 
   CHECK(order_changes(std::vector{takes("b", 14, 0.5), takes("a", 10, 1)}, std::vector{1, 64})[0].faster == "b");
 }
 
+TEST_CASE("a change lasts until the two change places again") {
+  const ComparedModel line = takes("line", 10, 1);
+  const ComparedModel steps{"steps", 1000, [](int batch) { return Seconds(batch < 20 || batch > 200 ? 1000 : 1); }};
+  const std::vector changes = order_changes(std::vector{line, steps}, std::vector{1, 64, 128, 512});
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].faster == "steps");
+  CHECK(changes[0].batch == 20);
+  CHECK(changes[0].last == 128);
+  CHECK(changes[1].faster == "line");
+  CHECK(changes[1].batch == 201);
+  CHECK(changes[1].last == 512);
+}
+
 TEST_CASE("models that are never told apart, or never change places, give nothing") {
   CHECK(order_changes(std::vector{takes("a", 10, 1), takes("b", 9, 0.5)}, std::vector{1, 64}).empty());
   CHECK(order_changes(std::vector{takes("a", 10, 1), takes("b", 10.05, 1)}, std::vector{1, 64}).empty());
