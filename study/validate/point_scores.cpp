@@ -5,6 +5,14 @@
 #include "sim/study/naive_roofline.hpp"
 
 namespace dculab::study {
+namespace {
+
+[[nodiscard]] std::string note_of(const PricedAs& priced) {
+  if (priced.silent.empty()) return priced.note;
+  return priced.note + (priced.note.empty() ? "" : "; ") + "and teaches no file: " + priced.silent;
+}
+
+}  // namespace
 
 ScoredRow score_point(const ReadPoint& read, Runs& runs, bool was_fitted) {
   const sim::Recipe& recipe = read.priced.recipe;
@@ -26,7 +34,7 @@ ScoredRow score_point(const ReadPoint& read, Runs& runs, bool was_fitted) {
           .unit = read.point.unit,
           .basis = std::string(sim::name(was_fitted ? sim::Basis::measured : trust.basis)),
           .bound = sim::recipe_bound(machine, recipe),
-          .note = read.priced.note,
+          .note = note_of(read.priced),
           .naive = recipe.figure(sim::naive_roofline(machine, recipe))};
 }
 

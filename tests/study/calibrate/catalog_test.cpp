@@ -59,6 +59,15 @@ TEST_CASE("files that calibrate writes predict what validate predicts after the 
   CHECK_THROWS_WITH(learn_from(again), ContainsSubstring("has learned from points already"));
 }
 
+TEST_CASE("rows that other kernels stand for are scored and teach nothing") {
+  PointSet set = read_point_set({DCULAB_SOURCE_DIR "/tests/data/measured_points_2.csv"});
+  std::erase_if(set.points, [](const ReadPoint& read) { return read.priced.silent.empty(); });
+  CHECK(std::ranges::any_of(set.points, [](const ReadPoint& read) { return read.point.machine == "bw1101"; }));
+  CHECK(std::ranges::any_of(set.points, [](const ReadPoint& read) { return read.point.machine == "k100-ai"; }));
+  CHECK(std::ranges::all_of(set.points, &ReadPoint::is_scored));
+  CHECK_THROWS_WITH(learn_from(set), ContainsSubstring("no point to learn from"));
+}
+
 TEST_CASE("what nothing was learned of stays as its file has it") {
   const files::test::TemporaryFolder folder;
   PointSet set = read_point_set({kPoints});
