@@ -132,6 +132,7 @@ void lower_to(Launch& launch, const Op& op, Extent extent, const ExpertKernel* e
 [[nodiscard]] Op as_kept(Op op, const UnfusedWork& work) {
   const double values = static_cast<double>(op.groups.count) * static_cast<double>(op.n) * static_cast<double>(op.k);
   op.weight_format = {op.activation_dtype, 0};
+  op.activations = ActivationMode::exact;
   for (Operand& operand : op.operand_storage)
     if (operand.role == OperandRole::weight) operand.unique = Bytes(work.bytes_per_absorbed_weight * values);
   return op;

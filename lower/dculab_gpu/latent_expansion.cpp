@@ -59,12 +59,19 @@ double latent_launches(const Op& op, const StepPlan& step) {
   return expands(op) ? std::max(0.0, 3 * expansion_of(op, step).pieces - 1) : 0;
 }
 
+// Values of a token that are gathered: its latent and its rotated key, which is what keys have beyond their rows of w.
+[[nodiscard]] double gathered_width(const Op& op, const AttentionWork& reader) {
+  const double unrotated = static_cast<double>(op.n) / reader.num_query_heads - reader.value_dim;
+  return static_cast<double>(op.k) + reader.head_dim - unrotated;
+}
+
 void add_expansion(Streams& streams, const Op& op, const StepPlan& step) {
   if (!expands(op) || op.m == 0) return;
   const Expansion expansion = expansion_of(op, step);
   const Op* const reader = reader_of(op, step);
   const double heads = reader != nullptr ? reader->attention.num_query_heads : 0;
-  const Bytes latents = storage(op.activation_dtype, expansion.tokens * static_cast<double>(op.k));
+  const double width = reader != nullptr ? gathered_width(op, reader->attention) : static_cast<double>(op.k);
+  const Bytes latents = storage(op.activation_dtype, expansion.tokens * width);
   const Bytes rows = storage(Dtype::f16, static_cast<double>(op.m) * static_cast<double>(op.n));
   const double stored = static_cast<double>(op.m) * heads * (kExpandedHeadDim + kExpandedValueDim);
   streams.add({.role = OperandRole::activation, .unique = latents});  // from the cache,
