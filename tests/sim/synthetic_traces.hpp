@@ -28,8 +28,8 @@ inline TraceStep make_step(const ModelShape& model, Phase phase, int batch, int 
 inline std::vector<TraceStep> time_steps(const Machine& machine, std::vector<TraceStep> steps, double noise,
                                          unsigned seed) {
   std::mt19937 random(seed);
-  std::normal_distribution<double> log_error(0, noise);
-  const auto disturbed = [&](Seconds time) { return noise > 0 ? time * std::exp(log_error(random)) : time; };
+  std::normal_distribution<double> log_error;
+  const auto disturbed = [&](Seconds time) { return noise > 0 ? time * std::exp(noise * log_error(random)) : time; };
   for (TraceStep& step : steps) {
     const StepPlan plan = plan_step(step.model, step.options, step.batch);
     const StepPrice price = price_step(machine, plan);
