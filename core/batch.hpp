@@ -12,8 +12,8 @@ using SequenceId = std::int64_t;
 using TokenId = std::int32_t;
 using BlockId = std::int32_t;
 
-// One sequence's part of a step. A decode has num_new_tokens == 1; a prefill or a chunk of it more
-// (or 1, for the last chunk of a prompt: `phase` says which kernel serves it). A sequence has at most
+// One sequence's part of a step. A decode has one new token and those that are drafted to follow it; a prefill or a
+// chunk of it any number: `phase` says which kernel serves it. A sequence has at most
 // kLongestContext tokens, so an int holds any of its counts; counts of a whole batch take 64 bits.
 enum class Phase : std::uint8_t { prefill, decode };
 
@@ -30,6 +30,10 @@ struct SequenceSlice {
   int num_evicted_tokens = 0;  // computed earlier and since dropped from the cache: num_computed_tokens leaves them out
   int num_newly_evicted_tokens = 0;  // of these, dropped to make room for this step
   int num_unwritten_tokens = 0;      // of the new tokens, the first: their K and V are in the cache, in shared blocks
+  int num_draft_tokens = 0;          // of a decode's new tokens, the last: guesses to be verified
+  // Of the context, the last: a tree, at most 64 tokens, the new ones among them. Batch::tree_masks says which of it
+  // each new token sees. 0: new tokens follow one another.
+  int num_tree_tokens = 0;
 
   // Tokens in the KV cache after this step: what the last new token attends to.
   [[nodiscard]] int context_tokens() const { return num_computed_tokens + num_new_tokens; }
@@ -45,6 +49,10 @@ struct Batch {
   std::vector<SequenceSlice> sequences;
   std::vector<TokenId> token_ids;                  // [sum of num_new_tokens]
   std::vector<std::vector<BlockId>> block_tables;  // [num_sequences][ceil(context_tokens / block_size)]
+  // Of the new tokens of sequences with num_tree_tokens > 0, in order. Bit i: sees token i of the tree, whose tokens are
+  // the last num_tree_tokens of the context; itself and its ancestors. A token's position is the number of tokens that
+  // it sees before itself.
+  std::vector<std::uint64_t> tree_masks;
   // When the step begins: of what caches usually keep from one step to the next, the share that others have driven out.
   double cold_share = 0;
   bool filters_logits = false;  // of some row of logits only the likeliest tokens can be drawn (SamplingParams)

@@ -66,6 +66,15 @@ bool BlockPool::append(BlockTable& table, int count, std::vector<BlockCopy>& cop
   return true;
 }
 
+void BlockPool::truncate(BlockTable& table, std::int64_t num_tokens) {
+  if (num_tokens >= table.num_tokens_) return;
+  for (const auto kept = static_cast<std::size_t>(blocks_for(num_tokens)); table.blocks_.size() > kept;) {
+    drop(table.blocks_.back());
+    table.blocks_.pop_back();
+  }
+  table.num_tokens_ = static_cast<int>(num_tokens);
+}
+
 BlockTable BlockPool::fork(const BlockTable& table) {
   BlockTable result;
   result.blocks_ = table.blocks_;

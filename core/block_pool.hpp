@@ -93,6 +93,10 @@ class BlockPool {
   // pool has too few blocks.
   [[nodiscard]] bool append(BlockTable& table, int count, std::vector<BlockCopy>& copies);
 
+  // Gives the slots of all but the first `num_tokens` tokens back, and blocks without tokens. Precondition: none of
+  // these blocks was published.
+  void truncate(BlockTable& table, std::int64_t num_tokens);
+
   // A second table over the same blocks.
   [[nodiscard]] BlockTable fork(const BlockTable& table);
 

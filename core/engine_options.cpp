@@ -33,7 +33,13 @@ void check_combinations(const EngineOptions& options, Found& found) {
   if (options.preemption_mode == PreemptionMode::swap && is_kivi(dtype))
     found.push_back("preemption_mode swap cannot move blocks of kv_cache_dtype " + std::string(name(dtype)) +
                     ": a block's newest tokens are kept apart, per sequence");
+  const bool speculates = options.speculative_config.enabled();
+  if (speculates && is_kivi(dtype))
+    found.push_back("speculative_config cannot be combined with kv_cache_dtype " + std::string(name(dtype)) +
+                    ": a block's newest tokens are quantized together, and rejected ones could not be taken back");
   if (policy == RetentionPolicy::all) return;
+  if (speculates)
+    found.push_back(kept + " cannot be combined with speculative_config: what a rejected token drove out is gone");
   if (options.preemption_mode == PreemptionMode::swap)
     found.push_back(kept +
                     " cannot be combined with preemption_mode swap: what it keeps beside the blocks is not moved");
@@ -79,6 +85,7 @@ std::vector<std::string> problems(const EngineOptions& options) {
   refuse(options.attention_split.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
   check_figures(options.kv_retention, found);
   check_combinations(options, found);
+  for (std::string& text : problems(options.speculative_config)) found.push_back(std::move(text));
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include "core/dtype.hpp"
 #include "core/expert_load.hpp"
 #include "core/kv_retention.hpp"
+#include "core/speculative_config.hpp"
 #include "core/units.hpp"
 
 namespace dculab {
@@ -52,6 +53,7 @@ struct EngineOptions {
   Bytes swap_space = 4.0 * kGiB;  // of host memory for each device, with PreemptionMode::swap
   AttentionSplit attention_split;
   LatentForm prefill_latents = LatentForm::expand, decode_latents = LatentForm::absorb;
+  SpeculativeConfig speculative_config;
   ExpertLoad expert_load;  // of mixtures of experts: which of them the tokens choose
 
   friend bool operator==(const EngineOptions&, const EngineOptions&) = default;

@@ -1,6 +1,7 @@
 // Whoever can run a step plan: the CPU engine, a GPU engine, or the simulator.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -24,12 +25,23 @@ struct BlockCopy {
   BlockId destination = 0;
 };
 
+// The contents of one slot (block * block_size + offset) that are needed in another.
+struct SlotMove {
+  std::int64_t source = 0;
+  std::int64_t destination = 0;
+
+  friend bool operator==(const SlotMove&, const SlotMove&) = default;
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
 
   // Duplicates KV blocks, in order, in all layers.
   virtual void copy_blocks(std::span<const BlockCopy> copies) = 0;
+
+  // Copies K and V of single tokens in all layers, in order: the accepted path of a tree of drafts moves up.
+  virtual void move_slots(std::span<const SlotMove>) { throw std::logic_error("this executor has no trees of drafts"); }
 
   // Moves KV blocks in all layers: all of `out` to the host's blocks, then all of `in` back from them. For executors
   // that were given host blocks.

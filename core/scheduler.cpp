@@ -8,8 +8,9 @@
 namespace dculab {
 namespace {
 
-void append(std::vector<TokenId>& destination, std::span<const TokenId> tokens) {
-  destination.insert(destination.end(), tokens.begin(), tokens.end());
+template <typename Value, typename Values>
+void append(std::vector<Value>& destination, const Values& values) {
+  destination.insert(destination.end(), values.begin(), values.end());
 }
 
 PrefixCaching prefix_caching(const EngineOptions& options) {
@@ -31,15 +32,16 @@ ScheduledStep Scheduler::schedule() {
   token_budget_ = options_.max_num_batched_tokens;
   decodes_.clear();
   prefills_.clear();
-  sampled_.clear();
 
   schedule_decodes();
+  schedule_drafts();
   schedule_running_prefills();
   admit();  // cannot bring back who was just preempted: it needs one block more than it gave up
 
   step_ = prefills_;
   step_.insert(step_.end(), decodes_.begin(), decodes_.end());
   return {.batch = make_batch(),
+          .sequences = scheduled_sequences(),
           .swapped_out = std::exchange(swapped_out_, {}),
           .swapped_in = std::exchange(swapped_in_, {}),
           .copies = std::exchange(copies_, {})};
@@ -170,7 +172,9 @@ void Scheduler::preempt_youngest() {
 }
 
 void Scheduler::add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens, int num_newly_evicted_tokens) {
-  entries.push_back({&sequence, num_new_tokens, num_newly_evicted_tokens});
+  entries.push_back({.sequence = &sequence,
+                     .num_new_tokens = num_new_tokens,
+                     .num_newly_evicted_tokens = num_newly_evicted_tokens});
   token_budget_ -= num_new_tokens;
 }
 
@@ -178,106 +182,47 @@ SequenceSlice Scheduler::make_slice(const Entry& entry) const {
   const Sequence& sequence = *entry.sequence;
   const int num_new_tokens = entry.num_new_tokens;
   const int shared = sequence.num_shared_tokens - sequence.num_computed_tokens;
+  const int drafted = entry.draft.num_tokens();
   return {.id = sequence.request.id,
           .phase = sequence.phase(),
           .num_computed_tokens = sequence.num_tokens_in_cache(),
           .num_new_tokens = num_new_tokens,
-          .num_logits = sequence.num_computed_tokens + num_new_tokens == sequence.num_tokens() ? 1 : 0,
+          .num_logits =
+              sequence.num_computed_tokens + num_new_tokens - drafted == sequence.num_tokens() ? 1 + drafted : 0,
           .num_evicted_tokens = sequence.num_evicted_tokens,
           .num_newly_evicted_tokens = entry.num_newly_evicted_tokens,
-          .num_unwritten_tokens = std::clamp(shared, 0, num_new_tokens)};
+          .num_unwritten_tokens = std::clamp(shared, 0, num_new_tokens - drafted),
+          .num_draft_tokens = drafted,
+          .num_tree_tokens = entry.draft.is_chain() ? 0 : 1 + drafted};
 }
 
 Batch Scheduler::make_batch() {
   Batch batch;
   batch.sequences.reserve(step_.size());
-  for (const Entry& entry : step_) {
+  sampled_.clear();
+  sampled_entries_.clear();
+  for (std::size_t index = 0; index < step_.size(); ++index) {
+    const Entry& entry = step_[index];
     Sequence& sequence = *entry.sequence;
     const SequenceSlice slice = make_slice(entry);
     batch.sequences.push_back(slice);
     if (slice.num_logits > 0) {
       sampled_.push_back(&sequence);
+      sampled_entries_.push_back(index);
       batch.filters_logits |= sequence.request.sampling.filters();
     }
     if (contents_ == BatchContents::lengths_only) continue;
 
     append(batch.token_ids, std::span(sequence.tokens)
                                 .subspan(static_cast<std::size_t>(sequence.num_computed_tokens),
-                                         static_cast<std::size_t>(slice.num_new_tokens)));
+                                         static_cast<std::size_t>(slice.num_new_tokens - slice.num_draft_tokens)));
+    for (const DraftNode& node : entry.draft.nodes) batch.token_ids.push_back(node.token);
+    if (slice.num_tree_tokens > 0) append(batch.tree_masks, visibility(entry.draft));
     const auto blocks =
         sequence.block_table.blocks().first(static_cast<std::size_t>(pool_.blocks_for(slice.context_tokens())));
     batch.block_tables.emplace_back(blocks.begin(), blocks.end());
   }
   return batch;
-}
-
-void Scheduler::finish_step(std::span<const TokenId> tokens, Seconds now) {
-  for (const Entry& entry : step_) {
-    Sequence& sequence = *entry.sequence;
-    sequence.num_computed_tokens += entry.num_new_tokens;
-    const int held = std::min(sequence.num_computed_tokens, sequence.block_table.num_tokens());
-    pool_.publish(sequence.block_table, std::span(sequence.tokens).first(static_cast<std::size_t>(held)));
-  }
-  for (std::size_t row = 0; row < sampled_.size(); ++row) {
-    Sequence& sequence = *sampled_[row];
-    if (sequence.num_generated() == 0 && sequence.request.n > 1) start_samples(sequence);
-    accept(sequence, tokens[row], now);
-  }
-  step_.clear();
-  retire_finished();
-}
-
-// The other samples of a prompt that has just been computed. Each computes its last token once more, for the logits;
-// those that find no place among the running wait without blocks.
-void Scheduler::start_samples(Sequence& first) {
-  const int places = std::min(options_.max_num_seqs, options_.max_num_batched_tokens) - num_running();
-  std::vector<std::unique_ptr<Sequence>> started, queued;
-  for (int sample = 1; sample < first.request.n; ++sample) {
-    auto sequence = std::make_unique<Sequence>(first.request);
-    sequence->sample = sample;
-    sequence->request.n = 1;
-    sequence->request.id += sample;
-    sequence->request.sampling.seed += static_cast<std::uint64_t>(sample);
-    if (sample > places) {
-      queued.push_back(std::move(sequence));
-      continue;
-    }
-    sequence->block_table = pool_.fork(first.block_table);
-    sequence->num_prefill_tokens = sequence->num_shared_tokens = sequence->num_tokens();
-    sequence->num_computed_tokens = sequence->num_tokens() - 1;
-    sequence->status = SequenceStatus::running;
-    started.push_back(std::move(sequence));
-  }
-  first.request.n = 1;
-  const auto place = std::ranges::find(running_, &first, [](const auto& sequence) { return sequence.get(); });
-  running_.insert(place + 1, std::make_move_iterator(started.begin()), std::make_move_iterator(started.end()));
-  waiting_.insert(waiting_.begin(), std::make_move_iterator(queued.begin()), std::make_move_iterator(queued.end()));
-}
-
-void Scheduler::accept(Sequence& sequence, TokenId token, Seconds now) {
-  sequence.tokens.push_back(token);
-  sequence.token_times.push_back(now);
-  const Request& request = sequence.request;
-  if (request.eos == EosHandling::stop && std::ranges::count(request.stop_tokens, token) > 0)
-    sequence.finish_reason = FinishReason::stop;
-  else if (sequence.num_generated() >= request.max_tokens)
-    sequence.finish_reason = FinishReason::length;
-}
-
-void Scheduler::retire_finished() {
-  const auto ended = [](const auto& sequence) { return sequence->finish_reason != FinishReason::none; };
-  for (auto& sequence : running_) {
-    if (!ended(sequence)) continue;
-    pool_.release(sequence->block_table);
-    sequence->status = SequenceStatus::finished;
-    finished_.push_back(std::move(sequence));
-  }
-  std::erase(running_, nullptr);
-}
-
-std::vector<std::unique_ptr<Sequence>> Scheduler::take_finished() {
-  sampled_.clear();
-  return std::exchange(finished_, {});
 }
 
 }  // namespace dculab

@@ -21,6 +21,7 @@
 
 #include "core/batch.hpp"
 #include "core/block_pool.hpp"
+#include "core/drafter.hpp"
 #include "core/engine_options.hpp"
 #include "core/executor.hpp"
 #include "core/kv_retention.hpp"
@@ -37,10 +38,12 @@ struct SchedulerLimits {
   double watermark = BlockPool::kDefaultWatermark;
   int num_host_blocks = 0;  // see num_host_blocks(EngineOptions)
   KvDemand kv_demand{};     // of a step that is only priced; what runs has a slot for each token
+  int draft_context = kLongestContext;  // tokens that the drafter can look back on
 };
 
 struct ScheduledStep {
-  Batch batch;  // empty when there is nothing to do
+  Batch batch;  // empty when there is nothing to do; one new token of each sequence that decodes
+  std::vector<ScheduledSequence> sequences;  // of the batch, where tokens may be drafted; empty without speculation
   // To be made before the batch runs, in this order.
   std::vector<BlockCopy> swapped_out;  // to the host's blocks
   std::vector<BlockCopy> swapped_in;   // from the host's blocks
@@ -78,13 +81,21 @@ class Scheduler {
   // Chooses the next step. Each step must be finished before the next is scheduled.
   [[nodiscard]] ScheduledStep schedule();
 
-  // The sequences whose logits the scheduled step computes, one per row of logits, in the order of the batch.
-  // Valid until take_finished().
+  // The batch of the scheduled step with trees of drafted tokens, one for each sequence of the batch; room that they do
+  // not need is given back.
+  [[nodiscard]] Batch batch_with_drafts(std::vector<DraftTree> drafts);
+
+  // The sequences whose logits the scheduled step computes, in the order of the batch: a row of logits each, and one
+  // more for each token of its draft. Valid until take_finished().
   [[nodiscard]] std::span<Sequence* const> sampled() const { return sampled_; }
 
-  // Records that the step is done at `now` with `tokens`, one per sampled() sequence. Those that have ended give
-  // their blocks back.
-  void finish_step(std::span<const TokenId> tokens, Seconds now);
+  // The draft of a sampled() sequence; empty without one.
+  [[nodiscard]] const DraftTree& draft_of(std::size_t sampled) const;
+
+  // Records that the step is done at `now` with `verdicts`, one per sampled() sequence, each of which takes the tokens
+  // up to the one that ends it. Those that have ended give their blocks back, the others the slots of rejected tokens.
+  // Returns the moves that bring accepted paths of trees together; for the executor, before the next step.
+  std::vector<SlotMove> finish_step(std::span<const Verdict> verdicts, Seconds now);
 
   // Hands over the sequences that ended since the last call.
   [[nodiscard]] std::vector<std::unique_ptr<Sequence>> take_finished();
@@ -102,9 +113,13 @@ class Scheduler {
     Sequence* sequence = nullptr;
     int num_new_tokens = 0;
     int num_newly_evicted_tokens = 0;
+    int max_draft_tokens = 0, max_draft_depth = 0;
+    DraftTree draft{};
   };
 
   void schedule_decodes();
+  void schedule_drafts();
+  void schedule_draft(Entry& entry, int most_tokens);
   void schedule_running_prefills();
   void admit();
   void preempt_youngest();
@@ -120,8 +135,13 @@ class Scheduler {
   void add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens, int num_newly_evicted_tokens);
   [[nodiscard]] Batch make_batch();
   [[nodiscard]] SequenceSlice make_slice(const Entry& entry) const;
+  [[nodiscard]] std::vector<ScheduledSequence> scheduled_sequences() const;
+  void fill_draft(Entry& entry, DraftTree draft);
+  void record_computed(Sequence& sequence, int num_tokens);
   void start_samples(Sequence& first);
-  void accept(Sequence& sequence, TokenId token, Seconds now);
+  [[nodiscard]] int accept(Sequence& sequence, const Verdict& verdict, Seconds now);
+  static void accept(Sequence& sequence, TokenId token, Seconds now);
+  void gather_path(const Entry& entry, const Verdict& verdict, std::vector<SlotMove>& moves) const;
   void retire_finished();
 
   EngineOptions options_;
@@ -152,6 +172,7 @@ class Scheduler {
   std::vector<Entry> prefills_;
   std::vector<Entry> step_;  // prefills, then decodes
   std::vector<Sequence*> sampled_;
+  std::vector<std::size_t> sampled_entries_;  // of step_
   std::vector<BlockCopy> swapped_out_, swapped_in_, copies_;
 };
 

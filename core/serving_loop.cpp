@@ -34,7 +34,7 @@ bool ServingLoop::step() {
   choose_tokens();
   const Seconds end = parts_.clock.now();
   if (callbacks_.on_step && !plan_.batch.sequences.empty())
-    callbacks_.on_step({begin, end, plan_, result, parts_.scheduler});
+    callbacks_.on_step({begin, end, plan_, result, parts_.scheduler, drafting_, drafts_});
   hand_out_tokens(end);
   for (const auto& sequence : parts_.scheduler.take_finished()) record(*sequence);
   return true;
@@ -71,11 +71,16 @@ void ServingLoop::queue_arrivals(Seconds now) {
 }
 
 StepResult ServingLoop::execute(ScheduledStep scheduled) {
-  plan_.batch = std::move(scheduled.batch);
-  if (plan_.batch.sequences.empty()) return {};  // a wall clock woke up before the next arrival
+  drafting_ = {};
+  if (scheduled.batch.sequences.empty()) {  // a wall clock woke up before the next arrival
+    plan_.batch = {};
+    return {};
+  }
   if (!scheduled.swapped_out.empty() || !scheduled.swapped_in.empty())
     parts_.executor.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
   if (!scheduled.copies.empty()) parts_.executor.copy_blocks(scheduled.copies);
+  if (parts_.drafter != nullptr) draft(scheduled);
+  plan_.batch = std::move(scheduled.batch);
   parts_.plan(plan_);
   StepResult result = parts_.executor.run(plan_);
   parts_.clock.step_took(result.duration);
@@ -84,21 +89,62 @@ StepResult ServingLoop::execute(ScheduledStep scheduled) {
   return result;
 }
 
+void ServingLoop::draft(ScheduledStep& scheduled) {
+  Drafter& drafter = *parts_.drafter;
+  if (!scheduled.swapped_out.empty() || !scheduled.swapped_in.empty())
+    drafter.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
+  if (!scheduled.copies.empty()) drafter.copy_blocks(scheduled.copies);
+  Drafter::Proposal proposal = drafter.propose(scheduled.batch, scheduled.sequences);
+  drafting_ = proposal.duration;
+  parts_.clock.step_took(drafting_);
+  report_.drafting += drafting_;
+  scheduled.batch = parts_.scheduler.batch_with_drafts(std::move(proposal.trees));
+}
+
 void ServingLoop::choose_tokens() {
-  new_tokens_.clear();
-  for (const Sequence* sequence : parts_.scheduler.sampled())
-    new_tokens_.push_back(parts_.tokens.next_token(*sequence, static_cast<int>(new_tokens_.size())));
+  verdicts_.clear();
+  drafts_ = {};
+  int row = 0;
+  for (const Sequence* sequence : parts_.scheduler.sampled()) {
+    const DraftTree& draft = parts_.scheduler.draft_of(verdicts_.size());
+    if (draft.empty())
+      verdicts_.push_back({.tokens = {parts_.tokens.next_token(*sequence, row)}});
+    else
+      verdicts_.push_back(parts_.tokens.judge(*sequence, draft, row));
+    drafts_.add(draft, verdicts_.back());
+    row += 1 + draft.num_tokens();
+  }
+  report_.drafts += drafts_;
 }
 
 void ServingLoop::hand_out_tokens(Seconds now) {
   const auto sampled = parts_.scheduler.sampled();
-  parts_.scheduler.finish_step(new_tokens_, now);
-  if (!callbacks_.on_token) return;
-  for (const Sequence* sequence : sampled) callbacks_.on_token(*sequence);
+  std::vector<int> before;
+  for (const Sequence* sequence : sampled) before.push_back(sequence->num_tokens());
+  const std::vector<SlotMove> moves = parts_.scheduler.finish_step(verdicts_, now);
+  if (!moves.empty()) parts_.executor.move_slots(moves);
+  if (parts_.drafter != nullptr) tell_drafter(moves);
+  if (!callbacks_.on_tokens) return;
+  for (std::size_t index = 0; index < sampled.size(); ++index)
+    callbacks_.on_tokens(*sampled[index], sampled[index]->num_tokens() - before[index]);
+}
+
+void ServingLoop::tell_drafter(std::span<const SlotMove> moves) {
+  if (!moves.empty()) parts_.drafter->move_slots(moves);
+  std::vector<JudgedSequence> judged;
+  int row = 0;
+  for (const Sequence* sequence : parts_.scheduler.sampled()) {
+    const DraftTree& draft = parts_.scheduler.draft_of(judged.size());
+    judged.push_back(
+        {.sequence = sequence, .draft = &draft, .verdict = &verdicts_[judged.size()], .first_row = row});
+    row += 1 + draft.num_tokens();
+  }
+  parts_.drafter->judged(judged);
 }
 
 void ServingLoop::record(const Sequence& sequence) {
   parts_.executor.forget(sequence.request.id);
+  if (parts_.drafter != nullptr) parts_.drafter->forget(sequence.request.id);
   if (parts_.records == RequestRecords::keep)
     report_.requests.push_back({.id = sequence.request.id,
                                 .num_prompt_tokens = sequence.num_prompt_tokens(),

@@ -4,9 +4,12 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "core/draft_counts.hpp"
 #include "core/executor.hpp"
 #include "core/request.hpp"
 #include "core/scheduler.hpp"
@@ -48,6 +51,12 @@ class TokenSource {
  public:
   virtual ~TokenSource() = default;
   virtual TokenId next_token(const Sequence& sequence, int logits_row) = 0;
+
+  // Which drafted tokens follow, and the one after them. `first_row` of the logits is the last token's, those of the
+  // draft's nodes follow.
+  virtual Verdict judge(const Sequence&, const DraftTree&, int /*first_row*/) {
+    throw std::logic_error("this source of tokens judges no drafts");
+  }
 };
 
 // One step of the loop, when it has been done. The references are valid during the call.
@@ -57,12 +66,14 @@ struct ServedStep {
   const StepPlan& plan;
   const StepResult& result;
   const Scheduler& scheduler;  // its pool still holds the blocks of sequences that end with this step
+  Seconds drafting{};          // within the step, before the model ran
+  DraftCounts drafts{};        // of this step
 };
 
 struct ServingCallbacks {
-  std::function<void(const Sequence&)> on_token{};     // sequence.tokens.back() is new
-  std::function<void(const Sequence&)> on_finished{};  // after its last on_token; then the sequence is gone
-  std::function<void(const ServedStep&)> on_step{};    // before the on_token of its tokens
+  std::function<void(const Sequence&, int count)> on_tokens{};  // the last `count` of sequence.tokens are new
+  std::function<void(const Sequence&)> on_finished{};  // after its last on_tokens; then the sequence is gone
+  std::function<void(const ServedStep&)> on_step{};    // before the on_tokens of its tokens
 };
 
 // Whether the report lists every request: its memory then grows with them.
@@ -94,6 +105,8 @@ struct ServingReport {
   std::int64_t num_cached_tokens = 0;     // of these, found by prefix caching
   std::int64_t num_generated_tokens = 0;  // of finished requests
   int num_preemptions = 0;
+  DraftCounts drafts{};
+  Seconds drafting{};  // within the steps; executor_time leaves it out
 };
 
 // What the loop works with; all of it must outlive the loop.
@@ -106,6 +119,7 @@ struct ServingParts {
   Clock& clock;
   RequestRecords records = RequestRecords::keep;
   Scheduling scheduling = Scheduling::between_steps;
+  Drafter* drafter = nullptr;  // where the options have a speculative_config
 };
 
 class ServingLoop {
@@ -131,8 +145,10 @@ class ServingLoop {
   void take_from_source();
   void queue_arrivals(Seconds now);
   [[nodiscard]] StepResult execute(ScheduledStep scheduled);
+  void draft(ScheduledStep& scheduled);
   void choose_tokens();
   void hand_out_tokens(Seconds now);
+  void tell_drafter(std::span<const SlotMove> moves);
   void record(const Sequence& sequence);
 
   ServingParts parts_;
@@ -144,7 +160,9 @@ class ServingLoop {
   std::optional<Seconds> first_arrival_;
   StepPlan plan_;        // re-used: its ops keep their storage
   Seconds step_before_;  // when the step before began
-  std::vector<TokenId> new_tokens_;
+  std::vector<Verdict> verdicts_;
+  Seconds drafting_;  // of this step
+  DraftCounts drafts_;
   ServingReport report_;
 };
 

@@ -22,9 +22,12 @@ class TextCollector {
         decoders_(num_completions, StreamDecoder(tokenizer, SpecialText::skip)),
         on_text_(on_text) {}
 
-  void add_token(const Sequence& sequence) {
+  // The last `count` of the sequence's tokens. One that stops it is no text.
+  void add_tokens(const Sequence& sequence, int count) {
     const auto index = static_cast<std::size_t>(sequence.request.id);
-    if (sequence.finish_reason != FinishReason::stop) add_text(index, decoders_[index].push(sequence.tokens.back()));
+    auto added = std::span(sequence.tokens).last(static_cast<std::size_t>(count));
+    if (sequence.finish_reason == FinishReason::stop) added = added.first(added.size() - 1);
+    for (const TokenId token : added) add_text(index, decoders_[index].push(token));
   }
 
   void finish(const Sequence& sequence) {
@@ -105,7 +108,7 @@ Generation Generator::generate(std::span<const TextRequest> requests, const OnTe
   for (const TextRequest& request : requests) num_completions += static_cast<std::size_t>(std::max(1, request.n));
   TextCollector collector(tokenizer_, num_completions, on_text);
   ServingLoop loop({planner_of(executor_->shape(), options_), options_, scheduler, *executor_, tokens, clock},
-                   {.on_token = [&](const Sequence& sequence) { collector.add_token(sequence); },
+                   {.on_tokens = [&](const Sequence& sequence, int count) { collector.add_tokens(sequence, count); },
                     .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
   std::size_t completion = 0;
   for (std::size_t index = 0; index < requests.size(); ++index) {

@@ -77,10 +77,10 @@ void run_schedule(const Server& server, const Request& each, int requests, Visit
     require_room_for(request, index, std::int64_t{index} * std::ssize(request.prompt_token_ids));
     scheduler.submit(std::move(request));
   }
-  std::vector<TokenId> sampled;
+  std::vector<Verdict> sampled;
   while (!scheduler.idle()) {
     visit(scheduler.schedule().batch);
-    sampled.assign(scheduler.sampled().size(), 0);
+    sampled.assign(scheduler.sampled().size(), {.tokens = {0}});
     scheduler.finish_step(sampled, Seconds{});
     static_cast<void>(scheduler.take_finished());
   }

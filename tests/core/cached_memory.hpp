@@ -90,7 +90,7 @@ class CachedMemory {
       REQUIRE(std::ranges::equal(sequence->tokens, texts_.at(sequence->request.id)));
       tokens.push_back(fake_token(*sequence));
     }
-    scheduler_.finish_step(tokens, Seconds(1));
+    scheduler_.finish_step(verdicts_of(tokens), Seconds(1));
     for (const auto& sequence : scheduler_.take_finished()) {
       served_.tokens[sequence->request.id] = sequence->tokens;
       served_.num_cached_tokens[sequence->request.id] = sequence->num_cached_tokens;

@@ -15,7 +15,7 @@ Request received(SequenceId id, int prompt_tokens, int max_tokens) {
 
 ScheduledStep step(Scheduler& scheduler) {
   ScheduledStep scheduled = scheduler.schedule();
-  scheduler.finish_step(std::vector<TokenId>(scheduler.sampled().size(), 0), Seconds{});
+  scheduler.finish_step(verdicts_of(std::vector<TokenId>(scheduler.sampled().size(), 0)), Seconds{});
   return scheduled;
 }
 

@@ -55,7 +55,7 @@ class SchedulerExercise {
     check(step.batch);
     std::vector<TokenId> tokens;
     for (const Sequence* sequence : scheduler_.sampled()) tokens.push_back(fake_token(*sequence));
-    scheduler_.finish_step(tokens, Seconds(served_.num_steps));
+    scheduler_.finish_step(verdicts_of(tokens), Seconds(served_.num_steps));
     for (const auto& sequence : scheduler_.take_finished()) {
       REQUIRE(sequence->status == SequenceStatus::finished);
       REQUIRE(sequence->block_table.blocks().empty());

@@ -8,7 +8,7 @@ using namespace dculab;
 TEST_CASE("decodes come first and a prompt fills the rest of the budget in chunks", "[scheduler]") {
   Scheduler scheduler(options_with(16, 8, 10), {.num_blocks = 100, .max_position_embeddings = 1000});
   const auto finish = [&scheduler] {
-    scheduler.finish_step(std::vector<TokenId>(scheduler.sampled().size(), 5), Seconds(1));
+    scheduler.finish_step(verdicts_of(std::vector<TokenId>(scheduler.sampled().size(), 5)), Seconds(1));
   };
   scheduler.submit(request_of(0, 4, 10));
   scheduler.submit(request_of(1, 20, 10));
@@ -44,9 +44,9 @@ TEST_CASE("without chunked prefill a prompt waits for a step that holds it whole
   scheduler.submit(request_of(0, 6, 10));
   scheduler.submit(request_of(1, 6, 10));
   REQUIRE(scheduler.schedule().batch.num_tokens() == 6);
-  scheduler.finish_step(std::vector<TokenId>{5}, Seconds(1));
+  scheduler.finish_step(verdicts_of(std::vector<TokenId>{5}), Seconds(1));
   REQUIRE(scheduler.schedule().batch.num_tokens() == 7);
-  scheduler.finish_step(std::vector<TokenId>{5, 5}, Seconds(2));
+  scheduler.finish_step(verdicts_of(std::vector<TokenId>{5, 5}), Seconds(2));
 }
 
 TEST_CASE("a budget smaller than the number of sequences goes to the oldest", "[scheduler]") {
@@ -56,7 +56,7 @@ TEST_CASE("a budget smaller than the number of sequences goes to the oldest", "[
   for (int step = 0; !scheduler.idle(); ++step) {
     served.emplace_back();
     for (const SequenceSlice& slice : scheduler.schedule().batch.sequences) served.back().push_back(slice.id);
-    scheduler.finish_step(std::vector<TokenId>(scheduler.sampled().size(), 5), Seconds(step));
+    scheduler.finish_step(verdicts_of(std::vector<TokenId>(scheduler.sampled().size(), 5)), Seconds(step));
     REQUIRE(scheduler.take_finished().size() == (step == 1 ? 3u : step == 3 ? 2u : 0u));
   }
   REQUIRE(served == std::vector<std::vector<SequenceId>>{{0, 1, 2}, {0, 1, 2}, {3, 4}, {3, 4}});
@@ -69,13 +69,13 @@ TEST_CASE("the youngest is preempted, keeps its tokens and comes back first", "[
   scheduler.submit(request_of(1, 8, 3));
   scheduler.submit(request_of(2, 1, 1));
   REQUIRE(scheduler.schedule().batch.sequences.size() == 2);
-  scheduler.finish_step(std::vector<TokenId>{50, 51}, Seconds(1));
+  scheduler.finish_step(verdicts_of(std::vector<TokenId>{50, 51}), Seconds(1));
 
   for (const double now : {2.0, 3.0}) {  // 0 goes on alone, nobody is admitted past 1
     const Batch alone = scheduler.schedule().batch;
     REQUIRE(alone.sequences.size() == 1);
     REQUIRE(alone.sequences[0].id == 0);
-    scheduler.finish_step(std::vector<TokenId>{52}, Seconds(now));
+    scheduler.finish_step(verdicts_of(std::vector<TokenId>{52}), Seconds(now));
   }
   REQUIRE(scheduler.num_preemptions() == 1);
   REQUIRE(scheduler.take_finished().size() == 1);
@@ -86,7 +86,7 @@ TEST_CASE("the youngest is preempted, keeps its tokens and comes back first", "[
   REQUIRE(recompute.sequences[0].num_new_tokens == 9);
   REQUIRE(recompute.token_ids[8] == 51);
   REQUIRE(recompute.sequences[1].id == 2);
-  scheduler.finish_step(std::vector<TokenId>{53, 54}, Seconds(4));
+  scheduler.finish_step(verdicts_of(std::vector<TokenId>{53, 54}), Seconds(4));
 }
 
 TEST_CASE("the watermark holds back a newcomer but not the only one", "[scheduler]") {
@@ -126,7 +126,7 @@ TEST_CASE("a stop token ends a request unless it is told to ignore it", "[schedu
     int steps = 0;
     for (; !scheduler.idle(); ++steps) {
       REQUIRE(scheduler.schedule().batch.sequences.size() == 1);
-      scheduler.finish_step(std::vector<TokenId>{42}, Seconds(steps));
+      scheduler.finish_step(verdicts_of(std::vector<TokenId>{42}), Seconds(steps));
     }
     const auto finished = scheduler.take_finished();
     REQUIRE(finished.size() == 1);

@@ -136,7 +136,8 @@ TEST_CASE("tokens stream in order and each request finishes once, after its last
   std::map<SequenceId, std::vector<TokenId>> streamed;
   std::map<SequenceId, int> finished;
   ServingCallbacks callbacks;
-  callbacks.on_token = [&](const Sequence& sequence) {
+  callbacks.on_tokens = [&](const Sequence& sequence, int count) {
+    REQUIRE(count == 1);
     REQUIRE(finished[sequence.request.id] == 0);
     REQUIRE(sequence.token_times.size() == static_cast<std::size_t>(sequence.num_generated()));
     streamed[sequence.request.id].push_back(sequence.tokens.back());

@@ -1,0 +1,61 @@
+// Which sequences of a step may be drafted for, how far, and the batch with what was drafted.
+#include <algorithm>
+#include <utility>
+
+#include "core/scheduler.hpp"
+
+namespace dculab {
+
+// Drafts take what is left once every decode has its token, and leave one to a prefill that runs. Nobody is preempted
+// for them.
+void Scheduler::schedule_drafts() {
+  if (!options_.speculative_config.enabled()) return;
+  const auto prefills = std::ranges::count(running_, Phase::prefill, [](const auto& entry) { return entry->phase(); });
+  for (Entry& entry : decodes_) schedule_draft(entry, token_budget_ - static_cast<int>(prefills));
+}
+
+void Scheduler::schedule_draft(Entry& entry, int most_tokens) {
+  Sequence& sequence = *entry.sequence;
+  const DraftShape& shape = options_.speculative_config.shape;
+  const int longest = std::min(limits_.max_position_embeddings, limits_.draft_context);
+  // The token that follows the draft is the model's own.
+  const int wanted = sequence.request.max_tokens - sequence.num_generated() - 1;
+  const int depth = std::min({shape.depth(), wanted, longest - sequence.num_tokens()});
+  if (depth <= 0) return;
+  int tokens = std::min(most_tokens, shape.is_chain() ? depth : shape.num_tokens());
+  const int computed = sequence.num_tokens_in_cache() + entry.num_new_tokens;
+  while (tokens > 0 && !reserve(sequence, computed + tokens)) --tokens;
+  if (tokens <= 0) return;
+  entry.max_draft_tokens = tokens;
+  entry.max_draft_depth = depth;
+  token_budget_ -= tokens;
+}
+
+std::vector<ScheduledSequence> Scheduler::scheduled_sequences() const {
+  std::vector<ScheduledSequence> sequences;
+  if (!options_.speculative_config.enabled()) return sequences;
+  for (const Entry& entry : step_)
+    sequences.push_back({.sequence = entry.sequence,
+                         .max_draft_tokens = entry.max_draft_tokens,
+                         .max_draft_depth = entry.max_draft_depth});
+  return sequences;
+}
+
+Batch Scheduler::batch_with_drafts(std::vector<DraftTree> drafts) {
+  for (std::size_t index = 0; index < step_.size(); ++index) fill_draft(step_[index], std::move(drafts[index]));
+  return make_batch();
+}
+
+void Scheduler::fill_draft(Entry& entry, DraftTree draft) {
+  if (entry.max_draft_tokens == 0) return;
+  draft.limit_depth(entry.max_draft_depth);
+  draft.truncate(entry.max_draft_tokens);
+  entry.draft = std::move(draft);
+  const Sequence& sequence = *entry.sequence;
+  entry.num_new_tokens += entry.draft.num_tokens();
+  pool_.truncate(entry.sequence->block_table, limits_.kv_demand(sequence.num_tokens_in_cache() + entry.num_new_tokens));
+}
+
+const DraftTree& Scheduler::draft_of(std::size_t sampled) const { return step_[sampled_entries_[sampled]].draft; }
+
+}  // namespace dculab
