@@ -149,8 +149,8 @@ TEST_CASE("what is accepted of a tree moves up, and the text goes on as if decod
         return stepper.step({{sequence, Phase::decode, {token}}})[0];
       };
       std::vector<Logits> expected, actual;
-      stepper.step({{1, Phase::prefill, text}});
-      for (const TokenId token : {7, 9, 2}) feed(1, token);
+      stepper.step({{1, Phase::prefill, first(text, text.size() - 1)}});
+      for (const TokenId token : {text.back(), 7, 9, 2}) feed(1, token);
       for (const TokenId token : more) expected.push_back(feed(1, token));
 
       const int before = kPromptTokens - 1;
