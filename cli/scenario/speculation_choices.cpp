@@ -93,4 +93,9 @@ SpeculativeConfig speculative_config(const SpeculationChoices& choices) {
   return config;
 }
 
+void set_speculation(const SpeculationChoices& choices, engine::GeneratorOptions& options) {
+  options.engine.speculative_config = speculative_config(choices);
+  if (!choices.model.empty()) options.speculative_model = study::find_model(choices.model);
+}
+
 }  // namespace dculab::cli
