@@ -171,8 +171,8 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
          (tokens - quantized) * kv_bytes_per_token(model, Dtype::f16);
 }
 
-void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices, const EvaluationMaterial& material,
-           ProgressBar& bar) {
+void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices,
+           const EvaluationMaterial& material, ProgressBar& bar) {
   const EvaluationTasks& tasks = choices.tasks;
   const std::string label = row.model + ", KV " + std::string(name(row.kv_cache_dtype)) + ": ";
   const auto show_on_bar = [&](const std::string& what) {

@@ -76,16 +76,16 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, const G
   Bytes taken = memory_besides_kv(device, weights.shape, options);
   if (draft) taken += memory_besides_kv(device, draft->shape, draft_options(options, draft->shape));
   const Bytes free = std::max(Bytes(), device.free_memory() - taken);
-  const int num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free,
-                                           draft_block_bytes(draft, options));
+  const int num_blocks =
+      choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free, draft_block_bytes(draft, options));
   return open_model(std::move(weights), options, std::move(draft), std::move(device), num_blocks,
                     thread_count(asked.num_threads));
 }
 
 OpenModel open_model(ModelWeights weights, const EngineOptions& options, std::optional<ModelWeights> draft,
                      OpenDevice device, int num_blocks, int num_threads) {
-  const Bytes block = kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype) +
-                      draft_block_bytes(draft, options);
+  const Bytes block =
+      kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype) + draft_block_bytes(draft, options);
   const KvCacheOptions kv{.num_blocks = num_blocks,
                           .block_size = options.block_size,
                           .dtype = options.kv_cache_dtype,

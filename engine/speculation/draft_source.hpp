@@ -29,8 +29,8 @@ void require_same_tokens(const std::filesystem::path& target_folder, const std::
 // Of one block of the draft model's KV cache; 0 without one.
 [[nodiscard]] Bytes draft_block_bytes(const std::optional<ModelWeights>& draft, const EngineOptions& options);
 
-// For `target`, which is served with `options`; `draft` where the method is draft_model. It has KV blocks of its own, as
-// many as the target. Throws InputError for a method that the engine does not run.
+// For `target`, which is served with `options`; `draft` where the method is draft_model. It has KV blocks of its own,
+// as many as the target. Throws InputError for a method that the engine does not run.
 [[nodiscard]] DraftSource make_draft_source(const OpenDevice& device, const EngineOptions& options,
                                             const ModelExecutor& target, std::optional<ModelWeights> draft);
 
