@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr double kLargestCount = 1 << 24;
+constexpr double kMostDrafts = 0x1p53;
 constexpr std::size_t kMostSequences = 1 << 16;              // of a step
 constexpr std::size_t kMostSequencesInAll = 1 << 23;         // each takes memory, a run of equal ones is one line
 constexpr std::size_t kMostLayersInAll = 1 << 28;            // likewise
@@ -104,6 +105,8 @@ void read_run(MapReader reader, Batch& batch) {
   reader.optional("num_evicted_tokens", slice.num_evicted_tokens, between(0, kLargestCount));
   reader.optional("num_newly_evicted_tokens", slice.num_newly_evicted_tokens, between(0, kLargestCount));
   reader.optional("num_unwritten_tokens", slice.num_unwritten_tokens, between(0, kLargestCount));
+  reader.optional("num_draft_tokens", slice.num_draft_tokens, between(0, kMostDraftTokens));
+  reader.optional("num_tree_tokens", slice.num_tree_tokens, between(0, kMostDraftTokens + 1));
   reader.finish();
   if (batch.sequences.size() + static_cast<std::size_t>(count) > kMostSequences)
     return reader.complain(*reader.node(), "batch: more than " + std::to_string(kMostSequences) + " sequences");
@@ -144,6 +147,34 @@ void check_ops(const Node& node, const TraceStep& step, ProblemList& list) {
   list.add(node, "ops: must be those that the step runs, in order: " + names + "; or none");
 }
 
+// Each [tested, accepted].
+void read_places(MapReader& reader, std::string_view key, std::vector<DraftCounts::Place>& places) {
+  const Node* node = reader.required(key);
+  if (node == nullptr) return;
+  const auto is_place = [](const Node& each) { return each.kind == NodeKind::list && each.children.size() == 2; };
+  if (node->kind != NodeKind::list || node->children.size() > kMostDraftTokens ||
+      !std::ranges::all_of(node->children, is_place))
+    return reader.complain(*node, reader.path_to(key) + ": must be a list of [tested, accepted], at most " +
+                                      std::to_string(kMostDraftTokens));
+  for (const Node& each : node->children) {
+    DraftCounts::Place& place = places.emplace_back();
+    reader.read(each.children[0], place.tested, between(0, kMostDrafts));
+    reader.read(each.children[1], place.accepted, between(0, static_cast<double>(place.tested)));
+  }
+}
+
+void read_drafts(MapReader reader, TraceStep& step) {
+  if (!reader.is_present()) return;
+  DraftCounts& drafts = step.drafts;
+  reader.required("num_drafts", drafts.num_drafts, between(1, kMostDrafts));
+  reader.required("num_draft_tokens", drafts.num_draft_tokens, between(1, kMostDrafts));
+  reader.required("num_accepted_tokens", drafts.num_accepted_tokens,
+                  between(0, static_cast<double>(drafts.num_draft_tokens)));
+  read_places(reader, "by_depth", drafts.by_depth);
+  read_places(reader, "by_rank", drafts.by_rank);
+  reader.finish();
+}
+
 TraceStep read_step(const Node& node, TraceSchema schema, ProblemList& list) {
   TraceStep step;
   MapReader reader(&node, "", list);
@@ -155,6 +186,9 @@ TraceStep read_step(const Node& node, TraceSchema schema, ProblemList& list) {
   read_seconds(reader, "spread_seconds", step.spread, between(0, kLongestStep));
   reader.required("repeats", step.repeats, at_least(1));
   reader.optional("cold_share", step.batch.cold_share, between(0, 1));
+  read_drafts(reader.optional_map("drafts"), step);
+  if (reader.optional("drafting_seconds") != nullptr)
+    read_seconds(reader, "drafting_seconds", step.drafting, between(0, kLongestStep));
   read_ops(reader, step);
   reader.finish();
   if (!list.empty()) return step;
