@@ -125,6 +125,9 @@ struct AttentionLimits {
   Alibi alibi = Alibi::takes;  // where unknown, it is served, and said
   Latents latents = Latents::no;
   std::optional<Phase> only{};  // the phase that it is for; none: both
+  // New tokens of a sequence that decodes, at most: drafts are verified several at a time. A program runs those that no
+  // kernel of its list for decodes takes as it runs prefills.
+  int most_new_tokens = 0;
 };
 
 struct AttentionKernel {
@@ -211,7 +214,8 @@ struct Kernels {
 [[nodiscard]] std::string why_not(const MatmulKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device);
 
-// That runs `op`: the last of the list where none serves it.
+// That runs `op`: the last of the list where none serves it. Of decodes with several new tokens the first for prefills
+// that serves them, before that.
 [[nodiscard]] const MatmulKernel& matmul_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 [[nodiscard]] const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
@@ -242,6 +246,9 @@ struct ChosenKernel {
 
 // Whether each of the op's devices reaches every other in one hop.
 [[nodiscard]] bool are_directly_linked(const Op& collective, const Device& device);
+
+// Whether the attention is of decodes, of which one at least has several new tokens.
+[[nodiscard]] bool has_several_new_tokens(const Op& op);
 
 // Of one KV head's query heads.
 [[nodiscard]] inline int group_size(const AttentionWork& work) { return work.num_query_heads / work.num_kv_heads; }

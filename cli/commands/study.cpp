@@ -20,6 +20,7 @@
 #include "cli/study/measured_comparison.hpp"
 #include "cli/study/measured_study.hpp"
 #include "cli/study/predicted_study.hpp"
+#include "cli/study/speculation_study.hpp"
 #include "config/machine_file.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
@@ -29,6 +30,7 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
+#include "study/scenario/speculation.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -117,6 +119,9 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
 // What neither steps nor requests answer.
 void refuse_unanswered(const config::Scenario& scenario) {
   refuse_idle_axes(scenario);
+  if (!scenario.choose.empty() || scenario.accuracy) study::refuse_drafts(scenario, "a study with choose or accuracy");
+  if (asks_for_search(scenario) && !is_served(scenario)) study::refuse_drafts(scenario, "a search over steps");
+  if (is_speculation_study(scenario)) return;
   if (!scenario.choose.empty()) refuse_undecided(scenario);
   if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
   study::refuse_unsupported(scenario);
@@ -126,6 +131,9 @@ void refuse_unanswered(const config::Scenario& scenario) {
 void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choices) {
   if (!scenario.choose.empty() && (choices.measure || choices.search.sensitivity))
     throw InputError(scenario.file, "choose: designs are predicted; leave --measure and --sensitivity out");
+  if (study::drafts(scenario) && (choices.measure || choices.search.sensitivity))
+    throw InputError(scenario.file,
+                     "engine.speculative_config: drafts are predicted; leave --measure and --sensitivity out");
   if (choices.measure && !is_served(scenario)) study::require_one_device(scenario, "a measured study");
   if (choices.measure && is_search(scenario))
     throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
@@ -169,6 +177,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
   refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
                                     std::string("give one figure with --set"));
+  if (is_speculation_study(scenario)) return study_speculation(scenario, names_of(scenario, choices), report);
   if (scenario.compare) {
     compare_study(scenario, names_of(scenario, choices), report);
     return;

@@ -7,6 +7,7 @@
 
 #include "cli/output/axis_title.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/speculation_report.hpp"
 #include "cli/scenario/objective.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
@@ -158,6 +159,10 @@ Json to_json(const Simulation& simulation) {
   json["steps"] = run.num_steps;
   json["busy_seconds"] = run.busy.value();
   json["preemptions"] = run.num_preemptions;
+  if (run.drafts.num_drafts > 0) {
+    json["speculation"] = drafts_json(run.drafts);
+    json["speculation"]["drafting_seconds"] = run.drafting.value();
+  }
   if (run.swaps.preemptions > 0)
     json["swaps"] = {{"preemptions", run.swaps.preemptions},
                      {"bytes_out", run.swapped_out.value()},

@@ -83,7 +83,7 @@ void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes f
 [[nodiscard]] bool is_replayed(const Graphs& graphs, const Batch& batch) {
   const auto prefills = [](const SequenceSlice& slice) { return slice.phase == Phase::prefill; };
   if (std::ranges::any_of(batch.sequences, prefills)) return batch.num_tokens() <= graphs.prefill_tokens;
-  return std::ssize(batch.sequences) <= graphs.decode_sequences;
+  return batch.num_tokens() <= graphs.decode_sequences;  // a token each, or drafts with it
 }
 
 // Of a host that copies the block tables of the step's sequences, entry by entry. Kinds of layers share the tables: of
@@ -157,8 +157,8 @@ OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Byt
   return price_op(machine, plan, op, footprint, InStep(machine.stack.reached, 1, {}));
 }
 
-void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
-  const Bytes footprint = step_footprint(plan);
+void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price, Bytes beside) {
+  const Bytes footprint = step_footprint(plan) + beside;
   const InStep step(machine.stack.reached, machine.stack.launches_per_kernel(), plan.ops);
   const auto sequences = static_cast<double>(plan.batch.sequences.size());
   price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +

@@ -95,9 +95,10 @@ struct StepPrice {
 // program does in its steps (stack.kernels_per_op, .reached.counted_kernels). Precondition: problems(machine) is empty.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint);
 
-// A step that finds `cold_share` (Batch) of what the caches keep between steps gone. Re-uses `price`'s storage.
+// A step that finds `cold_share` (Batch) of what the caches keep between steps gone, where others, of a draft model or
+// of the model it drafts for, touch `beside` bytes of weights and KV between two such steps. Re-uses `price`'s storage.
 // For sweeps and serving loops.
-void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price);
+void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price, Bytes beside = {});
 
 // As cold as plan.batch says.
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price);
