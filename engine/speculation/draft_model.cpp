@@ -28,7 +28,7 @@ EngineOptions draft_options(EngineOptions options, const ModelShape& draft) {
   options.weights = draft.layer_format();
   options.activations = ActivationMode::exact;
   options.max_num_batched_tokens = std::min(kLongestContext, options.max_num_batched_tokens + options.max_num_seqs);
-  options.speculative_config = {};
+  options.speculative_config.method = SpeculativeMethod::none;  // its steps have the shape's levels, though
   return options;
 }
 

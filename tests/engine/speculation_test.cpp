@@ -169,6 +169,21 @@ TEST_CASE("a model that drafts for itself is right, whatever becomes of its cach
   }
 }
 
+TEST_CASE("drafts leave greedy texts as they are on --device host-gpu", "[speculation][gpu]") {
+  GeneratorOptions options = engine_options(Dtype::f16, 4);
+  options.device.kind = DeviceKind::host_gpu;
+  options.engine.activation_dtype = Dtype::f32;
+  options.engine.max_num_seqs = 2;
+  options.engine.max_num_batched_tokens = 32;
+  const std::vector<TextRequest> requests = requests_of({"once upon a time", "a machine"}, 7);
+  const auto alone = tokens_of(Generator(kSmall, options).generate(requests));
+  for (const DraftShape& shape : {chain_shape(3), full_tree_shape(std::vector<int>{2, 2})}) {
+    const Generation generation = Generator(kSmall, with_draft(options, kSmall, shape)).generate(requests);
+    CHECK(tokens_of(generation) == alone);
+    CHECK(generation.report.drafts.num_accepted_tokens > 6);
+  }
+}
+
 TEST_CASE("n-grams leave sampled texts as they are", "[speculation]") {
   std::vector<TextRequest> requests = story_requests(6, 40);
   for (std::size_t index = 0; index < requests.size(); ++index)
