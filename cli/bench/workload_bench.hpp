@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
+#include "cli/scenario/speculation_choices.hpp"
 
 namespace dculab::cli {
 
@@ -26,6 +27,7 @@ struct WorkloadSetting {
   std::string activations = "exact";
   std::vector<int> block_sizes;
   std::vector<std::string> kv_cache_dtypes;
+  SpeculationChoices speculation{};
 };
 
 [[nodiscard]] Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& setting);

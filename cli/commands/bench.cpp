@@ -14,6 +14,7 @@
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/engine_weights.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
@@ -41,6 +42,7 @@ struct BenchChoices {
   engine::BenchOptions options;
   std::string trace_file;
   WorkloadChoices workload;
+  SpeculationChoices speculation;
   std::vector<std::string> set;  // of a scenario
   OutputOptions output;
 };
@@ -153,11 +155,15 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
 }
 
 void run_bench(BenchChoices choices) {
+  static_cast<void>(speculative_config(choices.speculation));
+  if (choices.workload.file.empty() && choices.speculation.asked())
+    throw InputError("speculation", "belongs to served requests; give them with --workload");
   if (names_scenario(choices.workload.file))
     return show(bench_scenario({.scenario = choices.workload.file,
                                 .set = choices.set,
                                 .threads = choices.options.threads,
-                                .trace_file = choices.trace_file}),
+                                .trace_file = choices.trace_file,
+                                .speculation = choices.speculation}),
                 choices.output);
   if (!choices.workload.file.empty())
     return show(bench_workload(choices.workload, {.model = choices.model,
@@ -166,7 +172,8 @@ void run_bench(BenchChoices choices) {
                                                   .threads = choices.options.threads,
                                                   .activations = choices.activations,
                                                   .block_sizes = choices.block_sizes,
-                                                  .kv_cache_dtypes = choices.kv_cache_dtypes}),
+                                                  .kv_cache_dtypes = choices.kv_cache_dtypes,
+                                                  .speculation = choices.speculation}),
                 choices.output);
   choices.options.device = parse_option("--device", choices.device, engine::parse_device);
   const std::filesystem::path folder = study::find_model(choices.model);
@@ -240,6 +247,7 @@ void add_bench(CLI::App& app) {
       ->check(between(0, config::kMostRepeats));
   add_output_file(*command, "--trace", choices->trace_file, "Write the trace here (JSON Lines)");
   add_workload_options(*command, choices->workload, choices->set);
+  add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
   command->callback([choices, command] {
     refuse_ignored(*command, *choices);

@@ -12,6 +12,7 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/questions_file.hpp"
 #include "core/activation_mode.hpp"
@@ -46,6 +47,7 @@ struct EvaluateChoices {
   std::string device = "cpu";
   std::string activation_dtype = "f16";
   EvaluationTasks tasks;
+  SpeculationChoices speculation;
   engine::GeneratorOptions generator;
   OutputOptions output;
 };
@@ -65,6 +67,15 @@ struct Material {
   std::string text;
   std::vector<std::vector<engine::ChoiceItem>> items;  // [question files]
 };
+
+// Pieces of the text, or else the questions of the first file.
+[[nodiscard]] std::vector<std::string> prompts_of(const Material& material, int count) {
+  if (!material.text.empty()) return engine::prompts_from(material.text, count);
+  std::vector<std::string> prompts;
+  for (const engine::ChoiceItem& item : material.items.front())
+    if (std::ssize(prompts) < count) prompts.push_back(item.prompt);
+  return prompts;
+}
 
 [[nodiscard]] Material read_material(const EvaluationTasks& tasks) {
   Material material;
@@ -138,6 +149,9 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
   const EvaluationTasks& tasks = choices.tasks;
   if (tasks.text_file.empty() && tasks.question_files.empty())
     throw InputError("there is nothing to judge: give --text FILE, --choices FILE, or both");
+  if (choices.speculation.asked() &&
+      speculative_config(choices.speculation).rejection_sample_method == RejectionSampleMethod::synthetic)
+    throw InputError("--rejection-sample-method", "synthetic gives other texts; use it with `dculab bench --workload`");
   if (!tasks.reference.empty() && tasks.text_file.empty())
     throw InputError("--reference: predictions are compared over a text; give --text FILE");
   for (const EvaluationRow& row : rows) {
@@ -197,7 +211,10 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
   const auto show_on_bar = [&](const std::string& what) {
     return [&bar, text = label + what](double share) { bar.update(text, share); };
   };
-  const auto opened = open_model(row.model, choices, generator_options(choices, row));
+  engine::GeneratorOptions options = generator_options(choices, row);
+  options.engine.speculative_config = speculative_config(choices.speculation);
+  if (!choices.speculation.model.empty()) options.speculative_model = study::find_model(choices.speculation.model);
+  const auto opened = open_model(row.model, choices, options);
   engine::Generator& generator = *opened;
   engine::TokenScorer scorer(generator, tasks.mode);
   if (!tasks.text_file.empty()) row.text = judge_text(scorer, reference, choices, material.text, show_on_bar("text"));
@@ -211,6 +228,9 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
   }
   row.experts = generator.executor().take_expert_histogram();
   if (tasks.decode.steps > 0) row.decode_step = engine::median_decode_step(generator, tasks.decode);
+  if (choices.speculation.asked())
+    row.speculation = engine::check_speculation(generator, prompts_of(material, tasks.num_prompts), tasks.max_tokens,
+                                                show_on_bar("drafts"));
   row.num_attention_heads = generator.shape().heads().num_attention_heads;
   row.num_key_value_heads = generator.shape().heads().num_key_value_heads;
   row.weight_bytes = weight_footprint(generator.shape(), generator.engine_options().weights);
@@ -288,7 +308,12 @@ void add_evaluate(CLI::App& app) {
       ->check(between(1, kLargestBatch));
   command->add_option("--decode-context", tasks.decode.context, "Tokens cached at its beginning")
       ->check(between(1, kLongestContext));
+  command->add_option("--num-prompts", tasks.num_prompts, "Prompts of the comparison with and without drafts")
+      ->check(between(1, kLargestBatch));
+  command->add_option("--max-tokens", tasks.max_tokens, "Tokens that it generates after each")
+      ->check(between(1, kLongestContext));
   add_engine_options(*command, *choices);
+  add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
   command->callback([choices] { run_evaluate(*choices); });
 }

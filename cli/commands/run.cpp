@@ -12,6 +12,7 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
@@ -42,6 +43,7 @@ struct RunChoices {
   std::string kv_cache_memory;
   std::string swap_space;
   engine::GeneratorOptions generator;
+  SpeculationChoices speculation;
   OutputOptions output;
 };
 
@@ -128,6 +130,8 @@ void refuse_idle_figures(const RunChoices& choices) {
     options.engine.preemption_mode = PreemptionMode::swap;
     options.engine.swap_space = parse_option("--swap-space", choices.swap_space, parse_memory);
   }
+  options.engine.speculative_config = speculative_config(choices.speculation);
+  if (!choices.speculation.model.empty()) options.speculative_model = study::find_model(choices.speculation.model);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
 }
@@ -241,6 +245,7 @@ void add_run(CLI::App& app) {
   command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");
   command->add_option("--max-num-batched-tokens", choices->generator.engine.max_num_batched_tokens,
                       "New tokens per step at most");
+  add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
   command->callback([choices] { run_engine(*choices); });
 }

@@ -96,7 +96,7 @@ void TokenScorer::run_chunk(const ScoredText& text, int begin, int end, int num_
 
 void TokenScorer::score_streamed(std::span<const ScoredText> texts, const OnPrediction& on_prediction) {
   const ModelShape& shape = generator_.shape();
-  const EngineOptions& options = generator_.engine_options();
+  const EngineOptions options = generator_.undrafted_options();
   Scheduler scheduler(options, {.num_blocks = generator_.executor().kv_cache().num_blocks,
                                 .max_position_embeddings = shape.max_position_embeddings});
   GivenTokens tokens(generator_.executor(), texts, on_prediction);

@@ -63,9 +63,16 @@ void grow(std::vector<T>& buffer, int rows, int columns) {
 }  // namespace
 
 CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads)
+    : CpuExecutor(std::move(weights), kv_cache, std::make_shared<kernels::cpu::ThreadPool>(num_threads)) {
+  report_threads(threads_.num_threads(), num_threads);
+}
+
+CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
+                         std::shared_ptr<kernels::cpu::ThreadPool> threads)
     : weights_(runnable(std::move(weights))),
       kv_(weights_.shape, kv_cache),
-      threads_(num_threads),
+      team_(std::move(threads)),
+      threads_(*team_),
       sinks_(weights_.shape),
       heavy_hitters_(weights_.shape),
       routing_(weights_.shape),
@@ -73,7 +80,6 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
   for (const LayerKind& kind : weights_.shape.kinds)
     positions_.push_back(
         {.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings), .alibi_slopes = slopes_of(kind)});
-  report_threads(threads_.num_threads(), num_threads);
 }
 
 void CpuExecutor::make_room(int tokens, int logits_rows) {

@@ -33,6 +33,9 @@ class CpuExecutor final : public ModelExecutor {
   // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory.
   CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads);
 
+  // The same with threads that compute for others too, at other times: two pools would be in each other's way.
+  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, std::shared_ptr<kernels::cpu::ThreadPool> threads);
+
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override { kv_.swap_blocks(out, in); }
 
@@ -137,7 +140,8 @@ class CpuExecutor final : public ModelExecutor {
 
   ModelWeights weights_;
   KvStorage kv_;
-  kernels::cpu::ThreadPool threads_;
+  std::shared_ptr<kernels::cpu::ThreadPool> team_;
+  kernels::cpu::ThreadPool& threads_;
   kernels::cpu::Workspace workspace_;
   // Where tokens stand, for layers of one kind.
   struct Positions {

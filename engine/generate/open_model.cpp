@@ -9,6 +9,8 @@
 #include "core/activation_mode.hpp"
 #include "core/block_pool.hpp"
 #include "core/error.hpp"
+#include "engine/checkpoint/model_loader.hpp"
+#include "engine/speculation/draft_model.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -32,8 +34,8 @@ EngineOptions served_options(const GeneratorOptions& asked, const ModelShape& sh
 }
 
 int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std::optional<Bytes> kv_cache_memory,
-                      Bytes free_memory) {
-  const Bytes block = kv_block_bytes(model, options.block_size, options.kv_cache_dtype);
+                      Bytes free_memory, Bytes draft_block) {
+  const Bytes block = kv_block_bytes(model, options.block_size, options.kv_cache_dtype) + draft_block;
   const Bytes residuals =
       kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
   const Bytes memory = kv_cache_memory.value_or(free_memory * options.gpu_memory_utilization);
@@ -51,18 +53,49 @@ int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std
   return static_cast<int>(std::min<double>(useful, kMostBlocks));
 }
 
-std::unique_ptr<ModelExecutor> open_model(ModelWeights weights, const EngineOptions& options,
-                                          const GeneratorOptions& asked) {
-  const OpenDevice device = open_device(asked.device);
-  const Bytes free = std::max(Bytes(), device.free_memory() - memory_besides_kv(device, weights.shape, options));
-  const Bytes block = kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype);
-  const KvCacheOptions kv{.num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free),
+SchedulerLimits OpenModel::scheduler_limits() const {
+  return {.num_blocks = executor->kv_cache().num_blocks,
+          .max_position_embeddings = executor->shape().max_position_embeddings,
+          .num_host_blocks = executor->kv_cache().num_host_blocks,
+          .draft_context = drafts.context};
+}
+
+std::optional<ModelWeights> load_draft(const GeneratorOptions& asked, const EngineOptions& options,
+                                       const ModelShape& target) {
+  if (options.speculative_config.method != SpeculativeMethod::draft_model) return std::nullopt;
+  if (!asked.draft_weights && asked.speculative_model.empty()) return std::nullopt;
+  ModelWeights draft =
+      asked.draft_weights ? *asked.draft_weights : load_weights(asked.speculative_model, asked.weight_memory);
+  require_draft_of(target, draft.shape, options);
+  return draft;
+}
+
+OpenModel open_model(ModelWeights weights, const EngineOptions& options, const GeneratorOptions& asked) {
+  OpenDevice device = open_device(asked.device);
+  std::optional<ModelWeights> draft = load_draft(asked, options, weights.shape);
+  Bytes taken = memory_besides_kv(device, weights.shape, options);
+  if (draft) taken += memory_besides_kv(device, draft->shape, draft_options(options, draft->shape));
+  const Bytes free = std::max(Bytes(), device.free_memory() - taken);
+  const int num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free,
+                                           draft_block_bytes(draft, options));
+  return open_model(std::move(weights), options, std::move(draft), std::move(device), num_blocks,
+                    thread_count(asked.num_threads));
+}
+
+OpenModel open_model(ModelWeights weights, const EngineOptions& options, std::optional<ModelWeights> draft,
+                     OpenDevice device, int num_blocks, int num_threads) {
+  const Bytes block = kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype) +
+                      draft_block_bytes(draft, options);
+  const KvCacheOptions kv{.num_blocks = num_blocks,
                           .block_size = options.block_size,
                           .dtype = options.kv_cache_dtype,
                           .max_num_seqs = options.max_num_seqs,
                           .residual_tokens = options.kv_residual_tokens,
                           .num_host_blocks = num_host_blocks(options, block)};
-  return make_executor(device, std::move(weights), kv, options, thread_count(asked.num_threads));
+  if (draft) share_threads(device, num_threads);
+  OpenModel model{.executor = make_executor(device, std::move(weights), kv, options, num_threads)};
+  model.drafts = make_draft_source(device, options, *model.executor, std::move(draft));
+  return model;
 }
 
 }  // namespace dculab::engine

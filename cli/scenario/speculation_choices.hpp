@@ -1,0 +1,34 @@
+// The options that say how several tokens a step are drafted and verified, of every command that generates text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/speculative_config.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace dculab::cli {
+
+struct SpeculationChoices {
+  std::string model;           // a draft model: its folder, or a name under scenarios/models
+  bool prompt_lookup = false;  // n-grams
+  int num_speculative_tokens = 0;
+  std::string token_tree;
+  std::string rejection_sample_method = "strict";
+  SpeculativeConfig config{};  // its other figures
+
+  // Whether anything is drafted.
+  [[nodiscard]] bool asked() const { return !model.empty() || prompt_lookup; }
+};
+
+inline constexpr int kDefaultSpeculativeTokens = 4;
+
+void add_speculation_options(CLI::App& command, SpeculationChoices& choices);
+
+// Throws InputError for options that contradict each other, or do nothing.
+[[nodiscard]] SpeculativeConfig speculative_config(const SpeculationChoices& choices);
+
+}  // namespace dculab::cli
