@@ -17,6 +17,7 @@ namespace dculab::engine {
 namespace {
 
 constexpr int kMostHeads = kMostDraftTokens, kMostHeadLayers = 16;
+constexpr int kDefaultHeads = 5;  // vLLM's
 
 struct MedusaConfig {
   int num_heads = 0, num_hidden_layers = 0, num_rows = 0;
@@ -40,7 +41,7 @@ MedusaConfig read_medusa_config(const JsonFields& fields, const ModelShape& mode
     fields.refuse("model_type", "must be 'medusa', not " + in_quotes(type));
   require_size(fields, "hidden_size", model.hidden_size);
   require_size(fields, "vocab_size", model.vocab_size);
-  MedusaConfig config{.num_heads = count_of(fields, "num_heads", 5, kMostHeads),
+  MedusaConfig config{.num_heads = count_of(fields, "num_heads", kDefaultHeads, kMostHeads),
                       .num_hidden_layers = count_of(fields, "num_hidden_layers", 1, kMostHeadLayers),
                       .num_rows = count_of(fields, "truncated_vocab_size", model.vocab_size, model.vocab_size),
                       .has_bias = fields.flag("medusa_fc_bias", false),
@@ -172,20 +173,27 @@ std::size_t most_kept_bytes(const MedusaConfig& config, std::size_t hidden) {
          (static_cast<std::size_t>(config.num_hidden_layers) * layer + head);
 }
 
-DraftShape read_tree(const JsonFields& fields, const MedusaConfig& config) {
+DraftShape read_tree(const JsonFields& fields) {
+  const int num_heads = count_of(fields, "num_heads", kDefaultHeads, kMostHeads);
+  if (!fields.has("speculative_token_tree")) return chain_shape(num_heads);
   DraftShape shape;
   try {
     shape = parse_draft_shape(fields.text("speculative_token_tree", ""));
   } catch (const InputError& error) {
     fields.refuse("speculative_token_tree", error.what());
   }
-  if (shape.nodes.empty() || shape.depth() > config.num_heads)
-    fields.refuse("speculative_token_tree", "must have 1 to " + std::to_string(config.num_heads) +
+  if (shape.nodes.empty() || shape.depth() > num_heads)
+    fields.refuse("speculative_token_tree", "must have 1 to " + std::to_string(num_heads) +
                                                 " levels, as there are heads");
   return shape;
 }
 
 }  // namespace
+
+DraftShape read_medusa_shape(const std::filesystem::path& folder) {
+  const std::string file = (folder / "config.json").string();
+  return read_tree(JsonFields(file, read_text(file)));
+}
 
 MedusaWeights load_medusa_weights(const std::filesystem::path& folder, const ModelWeights& model) {
   const std::string file = (folder / "config.json").string();
@@ -197,7 +205,7 @@ MedusaWeights load_medusa_weights(const std::filesystem::path& folder, const Mod
   weights.hidden_size = hidden;
   weights.heads = find_heads(reader, config, hidden);
   if (config.has_token_map) weights.token_map = read_token_map(reader, config.num_rows, model.shape.vocab_size);
-  if (fields.has("speculative_token_tree")) weights.shape = read_tree(fields, config);
+  weights.shape = read_tree(fields);
   const std::size_t most = most_kept_bytes(config, static_cast<std::size_t>(hidden));
   require_memory("the Medusa heads", Bytes(static_cast<double>(most)), "use fewer or smaller heads");
   MedusaKeeper keeper(most);

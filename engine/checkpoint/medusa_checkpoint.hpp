@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "core/draft_tree.hpp"
@@ -24,8 +23,8 @@ struct MedusaHead {
 struct MedusaWeights {
   int hidden_size = 0;
   std::vector<MedusaHead> heads;
-  std::vector<TokenId> token_map;    // of a row of lm_head; empty: row t is token t
-  std::optional<DraftShape> shape;   // speculative_token_tree of config.json: the tree that fits these heads
+  std::vector<TokenId> token_map;  // of a row of lm_head; empty: row t is token t
+  DraftShape shape;                // read_medusa_shape()
   std::shared_ptr<const void> memory;
 
   [[nodiscard]] int num_heads() const { return static_cast<int>(heads.size()); }
@@ -34,6 +33,10 @@ struct MedusaWeights {
     return token_map.empty() ? row : token_map[static_cast<std::size_t>(row)];
   }
 };
+
+// The tree that the heads of a folder are to draft: speculative_token_tree of its config.json, else a chain of all of
+// them. Throws InputError.
+[[nodiscard]] DraftShape read_medusa_shape(const std::filesystem::path& folder);
 
 // Throws InputError: no such files, heads for a model of other sizes, tensors that are missing, have another shape or
 // an unsupported dtype, or are not finite. With original_lm_head all heads share lm_heads.0.weight, or `model`'s own

@@ -1,15 +1,17 @@
 #include "engine/executors/mtp_layer.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace dculab::engine {
 
-MtpLayer::MtpLayer(MtpWeights weights, const KvCacheOptions& kv_cache, int num_threads)
+MtpLayer::MtpLayer(MtpWeights weights, const KvCacheOptions& kv_cache,
+                   std::shared_ptr<kernels::cpu::ThreadPool> threads)
     : enorm_(weights.enorm),
       hnorm_(weights.hnorm),
       eh_proj_(weights.eh_proj),
-      executor_(std::move(weights.layer), kv_cache, num_threads) {}
+      executor_(std::move(weights.layer), kv_cache, std::move(threads)) {}
 
 // Norms `rows` into their half of both_.
 void MtpLayer::normalize(const kernels::WeightView& weight, std::span<const float> rows, std::size_t first_column) {

@@ -1,6 +1,7 @@
 // Runs DeepSeek's layer of multi-token prediction, with K and V of its own, on the CPU.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace dculab::engine {
 // itself, when it guesses further than one token.
 class MtpLayer {
  public:
-  // Throws InputError as CpuExecutor.
-  MtpLayer(MtpWeights weights, const KvCacheOptions& kv_cache, int num_threads);
+  // Takes turns with whoever else computes with `threads`. Throws InputError as CpuExecutor.
+  MtpLayer(MtpWeights weights, const KvCacheOptions& kv_cache, std::shared_ptr<kernels::cpu::ThreadPool> threads);
 
   // `hidden`: of the plan's tokens, [tokens, hidden_size]. The plan is one for shape().
   void run(const StepPlan& plan, std::span<const float> hidden);

@@ -25,8 +25,7 @@ void require_guesses(int asked, int most) {
 }  // namespace
 
 DraftShape medusa_shape(const MedusaWeights& weights, const DraftShape& asked) {
-  DraftShape shape = asked;
-  if (shape.nodes.empty()) shape = weights.shape.value_or(chain_shape(weights.num_heads()));
+  DraftShape shape = asked.nodes.empty() ? weights.shape : asked;
   if (shape.depth() > weights.num_heads())
     throw InputError("the draft is " + std::to_string(shape.depth()) + " tokens deep, but there are " +
                      std::to_string(weights.num_heads()) + " Medusa heads, one for each");

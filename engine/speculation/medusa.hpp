@@ -12,8 +12,7 @@
 
 namespace dculab::engine {
 
-// The tree that is drafted: `asked`, or where that has no nodes the heads' own, or else a chain of all heads' first
-// guesses. Throws InputError for a tree with more levels than there are heads, or more guesses for a place than a head
+// The tree that is drafted: `asked`, or where that has no nodes the heads' own. Throws InputError for a tree with more levels than there are heads, or more guesses for a place than a head
 // has.
 [[nodiscard]] DraftShape medusa_shape(const MedusaWeights& weights, const DraftShape& asked);
 

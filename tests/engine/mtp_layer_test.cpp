@@ -84,7 +84,8 @@ TEST_CASE("the MTP layer computes what DeepSeek's does", "[mtp]") {
       tokens.push_back(expected_values<TokenId>("next" + of).front());
 
       MtpLayer layer(load_mtp_weights(kMtpFolder, WeightMemory::huge_pages, weights),
-                     {.num_blocks = 100, .block_size = block_size, .dtype = Dtype::f32}, 2);
+                     {.num_blocks = 100, .block_size = block_size, .dtype = Dtype::f32},
+                     std::make_shared<kernels::cpu::ThreadPool>(2));
       Passes passes(layer, block_size);
       const std::vector<float> logits = expected_values<float>("logits" + of), own = expected_values<float>("hidden" + of);
       const std::size_t vocab = 96, columns = 32, count = tokens.size() - 1, chunk = 2 * count / 3;
