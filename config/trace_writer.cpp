@@ -27,6 +27,8 @@ void add_counts(Json& run, const SequenceSlice& slice) {
   if (slice.num_evicted_tokens > 0) run["num_evicted_tokens"] = slice.num_evicted_tokens;
   if (slice.num_newly_evicted_tokens > 0) run["num_newly_evicted_tokens"] = slice.num_newly_evicted_tokens;
   if (slice.num_unwritten_tokens > 0) run["num_unwritten_tokens"] = slice.num_unwritten_tokens;
+  if (slice.num_draft_tokens > 0) run["num_draft_tokens"] = slice.num_draft_tokens;
+  if (slice.num_tree_tokens > 0) run["num_tree_tokens"] = slice.num_tree_tokens;
 }
 
 Json options_json(const EngineOptions& options) {
@@ -66,7 +68,8 @@ Json drafts_json(const DraftCounts& drafts) {
 bool alike(const SequenceSlice& a, const SequenceSlice& b) {
   return a.phase == b.phase && a.num_computed_tokens == b.num_computed_tokens && a.num_new_tokens == b.num_new_tokens &&
          a.num_logits == b.num_logits && a.num_evicted_tokens == b.num_evicted_tokens &&
-         a.num_newly_evicted_tokens == b.num_newly_evicted_tokens && a.num_unwritten_tokens == b.num_unwritten_tokens;
+         a.num_newly_evicted_tokens == b.num_newly_evicted_tokens && a.num_unwritten_tokens == b.num_unwritten_tokens &&
+         a.num_draft_tokens == b.num_draft_tokens && a.num_tree_tokens == b.num_tree_tokens;
 }
 
 // Runs of equal slices, in order.

@@ -91,8 +91,7 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
     EngineOptions options = study::resolve_options(point.scenario, model, lower::DeviceKind::cpu);
     if (choices.speculation.asked()) options.speculative_config = speculative_config(choices.speculation);
     if (const auto found = problems(options); !found.empty()) throw InputError(found.front());
-    MeasuredServer server =
-        server_here(point.scenario, options, model, choices.threads, choices.speculation.model);
+    MeasuredServer server = server_here(point.scenario, options, model, choices.threads, choices.speculation.model);
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
     MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);

@@ -127,8 +127,7 @@ void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, 
 void add_drafts(Report& report, const ServingReport& served) {
   Table& table = report.tables.front();
   if (table.rows.size() == 1) std::ranges::copy(draft_columns(), std::back_inserter(table.columns));
-  const DraftFigures figures{
-      .counts = served.drafts, .drafting = served.drafting, .verifying = served.executor_time};
+  const DraftFigures figures{.counts = served.drafts, .drafting = served.drafting, .verifying = served.executor_time};
   std::ranges::move(draft_cells(figures), std::back_inserter(table.rows.back()));
   report.json["rows"].back()["speculation"] = draft_json(figures);
 }

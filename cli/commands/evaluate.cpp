@@ -11,10 +11,10 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/evaluation_material.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "config/questions_file.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kivi.hpp"
@@ -22,7 +22,6 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/sampling/sampler.hpp"
 #include "fields/node.hpp"
-#include "files/input.hpp"
 #include "model/plan_step.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -51,38 +50,6 @@ struct EvaluateChoices {
   engine::GeneratorOptions generator;
   OutputOptions output;
 };
-
-// The questions of a file, put as scripts/model/evaluate.py puts them.
-[[nodiscard]] std::vector<engine::ChoiceItem> read_items(const std::string& file) {
-  std::vector<engine::ChoiceItem> items;
-  for (config::Question& question : config::read_questions_file(file))
-    items.push_back({.prompt = question.context + "Question: " + question.stem + "\nAnswer:",
-                     .choices = std::move(question.choices),
-                     .answer = question.answer});
-  return items;
-}
-
-// All that is read before any model is loaded.
-struct Material {
-  std::string text;
-  std::vector<std::vector<engine::ChoiceItem>> items;  // [question files]
-};
-
-// Pieces of the text, or else the questions of the first file.
-[[nodiscard]] std::vector<std::string> prompts_of(const Material& material, int count) {
-  if (!material.text.empty()) return engine::prompts_from(material.text, count);
-  std::vector<std::string> prompts;
-  for (const engine::ChoiceItem& item : material.items.front())
-    if (std::ssize(prompts) < count) prompts.push_back(item.prompt);
-  return prompts;
-}
-
-[[nodiscard]] Material read_material(const EvaluationTasks& tasks) {
-  Material material;
-  if (!tasks.text_file.empty()) material.text = files::read_text_or_pipe(tasks.text_file, files::kLargestText);
-  for (const std::string& file : tasks.question_files) material.items.push_back(read_items(file));
-  return material;
-}
 
 // Of all models, so that all are judged alike.
 [[nodiscard]] int shortest_context(const EvaluateChoices& choices) {
@@ -204,16 +171,15 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
          (tokens - quantized) * kv_bytes_per_token(model, Dtype::f16);
 }
 
-void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices, const Material& material,
-           ProgressBar& bar) {
+void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices,
+           const EvaluationMaterial& material, ProgressBar& bar) {
   const EvaluationTasks& tasks = choices.tasks;
   const std::string label = row.model + ", KV " + std::string(name(row.kv_cache_dtype)) + ": ";
   const auto show_on_bar = [&](const std::string& what) {
     return [&bar, text = label + what](double share) { bar.update(text, share); };
   };
   engine::GeneratorOptions options = generator_options(choices, row);
-  options.engine.speculative_config = speculative_config(choices.speculation);
-  if (!choices.speculation.model.empty()) options.speculative_model = study::find_model(choices.speculation.model);
+  set_speculation(choices.speculation, options);
   const auto opened = open_model(row.model, choices, options);
   engine::Generator& generator = *opened;
   engine::TokenScorer scorer(generator, tasks.mode);
@@ -243,7 +209,7 @@ void run_evaluate(EvaluateChoices choices) {
   choices.tasks.mode = choices.stream ? engine::ScoringMode::streamed : engine::ScoringMode::chunked;
   std::vector<EvaluationRow> rows = make_rows(choices);
   check(choices, rows);
-  const Material material = read_material(choices.tasks);
+  const EvaluationMaterial material = read_material(choices.tasks.text_file, choices.tasks.question_files);
   choices.tasks.context = shortest_context(choices);
   const int context = std::max(choices.tasks.context, choices.max_position_embeddings);
   if (choices.tasks.window == 0) choices.tasks.window = std::min(context, kLongestDefaultWindow);

@@ -130,8 +130,7 @@ void refuse_idle_figures(const RunChoices& choices) {
     options.engine.preemption_mode = PreemptionMode::swap;
     options.engine.swap_space = parse_option("--swap-space", choices.swap_space, parse_memory);
   }
-  options.engine.speculative_config = speculative_config(choices.speculation);
-  if (!choices.speculation.model.empty()) options.speculative_model = study::find_model(choices.speculation.model);
+  set_speculation(choices.speculation, options);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
 }

@@ -19,7 +19,8 @@ struct DraftFigures {
   [[nodiscard]] double drafting_share() const;  // of both
 };
 
-// "2.9 tokens a step; accepted by position 83 %, 71 %; drafting took 21 % of the time". Precondition: there were drafts.
+// "2.9 tokens a step; accepted by position 83 %, 71 %; drafting took 21 % of the time". Precondition: there were
+// drafts.
 [[nodiscard]] std::string draft_summary(const DraftFigures& figures);
 
 // "tokens/draft", "accepted", "drafting": tokens that a step with a draft yields, by position the share of guesses that

@@ -23,14 +23,13 @@ void refuse_idle(const SpeculationChoices& choices) {
   const auto refuse = [](bool idle, const char* option, const char* without) {
     if (idle) throw InputError(option, std::string("does nothing without ") + without);
   };
-  const bool looks_up = config.prompt_lookup_min != defaults.prompt_lookup_min ||
-                        config.prompt_lookup_max != defaults.prompt_lookup_max;
+  const bool looks_up =
+      config.prompt_lookup_min != defaults.prompt_lookup_min || config.prompt_lookup_max != defaults.prompt_lookup_max;
   const bool is_typical = choices.rejection_sample_method == "typical";
-  const bool has_posterior = config.posterior_threshold != defaults.posterior_threshold ||
-                             config.posterior_alpha != defaults.posterior_alpha;
+  const bool has_posterior =
+      config.posterior_threshold != defaults.posterior_threshold || config.posterior_alpha != defaults.posterior_alpha;
   refuse(looks_up && !choices.prompt_lookup, "--prompt-lookup-max, --prompt-lookup-min", "--prompt-lookup");
-  refuse(has_posterior && !is_typical, "--posterior-threshold, --posterior-alpha",
-         "--rejection-sample-method typical");
+  refuse(has_posterior && !is_typical, "--posterior-threshold, --posterior-alpha", "--rejection-sample-method typical");
   refuse(!config.synthetic_acceptance_rates.empty() && choices.rejection_sample_method != "synthetic",
          "--synthetic-acceptance-rates", "--rejection-sample-method synthetic");
   if (choices.asked()) return;
@@ -91,6 +90,11 @@ SpeculativeConfig speculative_config(const SpeculationChoices& choices) {
       parse_option("--rejection-sample-method", choices.rejection_sample_method, parse_method);
   if (const auto found = problems(config); !found.empty()) throw InputError(found.front());
   return config;
+}
+
+void set_speculation(const SpeculationChoices& choices, engine::GeneratorOptions& options) {
+  options.engine.speculative_config = speculative_config(choices);
+  if (!choices.model.empty()) options.speculative_model = study::find_model(choices.model);
 }
 
 }  // namespace dculab::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/speculative_config.hpp"
+#include "engine/generate/open_model.hpp"
 
 namespace CLI {
 class App;
@@ -30,5 +31,8 @@ void add_speculation_options(CLI::App& command, SpeculationChoices& choices);
 
 // Throws InputError for options that contradict each other, or do nothing.
 [[nodiscard]] SpeculativeConfig speculative_config(const SpeculationChoices& choices);
+
+// Makes a generator draft so. Throws as speculative_config().
+void set_speculation(const SpeculationChoices& choices, engine::GeneratorOptions& options);
 
 }  // namespace dculab::cli

@@ -48,12 +48,10 @@ Seconds median_decode_step(Generator& generator, const DecodeSpeedOptions& optio
   SameToken tokens;
   VirtualClock clock;
   Progress progress;
-  ServingLoop loop({planner_of(shape, engine), engine, scheduler, generator.executor(), tokens, clock},
-                   {.on_tokens =
-                        [&](const Sequence& each, int count) {
-                          progress.started += each.num_generated() == count ? 1 : 0;
-                        },
-                    .on_finished = [&](const Sequence&) { ++progress.finished; }});
+  ServingLoop loop(
+      {planner_of(shape, engine), engine, scheduler, generator.executor(), tokens, clock},
+      {.on_tokens = [&](const Sequence& each, int count) { progress.started += each.num_generated() == count ? 1 : 0; },
+       .on_finished = [&](const Sequence&) { ++progress.finished; }});
   const int max_tokens = options.steps + prefill_steps(options, engine.max_num_batched_tokens);
   std::mt19937_64 random(kSeed);
   for (int index = 0; index < options.batch; ++index)

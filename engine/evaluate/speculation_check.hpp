@@ -27,8 +27,8 @@ struct SpeculationCheck {
 // Share of the work done, 0 to 1.
 using CheckProgress = std::function<void(double share)>;
 
-// Generates `max_tokens` after each prompt, likeliest tokens first, with and without drafts in turn. The generator drafts
-// when it returns. Throws InputError for a prompt that cannot be served.
+// Generates `max_tokens` after each prompt, likeliest tokens first, with and without drafts in turn. The generator
+// drafts when it returns. Throws InputError for a prompt that cannot be served.
 [[nodiscard]] SpeculationCheck check_speculation(Generator& generator, std::span<const std::string> prompts,
                                                  int max_tokens, const CheckProgress& progress = {});
 

@@ -82,8 +82,8 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, const G
   Bytes taken = memory_besides_kv(device, weights.shape, options);
   if (draft.model) taken += memory_besides_kv(device, draft.model->shape, draft_options(options, draft.model->shape));
   const Bytes free = std::max(Bytes(), device.free_memory() - taken);
-  const int num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free,
-                                           draft_block_bytes(draft, options));
+  const int num_blocks =
+      choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free, draft_block_bytes(draft, options));
   return open_model(std::move(weights), options, std::move(draft), std::move(device), num_blocks,
                     thread_count(asked.num_threads));
 }

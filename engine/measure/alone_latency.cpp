@@ -35,8 +35,8 @@ struct Lengths {
   std::vector<int> prompts;
   for (int index = 0; index < kPrompts; ++index) {
     const double share = static_cast<double>(index) / (kPrompts - 1);
-    const int prompt = static_cast<int>(
-        std::lround(shortest * std::pow(static_cast<double>(longest) / shortest, share)));
+    const int prompt =
+        static_cast<int>(std::lround(shortest * std::pow(static_cast<double>(longest) / shortest, share)));
     if (prompts.empty() || prompt > prompts.back()) prompts.push_back(prompt);
   }
   return prompts;

@@ -71,16 +71,15 @@ Verdict DraftJudge::judge(const DraftTree& draft, const SamplingParams& params, 
 }
 
 void DraftJudge::choose_last(Case& asked) {
-  asked.verdict.tokens.push_back(
-      sampler_.sample(asked.logits(asked.last_node() + 1), asked.params, asked.position()));
+  asked.verdict.tokens.push_back(sampler_.sample(asked.logits(asked.last_node() + 1), asked.params, asked.position()));
 }
 
 void DraftJudge::follow_model(Case& asked) {
   while (true) {
     const std::vector<int> children = asked.draft.children(asked.last_node());
     choose_last(asked);
-    const auto guess = std::ranges::find(children, asked.verdict.tokens.back(),
-                                         [&](int node) { return asked.token(node); });
+    const auto guess =
+        std::ranges::find(children, asked.verdict.tokens.back(), [&](int node) { return asked.token(node); });
     if (guess == children.end()) return;
     asked.verdict.path.push_back(*guess);
   }
@@ -111,8 +110,7 @@ int DraftJudge::test_children(const Case& asked, std::span<const int> children) 
   normalise(draft_);
   for (std::size_t rank = 0; rank < children.size(); ++rank) {
     const auto token = static_cast<std::size_t>(asked.token(children[rank]));
-    const double test =
-        uniform(asked.params.seed, RandomStream::acceptance, asked.position(), static_cast<int>(rank));
+    const double test = uniform(asked.params.seed, RandomStream::acceptance, asked.position(), static_cast<int>(rank));
     if (test * draft_[token] < target_[token]) return children[rank];
     std::ranges::transform(target_, draft_, target_.begin(), [](double p, double q) { return std::max(p - q, 0.0); });
     if (!normalise(target_)) return children[rank];  // p is q: only rounding can have rejected

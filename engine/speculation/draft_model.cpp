@@ -15,7 +15,8 @@ constexpr int kRoot = DraftNode::kRoot;
 // What a node of the tree sees of the tree, with the token before it as bit 0.
 std::uint64_t mask_of(const DraftTree& tree, int node) {
   std::uint64_t mask = 1;
-  for (; node != kRoot; node = tree.nodes[static_cast<std::size_t>(node)].parent) mask |= std::uint64_t{1} << (node + 1);
+  for (; node != kRoot; node = tree.nodes[static_cast<std::size_t>(node)].parent)
+    mask |= std::uint64_t{1} << (node + 1);
   return mask;
 }
 
@@ -27,7 +28,7 @@ EngineOptions draft_options(EngineOptions options, const ModelShape& draft) {
   options.weights = draft.layer_format();
   options.activations = ActivationMode::exact;
   options.max_num_batched_tokens = std::min(kLongestContext, options.max_num_batched_tokens + options.max_num_seqs);
-  options.speculative_config = {};
+  options.speculative_config.method = SpeculativeMethod::none;  // its steps have the shape's levels, though
   return options;
 }
 
@@ -105,8 +106,8 @@ void DraftModel::mirror(const SequenceSlice& slice, const ScheduledSequence& sch
                 .num_logits = grows ? 1 : 0,
                 .num_unwritten_tokens = is_late ? 0 : std::min(slice.num_unwritten_tokens, num_new),
                 .num_draft_tokens = is_late ? 1 : 0},
-               std::span(scheduled.sequence->tokens).subspan(static_cast<std::size_t>(computed),
-                                                             static_cast<std::size_t>(num_new)));
+               std::span(scheduled.sequence->tokens)
+                   .subspan(static_cast<std::size_t>(computed), static_cast<std::size_t>(num_new)));
 }
 
 // Nodes of the shape, from the first on, that the scheduler has room for.
@@ -184,8 +185,9 @@ bool DraftModel::add_level(Growth& growth) {
     for (const int child : children) ranks.push_back(shape_.nodes[static_cast<std::size_t>(child)].rank);
     const int before = tree.num_tokens();
     const int depth = node == kRoot ? 0 : depths_[static_cast<std::size_t>(node)];
-    const int added = guesses_.add(tree, parent, ranks, executor_->logits(growth.first_row + parent - growth.first_node),
-                                   sequence.request.sampling, static_cast<std::uint64_t>(sequence.num_tokens() + depth));
+    const int added =
+        guesses_.add(tree, parent, ranks, executor_->logits(growth.first_row + parent - growth.first_node),
+                     sequence.request.sampling, static_cast<std::uint64_t>(sequence.num_tokens() + depth));
     for (int index = 0; index < added; ++index) {
       const int child = children[static_cast<std::size_t>(index)];
       growth.nodes[static_cast<std::size_t>(child)] = before + index;

@@ -5,8 +5,8 @@
 // things differ. Of a draft that was accepted to its end the draft model has not computed the last token: it does so
 // with the next. And it leaves out what lies beyond its own context.
 //
-// A block that ends with such a token may be found by prefix caching before, or without, its being computed. Guesses are
-// then worse than they might be, never the text.
+// A block that ends with such a token may be found by prefix caching before, or without, its being computed. Guesses
+// are then worse than they might be, never the text.
 #pragma once
 
 #include <memory>
@@ -44,12 +44,12 @@ class DraftModel final : public Drafter {
   // A draft that grows by a level a step.
   struct Growth {
     const ScheduledSequence* scheduled = nullptr;
-    int first = 0;               // tokens before the draft
-    std::vector<int> nodes{};    // [nodes of the shape that may be drafted]: of the tree; kAbsent
+    int first = 0;             // tokens before the draft
+    std::vector<int> nodes{};  // [nodes of the shape that may be drafted]: of the tree; kAbsent
     DraftTree* tree = nullptr;
-    int level_begin = 0;         // nodes of the tree that were added last, to its end
-    int first_row = 0;           // of the logits of the step that runs: that of node `first_node`
-    int first_node = 0;          // of the tree, or kRoot
+    int level_begin = 0;  // nodes of the tree that were added last, to its end
+    int first_row = 0;    // of the logits of the step that runs: that of node `first_node`
+    int first_node = 0;   // of the tree, or kRoot
   };
   // How far a sequence has been computed.
   struct Progress {
@@ -71,8 +71,8 @@ class DraftModel final : public Drafter {
   std::unique_ptr<ModelExecutor> executor_;
   EngineOptions options_;
   DraftShape shape_;
-  std::vector<int> depths_;                          // of the shape's nodes
-  std::vector<std::vector<int>> children_;           // of its root, then of each node
+  std::vector<int> depths_;                 // of the shape's nodes
+  std::vector<std::vector<int>> children_;  // of its root, then of each node
   StepPlanner planner_;
   StepPlan plan_;
   Guesses guesses_;

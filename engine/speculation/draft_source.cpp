@@ -52,8 +52,7 @@ void require_same_tokens(const std::filesystem::path& target_folder, const std::
   for (TokenId token = 0; token < std::min(target.vocab_size(), draft.vocab_size()); ++token)
     if (target.token_bytes(token, SpecialText::show) != draft.token_bytes(token, SpecialText::show))
       throw InputError(draft_file.string(), "token " + std::to_string(token) + " is another than in " +
-                                                target_file.string() +
-                                                "; take a draft model with the same tokenizer");
+                                                target_file.string() + "; take a draft model with the same tokenizer");
 }
 
 Bytes draft_block_bytes(const DraftWeights& draft, const EngineOptions& options) {

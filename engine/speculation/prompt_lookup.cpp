@@ -24,8 +24,8 @@ Drafter::Proposal PromptLookup::propose(const Batch&, std::span<const ScheduledS
   Proposal proposal;
   for (const ScheduledSequence& scheduled : sequences) {
     const int most = std::min(scheduled.max_draft_tokens, scheduled.max_draft_depth);
-    proposal.trees.push_back(
-        most > 0 ? chain(find_continuation(scheduled.sequence->tokens, shortest_, longest_, most)) : DraftTree());
+    proposal.trees.push_back(most > 0 ? chain(find_continuation(scheduled.sequence->tokens, shortest_, longest_, most))
+                                      : DraftTree());
   }
   proposal.duration = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   return proposal;

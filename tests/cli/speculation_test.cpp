@@ -16,9 +16,8 @@ Arguments joined(Arguments arguments, const std::vector<Arguments>& more) {
   return arguments;
 }
 
-const Arguments kRun{"run",       "--model",      "dculab-tiny", "--prompt", "Once upon a time",
-                     "--threads", "2",            "--max-tokens", "40",      "--temperature",
-                     "0",         "--ignore-eos"};
+const Arguments kRun{"run",          "--model", "dculab-tiny",   "--prompt", "Once upon a time", "--threads", "2",
+                     "--max-tokens", "40",      "--temperature", "0",        "--ignore-eos"};
 
 TEST_CASE("run drafts and says what became of it", "[main]") {
   const Json alone = run_for_json(kRun);
@@ -32,7 +31,8 @@ TEST_CASE("run drafts and says what became of it", "[main]") {
   CHECK(speculation.at("drafting_share").get<double>() > 0);
   CHECK(speculation.at("accepted_tokens").get<int>() ==
         static_cast<int>(40 - drafted.at("statistics").at("steps").get<int>()));
-  CHECK_THAT(run_dculab(joined(kRun, {kDraft})).err, ContainsSubstring("tokens a step with a draft; accepted by position"));
+  CHECK_THAT(run_dculab(joined(kRun, {kDraft})).err,
+             ContainsSubstring("tokens a step with a draft; accepted by position"));
 }
 
 TEST_CASE("trees and n-grams leave greedy texts as they are") {
@@ -44,8 +44,8 @@ TEST_CASE("trees and n-grams leave greedy texts as they are") {
 }
 
 TEST_CASE("evaluate compares speed and texts with and without drafts") {
-  const Json row = run_for_json(joined({"evaluate", "--model", "dculab-tiny", "--text", kText, "--window", "64", "--decode-steps",
-                                        "0", "--num-prompts", "3", "--max-tokens", "12"},
+  const Json row = run_for_json(joined({"evaluate", "--model", "dculab-tiny", "--text", kText, "--window", "64",
+                                        "--decode-steps", "0", "--num-prompts", "3", "--max-tokens", "12"},
                                        {kDraft}))
                        .at("rows")
                        .at(0);
@@ -58,10 +58,12 @@ TEST_CASE("evaluate compares speed and texts with and without drafts") {
 }
 
 TEST_CASE("bench serves conversations with drafts") {
-  const Json rows = run_for_json(joined({"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts", "4"},
-                                        {kDraft, {"--rejection-sample-method", "synthetic", "--synthetic-acceptance-rates",
-                                                  "0.9,0.5", "--num-speculative-tokens", "2"}}))
-                        .at("rows");
+  const Json rows =
+      run_for_json(joined({"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts", "4"},
+                          {kDraft,
+                           {"--rejection-sample-method", "synthetic", "--synthetic-acceptance-rates", "0.9,0.5",
+                            "--num-speculative-tokens", "2"}}))
+          .at("rows");
   REQUIRE(rows.size() == 1);
   const Json& places = rows[0].at("speculation").at("by_position");
   REQUIRE(places.size() == 2);
@@ -71,7 +73,8 @@ TEST_CASE("bench serves conversations with drafts") {
 TEST_CASE("bench serves a scenario with drafts and writes them to the trace") {
   const Folder folder;
   const std::string trace = folder.path("trace.jsonl");
-  const Json run = run_for_json(joined({"bench", "--workload", "serving/chat_on_cpu", "--set", "workload.requests=8", "--trace", trace},
+  const Json run = run_for_json(joined({"bench", "--workload", "serving/chat_on_cpu", "--set", "workload.requests=8",
+                                        "--trace", trace},
                                        {kDraft, {"--set", "slo={slowdown: 1.5}"}}))
                        .at("runs")
                        .at(0);
@@ -91,7 +94,8 @@ TEST_CASE("options of speculation that contradict each other are refused") {
   };
   refused({"--num-speculative-tokens", "3"}, {"--num-speculative-tokens", "--prompt-lookup"});
   refused({"--prompt-lookup", "--speculative-model", "dculab-tiny-draft"}, {"--prompt-lookup"});
-  refused({"--speculative-model", "dculab-tiny-draft", "--speculative-token-tree", "[(0, 0)]"}, {"beginning of a path"});
+  refused({"--speculative-model", "dculab-tiny-draft", "--speculative-token-tree", "[(0, 0)]"},
+          {"beginning of a path"});
   refused({"--speculative-model", "dculab-tiny-draft", "--speculative-token-tree", "[(0,), (0, 0)]",
            "--num-speculative-tokens", "3"},
           {"2 deep"});

@@ -131,7 +131,10 @@ TEST_CASE("a tree is written as paths of ranks, and read back", "[drafting]") {
 
 TEST_CASE("a token of a tree sees its ancestors and itself", "[drafting]") {
   DraftTree tree;  // a, b after the last token; c after a, d after b, e after c
-  tree.nodes = {{.token = 1}, {.token = 2, .rank = 1}, {.token = 3, .parent = 0}, {.token = 4, .parent = 1},
+  tree.nodes = {{.token = 1},
+                {.token = 2, .rank = 1},
+                {.token = 3, .parent = 0},
+                {.token = 4, .parent = 1},
                 {.token = 5, .parent = 2}};
   CHECK(visibility(tree) == std::vector<std::uint64_t>{0b1, 0b11, 0b101, 0b1011, 0b10101, 0b101011});
   CHECK(tree.depth() == 3);

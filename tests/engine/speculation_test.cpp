@@ -8,8 +8,6 @@
 #include "core/error.hpp"
 #include "engine/evaluate/speculation_check.hpp"
 #include "engine/generate/generator.hpp"
-#include "engine/measure/alone_latency.hpp"
-#include "engine/speculation/prompt_lookup.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -232,7 +230,8 @@ TEST_CASE("samples of a prompt draft for themselves", "[speculation]") {
 }
 
 TEST_CASE("a draft stops where the draft model's positions end", "[speculation]") {
-  const std::vector<TextRequest> requests{{.prompt = "Once upon a time", .max_tokens = 500, .eos = EosHandling::ignore}};
+  const std::vector<TextRequest> requests{
+      {.prompt = "Once upon a time", .max_tokens = 500, .eos = EosHandling::ignore}};
   const auto alone = tokens_of(Generator(kTarget, engine_options()).generate(requests));
   GeneratorOptions options = with_draft(engine_options(), {}, chain_shape(4));
   options.draft_weights = load_weights(kDraft);
@@ -257,26 +256,8 @@ TEST_CASE("synthetic acceptance comes out at the rates that were asked for", "[s
   for (std::size_t depth = 0; depth < rates.size(); ++depth) {
     const auto tested = static_cast<double>(drafts.by_depth.at(depth).tested);
     CHECK(tested > 100);
-    CHECK(std::abs(drafts.acceptance_rate(static_cast<int>(depth) + 1) - rates[depth]) <
-          5 * std::sqrt(0.25 / tested));
+    CHECK(std::abs(drafts.acceptance_rate(static_cast<int>(depth) + 1) - rates[depth]) < 5 * std::sqrt(0.25 / tested));
   }
-}
-
-TEST_CASE("what followed the last tokens before is found as vLLM finds it", "[speculation]") {
-  const auto found = [](std::vector<TokenId> tokens, int shortest, int longest, int most) {
-    const auto continuation = find_continuation(tokens, shortest, longest, most);
-    return std::vector<TokenId>(continuation.begin(), continuation.end());
-  };
-  using Tokens = std::vector<TokenId>;
-  CHECK(found({1, 2, 3, 4, 1, 2}, 1, 3, 2) == Tokens{3, 4});
-  CHECK(found({1, 2, 3, 4, 1, 2}, 1, 3, 9) == Tokens{3, 4, 1, 2});
-  CHECK(found({1, 2, 3, 4, 1, 2}, 3, 3, 2).empty());
-  CHECK(found({9, 2, 7, 1, 2, 8, 1, 2}, 1, 3, 1) == Tokens{8});  // the longer n-gram, not the earlier one
-  CHECK(found({9, 2, 7, 1, 2, 8, 1, 2}, 1, 1, 1) == Tokens{7});  // of equals the first
-  CHECK(found({5, 5, 5}, 1, 1, 4) == Tokens{5, 5});
-  CHECK(found({5, 5, 5}, 1, 4, 4) == Tokens{5});
-  CHECK(found({1, 2, 3}, 1, 3, 4).empty());
-  CHECK(found({1}, 1, 3, 4).empty());
 }
 
 TEST_CASE("a draft model of another vocabulary, and what cannot be taken back, are refused", "[speculation]") {
@@ -294,8 +275,8 @@ TEST_CASE("the cache of both models fits in the memory that is given", "[specula
   GeneratorOptions options = with_draft(engine_options(Dtype::f16), kDraft, chain_shape(2));
   options.kv_cache_memory = Bytes(20e6);
   const Generator generator(kTarget, options);
-  const Bytes of_both = kv_block_bytes(generator.shape(), 16, Dtype::f16) +
-                        kv_block_bytes(read_model_shape(kDraft), 16, Dtype::f16);
+  const Bytes of_both =
+      kv_block_bytes(generator.shape(), 16, Dtype::f16) + kv_block_bytes(read_model_shape(kDraft), 16, Dtype::f16);
   CHECK(generator.executor().kv_cache().num_blocks == static_cast<int>(Bytes(20e6) / of_both));
 }
 
@@ -310,32 +291,6 @@ TEST_CASE("speculation is compared with the model alone", "[speculation]") {
   CHECK(check.drafts.num_drafts > 0);
   CHECK(check.plain_rate() > 0);
   CHECK(check.drafted_rate() > 0);
-}
-
-TEST_CASE("a request's latency alone is interpolated between prompts that were run", "[speculation]") {
-  const auto seconds = [](std::vector<double> values) { return std::vector<Seconds>(values.begin(), values.end()); };
-  const MeasuredAloneLatency alone(std::vector<MeasuredAloneLatency::Run>{
-      {.prompt_tokens = 10, .until_token = seconds({1, 2, 3})}, {.prompt_tokens = 30, .until_token = seconds({3, 5, 7})}});
-  CHECK(alone.latency(10, 1) == Seconds(1));
-  CHECK(alone.latency(30, 3) == Seconds(7));
-  CHECK(alone.latency(20, 2) == Seconds(3.5));
-  CHECK(alone.latency(5, 2) == Seconds(2));
-  CHECK(alone.latency(99, 2) == Seconds(5));
-  CHECK(alone.latency(30, 5) == Seconds(11));  // beyond the context: as its last tokens
-}
-
-TEST_CASE("latencies of requests alone grow with prompt and answer", "[speculation]") {
-  GeneratorOptions asked = engine_options(Dtype::f16);
-  ModelWeights weights = load_weights(kSmall);
-  const EngineOptions options = served_options(asked, weights.shape);
-  OpenModel model = open_model(std::move(weights), options, asked);
-  RequestWorkload workload{.requests = 20};
-  workload.prompt = {LengthKind::uniform, 1, 0, 4, 60};
-  workload.output = {LengthKind::uniform, 1, 0, 2, 30};
-  workload.vocab_size = model.executor->shape().vocab_size;
-  const MeasuredAloneLatency alone(model, options, workload);
-  CHECK(alone.latency(8, 1) > Seconds());
-  CHECK(alone.latency(8, 30) > alone.latency(8, 2));
 }
 
 }  // namespace dculab::engine
