@@ -183,15 +183,6 @@ std::string layer_prefix(const ModelShape& shape, int layer) {
   return std::string(shape.tensor_names->model).append(shape.tensor_names->layers) + std::to_string(layer) + ".";
 }
 
-// A layer behind the last of `model`, on its own.
-ModelShape shape_of_extra_layer(const ModelShape& model) {
-  ModelShape shape = model;
-  shape.kinds = {model.layer(model.num_layers() - 1)};
-  shape.layers = {0};
-  shape.kv_sources.clear();
-  return shape;
-}
-
 // Those of the one layer, as its tensors are called; without what it shares with the model.
 std::vector<TensorSlot> mtp_slots(MtpWeights& weights, int layer) {
   const int hidden = weights.layer.shape.hidden_size;
@@ -226,6 +217,14 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   return weights;
 }
 
+ModelShape mtp_layer_shape(const ModelShape& model) {
+  ModelShape shape = model;
+  shape.kinds = {model.layer(model.num_layers() - 1)};
+  shape.layers = {0};
+  shape.kv_sources.clear();
+  return shape;
+}
+
 MtpWeights load_mtp_weights(const std::filesystem::path& folder, WeightMemory memory, const ModelWeights& model) {
   const std::string file = (folder / "config.json").string();
   const JsonFields fields(file, read_text(file));
@@ -233,7 +232,7 @@ MtpWeights load_mtp_weights(const std::filesystem::path& folder, WeightMemory me
     fields.refuse("num_nextn_predict_layers", "must be at least 1: the checkpoint has no layer that predicts further tokens");
   const ModelShape shape = runnable_shape(folder);
   MtpWeights weights;
-  weights.layer.shape = shape_of_extra_layer(shape);
+  weights.layer.shape = mtp_layer_shape(shape);
   weights.layer.outer[WeightSlot::embed_tokens] = model.outer[WeightSlot::embed_tokens];
   fill_slots(folder, std::make_shared<const Checkpoint>(folder), memory, mtp_slots(weights, shape.num_layers()),
              weights.layer);
