@@ -10,6 +10,7 @@
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/mtp_checkpoint.hpp"
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
 #include "study/scenario/locate.hpp"
@@ -19,10 +20,12 @@
 namespace dculab::cli {
 namespace {
 
-// The draft model's shape, where one drafts.
+// The shape of what drafts with a KV cache of its own.
 [[nodiscard]] std::optional<ModelShape> draft_of(const std::string& name, const ModelShape& model,
                                                  const EngineOptions& options) {
-  if (name.empty()) return std::nullopt;
+  const SpeculativeMethod method = options.speculative_config.method;
+  if (method == SpeculativeMethod::mtp) return engine::mtp_layer_shape(model);
+  if (method != SpeculativeMethod::draft_model || name.empty()) return std::nullopt;
   ModelShape draft = engine::read_model_shape(study::find_model(name));
   engine::require_draft_of(model, draft, options);
   return draft;
@@ -91,7 +94,7 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
     EngineOptions options = study::resolve_options(point.scenario, model, lower::DeviceKind::cpu);
     if (choices.speculation.asked()) options.speculative_config = speculative_config(choices.speculation);
     if (const auto found = problems(options); !found.empty()) throw InputError(found.front());
-    MeasuredServer server = server_here(point.scenario, options, model, choices.threads, choices.speculation.model);
+    MeasuredServer server = server_here(point.scenario, options, model, choices.threads, choices.speculation.folder());
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
     MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);

@@ -65,7 +65,7 @@ struct ServingFigures {
   options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
   options.engine.max_num_seqs = choices.max_num_seqs;
   options.engine.max_num_batched_tokens = choices.max_num_batched_tokens;
-  options.engine.speculative_config = speculative_config(setting.speculation);
+  set_speculation(setting.speculation, options);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
 }

@@ -6,6 +6,7 @@
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "core/error.hpp"
+#include "engine/checkpoint/medusa_checkpoint.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
@@ -33,15 +34,26 @@ void refuse_idle(const SpeculationChoices& choices) {
   refuse(!config.synthetic_acceptance_rates.empty() && choices.rejection_sample_method != "synthetic",
          "--synthetic-acceptance-rates", "--rejection-sample-method synthetic");
   if (choices.asked()) return;
-  constexpr const char* kDrafter = "--speculative-model or --prompt-lookup";
+  constexpr const char* kDrafter = "--speculative-model, --medusa, --mtp or --prompt-lookup";
   refuse(choices.num_speculative_tokens != 0, "--num-speculative-tokens", kDrafter);
   refuse(!choices.token_tree.empty(), "--speculative-token-tree", kDrafter);
   refuse(choices.rejection_sample_method != "strict", "--rejection-sample-method", kDrafter);
 }
 
+[[nodiscard]] SpeculativeMethod method_of(const SpeculationChoices& choices) {
+  if (choices.prompt_lookup) return SpeculativeMethod::ngram;
+  if (choices.mtp) return SpeculativeMethod::mtp;
+  return choices.medusa.empty() ? SpeculativeMethod::draft_model : SpeculativeMethod::medusa;
+}
+
+[[nodiscard]] DraftShape default_shape(const SpeculationChoices& choices) {
+  if (!choices.medusa.empty()) return engine::read_medusa_shape(study::find_model(choices.medusa));
+  return chain_shape(choices.mtp ? kDefaultMtpTokens : kDefaultSpeculativeTokens);
+}
+
 [[nodiscard]] DraftShape shape_of(const SpeculationChoices& choices) {
   const int tokens = choices.num_speculative_tokens;
-  if (choices.token_tree.empty()) return chain_shape(tokens == 0 ? kDefaultSpeculativeTokens : tokens);
+  if (choices.token_tree.empty()) return tokens == 0 ? default_shape(choices) : chain_shape(tokens);
   DraftShape shape = parse_option("--speculative-token-tree", choices.token_tree, parse_draft_shape);
   if (tokens != 0 && tokens != shape.depth())
     throw InputError("--num-speculative-tokens", "is " + std::to_string(tokens) + ", and the tree is " +
@@ -57,9 +69,17 @@ void add_speculation_options(CLI::App& command, SpeculationChoices& choices) {
                            "A smaller model of the same vocabulary drafts tokens: its folder or name"),
         study::try_find_model)
       ->option_text("DIR");
-  command.add_flag("--prompt-lookup", choices.prompt_lookup, "Draft what followed the last tokens before (n-grams)")
+  reads(command.add_option("--medusa", choices.medusa, "Medusa heads draft tokens: their folder"),
+        study::try_find_model)
+      ->option_text("DIR")
       ->excludes("--speculative-model");
-  command.add_option("--num-speculative-tokens", choices.num_speculative_tokens, "Tokens drafted for a step; 4")
+  command.add_flag("--mtp", choices.mtp, "The model's own layer of multi-token prediction drafts (DeepSeek)")
+      ->excludes("--speculative-model", "--medusa");
+  command.add_flag("--prompt-lookup", choices.prompt_lookup, "Draft what followed the last tokens before (n-grams)")
+      ->excludes("--speculative-model", "--medusa", "--mtp");
+  command
+      .add_option("--num-speculative-tokens", choices.num_speculative_tokens,
+                  "Tokens drafted for a step, a chain; 4, with --mtp 1")
       ->check(between(1, kMostDraftTokens));
   command
       .add_option("--speculative-token-tree", choices.token_tree,
@@ -84,7 +104,7 @@ SpeculativeConfig speculative_config(const SpeculationChoices& choices) {
   refuse_idle(choices);
   if (!choices.asked()) return {};
   SpeculativeConfig config = choices.config;
-  config.method = choices.prompt_lookup ? SpeculativeMethod::ngram : SpeculativeMethod::draft_model;
+  config.method = method_of(choices);
   config.shape = shape_of(choices);
   config.rejection_sample_method =
       parse_option("--rejection-sample-method", choices.rejection_sample_method, parse_method);
@@ -94,7 +114,7 @@ SpeculativeConfig speculative_config(const SpeculationChoices& choices) {
 
 void set_speculation(const SpeculationChoices& choices, engine::GeneratorOptions& options) {
   options.engine.speculative_config = speculative_config(choices);
-  if (!choices.model.empty()) options.speculative_model = study::find_model(choices.model);
+  if (!choices.folder().empty()) options.speculative_model = study::find_model(choices.folder());
 }
 
 }  // namespace dculab::cli

@@ -15,17 +15,22 @@ namespace dculab::cli {
 
 struct SpeculationChoices {
   std::string model;           // a draft model: its folder, or a name under scenarios/models
+  std::string medusa;          // heads: their folder
+  bool mtp = false;            // the model's own layer for it
   bool prompt_lookup = false;  // n-grams
   int num_speculative_tokens = 0;
   std::string token_tree;
   std::string rejection_sample_method = "strict";
   SpeculativeConfig config{};  // its other figures
 
+  // Of the draft model or the heads; empty where the model's own folder, or none, has what drafts.
+  [[nodiscard]] const std::string& folder() const { return medusa.empty() ? model : medusa; }
   // Whether anything is drafted.
-  [[nodiscard]] bool asked() const { return !model.empty() || prompt_lookup; }
+  [[nodiscard]] bool asked() const { return !model.empty() || !medusa.empty() || mtp || prompt_lookup; }
 };
 
 inline constexpr int kDefaultSpeculativeTokens = 4;
+inline constexpr int kDefaultMtpTokens = 1;  // as DeepSeek serves its own
 
 void add_speculation_options(CLI::App& command, SpeculationChoices& choices);
 

@@ -53,13 +53,18 @@ void warm_up(engine::OpenModel& model, const EngineOptions& options, const Reque
 
 // With the blocks that the server is given.
 [[nodiscard]] engine::OpenModel open(const MeasuredServer& server) {
-  engine::ModelWeights weights =
-      load_or_make_weights(study::find_model(server.scenario.model.name), server.options.weights);
-  std::optional<engine::ModelWeights> draft;
-  if (!server.speculative_model.empty()) {
-    draft = load_or_make_weights(study::find_model(server.speculative_model), server.options.weights);
-    engine::require_draft_of(weights.shape, draft->shape, server.options);
+  const auto folder = study::find_model(server.scenario.model.name);
+  engine::ModelWeights weights = load_or_make_weights(folder, server.options.weights);
+  const SpeculativeMethod method = server.options.speculative_config.method;
+  engine::DraftWeights draft;
+  if (method == SpeculativeMethod::draft_model && !server.speculative_model.empty()) {
+    draft.model = load_or_make_weights(study::find_model(server.speculative_model), server.options.weights);
+    engine::require_draft_of(weights.shape, draft.model->shape, server.options);
   }
+  if (method == SpeculativeMethod::medusa)
+    draft.medusa = engine::load_medusa_weights(study::find_model(server.speculative_model), weights);
+  if (method == SpeculativeMethod::mtp)
+    draft.mtp = engine::load_mtp_weights(folder, engine::WeightMemory::huge_pages, weights);
   return engine::open_model(std::move(weights), server.options, std::move(draft), engine::open_device({}),
                             server.num_blocks, server.threads);
 }

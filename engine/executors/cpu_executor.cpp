@@ -122,7 +122,10 @@ void CpuExecutor::begin(const StepPlan& plan) {
 
 void CpuExecutor::run_layer(const StepPlan& plan, int layer) { run_stage(plan, Stage::layer, layer); }
 
-void CpuExecutor::finish(const StepPlan& plan) { run_stage(plan, Stage::after_layers, 0); }
+void CpuExecutor::finish(const StepPlan& plan) {
+  if (keeps_all_hidden_) norm_all_hidden();
+  run_stage(plan, Stage::after_layers, 0);
+}
 
 CpuExecutor::HiddenState CpuExecutor::hidden_state() const {
   const auto copy = [this](Buffer buffer) {

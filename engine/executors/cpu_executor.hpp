@@ -55,6 +55,10 @@ class CpuExecutor final : public ModelExecutor {
   StepResult run(const StepPlan& plan) override;
 
   [[nodiscard]] std::span<const float> logits(int row) const override;
+  void copy_last_hidden(std::span<const int> rows, std::span<float> out) const override;
+  void keep_all_hidden() override;
+  [[nodiscard]] std::span<const float> all_hidden() const override { return all_hidden_; }
+  [[nodiscard]] std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) override;
   [[nodiscard]] const ModelShape& shape() const override { return weights_.shape; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
   [[nodiscard]] ExpertHistogram take_expert_histogram() override { return routing_.take_histogram(); }
@@ -130,6 +134,7 @@ class CpuExecutor final : public ModelExecutor {
   }
   [[nodiscard]] kernels::PagedAttentionArgs bind_attention(const Op& op, int layer, Phase phase);
   void keep_logits_rows();
+  void norm_all_hidden();
   // [rows, width], F32; null where the model has no use for the buffer.
   [[nodiscard]] float* values(Buffer buffer) { return buffers_[index(buffer)].data(); }
   // The same with room for `rows` rows, which make_room() does not make.
@@ -162,6 +167,8 @@ class CpuExecutor final : public ModelExecutor {
   std::vector<Seconds> op_durations_;  // of the step so far
   std::chrono::steady_clock::time_point charged_until_{};
   OpObserver observer_;
+  bool keeps_all_hidden_ = false;
+  std::vector<float> all_hidden_, all_residual_;  // [tokens, hidden_size]
 };
 
 }  // namespace dculab::engine

@@ -62,6 +62,12 @@ void require_samples(const TextRequest& request) {
     throw InputError(std::to_string(request.n) + " samples at temperature 0 would all be the same; raise it");
 }
 
+// An MTP layer stands in the model's own folder.
+GeneratorOptions with_own_layer(const std::filesystem::path& folder, GeneratorOptions options) {
+  if (options.engine.speculative_config.method == SpeculativeMethod::mtp) options.speculative_model = folder;
+  return options;
+}
+
 }  // namespace
 
 Generator::Generator(const std::filesystem::path& folder, const GeneratorOptions& options)
@@ -71,7 +77,7 @@ Generator::Generator(const std::filesystem::path& folder, ModelWeights weights, 
     : tokenizer_(Tokenizer::load(folder / "tokenizer.json")),
       defaults_(read_generation_config(folder)),
       options_(served_options(options, weights.shape)),
-      model_(open_model(std::move(weights), options_, options)) {
+      model_(open_model(std::move(weights), options_, with_own_layer(folder, options))) {
   if (!options.speculative_model.empty()) require_same_tokens(folder, options.speculative_model);
   model_.executor->set_op_timing(OpTiming::off);
 }

@@ -60,21 +60,27 @@ SchedulerLimits OpenModel::scheduler_limits() const {
           .draft_context = drafts.context};
 }
 
-std::optional<ModelWeights> load_draft(const GeneratorOptions& asked, const EngineOptions& options,
-                                       const ModelShape& target) {
-  if (options.speculative_config.method != SpeculativeMethod::draft_model) return std::nullopt;
-  if (!asked.draft_weights && asked.speculative_model.empty()) return std::nullopt;
-  ModelWeights draft =
-      asked.draft_weights ? *asked.draft_weights : load_weights(asked.speculative_model, asked.weight_memory);
-  require_draft_of(target, draft.shape, options);
+DraftWeights load_draft(const GeneratorOptions& asked, const EngineOptions& options, const ModelWeights& target) {
+  const SpeculativeMethod method = options.speculative_config.method;
+  DraftWeights draft;
+  if (method == SpeculativeMethod::draft_model) {
+    if (!asked.draft_weights && asked.speculative_model.empty()) return draft;
+    draft.model =
+        asked.draft_weights ? *asked.draft_weights : load_weights(asked.speculative_model, asked.weight_memory);
+    require_draft_of(target.shape, draft.model->shape, options);
+  }
+  if (asked.speculative_model.empty()) return draft;
+  if (method == SpeculativeMethod::medusa) draft.medusa = load_medusa_weights(asked.speculative_model, target);
+  if (method == SpeculativeMethod::mtp)
+    draft.mtp = load_mtp_weights(asked.speculative_model, asked.weight_memory, target);
   return draft;
 }
 
 OpenModel open_model(ModelWeights weights, const EngineOptions& options, const GeneratorOptions& asked) {
   OpenDevice device = open_device(asked.device);
-  std::optional<ModelWeights> draft = load_draft(asked, options, weights.shape);
+  DraftWeights draft = load_draft(asked, options, weights);
   Bytes taken = memory_besides_kv(device, weights.shape, options);
-  if (draft) taken += memory_besides_kv(device, draft->shape, draft_options(options, draft->shape));
+  if (draft.model) taken += memory_besides_kv(device, draft.model->shape, draft_options(options, draft.model->shape));
   const Bytes free = std::max(Bytes(), device.free_memory() - taken);
   const int num_blocks =
       choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free, draft_block_bytes(draft, options));
@@ -82,17 +88,17 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, const G
                     thread_count(asked.num_threads));
 }
 
-OpenModel open_model(ModelWeights weights, const EngineOptions& options, std::optional<ModelWeights> draft,
-                     OpenDevice device, int num_blocks, int num_threads) {
-  const Bytes block =
-      kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype) + draft_block_bytes(draft, options);
+OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft, OpenDevice device,
+                     int num_blocks, int num_threads) {
+  const Bytes block = kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype) +
+                      draft_block_bytes(draft, options);
   const KvCacheOptions kv{.num_blocks = num_blocks,
                           .block_size = options.block_size,
                           .dtype = options.kv_cache_dtype,
                           .max_num_seqs = options.max_num_seqs,
                           .residual_tokens = options.kv_residual_tokens,
                           .num_host_blocks = num_host_blocks(options, block)};
-  if (draft) share_threads(device, num_threads);
+  if (draft.model || draft.mtp) share_threads(device, num_threads);
   OpenModel model{.executor = make_executor(device, std::move(weights), kv, options, num_threads)};
   model.drafts = make_draft_source(device, options, *model.executor, std::move(draft));
   return model;

@@ -22,7 +22,8 @@ struct GeneratorOptions {
   std::optional<Bytes> kv_cache_memory;  // absent: what max_num_seqs full contexts need, but at most
                                          // gpu_memory_utilization of the memory that is free
   WeightMemory weight_memory = WeightMemory::huge_pages;
-  // Of engine.speculative_config, where its method is draft_model: the draft model's folder, or its weights.
+  // Of engine.speculative_config: the folder of the draft model (or its weights) or of the Medusa heads; of mtp, of the
+  // model itself.
   std::filesystem::path speculative_model{};
   std::optional<ModelWeights> draft_weights{};
 };
@@ -43,16 +44,15 @@ struct OpenModel {
   [[nodiscard]] SchedulerLimits scheduler_limits() const;
 };
 
-// The weights of the draft model that is asked for, if one is. Throws InputError where it is none for `target`.
-[[nodiscard]] std::optional<ModelWeights> load_draft(const GeneratorOptions& asked, const EngineOptions& options,
-                                                     const ModelShape& target);
+// The weights that draft for `target`, as far as the method has any. Throws InputError where they are none for it.
+[[nodiscard]] DraftWeights load_draft(const GeneratorOptions& asked, const EngineOptions& options,
+                                      const ModelWeights& target);
 
 // `options` are served_options().
 [[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options, const GeneratorOptions& asked);
 
 // The same with so many blocks, and threads of the CPU.
 [[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options,
-                                   std::optional<ModelWeights> draft, OpenDevice device, int num_blocks,
-                                   int num_threads);
+                                   DraftWeights draft, OpenDevice device, int num_blocks, int num_threads);
 
 }  // namespace dculab::engine

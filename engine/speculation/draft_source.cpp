@@ -7,6 +7,8 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/read_text.hpp"
 #include "engine/speculation/draft_model.hpp"
+#include "engine/speculation/medusa.hpp"
+#include "engine/speculation/mtp.hpp"
 #include "engine/speculation/prompt_lookup.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "model/plan_step.hpp"
@@ -20,6 +22,13 @@ DraftSource make_draft_model(const OpenDevice& device, const EngineOptions& opti
   const int context = draft.shape.max_position_embeddings;
   auto executor = make_executor(device, std::move(draft), target.kv_cache(), own, std::max(1, target.num_threads()));
   return {std::make_unique<DraftModel>(std::move(executor), own, options.speculative_config.shape), context};
+}
+
+std::unique_ptr<Drafter> make_mtp(const OpenDevice& device, const EngineOptions& options, ModelExecutor& target,
+                                  MtpWeights weights) {
+  if (device.gpu != nullptr) throw InputError("speculative_config mtp is for --device cpu");
+  auto layer = std::make_unique<MtpLayer>(std::move(weights), target.kv_cache(), device.threads);
+  return std::make_unique<MtpDrafter>(target, std::move(layer), options);
 }
 
 }  // namespace
@@ -46,27 +55,33 @@ void require_same_tokens(const std::filesystem::path& target_folder, const std::
                                                 target_file.string() + "; take a draft model with the same tokenizer");
 }
 
-Bytes draft_block_bytes(const std::optional<ModelWeights>& draft, const EngineOptions& options) {
-  return draft ? kv_block_bytes(draft->shape, options.block_size, options.kv_cache_dtype) : Bytes();
+Bytes draft_block_bytes(const DraftWeights& draft, const EngineOptions& options) {
+  const auto of = [&](const ModelShape& shape) {
+    return kv_block_bytes(shape, options.block_size, options.kv_cache_dtype);
+  };
+  if (draft.model) return of(draft.model->shape);
+  return draft.mtp ? of(draft.mtp->layer.shape) : Bytes();
 }
 
-DraftSource make_draft_source(const OpenDevice& device, const EngineOptions& options, const ModelExecutor& target,
-                              std::optional<ModelWeights> draft) {
+DraftSource make_draft_source(const OpenDevice& device, const EngineOptions& options, ModelExecutor& target,
+                              DraftWeights draft) {
   const SpeculativeConfig& config = options.speculative_config;
   switch (config.method) {
     case SpeculativeMethod::none:
       return {};
     case SpeculativeMethod::draft_model:
-      if (!draft) throw InputError("speculative_config draft_model needs a draft model; name its folder");
-      return make_draft_model(device, options, target, std::move(*draft));
+      if (!draft.model) throw InputError("speculative_config draft_model needs a draft model; name its folder");
+      return make_draft_model(device, options, target, *std::move(draft.model));
     case SpeculativeMethod::ngram:
       return {.drafter = std::make_unique<PromptLookup>(config)};
     case SpeculativeMethod::medusa:
+      if (!draft.medusa) throw InputError("speculative_config medusa needs heads; name their folder");
+      return {.drafter = std::make_unique<MedusaDrafter>(target, *draft.medusa, medusa_shape(*draft.medusa, config.shape))};
     case SpeculativeMethod::mtp:
-      break;
+      if (!draft.mtp) throw InputError("speculative_config mtp needs a model with a layer for it");
+      return {.drafter = make_mtp(device, options, target, *std::move(draft.mtp))};
   }
-  throw InputError("speculative_config method " + std::string(name(config.method)) + " is not run by this engine; " +
-                   "use draft_model or ngram");
+  return {};
 }
 
 }  // namespace dculab::engine
