@@ -256,6 +256,37 @@ TEST_CASE("what was evicted and what was not written is kept, with the policy") 
   CHECK(slices[4].num_unwritten_tokens == 5);
 }
 
+TEST_CASE("what was drafted, and what of it was accepted, is kept") {
+  Trace trace = small_trace();
+  TraceStep& step = trace.steps[0];
+  leave_out_ops(step);
+  SequenceSlice& decode = step.batch.sequences.back();
+  decode.phase = Phase::decode;
+  decode.num_new_tokens = 4;
+  decode.num_logits = 4;
+  decode.num_draft_tokens = 3;
+  decode.num_tree_tokens = 4;
+  step.drafts = {.by_depth = {{10, 7}, {7, 2}},
+                 .by_rank = {{17, 8}, {9, 1}},
+                 .num_drafts = 10,
+                 .num_draft_tokens = 30,
+                 .num_accepted_tokens = 9};
+  step.drafting = Seconds(0.25);
+  const std::string text = trace_json_lines(trace);
+  const Trace read = read_trace("trace.jsonl", text);
+  CHECK(read.steps[0].drafts == step.drafts);
+  CHECK(read.steps[0].drafting == step.drafting);
+  CHECK(read.steps[0].batch.sequences.back().num_draft_tokens == 3);
+  CHECK(read.steps[0].batch.sequences.back().num_tree_tokens == 4);
+  CHECK(read.steps[1].drafts == DraftCounts());
+  const auto changed_to = [&text](const std::string& from, const std::string& to) {
+    std::string other = text;
+    return other.replace(other.find(from), from.size(), to);
+  };
+  CHECK_THAT(refusal(changed_to("[10,7]", "[10,11]")), ContainsSubstring("t.jsonl:2"));
+  CHECK_THAT(refusal(changed_to("[10,7]", "[10]")), ContainsSubstring("must be a list of [tested, accepted]"));
+}
+
 TEST_CASE("an empty trace has a header and no steps") {
   Trace trace;
   trace.header.machine = "m";
