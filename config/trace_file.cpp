@@ -105,8 +105,11 @@ void read_run(MapReader reader, Batch& batch) {
   reader.optional("num_evicted_tokens", slice.num_evicted_tokens, between(0, kLargestCount));
   reader.optional("num_newly_evicted_tokens", slice.num_newly_evicted_tokens, between(0, kLargestCount));
   reader.optional("num_unwritten_tokens", slice.num_unwritten_tokens, between(0, kLargestCount));
-  reader.optional("num_draft_tokens", slice.num_draft_tokens, between(0, kMostDraftTokens));
+  reader.optional("num_draft_tokens", slice.num_draft_tokens, between(0, slice.num_new_tokens));
   reader.optional("num_tree_tokens", slice.num_tree_tokens, between(0, kMostDraftTokens + 1));
+  if (slice.num_tree_tokens > 0 && (slice.phase == Phase::prefill || slice.num_tree_tokens < slice.num_new_tokens ||
+                                    slice.num_tree_tokens > slice.context_tokens()))
+    reader.complain(*reader.node(), "num_tree_tokens: must be of a decode, and from its new tokens to its context");
   reader.finish();
   if (batch.sequences.size() + static_cast<std::size_t>(count) > kMostSequences)
     return reader.complain(*reader.node(), "batch: more than " + std::to_string(kMostSequences) + " sequences");

@@ -54,9 +54,8 @@ Json options_json(const EngineOptions& options) {
 bool alike(const SequenceSlice& a, const SequenceSlice& b) {
   return a.phase == b.phase && a.num_computed_tokens == b.num_computed_tokens && a.num_new_tokens == b.num_new_tokens &&
          a.num_logits == b.num_logits && a.num_evicted_tokens == b.num_evicted_tokens &&
-         a.num_newly_evicted_tokens == b.num_newly_evicted_tokens &&
-         a.num_unwritten_tokens == b.num_unwritten_tokens && a.num_draft_tokens == b.num_draft_tokens &&
-         a.num_tree_tokens == b.num_tree_tokens;
+         a.num_newly_evicted_tokens == b.num_newly_evicted_tokens && a.num_unwritten_tokens == b.num_unwritten_tokens &&
+         a.num_draft_tokens == b.num_draft_tokens && a.num_tree_tokens == b.num_tree_tokens;
 }
 
 // Runs of equal slices, in order.

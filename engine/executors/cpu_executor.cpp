@@ -218,7 +218,8 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
           .logit_soft_cap = static_cast<float>(attention.logit_soft_cap),
           .new_kv = bind_kivi(layer, phase).new_kv,
           .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
-          .sliding_window = attention.sliding_window};
+          .sliding_window = attention.sliding_window,
+          .tree = inputs.trees()};
 }
 
 void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {

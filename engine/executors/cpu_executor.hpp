@@ -35,6 +35,8 @@ class CpuExecutor final : public ModelExecutor {
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override { kv_.swap_blocks(out, in); }
 
+  void move_slots(std::span<const SlotMove> moves) override { kv_.move_slots(moves); }
+
   void forget(SequenceId id) override;
 
   // See KvStorage::fill_randomly.
@@ -44,7 +46,8 @@ class CpuExecutor final : public ModelExecutor {
   void set_op_timing(OpTiming) override {}
 
   // Throws InputError for token ids outside the vocabulary, and std::invalid_argument for a plan that was not made for
-  // these weights, their dtype, this KV cache.
+  // these weights, their dtype, this KV cache, and for a decode of several tokens where a KIVI cache or a retention
+  // policy drops what could not be brought back.
   StepResult run(const StepPlan& plan) override;
 
   [[nodiscard]] std::span<const float> logits(int row) const override;

@@ -85,7 +85,7 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       workspace_floats_(
           gpu_workspace_floats(shape_, options.limits, options.partition_tokens, longest_cached(shape_, kv_cache))),
       workspace_(device_, workspace_floats_ * sizeof(float)),
-      logits_(static_cast<std::size_t>(options.limits.max_num_seqs) * static_cast<std::size_t>(shape_.vocab_size)) {}
+      logits_(static_cast<std::size_t>(logits_rows(options.limits)) * static_cast<std::size_t>(shape_.vocab_size)) {}
 
 GpuExecutor::~GpuExecutor() = default;
 
@@ -124,7 +124,9 @@ void GpuExecutor::fill_inputs(const StepPlan& plan) {
                             .block_size = kv_.options().block_size});
   if (inputs_.num_tokens() > options_.limits.max_num_batched_tokens ||
       static_cast<int>(plan.batch.sequences.size()) > options_.limits.max_num_seqs ||
-      static_cast<int>(inputs_.logits_tokens().size()) > options_.limits.max_num_seqs)
+      static_cast<int>(inputs_.logits_tokens().size()) > logits_rows(options_.limits) ||
+      longest_query(inputs_.attention(Phase::decode)) > options_.limits.decode_tokens ||
+      (!inputs_.attention(Phase::decode).tree_sizes.empty() && options_.limits.decode_tokens == 1))
     throw std::invalid_argument("plan: the batch is larger than the executor was made for");
   for (const Phase phase : {Phase::prefill, Phase::decode})
     if (inputs_.attention(phase).max_blocks_per_seq > max_blocks_per_seq_)

@@ -26,6 +26,7 @@ namespace {
 [[nodiscard]] GpuStepLimits step_limits(const EngineOptions& options) {
   return {.max_num_batched_tokens = options.max_num_batched_tokens,
           .max_num_seqs = options.max_num_seqs,
+          .decode_tokens = 1 + options.speculative_config.shape.num_tokens(),
           .prefill_latents = options.prefill_latents};
 }
 

@@ -26,10 +26,15 @@ class GpuKvStorage {
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 
+  // In order, in all layers: see Executor::move_slots.
+  void move_slots(std::span<const SlotMove> moves);
+
   void fill_randomly(std::uint64_t seed);
 
  private:
-  void copy_independent_blocks(std::span<const BlockCopy> copies);
+  // Of parts of the pools of equally many bytes each, numbered by where they lie.
+  void copy_in_order(std::span<const BlockCopy> copies, std::size_t bytes);
+  void copy_independent(std::span<const BlockCopy> copies, std::size_t bytes);
 
   std::shared_ptr<kernels::gpu::Device> device_;
   KvCacheOptions options_;

@@ -53,6 +53,10 @@ class KvStorage {
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 
+  // In order, in all layers: see Executor::move_slots. Throws std::invalid_argument with kivi4 and kivi2, whose tokens
+  // are quantized together.
+  void move_slots(std::span<const SlotMove> moves);
+
   // See Executor::swap_blocks. Precondition: ids are below num_blocks and num_host_blocks; the dtype is not kivi4,
   // kivi2.
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in);
@@ -77,6 +81,7 @@ class KvStorage {
   [[nodiscard]] std::byte* at(int owner, std::size_t part) const;
   [[nodiscard]] kernels::KvCacheView view_of(int owner) const;
   [[nodiscard]] std::size_t bytes_per_block() const;  // in all layers
+  void move_slot(int owner, std::size_t part, const SlotMove& move);
   void fill_part(int owner, std::size_t part, Dtype dtype, std::uint64_t seed);
   void fill_kivi_records(int owner);
 

@@ -125,6 +125,8 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
     const bool first = variant.points.size() == 1;
     variant.options.max_num_batched_tokens = std::max(first ? 1 : so_far.max_num_batched_tokens, tokens_of(batch));
     variant.options.max_num_seqs = std::max(first ? 1 : so_far.max_num_seqs, static_cast<int>(batch.sequences.size()));
+    const int so_many = first ? 0 : so_far.speculative_config.shape.num_tokens();  // the executor has room for them
+    variant.options.speculative_config.shape = chain_shape(std::max(so_many, decode_tokens_of(batch) - 1));
   }
   return variants;
 }

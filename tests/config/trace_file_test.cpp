@@ -287,6 +287,25 @@ TEST_CASE("what was drafted, and what of it was accepted, is kept") {
   CHECK_THAT(refusal(changed_to("[10,7]", "[10]")), ContainsSubstring("must be a list of [tested, accepted]"));
 }
 
+TEST_CASE("what was guessed is kept, and steps without guesses do not mention it") {
+  Trace trace = small_trace();
+  CHECK_THAT(trace_json_lines(trace), !ContainsSubstring("num_draft_tokens") && !ContainsSubstring("num_tree_tokens"));
+  TraceStep& step = trace.steps[0];
+  leave_out_ops(step);
+  SequenceSlice& chain = step.batch.sequences[1];
+  SequenceSlice& tree = step.batch.sequences[2];
+  chain.num_new_tokens = 4, chain.num_draft_tokens = 3;
+  tree.num_new_tokens = 7, tree.num_draft_tokens = 6, tree.num_tree_tokens = 9;
+  const Trace read = read_trace("trace.jsonl", trace_json_lines(trace));
+  const auto& slices = read.steps[0].batch.sequences;
+  REQUIRE(slices.size() == 5);
+  CHECK((slices[0].num_draft_tokens == 0 && slices[0].num_tree_tokens == 0));
+  CHECK((slices[1].num_new_tokens == 4 && slices[1].num_draft_tokens == 3 && slices[1].num_tree_tokens == 0));
+  tree.num_tree_tokens = 5;
+  CHECK_THAT(refusal(trace_json_lines(trace)), ContainsSubstring("num_tree_tokens: must be of a decode"));
+  CHECK((slices[2].num_new_tokens == 7 && slices[2].num_draft_tokens == 6 && slices[2].num_tree_tokens == 9));
+}
+
 TEST_CASE("an empty trace has a header and no steps") {
   Trace trace;
   trace.header.machine = "m";
