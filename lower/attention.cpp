@@ -94,9 +94,8 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
   arithmetic.multiply = scored * op.flops;
   if (is_nvidia(device)) arithmetic.tile_rows = kFlashRows;
   if (tile.padded_rows > 0) arithmetic.tile_rows = tile.padded_rows;
-  arithmetic.row_tokens = tokens_of_pass(op, tile);
   arithmetic.rows =
-      op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : tile.query_heads * arithmetic.row_tokens;
+      op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : tile.query_heads * tokens_of_pass(op, tile);
   arithmetic.stored_values = loaded * walked_tokens;
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);

@@ -52,6 +52,13 @@ struct Walk {
   return walk;
 }
 
+// Whole KV tiles before the tree for all of its tokens, then for each what is left, with its path.
+void add_paths(const SequenceSlice& sequence, Walk& walk) {
+  const int before = sequence.context_tokens() - sequence.num_tree_tokens;
+  const double left = before % kKvTileTokens + std::min(sequence.num_tree_tokens, kKvTileTokens) / 2.0;
+  walk.tokens += left * (sequence.num_new_tokens - 1);
+}
+
 // A pass for every query_tokens new tokens: a decode's one, and those that are drafted to follow it.
 [[nodiscard]] Walk decode_walk(const AttentionWork& work, const AttentionTile& tile, const SequenceSlice& sequence) {
   const int computed = sequence.num_computed_tokens, added = sequence.num_new_tokens;
@@ -66,6 +73,7 @@ struct Walk {
     walk.longest = std::max(walk.longest, pass.longest);
     walk.partitions = std::max(walk.partitions, pass.partitions);
   }
+  if (tile.gathers_paths && sequence.num_tree_tokens > 0) add_paths(sequence, walk);
   return walk;
 }
 
@@ -109,7 +117,7 @@ class Walks {
 
   const Walk& of(const SequenceSlice& sequence) {
     if (last_.phase != sequence.phase || last_.num_computed_tokens != sequence.num_computed_tokens ||
-        last_.num_new_tokens != sequence.num_new_tokens)
+        last_.num_new_tokens != sequence.num_new_tokens || last_.num_tree_tokens != sequence.num_tree_tokens)
       walk_ =
           sequence.phase == Phase::decode ? decode_walk(work_, tile_, sequence) : prefill_walk(work_, sequence, tile_);
     last_ = sequence;

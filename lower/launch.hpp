@@ -50,7 +50,6 @@ struct Arithmetic {
   FlopCount multiply;                // including what is padded
   Dtype multiplied_in = Dtype::f32;  // that the kernel asks for; the machine may have to take a wider one
   double rows = 1;                   // that share one pass over the stored values
-  double row_tokens = 1;             // of a decode: whose heads those rows are
   double tile_rows = 16;             // to which matrix cores pad them
   double stored_values = 0;          // loaded, and converted where they are not stored in what is multiplied
   Dtype stored = Dtype::f32;

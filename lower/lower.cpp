@@ -66,9 +66,7 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
 void add_what_is_known(const Op& op, Extent extent, const StepPlan& step, const Device& device, bool are_ours,
                        Launch& launch) {
   if (!are_ours && device.kernel_target.empty()) return;
-  const Arithmetic& arithmetic = launch.arithmetic;
-  const int heads =
-      op.kind == OpKind::attention_decode ? static_cast<int>(arithmetic.rows / arithmetic.row_tokens) : 1;
+  const int heads = op.kind == OpKind::attention_decode ? static_cast<int>(launch.arithmetic.rows) : 1;
   const dculab_gpu::KernelId id = dculab_gpu::kernel_of(op, device.waves.wave_size, heads);
   const auto compiled = dculab_gpu::compiled_resources(device.kernel_target, id);
   if (compiled && !launch.knows_resources && launch.slabs == 0) launch.resources = *compiled;
