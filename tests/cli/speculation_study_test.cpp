@@ -95,7 +95,7 @@ TEST_CASE("requests are served with drafts, and the report says how many were ac
   CHECK(drafted.at("output_tokens") == plain.at("output_tokens"));
   CHECK(drafted.at("num_blocks") < plain.at("num_blocks"));
   const Finished one = run_dculab({"simulate", file, "--set", "engine.speculative_config.num_speculative_tokens=3"});
-  CHECK_THAT(one.out, ContainsSubstring("accepted by depth"));
+  CHECK_THAT(one.out, ContainsSubstring("accepted by position"));
 }
 
 TEST_CASE("recommend says how many tokens to draft with what it chooses") {
