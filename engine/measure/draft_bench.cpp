@@ -157,7 +157,7 @@ std::vector<MeasuredDraft> measure_drafts(const ModelWeights& weights, const Mod
     plain.speculative_config = {};
     require_draft_of(weights.shape, draft.shape, drafted);
     OpenModel model =
-        open_model(weights, drafted, draft, open_device(options.device), blocks_for(point, drafted), threads);
+        open_model(weights, drafted, std::optional(draft), open_device(options.device), blocks_for(point, drafted), threads);
     model.executor->fill_kv_cache(random());
     Rounds rounds;
     for (int round = 0; round < options.repeats; ++round)
