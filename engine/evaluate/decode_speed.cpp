@@ -47,8 +47,8 @@ Seconds median_decode_step(Generator& generator, const DecodeSpeedOptions& optio
   SameToken tokens;
   VirtualClock clock;
   Progress progress;
-  ServingLoop loop({planner_of(shape, generator.engine_options()), generator.engine_options(), scheduler,
-                    generator.executor(), tokens, clock},
+  ServingLoop loop({planner_of(generator.executor().planned_model(), generator.engine_options()), generator.engine_options(),
+                    scheduler, generator.executor(), tokens, clock},
                    {.on_tokens = [&](const Sequence& each, int count) { progress.started += each.num_generated() == count ? 1 : 0; },
                     .on_finished = [&](const Sequence&) { ++progress.finished; }});
   const int max_tokens = options.steps + prefill_steps(options, generator.engine_options().max_num_batched_tokens);

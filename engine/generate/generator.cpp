@@ -107,7 +107,7 @@ Generation Generator::generate(std::span<const TextRequest> requests, const OnTe
   std::size_t num_completions = 0;
   for (const TextRequest& request : requests) num_completions += static_cast<std::size_t>(std::max(1, request.n));
   TextCollector collector(tokenizer_, num_completions, on_text);
-  ServingLoop loop({planner_of(executor_->shape(), options_), options_, scheduler, *executor_, tokens, clock},
+  ServingLoop loop({planner_of(executor_->planned_model(), options_), options_, scheduler, *executor_, tokens, clock},
                    {.on_tokens = [&](const Sequence& sequence, int count) { collector.add_tokens(sequence, count); },
                     .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
   std::size_t completion = 0;

@@ -9,6 +9,7 @@
 #include "core/activation_mode.hpp"
 #include "core/block_pool.hpp"
 #include "core/error.hpp"
+#include "engine/parallel/ranked_executor.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -53,16 +54,24 @@ int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std
 
 std::unique_ptr<ModelExecutor> open_model(ModelWeights weights, const EngineOptions& options,
                                           const GeneratorOptions& asked) {
+  const Division& division = asked.division;
+  require_shared_device(asked.device, division);
+  require_divisible(weights.shape, options.weights, division);
   const OpenDevice device = open_device(asked.device);
-  const Bytes free = std::max(Bytes(), device.free_memory() - memory_besides_kv(device, weights.shape, options));
-  const Bytes block = kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype);
-  const KvCacheOptions kv{.num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free),
+  // Each rank has its part of every block, and the same number of blocks.
+  const ModelShape part = part_of(weights.shape, options.weights, division);
+  const double share = 1.0 / division.tensor_parallel_size;
+  const Bytes free = std::max(Bytes(), share * device.free_memory() - memory_besides_kv(device, part, options));
+  std::optional<Bytes> memory = asked.kv_cache_memory;
+  if (memory) *memory *= share;
+  const Bytes block = kv_block_bytes(part, options.block_size, options.kv_cache_dtype) / share;
+  const KvCacheOptions kv{.num_blocks = choose_num_blocks(part, options, memory, free),
                           .block_size = options.block_size,
                           .dtype = options.kv_cache_dtype,
                           .max_num_seqs = options.max_num_seqs,
                           .residual_tokens = options.kv_residual_tokens,
                           .num_host_blocks = num_host_blocks(options, block)};
-  return make_executor(device, std::move(weights), kv, options, thread_count(asked.num_threads));
+  return make_divided_executor(device, std::move(weights), kv, options, thread_count(asked.num_threads), division);
 }
 
 }  // namespace dculab::engine

@@ -7,6 +7,7 @@
 #include "core/engine_options.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "engine/parallel/division.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {
@@ -15,6 +16,7 @@ struct GeneratorOptions {
   EngineOptions engine;  // weights are overwritten: the model decides; on the CPU also activation_dtype
   DeviceChoice device{};
   int num_threads = 0;                   // CPU: 0 = all cores
+  Division division{};                   // CPU: processes that share the model, and the threads
   std::optional<Bytes> kv_cache_memory;  // absent: what max_num_seqs full contexts need, but at most
                                          // gpu_memory_utilization of the memory that is free
   WeightMemory weight_memory = WeightMemory::huge_pages;

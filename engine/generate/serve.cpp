@@ -33,7 +33,7 @@ ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, cons
     if (callbacks.on_step) callbacks.on_step(whole);
   };
   ServingLoop loop(
-      {planner_of(executor.shape(), options), options, scheduler, executor, tokens, clock, RequestRecords::drop},
+      {planner_of(executor.planned_model(), options), options, scheduler, executor, tokens, clock, RequestRecords::drop},
       {.on_finished = finish, .on_step = see_step});
   RequestSource source(workload);
   loop.run(source);
