@@ -1,10 +1,14 @@
 // What an executor that has a part of a model exchanges with those that have the others.
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <cmath>
+#include <functional>
+#include <numeric>
 
+#include "engine/checkpoint/stored_values.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
+#include "kernels/cpu/for_each_token.hpp"
 
 namespace dculab::engine {
 
@@ -84,10 +88,50 @@ void CpuExecutor::gather_logits(const Op& op) {
   place_.communicator->all_gather_columns({values(op.output), rows * width}, width, columns, gathered_logits_.data());
 }
 
-void CpuExecutor::execute_collective(const Op& op) {
+void CpuExecutor::sum_squares(const Op& op) {
+  const Heads& heads = layer_of(op, weights_.shape).gqa().heads;
+  const int stride = heads.query_width() + 2 * heads.kv_width();
+  const int tokens = inputs_.num_tokens();
+  square_sums_.resize(2 * static_cast<std::size_t>(tokens));
+  const auto sum_of = [](const float* x, int count) {
+    return std::transform_reduce(x, x + count, 0.0F, std::plus<>(), [](float value) { return value * value; });
+  };
+  kernels::cpu::for_each_token(threads_, tokens, stride, [&](int token) {
+    const float* const row = values(op.input) + std::ptrdiff_t{token} * stride;
+    float* const sums = square_sums_.data() + 2 * std::ptrdiff_t{token};
+    sums[0] = sum_of(row, heads.query_width());
+    sums[1] = sum_of(row + heads.query_width(), heads.kv_width());
+  });
+}
+
+// KV heads that are on several ranks are counted on each, and so are their values.
+void CpuExecutor::norm_by_sums(const Op& op, int layer) {
+  const Heads& heads = layer_of(op, weights_.shape).gqa().heads;
+  const SlotWeights& bound = weights_.in(WeightSlot::qk_norm, layer);
+  const int stride = heads.query_width() + 2 * heads.kv_width();
+  const float offset = weights_.shape.unit_offset_norms ? 1.0F : 0.0F;
+  const auto norm = [&](std::size_t part, int first, int count) {
+    std::vector<float> gains(static_cast<std::size_t>(count));
+    widen(static_cast<const std::byte*>(bound.weights[part].data), bound.weights[part].dtype, gains);
+    kernels::cpu::for_each_token(threads_, inputs_.num_tokens(), count, [&](int token) {
+      const float mean = square_sums_[2 * static_cast<std::size_t>(token) + part] /
+                         static_cast<float>(std::int64_t{count} * place_.ranks());
+      const float scale = 1.0F / std::sqrt(mean + static_cast<float>(weights_.shape.norm_eps));
+      float* const row = values(Buffer::qkv) + std::ptrdiff_t{token} * stride + first;
+      for (std::size_t i = 0; i < gains.size(); ++i) row[i] *= scale * (gains[i] + offset);
+    });
+  };
+  norm(kQ, 0, heads.query_width());
+  norm(kK, heads.query_width(), heads.kv_width());
+}
+
+void CpuExecutor::execute_collective(const Op& op, int layer) {
   require(place_.is_divided() && op.devices == place_.ranks(), op, "is for several devices: the engine runs on one");
-  require(op.output != Buffer::none, op, "names no buffer");
-  if (op.kind == OpKind::all_gather) {
+  if (op.output == Buffer::none) {  // of a norm's sums
+    require(op.m == inputs_.num_tokens() && op.n == 2, op, "names no buffer");
+    place_.communicator->all_reduce(square_sums_);
+    norm_by_sums(op, layer);
+  } else if (op.kind == OpKind::all_gather) {
     op.output == Buffer::logits ? gather_logits(op) : gather_own_tokens(op);
   } else {
     require(op.m == rows_of(op) && op.n == width(weights_.shape, op.output), op, "has another shape");

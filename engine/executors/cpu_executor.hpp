@@ -127,7 +127,10 @@ class CpuExecutor final : public ModelExecutor {
   void execute_partial_embedding(const Op& op);
   void gather_own_tokens(const Op& op);
   void gather_logits(const Op& op);
-  void execute_collective(const Op& op);
+  // A norm of all heads together, of which each executor has some: sums of squares, and once they are added up the rest.
+  void sum_squares(const Op& op);
+  void norm_by_sums(const Op& op, int layer);
+  void execute_collective(const Op& op, int layer);
   void execute_token_exchange(const Op& op, int layer);
   void charge_waiting();
   void charge(const Op& op);  // the time since the last call is the op's
@@ -165,6 +168,7 @@ class CpuExecutor final : public ModelExecutor {
   RankPlace place_;
   ExpertExchange expert_exchange_;
   std::vector<TokenId> part_tokens_;    // of a part of the vocabulary
+  std::vector<float> square_sums_;      // [tokens, 2]: of the values of Q and of K
   std::vector<float> gathered_logits_;  // [rows of logits, whole vocabulary]; of a part
   kernels::cpu::Workspace gathered_rows_;  // of one expert; the queries' latents
   ExpandedKv expanded_;

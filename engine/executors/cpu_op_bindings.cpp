@@ -78,6 +78,7 @@ void CpuExecutor::execute_qk_norm(const Op& op, int layer) {
   require(bound.count == 2 && op.m == inputs_.num_tokens() && op.n == heads.query_width() + heads.kv_width(), op,
           "has another shape");
   const bool whole = attention.qk_norm == QkNorm::whole;
+  if (whole && place_.is_divided()) return sum_squares(op);
   const int stride = heads.query_width() + 2 * heads.kv_width();
   const auto norm = [&](std::size_t part, int first, int num_heads) {
     kernels::cpu::head_norm(threads_, {.x = values(op.input) + first,

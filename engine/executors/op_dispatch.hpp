@@ -60,9 +60,9 @@ struct OpDispatch {
   // Executors that have a part of a model know what to exchange.
   template <class Executor>
   static void run_exchange(Executor& executor, const Op& op, int layer) {
-    if constexpr (requires { executor.execute_collective(op); }) {
+    if constexpr (requires { executor.execute_collective(op, layer); }) {
       const bool moves_tokens = op.kind == OpKind::dispatch_tokens || op.kind == OpKind::return_tokens;
-      moves_tokens ? executor.execute_token_exchange(op, layer) : executor.execute_collective(op);
+      moves_tokens ? executor.execute_token_exchange(op, layer) : executor.execute_collective(op, layer);
     } else {
       require(false, op, "is for several devices: the engine runs on one");
     }

@@ -15,14 +15,6 @@ namespace {
   return division.is_divided() && division.experts == ExpertDivision::by_expert;
 }
 
-// What is divided in prices alone.
-void require_parts_that_run(const ModelShape& model) {
-  for (const LayerKind& kind : model.kinds)
-    if (kind.has_kv_heads() && kind.gqa().qk_norm == QkNorm::whole)
-      throw InputError("tensor_parallel_size: " + model.name +
-                       " norms the queries of all heads together, and processes have some heads each; use 1");
-}
-
 }  // namespace
 
 ExpertSharing expert_sharing(const Division& division) {
@@ -47,7 +39,6 @@ void require_divisible(const ModelShape& model, WeightFormat layers, const Divis
                                              ? expert_shard_problems(model, layers, expert_sharing(division))
                                              : shard_problems(model, layers, ranks);
   if (!found.empty()) throw InputError("tensor_parallel_size " + std::to_string(ranks) + ": " + found.front());
-  require_parts_that_run(model);
 }
 
 ModelShape part_of(const ModelShape& model, WeightFormat layers, const Division& division, const ExpertLoad& load) {
