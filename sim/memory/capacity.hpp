@@ -15,7 +15,7 @@
 //   activations = max_num_batched_tokens * (3 hidden + Q, K, V + MLP inputs) values + max_num_seqs * vocabulary F32
 //
 // The last block of a sequence is held whole: block rounding. As vLLM's determine_num_available_blocks, with the
-// activations counted instead of profiled.
+// activations counted instead of profiled. Processes that share a CPU machine have as much of its memory each.
 #pragma once
 
 #include <cstdint>
