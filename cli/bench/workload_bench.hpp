@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
+#include "engine/parallel/division.hpp"
 
 namespace dculab::cli {
 
@@ -23,6 +24,7 @@ struct WorkloadSetting {
   std::string random_weights;
   std::string device;
   int threads = 0;
+  engine::Division division{};
   std::string activations = "exact";
   std::vector<int> block_sizes;
   std::vector<std::string> kv_cache_dtypes;
