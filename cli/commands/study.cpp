@@ -126,7 +126,7 @@ void refuse_unanswered(const config::Scenario& scenario) {
 void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choices) {
   if (!scenario.choose.empty() && (choices.measure || choices.search.sensitivity))
     throw InputError(scenario.file, "choose: designs are predicted; leave --measure and --sensitivity out");
-  if (choices.measure && !is_served(scenario)) study::require_one_device(scenario, "a measured study");
+  if (choices.measure && scenario.compare) study::require_one_device(scenario, "a measured comparison");
   if (choices.measure && is_search(scenario))
     throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
   const std::string option = search_option(choices.search), files = files_option(choices.search);
