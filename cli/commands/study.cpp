@@ -135,7 +135,8 @@ void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choice
     throw InputError(scenario.file, "choose: designs are predicted; leave --measure and --sensitivity out");
   if (study::drafts(scenario) && choices.search.sensitivity)
     throw InputError(scenario.file, "engine.speculative_config: a study of drafts has no --sensitivity; leave it out");
-  if (choices.measure && !is_served(scenario)) study::require_one_device(scenario, "a measured study");
+  if (choices.measure && (scenario.compare || study::drafts(scenario)) && !is_served(scenario))
+    study::require_one_device(scenario, scenario.compare ? "a measured comparison" : "a measured study of drafts");
   if (choices.measure && is_search(scenario))
     throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
   const std::string option = search_option(choices.search), files = files_option(choices.search);
