@@ -98,8 +98,6 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, const G
 
 OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft, OpenDevice device,
                      int num_blocks, int num_threads, const Division& division) {
-  if (division.is_divided() && options.speculative_config.enabled())
-    throw InputError("drafts on several processes do not run yet; leave --tensor-parallel-size or the drafts out");
   const Bytes part = kv_block_bytes(part_of(weights.shape, options.weights, division), options.block_size,
                                     options.kv_cache_dtype);
   const Bytes block = division.tensor_parallel_size * part + draft_block_bytes(draft, options);
@@ -109,9 +107,11 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWe
                           .max_num_seqs = options.max_num_seqs,
                           .residual_tokens = options.kv_residual_tokens,
                           .num_host_blocks = num_host_blocks(options, block)};
-  if (draft.model || draft.mtp) share_threads(device, num_threads);
-  OpenModel model{
-      .executor = make_divided_executor(device, std::move(weights), kv, options, num_threads, division)};
+  const bool has_model = draft.model || draft.mtp;
+  if (has_model && !division.is_divided()) share_threads(device, num_threads);
+  OpenModel model{.executor = make_divided_executor(device, std::move(weights), kv, options, num_threads, division)};
+  // Of several processes the first drafts. It has its threads once the others are there.
+  if (has_model && division.is_divided()) share_threads(device, threads_of_rank(num_threads, division));
   model.drafts = make_draft_source(device, options, *model.executor, std::move(draft));
   return model;
 }

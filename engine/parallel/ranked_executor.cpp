@@ -158,6 +158,10 @@ StepResult RankedExecutor::run(const StepPlan& plan) {
   return result;
 }
 
+std::unique_ptr<DraftHeads> RankedExecutor::make_draft_heads(const MedusaWeights&) {
+  throw InputError("Medusa heads run in one process: leave tensor_parallel_size out, or draft with a model or n-grams");
+}
+
 std::string RankedExecutor::device_name() const {
   return "CPU, " + std::to_string(group_.ranks()) + " processes of " + std::to_string(threads_of_each_) +
          (threads_of_each_ == 1 ? " thread" : " threads");

@@ -46,6 +46,11 @@ class RankedExecutor final : public ModelExecutor {
   StepResult run(const StepPlan& plan) override;
 
   [[nodiscard]] std::span<const float> logits(int row) const override { return own_->logits(row); }
+  void copy_last_hidden(std::span<const int> rows, std::span<float> out) const override {
+    own_->copy_last_hidden(rows, out);
+  }
+  // Throws InputError: the head that they share with the model is divided.
+  [[nodiscard]] std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) override;
   [[nodiscard]] const ModelShape& shape() const override { return whole_; }
   [[nodiscard]] const ModelShape& planned_model() const override { return part_; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return own_->kv_cache(); }
