@@ -60,6 +60,7 @@ struct ServingFigures {
   engine::GeneratorOptions options;
   options.device = parse_option("--device", setting.device, engine::parse_device);
   options.num_threads = setting.threads;
+  options.division = setting.division;
   options.engine.block_size = block_size;
   options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", kv_cache_dtype, "f16, bf16, ...");
   options.engine.activations = parse_option("--activations", setting.activations, parse_activations);

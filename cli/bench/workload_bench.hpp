@@ -7,6 +7,7 @@
 
 #include "cli/output/output.hpp"
 #include "cli/scenario/speculation_choices.hpp"
+#include "engine/parallel/division.hpp"
 
 namespace dculab::cli {
 
@@ -24,6 +25,7 @@ struct WorkloadSetting {
   std::string random_weights;
   std::string device;
   int threads = 0;
+  engine::Division division{};
   std::string activations = "exact";
   std::vector<int> block_sizes;
   std::vector<std::string> kv_cache_dtypes;

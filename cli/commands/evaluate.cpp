@@ -10,6 +10,7 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/division_options.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/evaluation_material.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -241,6 +242,7 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
   command.add_option("--activation-dtype", choices.activation_dtype, "GPU: f16 or f32");
   command.add_option("--threads", choices.generator.num_threads, "CPU: worker threads, 0 = all cores")
       ->check(thread_count());
+  add_division_options(command, choices.generator.division);
 }
 
 }  // namespace

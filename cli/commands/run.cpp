@@ -10,6 +10,7 @@
 #include "cli/output/output.hpp"
 #include "cli/output/standard_output.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/division_options.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/speculation_choices.hpp"
@@ -228,6 +229,7 @@ void add_run(CLI::App& app) {
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
   command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
       ->check(thread_count());
+  add_division_options(*command, choices->generator.division);
   command->add_option("--activation-dtype", choices->activation_dtype, "GPU: f16 or f32");
   command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,11 +13,13 @@
 
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/expanded_kv.hpp"
+#include "engine/executors/expert_exchange.hpp"
 #include "engine/executors/expert_routing.hpp"
 #include "engine/executors/heavy_hitters.hpp"
 #include "engine/executors/kivi_args.hpp"
 #include "engine/executors/model_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
+#include "engine/executors/rank_place.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "engine/executors/sink_keys.hpp"
 #include "engine/executors/step_inputs.hpp"
@@ -31,10 +34,13 @@ namespace dculab::engine {
 class CpuExecutor final : public ModelExecutor {
  public:
   // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory.
-  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads);
+  // `place`: of an executor with a part of a model, among those that have the others (engine/parallel); all run the
+  // same steps at the same time.
+  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads, const RankPlace& place = {});
 
   // The same with threads that compute for others too, at other times: two pools would be in each other's way.
-  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, std::shared_ptr<kernels::cpu::ThreadPool> threads);
+  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, std::shared_ptr<kernels::cpu::ThreadPool> threads,
+              const RankPlace& place = {});
 
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override { kv_.swap_blocks(out, in); }
@@ -123,6 +129,22 @@ class CpuExecutor final : public ModelExecutor {
   void execute_absorption(const Op& op, int layer);
   void execute_latent_attention(const Op& op, int layer, Phase phase);
   void attend_expanded(const Op& op, int layer, Phase phase);
+  // What executors that share a model exchange (cpu_exchange_bindings.cpp). Of a mixture whose experts are divided each
+  // works on its own tokens beside attention.
+  [[nodiscard]] bool is_of_own_tokens(const Op& op) const;
+  [[nodiscard]] OwnTokens tokens_of(const Op& op) const;
+  [[nodiscard]] bool has_expert_part(const Op& op) const;
+  [[nodiscard]] float* values(Buffer buffer, const OwnTokens& tokens);
+  void require_rows(const Op& op, int rows) const;
+  void execute_partial_embedding(const Op& op);
+  void gather_own_tokens(const Op& op);
+  void gather_logits(const Op& op);
+  // A norm of all heads together, of which each executor has some: sums of squares, and once they are added up the rest.
+  void sum_squares(const Op& op);
+  void norm_by_sums(const Op& op, int layer);
+  void execute_collective(const Op& op, int layer);
+  void execute_token_exchange(const Op& op, int layer);
+  void charge_waiting();
   void charge(const Op& op);  // the time since the last call is the op's
   void begin_retention(const StepPlan& plan);
   void execute_shift_sink_keys(const Op& op, int layer);
@@ -157,6 +179,11 @@ class CpuExecutor final : public ModelExecutor {
   SinkKeys sinks_;
   HeavyHitters heavy_hitters_;
   ExpertRouting routing_;
+  RankPlace place_;
+  ExpertExchange expert_exchange_;
+  std::vector<TokenId> part_tokens_;    // of a part of the vocabulary
+  std::vector<float> square_sums_;      // [tokens, 2]: of the values of Q and of K
+  std::vector<float> gathered_logits_;  // [rows of logits, whole vocabulary]; of a part
   kernels::cpu::Workspace gathered_rows_;  // of one expert; the queries' latents
   ExpandedKv expanded_;
   const Op* expansion_ = nullptr;            // of the attention that comes next,
@@ -164,6 +191,7 @@ class CpuExecutor final : public ModelExecutor {
   Phase latent_phase_ = Phase::prefill;      // whose attention the ops that come belong to
   std::array<std::vector<float>, kBuffers> buffers_;
   const Op* first_op_ = nullptr;       // of the plan that runs
+  std::optional<std::size_t> charged_op_;  // of the step, the last
   std::vector<Seconds> op_durations_;  // of the step so far
   std::chrono::steady_clock::time_point charged_until_{};
   OpObserver observer_;

@@ -41,6 +41,8 @@ class ModelExecutor : public Executor {
   [[nodiscard]] virtual std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) = 0;
 
   [[nodiscard]] virtual const ModelShape& shape() const = 0;
+  // What steps are planned for: of an executor that several processes are, the part of each.
+  [[nodiscard]] virtual const ModelShape& planned_model() const { return shape(); }
   [[nodiscard]] virtual const KvCacheOptions& kv_cache() const = 0;
 
   // Random values everywhere, so that decode steps can be measured without a prefill.

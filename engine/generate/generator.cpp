@@ -120,7 +120,7 @@ Generation Generator::generate(std::span<const TextRequest> requests, const OnTe
   std::size_t num_completions = 0;
   for (const TextRequest& request : requests) num_completions += static_cast<std::size_t>(std::max(1, request.n));
   TextCollector collector(tokenizer_, num_completions, on_text);
-  ServingLoop loop({.plan = planner_of(executor.shape(), options),
+  ServingLoop loop({.plan = planner_of(executor.planned_model(), options),
                     .options = options,
                     .scheduler = scheduler,
                     .executor = executor,

@@ -10,6 +10,7 @@
 #include "core/scheduler.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "engine/parallel/division.hpp"
 #include "engine/speculation/draft_source.hpp"
 #include "model/model_shape.hpp"
 
@@ -19,6 +20,7 @@ struct GeneratorOptions {
   EngineOptions engine;  // weights are overwritten: the model decides; on the CPU also activation_dtype
   DeviceChoice device{};
   int num_threads = 0;                   // CPU: 0 = all cores
+  Division division{};                   // CPU: processes that share the model, and the threads
   std::optional<Bytes> kv_cache_memory;  // absent: what max_num_seqs full contexts need, but at most
                                          // gpu_memory_utilization of the memory that is free
   WeightMemory weight_memory = WeightMemory::huge_pages;
@@ -52,7 +54,7 @@ struct OpenModel {
 [[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options, const GeneratorOptions& asked);
 
 // The same with so many blocks, and threads of the CPU.
-[[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options,
-                                   DraftWeights draft, OpenDevice device, int num_blocks, int num_threads);
+[[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft,
+                                   OpenDevice device, int num_blocks, int num_threads, const Division& division = {});
 
 }  // namespace dculab::engine

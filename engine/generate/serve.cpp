@@ -34,7 +34,7 @@ ServedWorkload serve(OpenModel& model, const EngineOptions& options, const Reque
     served.timeline.add(whole);
     if (callbacks.on_step) callbacks.on_step(whole);
   };
-  ServingLoop loop({.plan = planner_of(executor.shape(), options),
+  ServingLoop loop({.plan = planner_of(executor.planned_model(), options),
                     .options = options,
                     .scheduler = scheduler,
                     .executor = executor,

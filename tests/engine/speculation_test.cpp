@@ -1,46 +1,15 @@
 // Speculation on the engine: the texts of the shipped model are its own, whoever drafts and however it is served.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <map>
 
-#include "core/error.hpp"
 #include "engine/evaluate/speculation_check.hpp"
-#include "engine/generate/generator.hpp"
-#include "tests/engine/support/golden_model.hpp"
+#include "tests/engine/support/drafting_generators.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
 
 namespace dculab::engine {
 namespace {
-
-const std::filesystem::path kModels = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models";
-const std::filesystem::path kTarget = kModels / "dculab-tiny", kDraft = kModels / "dculab-tiny-draft";
-const std::filesystem::path kSmall = kGoldenFolder / "text";
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-GeneratorOptions engine_options(Dtype kv = Dtype::f32, int block_size = 16) {
-  GeneratorOptions options;
-  options.engine.kv_cache_dtype = kv;
-  options.engine.block_size = block_size;
-  options.num_threads = 2;
-  return options;
-}
-
-SpeculativeConfig drafting(SpeculativeMethod method, DraftShape shape) {
-  return {.method = method, .shape = std::move(shape)};
-}
-
-GeneratorOptions with_draft(GeneratorOptions options, const std::filesystem::path& draft, DraftShape shape) {
-  options.engine.speculative_config = drafting(SpeculativeMethod::draft_model, std::move(shape));
-  options.speculative_model = draft;
-  return options;
-}
 
 const DraftShape kTree = full_tree_shape(std::vector<int>{3, 2, 1});
 
@@ -169,6 +138,21 @@ TEST_CASE("a model that drafts for itself is right, whatever becomes of its cach
   }
 }
 
+TEST_CASE("drafts leave greedy texts as they are on --device host-gpu", "[speculation][gpu]") {
+  GeneratorOptions options = engine_options(Dtype::f16, 4);
+  options.device.kind = DeviceKind::host_gpu;
+  options.engine.activation_dtype = Dtype::f32;
+  options.engine.max_num_seqs = 2;
+  options.engine.max_num_batched_tokens = 32;
+  const std::vector<TextRequest> requests = requests_of({"once upon a time", "a machine"}, 7);
+  const auto alone = tokens_of(Generator(kSmall, options).generate(requests));
+  for (const DraftShape& shape : {chain_shape(3), full_tree_shape(std::vector<int>{2, 2})}) {
+    const Generation generation = Generator(kSmall, with_draft(options, kSmall, shape)).generate(requests);
+    CHECK(tokens_of(generation) == alone);
+    CHECK(generation.report.drafts.num_accepted_tokens > 6);
+  }
+}
+
 TEST_CASE("n-grams leave sampled texts as they are", "[speculation]") {
   std::vector<TextRequest> requests = story_requests(6, 40);
   for (std::size_t index = 0; index < requests.size(); ++index)
@@ -258,39 +242,6 @@ TEST_CASE("synthetic acceptance comes out at the rates that were asked for", "[s
     CHECK(tested > 100);
     CHECK(std::abs(drafts.acceptance_rate(static_cast<int>(depth) + 1) - rates[depth]) < 5 * std::sqrt(0.25 / tested));
   }
-}
-
-TEST_CASE("a draft model of another vocabulary, and what cannot be taken back, are refused", "[speculation]") {
-  CHECK_THROWS_WITH(Generator(kTarget, with_draft(engine_options(), kSmall, chain_shape(2))),
-                    ContainsSubstring("vocabulary of") && ContainsSubstring("2048"));
-  GeneratorOptions without = engine_options();
-  without.engine.speculative_config = drafting(SpeculativeMethod::draft_model, chain_shape(2));
-  CHECK_THROWS_WITH(Generator(kTarget, without), ContainsSubstring("needs a draft model"));
-  GeneratorOptions kivi = with_draft(engine_options(Dtype::kivi4, 32), kDraft, chain_shape(2));
-  CHECK_THROWS_WITH(Generator(kTarget, kivi), ContainsSubstring("speculative_config cannot be combined"));
-  CHECK_THROWS_WITH(require_same_tokens(kTarget, kSmall), ContainsSubstring("is another than in"));
-}
-
-TEST_CASE("the cache of both models fits in the memory that is given", "[speculation]") {
-  GeneratorOptions options = with_draft(engine_options(Dtype::f16), kDraft, chain_shape(2));
-  options.kv_cache_memory = Bytes(20e6);
-  const Generator generator(kTarget, options);
-  const Bytes of_both =
-      kv_block_bytes(generator.shape(), 16, Dtype::f16) + kv_block_bytes(read_model_shape(kDraft), 16, Dtype::f16);
-  CHECK(generator.executor().kv_cache().num_blocks == static_cast<int>(Bytes(20e6) / of_both));
-}
-
-TEST_CASE("speculation is compared with the model alone", "[speculation]") {
-  Generator generator(kTarget, with_draft(engine_options(), kDraft, chain_shape(3)));
-  const std::vector<std::string> prompts = prompts_from(text_of(kTarget / "calibration.txt"), 5, 100);
-  REQUIRE(prompts.size() == 5);
-  const SpeculationCheck check = check_speculation(generator, prompts, 12);
-  CHECK(check.num_texts == 5);
-  CHECK(check.num_identical == 5);
-  CHECK(check.num_tokens == 60);
-  CHECK(check.drafts.num_drafts > 0);
-  CHECK(check.plain_rate() > 0);
-  CHECK(check.drafted_rate() > 0);
 }
 
 }  // namespace dculab::engine
