@@ -9,6 +9,7 @@ namespace {
 const std::string kText = DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny/calibration.txt";
 const std::string kConversations = DCULAB_SOURCE_DIR "/scenarios/workloads/dculab-tiny-sharegpt.json";
 const Arguments kDraft{"--speculative-model", "dculab-tiny-draft"};
+const Arguments kHeads{"--medusa", DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny/medusa"};
 const Arguments kTree{"--speculative-token-tree", "[(0,), (1,), (0, 0), (1, 0)]"};
 
 Arguments joined(Arguments arguments, const std::vector<Arguments>& more) {
@@ -41,6 +42,30 @@ TEST_CASE("trees and n-grams leave greedy texts as they are") {
   CHECK(tree.at("completions") == alone);
   CHECK(tree.at("speculation").at("by_rank").size() == 2);
   CHECK(run_for_json(joined(kRun, {{"--prompt-lookup"}})).at("completions") == alone);
+}
+
+TEST_CASE("Medusa heads draft the tree that they come with, or another", "[main]") {
+  const Json alone = run_for_json(kRun).at("completions");
+  const Json drafted = run_for_json(joined(kRun, {kHeads}));
+  CHECK(drafted.at("completions") == alone);
+  CHECK(drafted.at("speculation").at("by_position").size() == 4);
+  CHECK(drafted.at("speculation").at("by_rank").size() == 3);
+  CHECK(drafted.at("speculation").at("mean_acceptance_length").get<double>() > 1.5);
+  const Json chain = run_for_json(joined(kRun, {kHeads, {"--num-speculative-tokens", "2"}}));
+  CHECK(chain.at("completions") == alone);
+  CHECK(chain.at("speculation").at("by_position").size() == 2);
+}
+
+TEST_CASE("bench serves conversations with Medusa heads") {
+  const Json rows = run_for_json(joined(
+                        {"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts", "4"}, {kHeads}))
+                        .at("rows");
+  CHECK(rows.at(0).at("speculation").at("accepted_tokens").get<int>() > 0);
+  const Json run = run_for_json(joined({"bench", "--workload", "serving/chat_on_cpu", "--set", "workload.requests=4"},
+                                       {kHeads}))
+                       .at("runs")
+                       .at(0);
+  CHECK(run.at("speculation").at("drafts").get<int>() > 0);
 }
 
 TEST_CASE("evaluate compares speed and texts with and without drafts") {
@@ -105,6 +130,11 @@ TEST_CASE("options of speculation that contradict each other are refused") {
   refused({"--prompt-lookup", "--synthetic-acceptance-rates", "0.5"}, {"does nothing"});
   refused({"--prompt-lookup", "--posterior-alpha", "0.5"}, {"does nothing"});
   refused({"--prompt-lookup", "--kv-cache-dtype", "kivi4"}, {"speculative_config"});
+  refused(joined(kHeads, {kDraft}), {"--medusa", "--speculative-model"});
+  refused(joined(kHeads, {{"--num-speculative-tokens", "5"}}), {"5 tokens deep", "4 Medusa heads"});
+  refused({"--medusa", "dculab-tiny"}, {"model_type must be 'medusa', not 'llama'"});
+  refused({"--mtp"}, {"no layer that predicts further tokens"});
+  refused({"--mtp", "--speculative-token-tree", "[(0,), (1,)]"}, {"mtp drafts a chain"});
   check_refused({"bench", "--model", "dculab-tiny", "--prompt-lookup"}, {"--workload"});
 }
 
