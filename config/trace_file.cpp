@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr double kLargestCount = 1 << 24;
-constexpr double kMostDrafts = 0x1p53;
 constexpr std::size_t kMostSequences = 1 << 16;              // of a step
 constexpr std::size_t kMostSequencesInAll = 1 << 23;         // each takes memory, a run of equal ones is one line
 constexpr std::size_t kMostLayersInAll = 1 << 28;            // likewise
@@ -139,6 +138,36 @@ void read_ops(MapReader& reader, TraceStep& step) {
   }
 }
 
+// Pairs of how many were tested and accepted.
+void read_places(MapReader& reader, std::string_view key, std::vector<DraftCounts::Place>& places) {
+  const Node* list = reader.required(key);
+  if (list == nullptr) return;
+  const auto complain = [&] { reader.complain(*list, std::string(key) + ": must be pairs of [tested, accepted]"); };
+  if (list->kind != NodeKind::list) return complain();
+  for (const Node& pair : list->children) {
+    if (pair.kind != NodeKind::list || pair.children.size() != 2) return complain();
+    int tested = 0, accepted = 0;
+    reader.read(pair.children[0], tested, between(0, kLargestCount));
+    reader.read(pair.children[1], accepted, between(0, kLargestCount));
+    if (accepted > tested) return complain();
+    places.push_back({.tested = tested, .accepted = accepted});
+  }
+}
+
+void read_drafts(MapReader reader, DraftCounts& drafts) {
+  const auto read_count = [&reader](std::string_view key, std::int64_t& count) {
+    int value = 0;
+    reader.required(key, value, between(0, kLargestCount));
+    count = value;
+  };
+  read_count("drafts", drafts.num_drafts);
+  read_count("draft_tokens", drafts.num_draft_tokens);
+  read_count("accepted_tokens", drafts.num_accepted_tokens);
+  read_places(reader, "by_position", drafts.by_depth);
+  read_places(reader, "by_rank", drafts.by_rank);
+  reader.finish();
+}
+
 // The ops follow from the step; a step may leave all of them out.
 void check_ops(const Node& node, const TraceStep& step, ProblemList& list) {
   if (step.op_names.empty()) return;
@@ -148,34 +177,6 @@ void check_ops(const Node& node, const TraceStep& step, ProblemList& list) {
   std::string names;
   for (const Op& op : plan.ops) names += (names.empty() ? "" : ", ") + std::string(op.name);
   list.add(node, "ops: must be those that the step runs, in order: " + names + "; or none");
-}
-
-// Each [tested, accepted].
-void read_places(MapReader& reader, std::string_view key, std::vector<DraftCounts::Place>& places) {
-  const Node* node = reader.required(key);
-  if (node == nullptr) return;
-  const auto is_place = [](const Node& each) { return each.kind == NodeKind::list && each.children.size() == 2; };
-  if (node->kind != NodeKind::list || node->children.size() > kMostDraftTokens ||
-      !std::ranges::all_of(node->children, is_place))
-    return reader.complain(*node, reader.path_to(key) + ": must be a list of [tested, accepted], at most " +
-                                      std::to_string(kMostDraftTokens));
-  for (const Node& each : node->children) {
-    DraftCounts::Place& place = places.emplace_back();
-    reader.read(each.children[0], place.tested, between(0, kMostDrafts));
-    reader.read(each.children[1], place.accepted, between(0, static_cast<double>(place.tested)));
-  }
-}
-
-void read_drafts(MapReader reader, TraceStep& step) {
-  if (!reader.is_present()) return;
-  DraftCounts& drafts = step.drafts;
-  reader.required("num_drafts", drafts.num_drafts, between(1, kMostDrafts));
-  reader.required("num_draft_tokens", drafts.num_draft_tokens, between(1, kMostDrafts));
-  reader.required("num_accepted_tokens", drafts.num_accepted_tokens,
-                  between(0, static_cast<double>(drafts.num_draft_tokens)));
-  read_places(reader, "by_depth", drafts.by_depth);
-  read_places(reader, "by_rank", drafts.by_rank);
-  reader.finish();
 }
 
 TraceStep read_step(const Node& node, TraceSchema schema, ProblemList& list) {
@@ -189,7 +190,7 @@ TraceStep read_step(const Node& node, TraceSchema schema, ProblemList& list) {
   read_seconds(reader, "spread_seconds", step.spread, between(0, kLongestStep));
   reader.required("repeats", step.repeats, at_least(1));
   reader.optional("cold_share", step.batch.cold_share, between(0, 1));
-  read_drafts(reader.optional_map("drafts"), step);
+  if (reader.optional("drafts") != nullptr) read_drafts(reader.optional_map("drafts"), step.drafts);
   if (reader.optional("drafting_seconds") != nullptr)
     read_seconds(reader, "drafting_seconds", step.drafting, between(0, kLongestStep));
   read_ops(reader, step);

@@ -51,6 +51,20 @@ Json options_json(const EngineOptions& options) {
   return json;
 }
 
+Json places_json(const std::vector<DraftCounts::Place>& places) {
+  Json json = Json::array();
+  for (const DraftCounts::Place& place : places) json.push_back(Json::array({place.tested, place.accepted}));
+  return json;
+}
+
+Json drafts_json(const DraftCounts& drafts) {
+  return {{"drafts", drafts.num_drafts},
+          {"draft_tokens", drafts.num_draft_tokens},
+          {"accepted_tokens", drafts.num_accepted_tokens},
+          {"by_position", places_json(drafts.by_depth)},
+          {"by_rank", places_json(drafts.by_rank)}};
+}
+
 bool alike(const SequenceSlice& a, const SequenceSlice& b) {
   return a.phase == b.phase && a.num_computed_tokens == b.num_computed_tokens && a.num_new_tokens == b.num_new_tokens &&
          a.num_logits == b.num_logits && a.num_evicted_tokens == b.num_evicted_tokens &&
@@ -78,21 +92,6 @@ Json batch_json(const Batch& batch) {
   return runs;
 }
 
-Json places_json(const std::vector<DraftCounts::Place>& places) {
-  Json json = Json::array();
-  for (const DraftCounts::Place& place : places) json.push_back({place.tested, place.accepted});
-  return json;
-}
-
-// Places as [tested, accepted].
-Json drafts_json(const DraftCounts& drafts) {
-  return {{"num_drafts", drafts.num_drafts},
-          {"num_draft_tokens", drafts.num_draft_tokens},
-          {"num_accepted_tokens", drafts.num_accepted_tokens},
-          {"by_depth", places_json(drafts.by_depth)},
-          {"by_rank", places_json(drafts.by_rank)}};
-}
-
 Json step_json(const TraceStep& step) {
   Json ops = Json::array();
   for (std::size_t index = 0; index < step.op_names.size(); ++index)
@@ -106,7 +105,7 @@ Json step_json(const TraceStep& step) {
             {"repeats", step.repeats}};
   if (step.batch.cold_share > 0) json["cold_share"] = step.batch.cold_share;
   if (step.drafts.num_drafts > 0) json["drafts"] = drafts_json(step.drafts);
-  if (step.drafting > Seconds{}) json["drafting_seconds"] = step.drafting.value();
+  if (step.drafting > Seconds()) json["drafting_seconds"] = step.drafting.value();
   json["ops"] = std::move(ops);
   return json;
 }

@@ -7,6 +7,7 @@
 #include "lower/dculab_gpu/kernels.hpp"
 #include "lower/deep_ep/kernels.hpp"
 #include "lower/nccl/kernels.hpp"
+#include "lower/shared_memory/kernels.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -214,6 +215,7 @@ bool has_several_new_tokens(const Op& op) {
 const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
   for (const CollectiveKernel* kernel : kernels.all_reduce)
     if (serves(*kernel, op, device)) return *kernel;
+  if (device.kind == DeviceKind::cpu) return shared_memory::kSharedMemory;
   return is_nvidia(device) ? nccl::kNccl : nccl::kRccl;
 }
 
@@ -225,6 +227,7 @@ const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, std::
 }
 
 const ExchangeKernel& exchange_kernel_of(const Op& op, const Device& device) {
+  if (device.kind == DeviceKind::cpu) return shared_memory::kTokens;
   return deep_ep::kLowLatency.serves(op, device) ? deep_ep::kLowLatency : deep_ep::kHighThroughput;
 }
 

@@ -219,14 +219,14 @@ struct Kernels {
 [[nodiscard]] const MatmulKernel& matmul_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 [[nodiscard]] const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
-// The first that serves `op`; NCCL where none does, and on AMD's and Hygon's devices RCCL.
+// The first that serves `op`; NCCL where none does, on AMD's and Hygon's devices RCCL, and on CPUs shared memory.
 [[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
 // That runs the products of experts, or the choice of them, on a GPU, in a step of so many tokens; none: `matmul` does.
 [[nodiscard]] const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, std::int64_t tokens,
                                                    const Device& device);
 
-// DeepEP's, of few tokens those without delay: no other program's kernels are known.
+// DeepEP's, of few tokens those without delay: no other program's kernels are known. On CPUs ours, by shared memory.
 [[nodiscard]] const ExchangeKernel& exchange_kernel_of(const Op& op, const Device& device);
 
 // The kernel that runs `op`: one of these, or none where every program does it alike.

@@ -18,6 +18,7 @@
 #include "cli/study/design_study.hpp"
 #include "cli/study/group_study.hpp"
 #include "cli/study/measured_comparison.hpp"
+#include "cli/study/measured_speculation.hpp"
 #include "cli/study/measured_study.hpp"
 #include "cli/study/predicted_study.hpp"
 #include "cli/study/speculation_study.hpp"
@@ -76,6 +77,7 @@ struct StudyChoices {
     bar.clear();
     return measure_serving_study(scenario, host, report);
   }
+  if (is_speculation_study(scenario) && !scenario.compare) return measure_speculation(scenario, host, report, bar);
   return scenario.compare ? measure_comparison(scenario, host, report, bar)
                           : measure_study(scenario, host, report, bar);
 }
@@ -131,10 +133,10 @@ void refuse_unanswered(const config::Scenario& scenario) {
 void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choices) {
   if (!scenario.choose.empty() && (choices.measure || choices.search.sensitivity))
     throw InputError(scenario.file, "choose: designs are predicted; leave --measure and --sensitivity out");
-  if (study::drafts(scenario) && (choices.measure || choices.search.sensitivity))
-    throw InputError(scenario.file,
-                     "engine.speculative_config: drafts are predicted; leave --measure and --sensitivity out");
-  if (choices.measure && !is_served(scenario)) study::require_one_device(scenario, "a measured study");
+  if (study::drafts(scenario) && choices.search.sensitivity)
+    throw InputError(scenario.file, "engine.speculative_config: a study of drafts has no --sensitivity; leave it out");
+  if (choices.measure && (scenario.compare || study::drafts(scenario)) && !is_served(scenario))
+    study::require_one_device(scenario, scenario.compare ? "a measured comparison" : "a measured study of drafts");
   if (choices.measure && is_search(scenario))
     throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
   const std::string option = search_option(choices.search), files = files_option(choices.search);

@@ -193,28 +193,4 @@ std::string drafts_line(const study::DraftOutcome& outcome) {
          number(outcome.speed_up) + " (90 % interval " + number(outcome.low) + " to " + number(outcome.high) + ")";
 }
 
-std::string drafts_line(const DraftCounts& counts, Seconds drafting, Seconds busy) {
-  std::string text = "drafts: " + number(counts.mean_acceptance_length()) +
-                     " tokens a step of a sequence with a draft; accepted by depth";
-  constexpr std::size_t kMostTold = 8;
-  for (std::size_t depth = 1; depth <= std::min(kMostTold, counts.by_depth.size()); ++depth)
-    text += (depth > 1 ? ", " : " ") + percent(counts.acceptance_rate(static_cast<int>(depth)));
-  return text + "; drafting takes " + config::short_text(drafting) + ", " + percent(drafting / busy) + " of the steps";
-}
-
-Json drafts_json(const DraftCounts& counts) {
-  Json json{{"drafts", counts.num_drafts},
-            {"draft_tokens", counts.num_draft_tokens},
-            {"accepted_tokens", counts.num_accepted_tokens},
-            {"mean_acceptance_length", counts.mean_acceptance_length()},
-            {"acceptance_by_depth", Json::array()},
-            {"acceptance_by_rank", Json::array()}};
-  for (std::size_t depth = 1; depth <= counts.by_depth.size(); ++depth)
-    json["acceptance_by_depth"].push_back(counts.acceptance_rate(static_cast<int>(depth)));
-  for (const DraftCounts::Place& place : counts.by_rank)
-    json["acceptance_by_rank"].push_back(
-        place.tested > 0 ? static_cast<double>(place.accepted) / static_cast<double>(place.tested) : 0.0);
-  return json;
-}
-
 }  // namespace dculab::cli

@@ -8,7 +8,6 @@
 
 #include "cli/output/output.hpp"
 #include "config/sweep_axis.hpp"
-#include "core/draft_counts.hpp"
 #include "study/decide/speculation_advice.hpp"
 
 namespace dculab::cli {
@@ -59,10 +58,5 @@ struct ReportedDraft {
 
 // "verifies drafts of 4: 2.9 tokens a sequence and step are expected; ..."
 [[nodiscard]] std::string drafts_line(const study::DraftOutcome& outcome);
-
-// Of a run that served with drafts: "drafts: 2.41 tokens a step of a sequence with a draft; accepted by depth 71 %, ...;
-// drafting takes 1.2 s, 20 % of the steps"
-[[nodiscard]] std::string drafts_line(const DraftCounts& counts, Seconds drafting, Seconds busy);
-[[nodiscard]] Json drafts_json(const DraftCounts& counts);
 
 }  // namespace dculab::cli

@@ -9,6 +9,7 @@
 #include "cli/serving/serving_report.hpp"
 #include "config/unit_text.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "engine/measure/alone_latency.hpp"
 #include "engine/measure/step_sample.hpp"
 #include "engine/measure/trace_header.hpp"
 #include "sim/memory/driven_out.hpp"
@@ -40,44 +41,58 @@ constexpr std::array<const char*, 16> kCompared{"steps",
 }
 
 // Whatever is touched for the first time is touched here: predictions are of a server that has been running.
-void warm_up(engine::ModelExecutor& executor, const EngineOptions& options, const RequestWorkload& workload) {
-  executor.fill_kv_cache(workload.seed);
+void warm_up(engine::OpenModel& model, const EngineOptions& options, const RequestWorkload& workload) {
+  model.executor->fill_kv_cache(workload.seed);
   RequestWorkload few = workload;
   few.requests = std::min(workload.requests, 4);
   few.arrival = ArrivalKind::all_at_once;
   few.output = {.center = 4};
   for (RecordedRequest& recorded : few.recorded) recorded.output_tokens = 4;
-  static_cast<void>(engine::serve(executor, options, few));
+  static_cast<void>(engine::serve(model, options, few));
+}
+
+// With the blocks that the server is given.
+[[nodiscard]] engine::OpenModel open(const MeasuredServer& server) {
+  const auto folder = study::find_model(server.scenario.model.name);
+  engine::ModelWeights weights = load_or_make_weights(folder, server.options.weights);
+  const SpeculativeMethod method = server.options.speculative_config.method;
+  engine::DraftWeights draft;
+  if (method == SpeculativeMethod::draft_model && !server.speculative_model.empty()) {
+    draft.model = load_or_make_weights(study::find_model(server.speculative_model), server.options.weights);
+    engine::require_draft_of(weights.shape, draft.model->shape, server.options);
+  }
+  if (method == SpeculativeMethod::medusa)
+    draft.medusa = engine::load_medusa_weights(study::find_model(server.speculative_model), weights);
+  if (method == SpeculativeMethod::mtp)
+    draft.mtp = engine::load_mtp_weights(folder, engine::WeightMemory::huge_pages, weights);
+  return engine::open_model(std::move(weights), server.options, std::move(draft), engine::open_device({}),
+                            server.num_blocks, server.threads);
 }
 
 }  // namespace
 
 MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload) {
   const config::Scenario& scenario = server.scenario;
-  engine::ModelWeights weights = load_or_make_weights(study::find_model(scenario.model.name), server.options.weights);
-  const engine::OpenDevice device = engine::open_device({});
-  const Bytes block = engine::kv_block_bytes(weights.shape, server.options.block_size, server.options.kv_cache_dtype);
-  const auto executor = engine::make_executor(device, std::move(weights),
-                                              {.num_blocks = server.num_blocks,
-                                               .block_size = server.options.block_size,
-                                               .dtype = server.options.kv_cache_dtype,
-                                               .max_num_seqs = server.options.max_num_seqs,
-                                               .residual_tokens = server.options.kv_residual_tokens,
-                                               .num_host_blocks = num_host_blocks(server.options, block)},
-                                              server.options, server.threads);
-  executor->set_op_timing(server.op_timing);
-  warm_up(*executor, server.options, workload);
+  engine::OpenModel model = open(server);
+  const engine::ModelExecutor& executor = *model.executor;
+  model.executor->set_op_timing(server.op_timing);
+  warm_up(model, server.options, workload);
+  engine::ServeCallbacks callbacks;
+  std::optional<engine::MeasuredAloneLatency> alone;
+  if (scenario.slo.slowdown) {
+    alone.emplace(model, server.options, workload);
+    callbacks.alone_latency = [&alone](int prompt, int output) { return alone->latency(prompt, output); };
+  }
   ProgressBar bar;
   int finished = 0;
-  engine::StepSample sample(executor->shape(), server.options, server.most_trace_steps);
+  engine::StepSample sample(executor.shape(), server.options, server.most_trace_steps);
   std::optional<sim::CacheWarmth> warmth;
   if (server.machine != nullptr) warmth.emplace(*server.machine);
   MeasuredServing result;
-  result.served = engine::serve(
-      *executor, server.options, workload, scenario.slo,
-      {.on_finished = [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); },
-       .on_step = [&](const ServedStep& step) { sample.add(step, warmth ? warmth->cold_share(step.begin) : 0); }});
-  result.trace = {engine::trace_header(*executor, "steps of a run that served requests, each once"), sample.steps()};
+  callbacks.on_finished = [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); };
+  callbacks.on_step = [&](const ServedStep& step) { sample.add(step, warmth ? warmth->cold_share(step.begin) : 0); };
+  result.served = engine::serve(model, server.options, workload, scenario.slo, callbacks);
+  result.trace = {engine::trace_header(executor, "steps of a run that served requests, each once"), sample.steps()};
   return result;
 }
 

@@ -24,6 +24,7 @@ struct MeasuredServer {
   engine::OpTiming op_timing = engine::OpTiming::off;  // on: the trace knows the ops, and steps are a little slower
   const sim::Machine* machine = nullptr;               // this one, known: then the trace says how cold its caches were
   std::size_t most_trace_steps = 1000;                 // all of them in order, or that many drawn from more
+  std::string speculative_model{};  // options.speculative_config's draft model or heads: their folder, or a name
 };
 
 struct MeasuredServing {

@@ -129,7 +129,6 @@ sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machi
 }
 
 void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy) {
-  if (scenario.slo.slowdown) throw InputError("--measure", "does not run every request alone; leave slo.slowdown out");
   if (scenario.deployment.devices() != 1)
     throw InputError("--measure", "runs one engine on one machine; leave several devices out");
   if (server.options.speculative_config.enabled())

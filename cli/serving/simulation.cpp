@@ -7,7 +7,6 @@
 
 #include "cli/output/axis_title.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/output/speculation_report.hpp"
 #include "cli/scenario/objective.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
@@ -138,6 +137,10 @@ std::optional<std::size_t> best(const std::vector<Simulation>& all, const config
   return found;
 }
 
+DraftFigures drafts_of(const sim::ServingRun& run) {
+  return {.counts = run.drafts, .drafting = run.drafting, .verifying = run.busy - run.drafting};
+}
+
 std::string label(const Simulation& simulation) {
   std::string text = simulation.machine;
   for (const auto& [key, value] : simulation.choices) text += ", " + axis_title(key) + " " + value;
@@ -159,10 +162,7 @@ Json to_json(const Simulation& simulation) {
   json["steps"] = run.num_steps;
   json["busy_seconds"] = run.busy.value();
   json["preemptions"] = run.num_preemptions;
-  if (run.drafts.num_drafts > 0) {
-    json["speculation"] = drafts_json(run.drafts);
-    json["speculation"]["drafting_seconds"] = run.drafting.value();
-  }
+  if (run.drafts.num_drafts > 0) json["speculation"] = draft_json(drafts_of(run));
   if (run.swaps.preemptions > 0)
     json["swaps"] = {{"preemptions", run.swaps.preemptions},
                      {"bytes_out", run.swapped_out.value()},

@@ -51,6 +51,8 @@ class GpuExecutor final : public ModelExecutor {
   StepResult run(const StepPlan& plan) override;
 
   [[nodiscard]] std::span<const float> logits(int row) const override;
+  void copy_last_hidden(std::span<const int> rows, std::span<float> out) const override;
+  [[nodiscard]] std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) override;
   [[nodiscard]] const ModelShape& shape() const override { return shape_; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
   [[nodiscard]] ExpertHistogram take_expert_histogram() override { return routing_.take_histogram(); }

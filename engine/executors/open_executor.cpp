@@ -9,6 +9,7 @@
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/executors/gpu_requirements.hpp"
+#include "engine/executors/thread_shortage.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/gpu/open_device.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
@@ -52,13 +53,19 @@ OpenDevice open_device(const DeviceChoice& choice) {
     case DeviceKind::cpu:
       break;
     case DeviceKind::host_gpu:
-      return {choice, kernels::gpu::open_host_device({})};
+      return {.choice = choice, .gpu = kernels::gpu::open_host_device({})};
     case DeviceKind::hip:
-      return {choice, kernels::gpu::open_hip_device(choice.index)};
+      return {.choice = choice, .gpu = kernels::gpu::open_hip_device(choice.index)};
     case DeviceKind::cuda:
-      return {choice, kernels::gpu::open_cuda_device(choice.index)};
+      return {.choice = choice, .gpu = kernels::gpu::open_cuda_device(choice.index)};
   }
-  return {choice, nullptr};
+  return {.choice = choice, .gpu = nullptr};
+}
+
+void share_threads(OpenDevice& device, int num_threads) {
+  if (device.gpu != nullptr) return;
+  device.threads = std::make_shared<kernels::cpu::ThreadPool>(num_threads);
+  report_threads(device.threads->num_threads(), num_threads);
 }
 
 Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options) {
@@ -87,6 +94,7 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {
 std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,
                                              const KvCacheOptions& kv_cache, const EngineOptions& options,
                                              int num_threads) {
+  if (device.threads != nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, device.threads);
   if (device.gpu == nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, num_threads);
   return std::make_unique<GpuExecutor>(device.gpu, weights, kv_cache,
                                        GpuExecutorOptions{.activation_dtype = options.activation_dtype,

@@ -7,6 +7,7 @@
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "lower/dculab_gpu/step_buffers.hpp"
 #include "lower/kernel_library.hpp"
+#include "sim/hardware/process_share.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -85,7 +86,7 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   result.weights =
       weight_footprint(model, options.weights) + absorbed_copies(machine, model, options.weights) + draft.weights;
   result.activations = activation_footprint(model, options) + draft.activations;
-  const Bytes usable = machine.dram().size * options.gpu_memory_utilization;
+  const Bytes usable = machine.dram().size * options.gpu_memory_utilization / processes_of(machine, model);
   if (is_kivi(options.kv_cache_dtype))
     result.residuals =
         kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;

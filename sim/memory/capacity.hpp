@@ -16,7 +16,7 @@
 //                 of drafted tokens too
 //
 // The last block of a sequence is held whole: block rounding. As vLLM's determine_num_available_blocks, with the
-// activations counted instead of profiled.
+// activations counted instead of profiled. Processes that share a CPU machine have as much of its memory each.
 #pragma once
 
 #include <cstdint>

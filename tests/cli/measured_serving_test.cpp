@@ -46,7 +46,6 @@ TEST_CASE("what a scenario says itself is refused beside it, and what is of scen
   check_refused(with(bench, {"--model", "dculab-tiny"}), {"--model", "--set KEY=VALUE"});
   check_refused(with(bench, {"--block-size", "16"}), {"--block-size"});
   check_refused(with(bench, {"--set", "deployment={data_parallel_size: 2}"}), {"deployment", "one device"});
-  check_refused(with(bench, {"--set", "slo={slowdown: 1.5}"}), {"slo.slowdown"});
   check_refused(with(bench, {"--set", "sweep={machine: [z100, k100]}"}), {"sweep.machine", "this machine"});
   check_refused({"bench", "--workload", "quickstart"}, {"workload", "no requests"});
   check_refused({"bench"}, {"--model", "is missing"});

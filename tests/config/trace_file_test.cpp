@@ -256,35 +256,23 @@ TEST_CASE("what was evicted and what was not written is kept, with the policy") 
   CHECK(slices[4].num_unwritten_tokens == 5);
 }
 
-TEST_CASE("what was drafted, and what of it was accepted, is kept") {
+TEST_CASE("what became of drafts is kept, and nothing is written of steps without any") {
   Trace trace = small_trace();
-  TraceStep& step = trace.steps[0];
-  leave_out_ops(step);
-  SequenceSlice& decode = step.batch.sequences.back();
-  decode.phase = Phase::decode;
-  decode.num_new_tokens = 4;
-  decode.num_logits = 4;
-  decode.num_draft_tokens = 3;
-  decode.num_tree_tokens = 4;
-  step.drafts = {.by_depth = {{10, 7}, {7, 2}},
-                 .by_rank = {{17, 8}, {9, 1}},
-                 .num_drafts = 10,
-                 .num_draft_tokens = 30,
-                 .num_accepted_tokens = 9};
-  step.drafting = Seconds(0.25);
+  CHECK_THAT(trace_json_lines(trace), !ContainsSubstring("draft"));
+  DraftTree tree;
+  tree.nodes = {{.token = 1}, {.token = 2, .rank = 1}, {.token = 3, .parent = 1}};
+  trace.steps[1].drafts.add(tree, {.tokens = {2, 9}, .path = {1}});
+  trace.steps[1].drafts.add(tree, {.tokens = {1, 4}, .path = {0}});
+  trace.steps[1].drafting = Seconds(0.25);
   const std::string text = trace_json_lines(trace);
-  const Trace read = read_trace("trace.jsonl", text);
-  CHECK(read.steps[0].drafts == step.drafts);
-  CHECK(read.steps[0].drafting == step.drafting);
-  CHECK(read.steps[0].batch.sequences.back().num_draft_tokens == 3);
-  CHECK(read.steps[0].batch.sequences.back().num_tree_tokens == 4);
-  CHECK(read.steps[1].drafts == DraftCounts());
-  const auto changed_to = [&text](const std::string& from, const std::string& to) {
-    std::string other = text;
-    return other.replace(other.find(from), from.size(), to);
-  };
-  CHECK_THAT(refusal(changed_to("[10,7]", "[10,11]")), ContainsSubstring("t.jsonl:2"));
-  CHECK_THAT(refusal(changed_to("[10,7]", "[10]")), ContainsSubstring("must be a list of [tested, accepted]"));
+  CHECK_THAT(text, ContainsSubstring(R"("by_position":[[2,2],[1,0]],"by_rank":[[3,1],[1,1]])"));
+  const Trace read = read_trace("t.jsonl", text);
+  CHECK(read.steps[0].drafts == DraftCounts());
+  CHECK(read.steps[1].drafts == trace.steps[1].drafts);
+  CHECK(read.steps[1].drafting == Seconds(0.25));
+  std::string wrong = text;
+  wrong.replace(wrong.find("[2,2]"), 5, "[2,3]");
+  CHECK_THAT(refusal(wrong), ContainsSubstring("by_position: must be pairs of [tested, accepted]"));
 }
 
 TEST_CASE("what was guessed is kept, and steps without guesses do not mention it") {

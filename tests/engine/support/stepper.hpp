@@ -10,6 +10,7 @@
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
+#include "engine/parallel/ranked_executor.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -24,6 +25,7 @@ struct StepperOptions {
   ActivationMode activations = ActivationMode::exact;
   LatentForm prefill_latents = EngineOptions().prefill_latents, decode_latents = EngineOptions().decode_latents;
   Bytes expanded_kv = KvCacheOptions().expanded_kv;  // CPU only
+  Division division{};                               // likewise
   // GPU only:
   Dtype activation_dtype = Dtype::f32;
   GpuStepLimits limits{.max_num_batched_tokens = 128, .max_num_seqs = 8};
@@ -44,7 +46,8 @@ class Stepper {
  public:
   // On the CPU.
   explicit Stepper(ModelWeights weights, StepperOptions options = {}) : Stepper(weights.shape, options) {
-    executor_ = std::make_unique<CpuExecutor>(std::move(weights), kv_cache(options), options.num_threads);
+    executor_ = make_divided_executor({}, std::move(weights), kv_cache(options), engine_, options.num_threads,
+                                      options.division);
   }
 
   // With the GPU kernels.
@@ -76,7 +79,7 @@ class Stepper {
       computed += count;
       batch.block_tables.push_back(blocks_for(feed.sequence, computed));
     }
-    return plan_step(executor_->shape(), engine_, std::move(batch));
+    return plan_step(executor_->planned_model(), engine_, std::move(batch));
   }
 
   // The logits after the last tokens of each feed.
