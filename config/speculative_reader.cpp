@@ -9,10 +9,11 @@
 namespace dculab::config {
 namespace {
 
-constexpr auto kSpeculativeMethods = std::to_array<Choice<SpeculativeMethod>>({{"draft_model", SpeculativeMethod::draft_model},
-                                                                    {"ngram", SpeculativeMethod::ngram},
-                                                                    {"medusa", SpeculativeMethod::medusa},
-                                                                    {"mtp", SpeculativeMethod::mtp}});
+constexpr auto kSpeculativeMethods =
+    std::to_array<Choice<SpeculativeMethod>>({{"draft_model", SpeculativeMethod::draft_model},
+                                              {"ngram", SpeculativeMethod::ngram},
+                                              {"medusa", SpeculativeMethod::medusa},
+                                              {"mtp", SpeculativeMethod::mtp}});
 constexpr auto kRejectionMethods =
     std::to_array<Choice<RejectionSampleMethod>>({{"strict", RejectionSampleMethod::strict},
                                                   {"typical", RejectionSampleMethod::typical},
@@ -121,7 +122,8 @@ void check_speculation(MapReader& reader, const SpeculativeConfig& config, const
   if (needs_model && !has_model)
     reader.complain(*reader.node(), reader.path_to("model") + ": missing; name the model that drafts");
   if (!needs_model && has_model)
-    reader.complain(*reader.optional("model"), reader.path_to("model") + ": method " + std::string(name(config.method)) +
+    reader.complain(*reader.optional("model"), reader.path_to("model") + ": method " +
+                                                   std::string(name(config.method)) +
                                                    " drafts without a model of its own; remove it");
   for (const std::string& problem : problems(config))
     reader.complain(*reader.node(), reader.path() + ": " + problem);

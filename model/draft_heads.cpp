@@ -70,7 +70,9 @@ void plan_medusa_heads_into(StepPlan& plan, const ModelShape& model, const Engin
                        Stage::after_layers));
     if (model.tensor_parallel_size > 1)
       plan.ops.push_back(outside_layers(
-          plan_collective(OpKind::all_gather, "logits_all_gather", sizes, rows, model.vocab_size),
+          plan_collective(OpKind::all_gather,
+                          {.name = "logits_all_gather", .input = Buffer::logits, .output = Buffer::logits}, sizes, rows,
+                          model.vocab_size),
           Stage::after_layers));
   }
 }

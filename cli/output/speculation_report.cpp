@@ -86,8 +86,8 @@ Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& dr
     row.emplace_back(outcome.fits ? "yes" : "no");
   }
   table.notes.emplace_back(
-      "Speed-up: tokens a step * plain step / (verifying + drafting). Tokens a step, the model's own among them, follow "
-      "from the acceptance, which is given.");
+      "Speed-up: tokens a step * plain step / (verifying + drafting). Tokens a step, the model's own among them, "
+      "follow from the acceptance, which is given.");
   return table;
 }
 
@@ -145,7 +145,8 @@ Table reported_drafts_table(const std::string& title, const std::vector<Reported
                           draft.reported ? times_cell(*draft.reported) : Cell("")});
   table.notes.emplace_back(
       "A draft step: over a plain step of the model. Closed form: (1 - a^(g+1)) / (1 - a) / (g c + 1), which takes a "
-      "step that verifies to last as long as a plain one. Simulated: TPOT of served requests, without drafts over with.");
+      "step that verifies to last as long as a plain one. Simulated: TPOT of served requests, without drafts over "
+      "with.");
   return table;
 }
 

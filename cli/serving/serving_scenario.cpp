@@ -108,7 +108,8 @@ sim::SimulatedServer describe_server(const config::Scenario& scenario, const Mod
     throw InputError(scenario.file,
                      "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
   if (scenario.slo.slowdown && options.speculative_config.enabled())
-    throw InputError(scenario.file, "slo.slowdown: what a request takes alone is known without speculative_config only");
+    throw InputError(scenario.file,
+                     "slo.slowdown: what a request takes alone is known without speculative_config only");
   return {.machine = std::move(machine),
           .model = model,
           .options = options,
