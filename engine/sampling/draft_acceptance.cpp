@@ -16,19 +16,6 @@ bool normalise(std::vector<double>& weights) {
   return true;
 }
 
-// The token at the share `uniform` of all weight.
-TokenId draw_from(std::span<const double> probabilities, double uniform) {
-  double rest = uniform;
-  TokenId last = 0;
-  for (std::size_t token = 0; token < probabilities.size(); ++token) {
-    if (probabilities[token] <= 0) continue;
-    last = static_cast<TokenId>(token);
-    rest -= probabilities[token];
-    if (rest < 0) break;
-  }
-  return last;
-}
-
 double entropy_of(std::span<const double> probabilities) {
   double entropy = 0;
   for (const double probability : probabilities)

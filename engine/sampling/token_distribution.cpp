@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <limits>
 
 #include "core/error.hpp"
@@ -12,6 +13,18 @@ void require_finite(std::span<const float> logits) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   if (!std::ranges::all_of(logits, [](float logit) { return std::abs(logit) <= kLargest; }))
     throw InputError(kPredictionsNotFinite);
+}
+
+TokenId draw_from(std::span<const double> weights, double uniform) {
+  double rest = uniform * std::accumulate(weights.begin(), weights.end(), 0.0);
+  TokenId last = -1;
+  for (std::size_t token = 0; token < weights.size(); ++token) {
+    if (weights[token] <= 0) continue;
+    last = static_cast<TokenId>(token);
+    rest -= weights[token];
+    if (rest < 0) break;
+  }
+  return last;
 }
 
 TokenId likeliest(std::span<const float> logits) {

@@ -19,6 +19,9 @@ void require_finite(std::span<const float> logits);
 // The likeliest token, the first among equals.
 [[nodiscard]] TokenId likeliest(std::span<const float> logits);
 
+// The token at the share `uniform` of all weight, 0 <= uniform < 1; -1 where no token has any. [vocab_size]
+[[nodiscard]] TokenId draw_from(std::span<const double> weights, double uniform);
+
 // The tokens that can be drawn, with weights. Temperature is applied first, then top_k, then top_p, as in Hugging Face
 // transformers; among equal logits the lower token id comes first. Keeps its memory from row to row.
 class TokenDistribution {

@@ -6,22 +6,6 @@
 #include "engine/sampling/sampler.hpp"
 
 namespace dculab::engine {
-namespace {
-
-// The token at the share `uniform` of the weights that are left; -1 where nothing is.
-TokenId draw_from(std::span<const double> weights, double uniform) {
-  double rest = uniform * std::accumulate(weights.begin(), weights.end(), 0.0);
-  TokenId last = -1;
-  for (std::size_t token = 0; token < weights.size(); ++token) {
-    if (weights[token] <= 0) continue;
-    last = static_cast<TokenId>(token);
-    rest -= weights[token];
-    if (rest < 0) break;
-  }
-  return last;
-}
-
-}  // namespace
 
 int Guesses::add(DraftTree& tree, int parent, std::span<const int> ranks, std::span<const float> logits,
                  const SamplingParams& params, std::uint64_t position) {
