@@ -1,7 +1,6 @@
 #include "sim/speculation/acceptance.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dculab::sim {
 namespace {
@@ -85,8 +84,10 @@ double expected_tokens(const Acceptance& acceptance, const DraftShape& shape) {
 }
 
 double expected_tokens_of_chain(double rate, int num_tokens) {
-  if (rate >= 1) return num_tokens + 1.0;
-  return (1 - std::pow(rate, num_tokens + 1)) / (1 - rate);
+  // The sum, not the quotient that it equals, which loses digits near 1.
+  double tokens = 1;
+  for (int depth = 0; depth < num_tokens; ++depth) tokens = 1 + rate * tokens;
+  return tokens;
 }
 
 double lecture_speed_up(double rate, int num_tokens, double cost) {
