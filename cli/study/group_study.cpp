@@ -198,8 +198,8 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
   return table;
 }
 
-[[nodiscard]] Json to_json(const MachineChoices& choices, const study::AccuracyCurve& curve,
-                           const config::AccuracyChoice& accuracy) {
+[[nodiscard]] Json verdict_json(const MachineChoices& choices, const study::AccuracyCurve& curve,
+                                const config::AccuracyChoice& accuracy) {
   Json json{{"machine", choices.machine}, {"points", Json::array()}};
   for (std::size_t index = 0; index < choices.costs.size(); ++index) {
     Json point = cli::to_json(choices.costs[index]);
@@ -246,7 +246,7 @@ void study_group_size(const config::Scenario& scenario, const std::vector<sim::M
   report.json["machines"] = Json::array();
   for (std::size_t index = 0; index < all.size(); ++index) {
     report.tables.push_back(machine_table(all[index], curve, accuracy));
-    Json json = to_json(all[index], curve, accuracy);
+    Json json = verdict_json(all[index], curve, accuracy);
     json["leans_on"] = add_leanings(machines[index], recipes_of(all[index]), report);
     report.json["machines"].push_back(std::move(json));
   }

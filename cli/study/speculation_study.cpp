@@ -23,7 +23,7 @@ constexpr const char* kTree = "engine.speculative_config.speculative_token_tree"
 constexpr const char* kBatch = "workload.batch";
 
 // A point of the sweep with what its answer follows from.
-struct AskedDraft {
+struct DraftPoint {
   std::vector<config::Override> choices;
   study::DraftQuestion question;
   DraftShape shape;
@@ -58,14 +58,14 @@ struct AskedDraft {
   return *std::move(question);
 }
 
-[[nodiscard]] AskedDraft asked_of(const config::SweepPoint& point, const std::string& machine) {
-  AskedDraft asked{.choices = point.choices, .question = question_of(point.scenario, machine), .shape = {}};
+[[nodiscard]] DraftPoint draft_point(const config::SweepPoint& point, const std::string& machine) {
+  DraftPoint asked{.choices = point.choices, .question = question_of(point.scenario, machine), .shape = {}};
   asked.shape = asked.question.options.speculative_config.shape;
   asked.batch = batch_of(point.scenario, asked.question.options);
   return asked;
 }
 
-[[nodiscard]] std::vector<config::Override> others_of(const AskedDraft& asked) {
+[[nodiscard]] std::vector<config::Override> others_of(const DraftPoint& asked) {
   std::vector<config::Override> others = asked.choices;
   std::erase_if(others, [](const auto& choice) {
     return choice.first == kTokens || choice.first == kTree || choice.first == kBatch;
@@ -79,7 +79,7 @@ template <class T, class V>
 }
 
 // Of the points of one group, whose answers are `outcomes`.
-[[nodiscard]] DraftAdvice advise(const std::vector<const AskedDraft*>& asked,
+[[nodiscard]] DraftAdvice advise(const std::vector<const DraftPoint*>& asked,
                                  const std::vector<study::DraftOutcome>& outcomes) {
   DraftAdvice advice{.others = others_of(*asked.front()), .batches = {}, .shapes = {}};
   std::vector<int> batches;
@@ -101,14 +101,14 @@ template <class T, class V>
   return advice;
 }
 
-[[nodiscard]] std::vector<DraftAdvice> advise_all(const std::vector<AskedDraft>& asked,
+[[nodiscard]] std::vector<DraftAdvice> advise_all(const std::vector<DraftPoint>& asked,
                                                   const std::vector<StudiedDraft>& studied) {
   std::vector<std::vector<config::Override>> groups;
   std::vector<DraftAdvice> advice;
-  for (const AskedDraft& each : asked)
+  for (const DraftPoint& each : asked)
     if (!contains(groups, others_of(each))) groups.push_back(others_of(each));
   for (const std::vector<config::Override>& group : groups) {
-    std::vector<const AskedDraft*> of_group;
+    std::vector<const DraftPoint*> of_group;
     std::vector<study::DraftOutcome> outcomes;
     for (std::size_t index = 0; index < asked.size(); ++index) {
       if (others_of(asked[index]) != group) continue;
@@ -140,10 +140,10 @@ template <class T, class V>
 }
 
 void study_sweep(const config::Scenario& scenario, const std::string& name, Report& report) {
-  std::vector<AskedDraft> asked;
+  std::vector<DraftPoint> asked;
   std::vector<StudiedDraft> studied;
   for (const config::SweepPoint& point : config::sweep_points(scenario)) {
-    const AskedDraft& each = asked.emplace_back(asked_of(point, name));
+    const DraftPoint& each = asked.emplace_back(draft_point(point, name));
     studied.push_back({each.choices, study::judge(each.question, each.shape, each.batch)});
   }
   const std::vector<DraftAdvice> advice = advise_all(asked, studied);
