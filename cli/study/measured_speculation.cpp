@@ -169,7 +169,7 @@ void add_comparison(const std::vector<Compared>& rows, Report& report) {
     errors.push_back(std::abs(each.ratio() - 1));
     Json point{{"choices", Json::object()}};
     for (const auto& [key, value] : each.asked->choices) point["choices"][key] = value;
-    point["predicted"] = to_json(each.predicted);
+    point["predicted"] = cli::to_json(each.predicted);
     point["measured"] = {{"plain_seconds", each.measured.plain.value()},
                          {"verify_seconds", each.measured.verify.value()},
                          {"drafting_seconds", each.measured.drafting.value()},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/sampling/token_distribution.hpp"
+
 namespace dculab::engine {
 namespace {
 
@@ -24,10 +26,6 @@ void log_softmax(std::span<const float> logits, std::span<float> out) {
   const double normalizer = log_sum_exp(logits);
   std::ranges::transform(logits, out.begin(),
                          [normalizer](float logit) { return static_cast<float>(logit - normalizer); });
-}
-
-TokenId likeliest(std::span<const float> logits) {
-  return static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin());
 }
 
 double kl_divergence(std::span<const float> reference, std::span<const float> logits) {

@@ -17,9 +17,6 @@ namespace dculab::engine {
 // log softmax(logits), written to `out` of the same size.
 void log_softmax(std::span<const float> logits, std::span<float> out);
 
-// The likeliest token; the first of equal ones.
-[[nodiscard]] TokenId likeliest(std::span<const float> logits);
-
 // KL(p || q) = sum p (log p - log q) in nats, with log p = `reference` and q = softmax(logits). Summed as
 // p (log p - log q) - p + q, which is the same where p sums to 1 and never negative where log p is rounded to F32.
 [[nodiscard]] double kl_divergence(std::span<const float> reference, std::span<const float> logits);

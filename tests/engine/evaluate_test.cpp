@@ -11,6 +11,7 @@
 #include "engine/evaluate/choice_evaluation.hpp"
 #include "engine/evaluate/decode_speed.hpp"
 #include "engine/evaluate/text_evaluation.hpp"
+#include "engine/sampling/token_distribution.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::engine {
