@@ -260,10 +260,7 @@ std::string vllm_options(const study::Recommendation& result) {
   const std::string at = " with " + std::to_string(result.served.batch) + " at a time";
   const study::DraftCandidates& drafts = *result.drafts;
   const auto best = study::best_draft(drafts.outcomes);
-  const std::string pays = !drafts.break_even       ? "at any batch up to " + std::to_string(study::kLargestBreakEven)
-                           : *drafts.break_even == 0 ? std::string("at no batch")
-                                                     : "up to a batch of " + std::to_string(*drafts.break_even);
-  const std::string asked = "; the scenario's own draft pays " + pays;
+  const std::string asked = "; break-even batch of the scenario's own draft: " + break_even_text(drafts.break_even);
   if (!best) return "→ no drafts: they do not pay" + at + asked;
   const study::DraftOutcome& draft = drafts.outcomes[*best];
   return "→ num_speculative_tokens " + shape_text(draft.shape) + at + ": speed-up " + number(draft.speed_up) +

@@ -66,6 +66,11 @@ std::string shape_text(const DraftShape& shape) {
   return std::to_string(shape.num_tokens()) + " in " + std::to_string(shape.depth()) + " levels";
 }
 
+std::string break_even_text(const study::BreakEven& pays) {
+  if (pays.batch == 0) return "pays at none";
+  return std::to_string(pays.batch) + (pays.is_all ? ", all that fit" : "");
+}
+
 Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& drafts) {
   Table table;
   table.title = title;
@@ -125,8 +130,7 @@ Table break_even_table(const std::vector<DraftAdvice>& advice) {
     for (const DraftAdvice::OfShape& of_shape : each.shapes) {
       std::vector<Cell> row = other_cells(each);
       row.emplace_back(shape_text(of_shape.shape));
-      row.emplace_back(of_shape.break_even ? std::to_string(*of_shape.break_even)
-                                           : "above " + std::to_string(study::kLargestBreakEven));
+      row.emplace_back(break_even_text(of_shape.break_even), of_shape.break_even.batch);
       table.rows.push_back(std::move(row));
     }
   return table;
@@ -172,7 +176,8 @@ Json to_json(const DraftAdvice& advice) {
   }
   for (const DraftAdvice::OfShape& of_shape : advice.shapes)
     json["drafts"].push_back({{"draft", shape_text(of_shape.shape)},
-                              {"break_even_batch", of_shape.break_even ? Json(*of_shape.break_even) : Json(nullptr)}});
+                              {"break_even_batch", of_shape.break_even.batch},
+                              {"pays_at_all", of_shape.break_even.is_all}});
   return json;
 }
 

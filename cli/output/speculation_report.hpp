@@ -28,7 +28,7 @@ struct DraftAdvice {
   std::vector<OfBatch> batches;
   struct OfShape {
     DraftShape shape;
-    std::optional<int> break_even;  // 0: pays at no batch; nothing: at the largest too
+    study::BreakEven break_even;
   };
   std::vector<OfShape> shapes;
 };
@@ -49,6 +49,8 @@ struct ReportedDraft {
 
 [[nodiscard]] Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& drafts);
 [[nodiscard]] Table advice_table(const std::vector<DraftAdvice>& advice);
+// "105", "88, all that fit" or "pays at none".
+[[nodiscard]] std::string break_even_text(const study::BreakEven& pays);
 [[nodiscard]] Table break_even_table(const std::vector<DraftAdvice>& advice);
 [[nodiscard]] Table reported_drafts_table(const std::string& title, const std::vector<ReportedDraft>& drafts);
 

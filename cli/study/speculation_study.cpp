@@ -89,7 +89,7 @@ template <class T, class V>
     if (contains(shapes, asked[index]->shape)) continue;
     shapes.push_back(asked[index]->shape);
     advice.shapes.push_back(
-        {asked[index]->shape, study::break_even_batch(asked[index]->question, asked[index]->shape)});
+        {asked[index]->shape, study::break_even(asked[index]->question, asked[index]->shape)});
   }
   for (const int batch : batches) {
     std::vector<study::DraftOutcome> of_batch;

@@ -64,10 +64,11 @@ struct Round {
   return sim::spread(question.machine, features, [&times](const sim::Machine&) { return times.verify; }).factor;
 }
 
-[[nodiscard]] bool has_room(const DraftQuestion& question, const sim::DraftWork& work, const EngineOptions& options,
-                            int batch) {
+// Sequences that fit with the drafter.
+[[nodiscard]] std::int64_t room(const DraftQuestion& question, const sim::DraftWork& work,
+                                const EngineOptions& options) {
   const int longest = question.context + options.speculative_config.shape.num_tokens();
-  return sim::capacity(question.machine, question.part, options, longest, work.memory()).max_sequences >= batch;
+  return sim::capacity(question.machine, question.part, options, longest, work.memory()).max_sequences;
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ DraftOutcome judge(const DraftQuestion& question, const DraftShape& shape, int b
                        .tokens = sim::expected_tokens(question.speculation.acceptance, shape),
                        .times = measured};
   outcome.speed_up = outcome.low = outcome.high = speed_up_of(outcome.tokens, measured);
-  outcome.fits = has_room(question, work, options, batch);
+  outcome.fits = room(question, work, options) >= batch;
   return outcome;
 }
 
@@ -121,12 +122,17 @@ sim::DraftMemory draft_memory(const DraftQuestion& question) {
       .memory();
 }
 
-std::optional<int> break_even_batch(const DraftQuestion& question, const DraftShape& shape) {
+BreakEven break_even(const DraftQuestion& question, const DraftShape& shape) {
+  const EngineOptions options = with_shape(question.options, shape);
+  const sim::DraftWork work(question.machine, question.model, options, question.devices, question.speculation);
+  const int most = static_cast<int>(std::min<std::int64_t>(room(question, work, options), kLargestBreakEven));
   const double tokens = sim::expected_tokens(question.speculation.acceptance, shape);
-  const auto pays = [&](int batch) { return speed_up_of(tokens, priced_times(question, shape, batch)) > 1; };
-  if (!pays(1)) return 0;
-  const std::optional<int> above = sim::nearest_flips(1, 1, kLargestBreakEven, pays).above;
-  return above ? std::optional(*above - 1) : std::nullopt;
+  const auto pays = [&](int batch) {
+    return speed_up_of(tokens, price_round(question.machine, work, plan_round(question, work, shape, batch))) > 1;
+  };
+  if (most < 1 || !pays(1)) return {};
+  const std::optional<int> above = sim::nearest_flips(1, 1, most, pays).above;
+  return {.batch = above ? *above - 1 : most, .is_all = !above};
 }
 
 std::optional<std::size_t> best_draft(std::span<const DraftOutcome> outcomes) {
@@ -149,7 +155,7 @@ DraftCandidates judge_candidates(const DraftQuestion& question, int batch) {
   for (int tokens = 1; tokens <= kMostDrafted; ++tokens)
     candidates.outcomes.push_back(judge(question, chain_shape(tokens), batch));
   if (!own.is_chain()) candidates.outcomes.push_back(judge(question, own, batch));
-  candidates.break_even = break_even_batch(question, own);
+  candidates.break_even = break_even(question, own);
   return candidates;
 }
 

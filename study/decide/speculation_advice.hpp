@@ -60,10 +60,15 @@ struct DraftOutcome {
 // Of the drafter on a device.
 [[nodiscard]] sim::DraftMemory draft_memory(const DraftQuestion& question);
 
-// The largest batch up to which drafts of that shape pay, of kLargestBreakEven; 0 where they pay at none, and nothing
-// where they still do at that.
+// Up to which batch drafts of a shape pay, of those that fit in memory with the drafter, and at most kLargestBreakEven.
 inline constexpr int kLargestBreakEven = 4096;
-[[nodiscard]] std::optional<int> break_even_batch(const DraftQuestion& question, const DraftShape& shape);
+struct BreakEven {
+  int batch = 0;       // 0: they pay at none
+  bool is_all = false;  // they pay at all that fit
+
+  friend bool operator==(const BreakEven&, const BreakEven&) = default;
+};
+[[nodiscard]] BreakEven break_even(const DraftQuestion& question, const DraftShape& shape);
 
 // The best of `outcomes`, an index: of those that are within kAlikeSpeedUp of the largest speed-up the one with the
 // fewest drafted tokens; nothing where none is above 1. Those that do not fit come last.
@@ -73,7 +78,7 @@ inline constexpr double kAlikeSpeedUp = 0.005;
 // Chains of 1 to 8 tokens, and the question's own draft where it is a tree.
 struct DraftCandidates {
   std::vector<DraftOutcome> outcomes;
-  std::optional<int> break_even;  // of the question's own draft
+  BreakEven break_even{};  // of the question's own draft
 };
 [[nodiscard]] DraftCandidates judge_candidates(const DraftQuestion& question, int batch);
 

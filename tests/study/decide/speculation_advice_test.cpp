@@ -64,14 +64,16 @@ TEST_CASE("a large batch leaves less for drafts to gain, and fewer tokens to dra
 
 TEST_CASE("drafts pay up to the break-even batch, and not beyond") {
   const DraftQuestion question = by_a_model();
-  const std::optional<int> most = break_even_batch(question, chain_shape(4));
-  REQUIRE(most.has_value());
-  REQUIRE(*most > 0);
-  CHECK(judge(question, chain_shape(4), *most).speed_up > 1);
-  CHECK(judge(question, chain_shape(4), *most + 1).speed_up <= 1);
+  const BreakEven most = break_even(question, chain_shape(4));
+  REQUIRE(most.batch > 0);
+  const DraftOutcome there = judge(question, chain_shape(4), most.batch);
+  const DraftOutcome beyond = judge(question, chain_shape(4), most.batch + 1);
+  CHECK(there.speed_up > 1);
+  CHECK(there.fits);
+  CHECK((most.is_all ? !beyond.fits : beyond.speed_up <= 1));
   DraftQuestion never = question;
   never.speculation.acceptance.by_depth = {0.01};
-  CHECK(break_even_batch(never, chain_shape(4)) == 0);
+  CHECK(break_even(never, chain_shape(4)) == BreakEven{});
 }
 
 TEST_CASE("of drafts that are alike the one with the fewest tokens is best, and none that does not pay") {
