@@ -176,15 +176,15 @@ std::size_t most_kept_bytes(const MedusaConfig& config, std::size_t hidden) {
 DraftShape read_tree(const JsonFields& fields) {
   const int num_heads = count_of(fields, "num_heads", kDefaultHeads, kMostHeads);
   if (!fields.has("speculative_token_tree")) return chain_shape(num_heads);
+  constexpr const char* kTree = "speculative_token_tree";
   DraftShape shape;
   try {
-    shape = parse_draft_shape(fields.text("speculative_token_tree", ""));
+    shape = parse_draft_shape(fields.text(kTree, ""));
   } catch (const InputError& error) {
-    fields.refuse("speculative_token_tree", error.what());
+    throw InputError(fields.file(), fields.line_of(kTree).value_or(1), error.what());
   }
-  if (shape.nodes.empty() || shape.depth() > num_heads)
-    fields.refuse("speculative_token_tree", "must have 1 to " + std::to_string(num_heads) +
-                                                " levels, as there are heads");
+  if (shape.depth() > num_heads)
+    fields.refuse(kTree, "must have at most " + std::to_string(num_heads) + " levels, as there are heads");
   return shape;
 }
 

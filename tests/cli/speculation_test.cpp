@@ -132,7 +132,7 @@ TEST_CASE("options of speculation that contradict each other are refused") {
   refused({"--prompt-lookup", "--kv-cache-dtype", "kivi4"}, {"speculative_config"});
   refused(joined(kHeads, {kDraft}), {"--medusa", "--speculative-model"});
   refused(joined(kHeads, {{"--num-speculative-tokens", "5"}}), {"5 tokens deep", "4 Medusa heads"});
-  refused({"--medusa", "dculab-tiny"}, {"model_type must be 'medusa', not 'llama'"});
+  refused({"--medusa", "dculab-tiny"}, {"'model_type' must be 'medusa', not 'llama'"});
   refused({"--mtp"}, {"no layer that predicts further tokens"});
   refused({"--mtp", "--speculative-token-tree", "[(0,), (1,)]"}, {"mtp drafts a chain"});
   check_refused({"bench", "--model", "dculab-tiny", "--prompt-lookup"}, {"--workload"});

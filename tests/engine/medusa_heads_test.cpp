@@ -73,7 +73,7 @@ TEST_CASE("Medusa heads on the GPU guess the same", "[medusa][gpu]") {
   const ModelWeights model = small_weights();
   for (const MedusaSizes& sizes : kSizes) {
     MedusaFolder folder(sizes);
-    Stepper stepper(host_gpu(), model);
+    Stepper stepper(host_gpu(), model, {.kv_dtype = Dtype::f16});
     const auto heads = stepper.executor().make_draft_heads(load_medusa_weights(folder.path(), model));
     REQUIRE(heads->num_heads() == sizes.num_heads);
     for (const int rows : {2, 35}) check_guesses(*heads, folder, sizes, rows, 4);  // 35: in two parts
@@ -121,18 +121,21 @@ TEST_CASE("bad Medusa folders are refused with one clear message", "[medusa]") {
     refused({}, [&](const MedusaFolder& folder) { std::ofstream(folder.path() / "config.json") << text; }, because);
   };
   const std::string name = "blocks.1.layers.0.weight";
-  config("{}", "model_type must be 'medusa', not ''");
+  config("{}", "'model_type' must be 'medusa', not ''");
   config(R"({"model_type": "eagle"})", "must be 'medusa', not 'eagle'");
   config(R"({"model_type": "medusa", "hidden_size": 63, "vocab_size": 96})",
-         "hidden_size is 63, but the model has 64: these heads were trained for another model");
-  config(R"({"model_type": "medusa", "hidden_size": 64, "vocab_size": 95})", "vocab_size is 95, but the model has 96");
+         "'hidden_size' is 63, but the model has 64: these heads were trained for another model");
+  config(R"({"model_type": "medusa", "hidden_size": 64, "vocab_size": 95})", "'vocab_size' is 95, but the model has 96");
   config(R"({"model_type": "medusa", "hidden_size": 64, "vocab_size": 96, "num_heads": 64})", "must be from 1 to 63");
   config(R"({"model_type": "medusa", "hidden_size": 64, "vocab_size": 96, "num_heads": 4})",
          "tensor 'blocks.3.layers.0.weight' is missing");
   refused({}, [](const MedusaFolder& folder) { folder.write_config(R"(, "speculative_token_tree": "[(1, 0)]")"); },
           "speculative_token_tree");
   refused({}, [](const MedusaFolder& folder) { folder.write_config(R"(, "speculative_token_tree": "[]")"); },
-          "must have 1 to 3 levels");
+          "config.json:1: speculative_token_tree []: no paths");
+  refused({}, [](const MedusaFolder& folder) {
+    folder.write_config(R"(, "speculative_token_tree": "[(0,), (0, 0), (0, 0, 0), (0, 0, 0, 0)]")");
+  }, "must have at most 3 levels, as there are heads");
   const auto weights = [&](const MedusaSizes& sizes, const std::function<void(MedusaFolder&)>& damage,
                            const std::string& because) {
     refused(sizes, [&](MedusaFolder& folder) { damage(folder), folder.write_weights(); }, because);
@@ -167,7 +170,7 @@ TEST_CASE("Medusa drafts the product of its heads' guesses after the last accept
   const ModelWeights model = small_weights();
   MedusaFolder folder({});
   for (const bool on_gpu : {false, true}) {
-    Stepper stepper = on_gpu ? Stepper(host_gpu(), model) : Stepper(model);
+    Stepper stepper = on_gpu ? Stepper(host_gpu(), model, {.kv_dtype = Dtype::f16}) : Stepper(model);
     const DraftShape shape = parse_draft_shape("[(0,), (1,), (2,), (0, 0), (0, 1), (1, 0), (0, 0, 0)]");
     MedusaDrafter drafter(stepper.executor(), load_medusa_weights(folder.path(), model), shape);
     stepper.step({{0, Phase::prefill, tokens_from(3, 9)}, {1, Phase::prefill, tokens_from(5, 4)}});
@@ -206,7 +209,7 @@ TEST_CASE("Medusa drafts the product of its heads' guesses after the last accept
 
 TEST_CASE("what lm_head read is the same on each device and gives the logits", "[medusa][gpu]") {
   const ModelWeights model = small_weights();
-  Stepper cpu(model), gpu(host_gpu(), model);
+  Stepper cpu(model, {.kv_dtype = Dtype::f16}), gpu(host_gpu(), model, {.kv_dtype = Dtype::f16});
   const std::vector<Feed> feeds{{0, Phase::prefill, tokens_from(3, 9)}, {1, Phase::prefill, tokens_from(5, 4)}};
   const std::vector<Logits> logits = cpu.step(feeds);
   gpu.step(feeds);

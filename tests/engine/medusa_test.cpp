@@ -129,18 +129,20 @@ TEST_CASE("Medusa's typical acceptance takes what is probable, and no more than 
   std::vector<TextRequest> requests = stories(8, 60);
   for (std::size_t index = 0; index < requests.size(); ++index)
     requests[index].sampling = {.temperature = 0.8, .seed = index};
-  const auto accepted_with = [&](RejectionSampleMethod method, double threshold) {
+  const auto accepted_with = [&](RejectionSampleMethod method, double threshold, double alpha) {
     GeneratorOptions options = with_heads(Dtype::f32, 16, read_medusa_shape(kHeads));
     options.engine.speculative_config.rejection_sample_method = method;
     options.engine.speculative_config.posterior_threshold = threshold;
+    options.engine.speculative_config.posterior_alpha = alpha;
     return Generator(kTiny, options).generate(requests).report.drafts.mean_acceptance_length();
   };
-  const double strict = accepted_with(RejectionSampleMethod::strict, 0.09);
-  const double typical = accepted_with(RejectionSampleMethod::typical, 0.09);
+  const double strict = accepted_with(RejectionSampleMethod::strict, 0.09, 0.3);
+  const double typical = accepted_with(RejectionSampleMethod::typical, 0.09, 0.3);
   INFO("strict " << strict << ", typical " << typical);
   CHECK(strict > 1.2);
   CHECK(typical > strict);  // it may choose the likeliest of the guesses that pass
-  CHECK(accepted_with(RejectionSampleMethod::typical, 1.0) < typical);
+  // The less sure the model is, the less probable a token may be: it must beat exp(-entropy) alone.
+  CHECK(accepted_with(RejectionSampleMethod::typical, 1.0, 1.0) < typical);
 }
 
 TEST_CASE("samples of a prompt are drafted for once the model has read their own token", "[medusa]") {

@@ -57,7 +57,7 @@ class Passes {
     batch.token_ids.assign(tokens.begin(), tokens.end());
     computed_ += count;
     std::vector<BlockId> blocks(static_cast<std::size_t>((computed_ + options_.block_size - 1) / options_.block_size));
-    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = 99 - static_cast<BlockId>(i);
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = 199 - static_cast<BlockId>(i);
     batch.block_tables.push_back(blocks);
     layer_.run(plan_step(layer_.shape(), options_, std::move(batch)), hidden);
   }
@@ -84,7 +84,7 @@ TEST_CASE("the MTP layer computes what DeepSeek's does", "[mtp]") {
       tokens.push_back(expected_values<TokenId>("next" + of).front());
 
       MtpLayer layer(load_mtp_weights(kMtpFolder, WeightMemory::huge_pages, weights),
-                     {.num_blocks = 100, .block_size = block_size, .dtype = Dtype::f32},
+                     {.num_blocks = 200, .block_size = block_size, .dtype = Dtype::f32},
                      std::make_shared<kernels::cpu::ThreadPool>(2));
       Passes passes(layer, block_size);
       const std::vector<float> logits = expected_values<float>("logits" + of), own = expected_values<float>("hidden" + of);

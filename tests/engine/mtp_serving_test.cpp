@@ -109,7 +109,7 @@ GeneratorOptions cramped_mtp(GeneratorOptions options, bool swaps) {
     return kv_block_bytes(shape, options.engine.block_size, Dtype::f32) * 1.5 * (tokens / options.engine.block_size);
   };
   options.engine.max_num_batched_tokens = 11;
-  options.kv_cache_memory = bytes(96);
+  options.kv_cache_memory = bytes(200);
   if (swaps) {
     options.engine.preemption_mode = PreemptionMode::swap;
     options.engine.swap_space = bytes(400);
