@@ -106,7 +106,7 @@ TEST_CASE("evaluate judges a model that processes share") {
   const auto loss_with = [&](const Arguments& more) {
     Arguments arguments{"evaluate", "--model", "dculab-tiny", "--text", text, "--decode-steps", "0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_for_json(arguments).at("rows").at(0).at("perplexity").get<double>();
+    return run_for_json(arguments).at("rows").at(0).at("text").at("perplexity").get<double>();
   };
   const double alone = loss_with({});
   CHECK(loss_with({"--tensor-parallel-size", "2"}) == Approx(alone).epsilon(1e-4));
@@ -127,7 +127,9 @@ TEST_CASE("what processes cannot share is refused in one line") {
            "--heavy-hitter-tokens", "16"},
           {"kv_retention heavy_hitters"});
   refused({"--tensor-parallel-size", "0"}, {"--tensor-parallel-size", "at least 1"});
-  check_refused({"study", "measured/processes", "--measure", "--set", "deployment.pipeline_parallel_size=2"},
+  const Folder folder;
+  check_refused({"study", "measured/processes", "--measure", "--host", folder.write("cpu.yaml", linked_cpu()), "--set",
+                 "deployment.pipeline_parallel_size=2"},
                 {"pipeline"});
 }
 
