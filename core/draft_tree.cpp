@@ -200,8 +200,10 @@ std::string to_string(const DraftShape& shape) {
   for (int node = 0; node < shape.num_tokens(); ++node) {
     const Path path = path_of(shape, node);
     text += node > 0 ? ", (" : "(";
-    for (std::size_t level = 0; level < path.size(); ++level)
-      text += (level > 0 ? " " : "") + std::to_string(path[level]) + (level + 1 < path.size() ? "," : "");
+    for (std::size_t level = 0; level < path.size(); ++level) {
+      text += level > 0 ? " " : "";
+      text += std::to_string(path[level]) + (level + 1 < path.size() ? "," : "");
+    }
     text += path.size() == 1 ? ",)" : ")";
   }
   return text + "]";
