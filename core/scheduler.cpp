@@ -23,7 +23,7 @@ Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits
     : options_(options),
       limits_(limits),
       contents_(contents),
-      pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options)),
+      pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options), options.prefix_eviction),
       host_pool_(limits.num_host_blocks, options.block_size) {}
 
 void Scheduler::submit(Request request) { waiting_.push_back(std::make_unique<Sequence>(std::move(request))); }
@@ -69,6 +69,7 @@ void Scheduler::schedule_running_prefills() {
     if (!reserve(*sequence, sequence->num_tokens_in_cache() + chunk))
       throw std::logic_error("scheduler: a running prefill has lost its blocks");
     add(prefills_, *sequence, chunk, evicted);
+    publish_chunk(*sequence, chunk);
   }
 }
 
@@ -91,6 +92,10 @@ void Scheduler::admit() {
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
     add(received ? decodes_ : prefills_, sequence, chunk, 0);
+    publish_chunk(sequence, chunk);
+    // A preempted sequence that finds its own blocks again is no second user.
+    if (sequence.num_preemptions == 0)
+      pool_.count_uses(sequence.block_table, pool_.blocks_for(sequence.num_shared_tokens));
     if (joins && ++batch_.num_members == options_.max_num_seqs) batch_.is_complete = true;
   }
   batch_.is_complete = true;
@@ -108,6 +113,13 @@ bool Scheduler::admit(Sequence& sequence) {
     sequence.num_computed_tokens = sequence.num_prefill_tokens = received;
   if (chunk_of(sequence) == 0 || !has_room_for(sequence)) return false;
   return reserve(sequence, std::min<std::int64_t>(sequence.num_tokens(), capacity()));
+}
+
+// Who is admitted later in this step shares the blocks that it is about to fill: in each layer the K and V of all
+// sequences are written before one of them is read, and where a step is cut in two, those who come first in the batch
+// come first. Nobody is preempted between this and the step.
+void Scheduler::publish_chunk(Sequence& sequence, int num_new_tokens) {
+  publish(sequence, sequence.num_computed_tokens + num_new_tokens);
 }
 
 bool Scheduler::has_room_for(const Sequence& sequence) const {

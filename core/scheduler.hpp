@@ -5,10 +5,10 @@
 // youngest running sequence is preempted: it loses its blocks, goes to the front of the queue and is recomputed, or,
 // with PreemptionMode::swap and while the host has room, its blocks are copied to host memory and back when its turn
 // comes, before anybody who came later; what prefix caching still finds on the device is not copied back.
-// Prefix caching: who is admitted takes the blocks that hold the beginning of its tokens; one token at least is
-// computed, for the logits. Samples of one prompt: when it has been computed, each gets a fork of its blocks. Source of
-// the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for the reservation and swapping (where
-// the samples of a prompt swap together; here each is a sequence of its own).
+// Prefix caching: who is admitted takes the blocks that hold the beginning of its tokens, or that others fill in this
+// very step; one token at least is computed, for the logits. Samples of one prompt: when it has been computed, each
+// gets a fork of its blocks. Source of the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for
+// the reservation and swapping (where the samples of a prompt swap together; here each is a sequence of its own).
 #pragma once
 
 #include <cstdint>
@@ -122,6 +122,8 @@ class Scheduler {
   void schedule_draft(Entry& entry, int most_tokens);
   void schedule_running_prefills();
   void admit();
+  void publish_chunk(Sequence& sequence, int num_new_tokens);
+  void publish(Sequence& sequence, int num_tokens);
   void preempt_youngest();
   [[nodiscard]] bool admit(Sequence& sequence);
   [[nodiscard]] bool swap_out(Sequence& sequence);

@@ -63,6 +63,10 @@ struct ServingFigures {
   options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
   options.engine.max_num_seqs = choices.max_num_seqs;
   options.engine.max_num_batched_tokens = choices.max_num_batched_tokens;
+  options.engine.enable_prefix_caching = choices.enable_prefix_caching;
+  options.engine.prefix_eviction = parse_option("--prefix-eviction", choices.prefix_eviction, [&](const auto& text) {
+    return parse_prefix_eviction(text, choices.enable_prefix_caching);
+  });
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
 }
@@ -99,6 +103,7 @@ void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, 
                                  {"block_size", block_size},
                                  {"requests", served.requests.size()},
                                  {"prompt_tokens", served.num_prompt_tokens},
+                                 {"cached_prompt_tokens", served.num_cached_tokens},
                                  {"generated_tokens", served.num_generated_tokens},
                                  {"duration_seconds", served.duration.value()},
                                  {"steps", served.num_steps},

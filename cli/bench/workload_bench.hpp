@@ -15,6 +15,8 @@ struct WorkloadChoices {
   std::uint64_t seed = 1;
   int max_num_seqs = 256;
   int max_num_batched_tokens = 2048;
+  bool enable_prefix_caching = false;
+  std::string prefix_eviction = "lru";
 };
 
 // What `bench` knows besides: which model, on what, with which caches. A row for each block size and KV dtype.

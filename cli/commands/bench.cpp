@@ -142,7 +142,8 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
   const bool scenario = names_scenario(choices.workload.file);
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
   for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device",
-                             "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens"})
+                             "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens",
+                             "--enable-prefix-caching", "--prefix-eviction"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
   if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
@@ -203,6 +204,11 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
       .add_option("--max-num-batched-tokens", choices.max_num_batched_tokens, "Workload: new tokens per step at most")
       ->check(at_least(1))
       ->needs(file);
+  command
+      .add_flag("--enable-prefix-caching", choices.enable_prefix_caching,
+                "Workload: prompts that begin alike share what has been computed")
+      ->needs(file);
+  command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp)->needs(file);
 }
 
 }  // namespace

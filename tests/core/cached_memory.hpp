@@ -1,5 +1,6 @@
 // A KV cache made of words instead of vectors, and a scheduler that works on it: each slot holds a hash of the text up
-// to its token, so whatever a block table shows can be checked against the text it should stand for.
+// to its token, so whatever a block table shows can be checked against the text it should stand for. Every step is cut
+// into two micro-batches, of which the first has read before the second writes.
 #pragma once
 
 #include <algorithm>
@@ -37,6 +38,7 @@ struct ServedTexts {
   int num_unwritten = 0;
   int num_shifts = 0;
   int num_computed = 0;  // tokens of all steps
+  int num_shared = 0;    // that a sequence read in the step in which another wrote them
 };
 
 class CachedMemory {
@@ -83,8 +85,13 @@ class CachedMemory {
     copy(step.swapped_in, host_memory_, memory_);
     copy(step.copies, memory_, memory_);
     served_.num_copies += static_cast<int>(step.copies.size());
-    write(step.batch);
-    for (std::size_t index = 0; index < step.batch.sequences.size(); ++index) read(step.batch, index);
+    const std::size_t all = step.batch.sequences.size(), first = served_.num_computed % (all + 1);
+    writers_.clear();
+    token_ = step.batch.token_ids.begin();
+    for (const auto& [begin, end] : {std::pair(std::size_t{}, first), std::pair(first, all)}) {
+      for (std::size_t index = begin; index < end; ++index) write(step.batch, index);
+      for (std::size_t index = begin; index < end; ++index) read(step.batch, index);
+    }
     std::vector<TokenId> tokens;
     for (const Sequence* sequence : scheduler_.sampled()) {
       REQUIRE(std::ranges::equal(sequence->tokens, texts_.at(sequence->request.id)));
@@ -106,35 +113,35 @@ class CachedMemory {
     }
   }
 
-  Word& at(const std::vector<BlockId>& blocks, int place) {
+  [[nodiscard]] std::size_t slot(const std::vector<BlockId>& blocks, int place) const {
     const auto size = static_cast<std::size_t>(options_.block_size), index = static_cast<std::size_t>(place);
-    return memory_.at(static_cast<std::size_t>(blocks.at(index / size)) * size + index % size);
+    return static_cast<std::size_t>(blocks.at(index / size)) * size + index % size;
   }
+  Word& at(const std::vector<BlockId>& blocks, int place) { return memory_.at(slot(blocks, place)); }
 
-  // All sequences write before one of them reads, as in a layer.
-  void write(const Batch& batch) {
-    auto token = batch.token_ids.begin();
-    for (std::size_t index = 0; index < batch.sequences.size(); ++index) {
-      const SequenceSlice& slice = batch.sequences[index];
-      const std::vector<BlockId>& blocks = batch.block_tables[index];
-      std::vector<TokenId>& text = texts_[slice.id];
-      REQUIRE(slice.num_new_tokens >= 1);
-      REQUIRE(slice.first_position() <= static_cast<int>(text.size()));
-      if (slice.num_newly_evicted_tokens > 0) shift(slice, blocks, text);
-      for (int i = 0; i < slice.num_new_tokens; ++i) {
-        const auto position = static_cast<std::size_t>(slice.first_position() + i);
-        if (position == text.size()) text.push_back(*token);
-        REQUIRE(text[position] == *token++);
-        Word& word = at(blocks, slice.num_computed_tokens + i);
-        const Word right = word_of(std::span(text).first(position + 1));
-        if (i >= slice.num_unwritten_tokens)
-          word = right;
-        else
-          REQUIRE(word == right);
+  // All sequences of a micro-batch write before one of them reads, as in a layer.
+  void write(const Batch& batch, std::size_t index) {
+    const SequenceSlice& slice = batch.sequences[index];
+    const std::vector<BlockId>& blocks = batch.block_tables[index];
+    std::vector<TokenId>& text = texts_[slice.id];
+    REQUIRE(slice.num_new_tokens >= 1);
+    REQUIRE(slice.first_position() <= static_cast<int>(text.size()));
+    if (slice.num_newly_evicted_tokens > 0) shift(slice, blocks, text);
+    for (int i = 0; i < slice.num_new_tokens; ++i) {
+      const auto position = static_cast<std::size_t>(slice.first_position() + i);
+      if (position == text.size()) text.push_back(*token_);
+      REQUIRE(text[position] == *token_++);
+      const std::size_t place = slot(blocks, slice.num_computed_tokens + i);
+      const Word right = word_of(std::span(text).first(position + 1));
+      if (i < slice.num_unwritten_tokens) {
+        REQUIRE(memory_.at(place) == right);
+        continue;
       }
-      served_.num_unwritten += slice.num_unwritten_tokens;
-      served_.num_computed += slice.num_new_tokens;
+      memory_.at(place) = right;
+      REQUIRE(writers_.emplace(place, index).second);
     }
+    served_.num_unwritten += slice.num_unwritten_tokens;
+    served_.num_computed += slice.num_new_tokens;
   }
 
   void shift(const SequenceSlice& slice, const std::vector<BlockId>& blocks, const std::vector<TokenId>& text) {
@@ -161,6 +168,8 @@ class CachedMemory {
       const int position = place < sinks ? place : slice.num_evicted_tokens + place;
       if (at(blocks, place) != word_of(std::span(text).first(static_cast<std::size_t>(position) + 1)))
         FAIL("sequence " << slice.id << ": place " << place << " does not hold token " << position);
+      const auto writer = writers_.find(slot(blocks, place));
+      if (writer != writers_.end() && writer->second != index) ++served_.num_shared;
     }
   }
 
@@ -169,6 +178,8 @@ class CachedMemory {
   Scheduler scheduler_;
   std::vector<Word> memory_, host_memory_;            // [slots]
   std::map<SequenceId, std::vector<TokenId>> texts_;  // the prompt, and what has been computed
+  std::map<std::size_t, std::size_t> writers_;        // of slots, by their place in the batch that runs
+  std::vector<TokenId>::const_iterator token_;        // of the batch that runs
   ServedTexts served_;
 };
 
