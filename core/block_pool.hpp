@@ -88,7 +88,7 @@ class BlockPool {
   void count_uses(const BlockTable& table, int num_blocks);
 
   // `tokens` are those whose K and V the table's blocks hold, from the first on, or will hold when the step that is
-  // being scheduled has written them: their full blocks can be adopted from now on. Does nothing without prefix caching.
+  // being scheduled has run: their full blocks can be adopted from now on. Does nothing without prefix caching.
   void publish(BlockTable& table, std::span<const TokenId> tokens);
 
   // Reserves slots for `count` more tokens. If the first of them falls into a block that another table shares, the

@@ -50,8 +50,8 @@ std::string EvictionOrder::audit() const {
     const std::string label = "block " + std::to_string(place.block);
     const Use& use = uses_[static_cast<std::size_t>(place.block)];
     if (!contains(place.block)) return label + " has a priority but is not to be given out";
-    if (use.priority != place.priority || use.turn != place.turn) return label + " stands in another place than it knows";
-    if (use.uses < 1 || place.priority <= age_) return label + " should have been given out before the last one";
+    if (use.priority != place.priority || use.turn != place.turn) return label + " stands in a place it does not know";
+    if (use.uses < 1 || place.priority < age_) return label + " should have been given out before the last one";
   }
   return {};
 }

@@ -10,8 +10,8 @@
 //        requests, but not for ever. Source: M. Arlitt, L. Cherkasova, J. Dilley, R. Friedrich, T. Jin, "Evaluating
 //        content management techniques for Web proxy caches", ACM SIGMETRICS Performance Evaluation Review 27(4), 2000.
 //
-// Uses: 1, and one more for each sequence that found the block. The beginning of a prompt has no fewer than what follows
-// it and is held no shorter, so it does not go first.
+// Uses: 1, and one more for each sequence that found the block. The beginning of a prompt has no fewer than what
+// follows it and is held no shorter, so it does not go first.
 //
 // lru takes constant time for each change, lfu time logarithmic in the blocks.
 #pragma once

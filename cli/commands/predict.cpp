@@ -63,7 +63,7 @@ struct Prediction {
   prediction.capacity =
       sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens);
   prediction.shares_experts = scenario.deployment.shares_experts();
-  prediction.rebalancing = sim::rebalancing_factor(scenario.deployment.of(sim::ReplicaRole::both), prediction.machine,
+  prediction.rebalancing = sim::rebalancing_factor(scenario.deployment.of(ReplicaRole::both), prediction.machine,
                                                    prediction.model, prediction.options);
   if (prediction.shares_experts)
     prediction.micro_batches =

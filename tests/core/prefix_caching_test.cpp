@@ -300,7 +300,8 @@ TEST_CASE("lfu keeps what is asked for again and again through a rush of what is
     for (int round = 0; round < 50; ++round) {
       std::vector<TokenId> conversation = counted(16);
       for (int own = 0; own < 4; ++own) conversation.push_back(next++);
-      for (int times = 0; times < 2; ++times, conversation.back() = next++) found[eviction] += cache.serve(conversation);
+      for (int times = 0; times < 2; ++times, conversation.back() = next++)
+        found[eviction] += cache.serve(conversation);
       for (int stranger = 0; stranger < 4; ++stranger, next += 12) CHECK(cache.serve(counted(12, next)) == 0);
     }
   }
