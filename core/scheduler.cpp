@@ -44,7 +44,8 @@ ScheduledStep Scheduler::schedule() {
           .sequences = scheduled_sequences(),
           .swapped_out = std::exchange(swapped_out_, {}),
           .swapped_in = std::exchange(swapped_in_, {}),
-          .copies = std::exchange(copies_, {})};
+          .copies = std::exchange(copies_, {}),
+          .received = std::exchange(received_, {})};
 }
 
 void Scheduler::schedule_decodes() {
@@ -93,6 +94,7 @@ void Scheduler::admit() {
     waiting_.pop_front();
     add(received ? decodes_ : prefills_, sequence, chunk, 0);
     publish_chunk(sequence, chunk);
+    if (sequence.request.received_kv) receive(sequence);
     // A preempted sequence that finds its own blocks again is no second user.
     if (sequence.num_preemptions == 0)
       pool_.count_uses(sequence.block_table, pool_.blocks_for(sequence.num_shared_tokens));
@@ -120,6 +122,17 @@ bool Scheduler::admit(Sequence& sequence) {
 // come first. Nobody is preempted between this and the step.
 void Scheduler::publish_chunk(Sequence& sequence, int num_new_tokens) {
   publish(sequence, sequence.num_computed_tokens + num_new_tokens);
+}
+
+// What others have computed of the sequence and the prefix cache does not have.
+void Scheduler::receive(Sequence& sequence) {
+  const int first = pool_.blocks_for(sequence.num_shared_tokens);
+  const int end = pool_.blocks_for(sequence.request.num_received_tokens);
+  const auto kv = std::exchange(sequence.request.received_kv, nullptr);
+  if (first >= end || sequence.num_preemptions > 0) return;
+  const auto blocks =
+      sequence.block_table.blocks().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+  received_.push_back({.kv = kv, .first_block = first, .blocks = {blocks.begin(), blocks.end()}});
 }
 
 bool Scheduler::has_room_for(const Sequence& sequence) const {

@@ -41,6 +41,13 @@ struct SchedulerLimits {
   int draft_context = kLongestContext;  // tokens that the drafter can look back on
 };
 
+// KV blocks whose contents come from another executor.
+struct ReceivedBlocks {
+  std::shared_ptr<const std::vector<std::byte>> kv;  // Request::received_kv
+  int first_block = 0;                               // of it
+  std::vector<BlockId> blocks;                       // where that one and those behind it belong
+};
+
 struct ScheduledStep {
   Batch batch;  // empty when there is nothing to do; one new token of each sequence that decodes
   std::vector<ScheduledSequence> sequences;  // of the batch, where tokens may be drafted; empty without speculation
@@ -48,6 +55,7 @@ struct ScheduledStep {
   std::vector<BlockCopy> swapped_out;  // to the host's blocks
   std::vector<BlockCopy> swapped_in;   // from the host's blocks
   std::vector<BlockCopy> copies;       // within the pool
+  std::vector<ReceivedBlocks> received{};
 };
 
 // What swapping has moved so far.
@@ -128,6 +136,7 @@ class Scheduler {
   [[nodiscard]] bool admit(Sequence& sequence);
   [[nodiscard]] bool swap_out(Sequence& sequence);
   [[nodiscard]] bool swap_in(Sequence& sequence);
+  void receive(Sequence& sequence);
   [[nodiscard]] bool has_room_for(const Sequence& sequence) const;
   [[nodiscard]] bool reserve(Sequence& sequence, std::int64_t tokens_in_cache);
   [[nodiscard]] int evict(Sequence& sequence);
@@ -176,6 +185,7 @@ class Scheduler {
   std::vector<Sequence*> sampled_;
   std::vector<std::size_t> sampled_entries_;  // of step_
   std::vector<BlockCopy> swapped_out_, swapped_in_, copies_;
+  std::vector<ReceivedBlocks> received_;
 };
 
 }  // namespace dculab

@@ -62,10 +62,11 @@ void grow(std::vector<T>& buffer, int rows, int columns) {
 
 }  // namespace
 
-CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads)
+CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads,
+                         kernels::cpu::CpuShare share)
     : weights_(runnable(std::move(weights))),
       kv_(weights_.shape, kv_cache),
-      threads_(num_threads),
+      threads_(num_threads, share),
       sinks_(weights_.shape),
       heavy_hitters_(weights_.shape),
       routing_(weights_.shape),

@@ -29,11 +29,18 @@ namespace dculab::engine {
 // of a size nothing is allocated but the StepResult.
 class CpuExecutor final : public ModelExecutor {
  public:
-  // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory.
-  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads);
+  // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory. For use by the
+  // thread that makes it.
+  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads, kernels::cpu::CpuShare share = {});
 
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override { kv_.swap_blocks(out, in); }
+
+  [[nodiscard]] std::size_t bytes_per_block() const override { return kv_.bytes_per_block(); }
+  void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) override { kv_.read_blocks(blocks, to); }
+  void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) override {
+    kv_.write_blocks(blocks, from);
+  }
 
   void forget(SequenceId id) override;
 

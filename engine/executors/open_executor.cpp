@@ -85,8 +85,8 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {
 
 std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,
                                              const KvCacheOptions& kv_cache, const EngineOptions& options,
-                                             int num_threads) {
-  if (device.gpu == nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, num_threads);
+                                             int num_threads, kernels::cpu::CpuShare share) {
+  if (device.gpu == nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, num_threads, share);
   return std::make_unique<GpuExecutor>(device.gpu, weights, kv_cache,
                                        GpuExecutorOptions{.activation_dtype = options.activation_dtype,
                                                           .activations = options.activations,

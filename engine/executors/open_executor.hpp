@@ -8,6 +8,7 @@
 #include "core/engine_options.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/model_executor.hpp"
+#include "kernels/cpu/thread_placement.hpp"
 #include "kernels/gpu/device.hpp"
 
 namespace dculab::engine {
@@ -42,8 +43,9 @@ struct OpenDevice {
 // InputError for what they do not: retention policies and preemption by swap on a GPU.
 [[nodiscard]] EngineOptions options_on(const DeviceChoice& device, EngineOptions options);
 
+// `share`: the CPUs of this executor among several that work beside each other.
 [[nodiscard]] std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,
                                                            const KvCacheOptions& kv_cache, const EngineOptions& options,
-                                                           int num_threads);
+                                                           int num_threads, kernels::cpu::CpuShare share = {});
 
 }  // namespace dculab::engine

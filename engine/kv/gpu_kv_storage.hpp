@@ -1,6 +1,7 @@
 // KvStorage in the memory of a device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -26,10 +27,18 @@ class GpuKvStorage {
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 
+  // See Executor::read_blocks. In the order of KvStorage, so that one device can hand over to another.
+  [[nodiscard]] std::size_t bytes_per_block() const { return block_bytes_ * pools_.size(); }
+  void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const;
+  void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from);
+
   void fill_randomly(std::uint64_t seed);
 
  private:
   void copy_independent_blocks(std::span<const BlockCopy> copies);
+  [[nodiscard]] std::byte* at(const DeviceMemory& pool, BlockId block) const {
+    return pool.as<std::byte>() + block_bytes_ * static_cast<std::size_t>(block);
+  }
 
   std::shared_ptr<kernels::gpu::Device> device_;
   KvCacheOptions options_;
