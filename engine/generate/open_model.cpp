@@ -12,14 +12,11 @@
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
-namespace {
 
 int thread_count(int wanted) {
   if (wanted < 0) throw InputError("the number of threads must not be negative");
   return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
-
-}  // namespace
 
 EngineOptions served_options(const GeneratorOptions& asked, const ModelShape& shape) {
   EngineOptions options = options_on(asked.device, asked.engine);
@@ -51,17 +48,25 @@ int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std
   return static_cast<int>(std::min<double>(useful, kMostBlocks));
 }
 
+KvCacheOptions kv_cache_options(const OpenDevice& device, const ModelShape& shape, const EngineOptions& options,
+                                const GeneratorOptions& asked, int executors) {
+  const double share = 1.0 / executors;
+  std::optional<Bytes> memory = asked.kv_cache_memory;
+  if (memory) *memory = *memory * share;
+  const Bytes free = std::max(Bytes(), device.free_memory() * share - memory_besides_kv(device, shape, options));
+  return {.num_blocks = choose_num_blocks(shape, options, memory, free),
+          .block_size = options.block_size,
+          .dtype = options.kv_cache_dtype,
+          .max_num_seqs = options.max_num_seqs,
+          .residual_tokens = options.kv_residual_tokens,
+          .num_host_blocks =
+              num_host_blocks(options, kv_block_bytes(shape, options.block_size, options.kv_cache_dtype))};
+}
+
 std::unique_ptr<ModelExecutor> open_model(ModelWeights weights, const EngineOptions& options,
                                           const GeneratorOptions& asked) {
   const OpenDevice device = open_device(asked.device);
-  const Bytes free = std::max(Bytes(), device.free_memory() - memory_besides_kv(device, weights.shape, options));
-  const Bytes block = kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype);
-  const KvCacheOptions kv{.num_blocks = choose_num_blocks(weights.shape, options, asked.kv_cache_memory, free),
-                          .block_size = options.block_size,
-                          .dtype = options.kv_cache_dtype,
-                          .max_num_seqs = options.max_num_seqs,
-                          .residual_tokens = options.kv_residual_tokens,
-                          .num_host_blocks = num_host_blocks(options, block)};
+  const KvCacheOptions kv = kv_cache_options(device, weights.shape, options, asked);
   return make_executor(device, std::move(weights), kv, options, thread_count(asked.num_threads));
 }
 

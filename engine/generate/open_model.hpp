@@ -28,8 +28,17 @@ struct GeneratorOptions {
 [[nodiscard]] int choose_num_blocks(const ModelShape& model, const EngineOptions& options,
                                     std::optional<Bytes> kv_cache_memory, Bytes free_memory);
 
+// The KV cache that GeneratorOptions ask for: of each of `executors` that share the memory. Throws as
+// choose_num_blocks().
+[[nodiscard]] KvCacheOptions kv_cache_options(const OpenDevice& device, const ModelShape& shape,
+                                              const EngineOptions& options, const GeneratorOptions& asked,
+                                              int executors = 1);
+
 // `options` are served_options().
 [[nodiscard]] std::unique_ptr<ModelExecutor> open_model(ModelWeights weights, const EngineOptions& options,
                                                         const GeneratorOptions& asked);
+
+// Worker threads that are asked for: 0 means all cores. Throws InputError for fewer.
+[[nodiscard]] int thread_count(int wanted);
 
 }  // namespace dculab::engine

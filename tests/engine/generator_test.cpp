@@ -115,9 +115,9 @@ TEST_CASE("prefix caching changes no text and finds what was computed") {
 
 TEST_CASE("prompts that come together find what they begin with, and get the texts they get alone") {
   std::vector<TextRequest> requests;
+  const std::string common = "once upon a time there was a small house in a wood, and in it lived";
   for (const char* own : {" the hare", " the tortoise", " a crow", ""})
-    requests.push_back({.prompt = "once upon a time there was a small house in a wood, and in it lived", .max_tokens = 8}),
-        requests.back().prompt += own;
+    requests.push_back({.prompt = common + own, .max_tokens = 8});
   for (const DeviceKind kind : {DeviceKind::cpu, DeviceKind::host_gpu}) {
     GeneratorOptions options = exact_options();
     options.device.kind = kind;
