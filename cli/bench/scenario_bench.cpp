@@ -18,8 +18,7 @@ namespace {
 
 [[nodiscard]] MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
                                          const ModelShape& model, int threads) {
-  if (scenario.deployment.devices() != 1)
-    study::refuse_deployment(scenario, {"the engine here is one device; remove it"});
+  const engine::ReplicaChoices replicas = replicas_here(scenario, scenario.file + ": deployment: the engine here");
   if (!scenario.model.overrides.empty())
     throw InputError(scenario.file, "model: is served as its folder has it; leave changes of its shape out");
   if (scenario.slo.slowdown)
@@ -29,11 +28,14 @@ namespace {
   const Bytes swap = options.preemption_mode == PreemptionMode::swap ? options.swap_space : Bytes();
   const engine::OpenDevice here = engine::open_device({});
   const Bytes taken = weight_footprint(model, options.weights) + swap + engine::memory_besides_kv(here, model, options);
-  const Bytes free = std::max(Bytes(), here.free_memory() - taken);
+  const double count = replicas.replicas();
+  const Bytes free = std::max(Bytes(), here.free_memory() - taken) / count;
+  const int threads_here = asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency());
   return {.scenario = scenario,
           .options = options,
           .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free),
-          .threads = asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency())};
+          .threads = std::max(1, threads_here / replicas.replicas()),
+          .replicas = replicas};
 }
 
 void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks, Report& report) {
@@ -44,10 +46,12 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
     title += (title.empty() ? "" : "\n") + line;
   title += "\n" + std::to_string(served.num_steps) + " steps, " + std::to_string(served.num_preemptions) +
            " preemptions, KV blocks used at most: " + std::to_string(served.timeline.most_used_blocks()) + " of " +
-           std::to_string(num_blocks);
+           std::to_string(num_blocks * std::max<std::int64_t>(1, std::ssize(served.replicas)));
   report.tables.push_back(latency_table(served.metrics));
   report.tables.back().title = title;
-  report.tables.push_back(timeline_table(served.timeline, num_blocks, 1));
+  const int engines = std::max(1, static_cast<int>(served.replicas.size()));
+  if (engines > 1) report.tables.push_back(served_replica_table(served));
+  report.tables.push_back(timeline_table(served.timeline, std::int64_t{num_blocks} * engines, engines));
   json["requests"] = served.metrics.requests();
   json["prompt_tokens"] = served.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = served.metrics.cached_tokens();
@@ -56,6 +60,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
   json["preemptions"] = served.num_preemptions;
   json["num_blocks"] = num_blocks;
   json["most_used_blocks"] = served.timeline.most_used_blocks();
+  if (engines > 1) json["replicas"] = served_replica_json(served);
   json["timeline"] = timeline_json(served.timeline);
   report.json["runs"].push_back(std::move(json));
 }

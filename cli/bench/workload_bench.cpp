@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <optional>
 
 #include "cli/output/expert_report.hpp"
 #include "cli/output/progress.hpp"
@@ -14,6 +15,7 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
+#include "engine/generate/serve_replicas.hpp"
 #include "engine/measure/conversation_requests.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -73,9 +75,10 @@ struct ServingFigures {
 
 [[nodiscard]] std::vector<engine::TextRequest> requests_of(const WorkloadChoices& choices,
                                                            const std::vector<engine::AnsweredPrompt>& conversations,
-                                                           const engine::Generator& generator) {
-  auto requests = engine::sample_requests(conversations, generator.tokenizer(),
-                                          {.max_position_embeddings = generator.shape().max_position_embeddings},
+                                                           const engine::Tokenizer& tokenizer,
+                                                           const ModelShape& shape) {
+  auto requests = engine::sample_requests(conversations, tokenizer,
+                                          {.max_position_embeddings = shape.max_position_embeddings},
                                           choices.num_prompts, choices.seed);
   if (requests.empty())
     throw InputError(choices.file, "no conversation has a prompt and an answer of at least 4 tokens each that fit " +
@@ -89,6 +92,75 @@ struct ServingFigures {
   for (const engine::TextRequest& request : requests) to_generate += request.max_tokens;
   const engine::OnText on_text = [&](std::size_t, std::string_view) { bar.update(label, ++shown / to_generate); };
   return generator.generate(requests, on_text).report;
+}
+
+// What a single engine's report says of its requests, of several that shared them.
+void add_finished(const Sequence& sequence, ServingReport& report) {
+  report.requests.push_back({.id = sequence.request.id,
+                             .num_prompt_tokens = sequence.num_prompt_tokens(),
+                             .num_generated = sequence.num_generated(),
+                             .num_cached_tokens = sequence.num_cached_tokens,
+                             .num_preemptions = sequence.num_preemptions,
+                             .finish_reason = sequence.finish_reason,
+                             .arrival = sequence.request.arrival,
+                             .ttft = sequence.ttft(),
+                             .tpot = sequence.tpot(),
+                             .latency = sequence.latency()});
+  report.duration = std::max(report.duration, sequence.token_times.back());
+  report.num_prompt_tokens += sequence.num_prompt_tokens();
+  report.num_cached_tokens += sequence.num_cached_tokens;
+  report.num_generated_tokens += sequence.num_generated();
+  report.num_preemptions += sequence.num_preemptions;
+}
+
+// The requests' tokens, all at once, one after the other.
+[[nodiscard]] engine::NextRequest as_tokens(const std::vector<engine::TextRequest>& requests,
+                                            const engine::Tokenizer& tokenizer) {
+  return [&requests, &tokenizer, next = std::size_t{}]() mutable -> std::optional<Request> {
+    if (next == requests.size()) return std::nullopt;
+    const engine::TextRequest& text = requests[next];
+    return Request{.id = static_cast<SequenceId>(next++),
+                   .prompt_token_ids = tokenizer.encode(text.prompt, engine::SpecialTokens::add),
+                   .max_tokens = text.max_tokens,
+                   .sampling = text.sampling,
+                   .eos = text.eos};
+  };
+}
+
+[[nodiscard]] engine::ReplicaChoices replica_choices(const WorkloadChoices& choices) {
+  const auto parse = [](const std::string& text) {
+    for (const Routing routing : {Routing::round_robin, Routing::random, Routing::least_requests, Routing::least_tokens,
+                                  Routing::prefix_affinity})
+      if (text == name(routing)) return routing;
+    throw InputError("'" + text + "' is not a routing; use round_robin, random, least_requests, least_tokens or " +
+                     "prefix_affinity");
+  };
+  const Routing routing = parse_option("--routing", choices.routing, parse);
+  if (routing != Routing::round_robin && choices.data_parallel_size == 1)
+    throw InputError("--routing", "does nothing with a single replica; add --data-parallel-size");
+  return {.data_parallel_size = choices.data_parallel_size, .routing = routing};
+}
+
+[[nodiscard]] ServingReport serve_on_replicas(const std::filesystem::path& folder, const engine::ModelWeights& weights,
+                                              const engine::GeneratorOptions& asked, const WorkloadChoices& choices,
+                                              const std::vector<engine::AnsweredPrompt>& conversations,
+                                              Report& report, ProgressBar& bar) {
+  const engine::Tokenizer tokenizer = engine::Tokenizer::load(folder / "tokenizer.json");
+  const std::vector<engine::TextRequest> requests = requests_of(choices, conversations, tokenizer, weights.shape);
+  const EngineOptions options = engine::served_options(asked, weights.shape);
+  const auto replicas = engine::open_replicas(weights, options, asked, choices.data_parallel_size);
+  if (report.heading.empty())
+    report.heading = {std::to_string(replicas->count()) + " replicas on " + replicas->executor(0).device_name() +
+                      " each, " + replicas->executor(0).build_name()};
+  ServingReport served;
+  const auto finish = [&](const Sequence& sequence) {
+    add_finished(sequence, served);
+    bar.update("serving", static_cast<double>(served.requests.size()) / static_cast<double>(requests.size()));
+  };
+  const engine::ServedWorkload run = engine::serve_on_replicas(
+      *replicas, options, replica_choices(choices), as_tokens(requests, tokenizer), {.on_finished = finish});
+  served.num_steps = run.num_steps;
+  return served;
 }
 
 void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, const ServingReport& served) {
@@ -143,6 +215,7 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   report.json["workload"] = choices.file;
   report.json["activations"] = setting.activations;
   report.json["arrival"] = "all_at_once";
+  report.json["data_parallel_size"] = replica_choices(choices).replicas();
   report.json["rows"] = Json::array();
   Table& table = report.tables.emplace_back();
   table.columns = {"KV dtype",   "block",    "requests",    "latency, sum", "latency, mean",
@@ -151,12 +224,19 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   ProgressBar bar;
   for (const int block_size : setting.block_sizes)
     for (const std::string& kv_cache_dtype : setting.kv_cache_dtypes) {
-      engine::Generator generator(folder, weights, generator_options(choices, setting, block_size, kv_cache_dtype));
+      const engine::GeneratorOptions options = generator_options(choices, setting, block_size, kv_cache_dtype);
+      if (choices.data_parallel_size > 1) {
+        add_row(report, kv_cache_dtype, block_size,
+                serve_on_replicas(folder, weights, options, choices, conversations, report, bar));
+        continue;
+      }
+      engine::Generator generator(folder, weights, options);
       if (report.heading.empty())
         report.heading = {generator.executor().device_name() + ", " + generator.executor().build_name()};
       const std::string label = "KV " + kv_cache_dtype + ", block " + std::to_string(block_size);
       add_row(report, kv_cache_dtype, block_size,
-              serve(generator, requests_of(choices, conversations, generator), label, bar));
+              serve(generator, requests_of(choices, conversations, generator.tokenizer(), generator.shape()), label,
+                    bar));
       add_experts(report, generator.executor().take_expert_histogram());
     }
   bar.clear();

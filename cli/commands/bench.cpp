@@ -143,7 +143,7 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
   for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device",
                              "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens",
-                             "--enable-prefix-caching", "--prefix-eviction"})
+                             "--enable-prefix-caching", "--prefix-eviction", "--data-parallel-size", "--routing"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
   if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
@@ -209,6 +209,16 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
                 "Workload: prompts that begin alike share what has been computed")
       ->needs(file);
   command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp)->needs(file);
+  command
+      .add_option("--data-parallel-size", choices.data_parallel_size,
+                  "Workload: replicas that share the CPU's cores and memory, each with its own KV cache")
+      ->check(between(1, config::kMostThreads))
+      ->needs(file);
+  command
+      .add_option("--routing", choices.routing,
+                  "Workload: which replica takes a request: round_robin, random, least_requests, least_tokens or "
+                  "prefix_affinity")
+      ->needs(file);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "cli/scenario/engine_weights.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "config/unit_text.hpp"
+#include "core/error.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/measure/step_sample.hpp"
 #include "engine/measure/trace_header.hpp"
@@ -50,35 +51,130 @@ void warm_up(engine::ModelExecutor& executor, const EngineOptions& options, cons
   static_cast<void>(engine::serve(executor, options, few));
 }
 
+// What a run leaves behind: steps for the trace, and how far it has got.
+class Watch {
+ public:
+  Watch(const MeasuredServer& server, const ModelShape& model, int requests)
+      : requests_(requests), sample_(model, server.options, server.most_trace_steps) {
+    if (server.machine == nullptr) return;
+    warmth_.assign(static_cast<std::size_t>(server.replicas.replicas()), sim::CacheWarmth(*server.machine));
+  }
+
+  void finish() { bar_.update("serving", static_cast<double>(++finished_) / requests_); }
+  void see(const ServedStep& step, std::size_t replica) {
+    sample_.add(step, warmth_.empty() ? 0 : warmth_[replica].cold_share(step.begin));
+  }
+  [[nodiscard]] Trace trace(const engine::ModelExecutor& executor) const {
+    return {engine::trace_header(executor, "steps of a run that served requests, each once"), sample_.steps()};
+  }
+
+ private:
+  ProgressBar bar_;
+  int requests_, finished_ = 0;
+  engine::StepSample sample_;
+  std::vector<sim::CacheWarmth> warmth_;  // of each replica's devices, where the machine is known
+};
+
+MeasuredServing measure_one(const MeasuredServer& server, engine::ModelWeights weights,
+                            const engine::KvCacheOptions& kv, const RequestWorkload& workload) {
+  const auto executor =
+      engine::make_executor(engine::open_device({}), std::move(weights), kv, server.options, server.threads);
+  executor->set_op_timing(server.op_timing);
+  warm_up(*executor, server.options, workload);
+  Watch watch(server, executor->shape(), workload.requests);
+  MeasuredServing result;
+  result.served = engine::serve(*executor, server.options, workload, server.scenario.slo,
+                                {.on_finished = [&] { watch.finish(); },
+                                 .on_step = [&](const ServedStep& step) { watch.see(step, 0); }});
+  result.trace = watch.trace(*executor);
+  return result;
+}
+
+MeasuredServing measure_several(const MeasuredServer& server, const engine::ModelWeights& weights,
+                                const engine::KvCacheOptions& kv, const RequestWorkload& workload) {
+  const auto replicas =
+      engine::open_replicas(weights, server.options, kv, server.threads, server.replicas.replicas());
+  replicas->run([&](int, engine::ModelExecutor& executor) {
+    executor.set_op_timing(server.op_timing);
+    warm_up(executor, server.options, workload);
+  });
+  Watch watch(server, replicas->executor(0).shape(), workload.requests);
+  const auto see = [&](const ServedStep& step, int replica) { watch.see(step, static_cast<std::size_t>(replica)); };
+  MeasuredServing result;
+  result.served =
+      engine::serve_on_replicas(*replicas, server.options, server.replicas, workload, server.scenario.slo,
+                                {.on_finished = [&](const Sequence&) { watch.finish(); }, .on_step = see});
+  result.trace = watch.trace(replicas->executor(0));
+  return result;
+}
+
 }  // namespace
 
 MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload) {
-  const config::Scenario& scenario = server.scenario;
-  engine::ModelWeights weights = load_or_make_weights(study::find_model(scenario.model.name), server.options.weights);
-  const engine::OpenDevice device = engine::open_device({});
-  const Bytes block = engine::kv_block_bytes(weights.shape, server.options.block_size, server.options.kv_cache_dtype);
-  const auto executor = engine::make_executor(device, std::move(weights),
-                                              {.num_blocks = server.num_blocks,
-                                               .block_size = server.options.block_size,
-                                               .dtype = server.options.kv_cache_dtype,
-                                               .max_num_seqs = server.options.max_num_seqs,
-                                               .residual_tokens = server.options.kv_residual_tokens,
-                                               .num_host_blocks = num_host_blocks(server.options, block)},
-                                              server.options, server.threads);
-  executor->set_op_timing(server.op_timing);
-  warm_up(*executor, server.options, workload);
-  ProgressBar bar;
-  int finished = 0;
-  engine::StepSample sample(executor->shape(), server.options, server.most_trace_steps);
-  std::optional<sim::CacheWarmth> warmth;
-  if (server.machine != nullptr) warmth.emplace(*server.machine);
-  MeasuredServing result;
-  result.served = engine::serve(
-      *executor, server.options, workload, scenario.slo,
-      {.on_finished = [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); },
-       .on_step = [&](const ServedStep& step) { sample.add(step, warmth ? warmth->cold_share(step.begin) : 0); }});
-  result.trace = {engine::trace_header(*executor, "steps of a run that served requests, each once"), sample.steps()};
-  return result;
+  const EngineOptions& options = server.options;
+  engine::ModelWeights weights =
+      load_or_make_weights(study::find_model(server.scenario.model.name), options.weights);
+  const Bytes block = engine::kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype);
+  const engine::KvCacheOptions kv{.num_blocks = server.num_blocks,
+                                  .block_size = options.block_size,
+                                  .dtype = options.kv_cache_dtype,
+                                  .max_num_seqs = options.max_num_seqs,
+                                  .residual_tokens = options.kv_residual_tokens,
+                                  .num_host_blocks = num_host_blocks(options, block)};
+  if (server.replicas.replicas() == 1) return measure_one(server, std::move(weights), kv, workload);
+  return measure_several(server, weights, kv, workload);
+}
+
+engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const std::string& asking) {
+  const sim::Deployment& deployment = scenario.deployment;
+  const sim::ReplicaDevices devices = deployment.of(ReplicaRole::both);
+  if (devices.devices() != 1 || deployment.prefill || deployment.decode || deployment.kv_store)
+    throw InputError(asking, "runs replicas of one device each on this machine; leave what divides a model and " +
+                                 std::string("kv_store out of deployment"));
+  if (deployment.kv_transfer_bandwidth || deployment.kv_transfer_latency)
+    throw InputError(asking, "hands the KV cache over through this machine's memory; leave deployment.kv_transfer out");
+  engine::ReplicaChoices choices{.data_parallel_size = deployment.data_parallel_size,
+                                 .routing = deployment.routing,
+                                 .prefill_replicas = deployment.prefill_replicas,
+                                 .decode_replicas = deployment.decode_replicas,
+                                 .role_switching = deployment.role_switching};
+  if (const auto found = engine::problems(choices, scenario.options); !found.empty())
+    throw InputError(asking, found.front());
+  return choices;
+}
+
+Table served_replica_table(const engine::ServedWorkload& served) {
+  Table table;
+  table.title = "Replicas";
+  table.columns = {"replica", "requests", "steps", "busy", "preemptions", "handed over", "copied out", "copied in"};
+  int number = 0;
+  for (const engine::ServedReplica& replica : served.replicas) {
+    const double busy = replica.busy / served.metrics.duration();
+    std::string title = std::to_string(++number);
+    if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
+                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions),
+                          config::short_text(replica.handed_over_bytes),
+                          Cell(config::short_text(replica.sending), replica.sending.value()),
+                          Cell(config::short_text(replica.receiving), replica.receiving.value())});
+  }
+  return table;
+}
+
+Json served_replica_json(const engine::ServedWorkload& served) {
+  Json json = Json::array();
+  for (const engine::ServedReplica& replica : served.replicas)
+    json.push_back({{"role", name(replica.role)},
+                    {"role_switches", replica.role_switches},
+                    {"requests", replica.requests},
+                    {"steps", replica.num_steps},
+                    {"preemptions", replica.num_preemptions},
+                    {"utilization", replica.busy / served.metrics.duration()},
+                    {"prompts_handed_over", replica.handed_over},
+                    {"bytes_handed_over", replica.handed_over_bytes.value()},
+                    {"sending_seconds", replica.sending.value()},
+                    {"receiving_seconds", replica.receiving.value()}});
+  return json;
 }
 
 std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps) {
